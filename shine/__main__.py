@@ -1,0 +1,6 @@
+"""``python -m shine``."""
+
+from shine.cli import main
+
+if __name__ == "__main__":
+    main(prog_name="shine")

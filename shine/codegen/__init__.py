@@ -1,0 +1,1 @@
+"""Trees -> LLVM IR, with `llvmlite.ir` only."""

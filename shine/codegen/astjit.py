@@ -1,0 +1,144 @@
+"""AstJit: the visitor that lowers a tree to LLVM IR."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from llvmlite import ir
+
+from shine.codegen.lowering import FLOAT_LOWERINGS, INTEGER_LOWERINGS, Emitter
+from shine.codegen.numbers import Numbers
+from shine.errors import LoweringError
+from shine.lang.primitives import Primitive
+from shine.lang.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, UNARY_OPERATORS, Tree
+from shine.lang.visitor import TreeVisitor, Visit
+
+SMALL_POWERS = (2, 3)
+"""Exponents that become products, which is exact for 2 and within 2 ulp for 3."""
+
+BLOCK_NODES = 400
+"""Nodes after which a new basic block begins; LLVM's instruction selection is not linear in a block's length."""
+
+
+class AstJit(TreeVisitor):
+    """Lowers trees at a builder's position; every value is a scalar or a vector of one number type.
+
+    Both sides of a conditional are computed and one is selected; `active` of the emitter keeps track of the lanes
+    that Python would have evaluated, so that integer division by zero fails on those alone.
+
+    Parameters
+    ----------
+    builder : ir.IRBuilder
+    numbers : Numbers
+    """
+
+    def __init__(self, builder: ir.IRBuilder, numbers: Numbers) -> None:
+        self.emit = Emitter(builder, numbers)
+        self._names: dict[str, ir.Value] = {}
+        self._functions: Mapping[str, Primitive] = {}
+        self._count = 0
+
+    @property
+    def failed(self) -> ir.Value | None:
+        """Mask of the lanes that divided by zero; None if no instruction could have."""
+        return self.emit.failed
+
+    def lower(self, tree: Tree, arguments: Sequence[ir.Value]) -> ir.Value:
+        """Emit a tree; its value for the arguments, one a parameter.
+
+        Raises
+        ------
+        LoweringError
+            If a primitive or a number has no meaning in the number type.
+        """
+        caller = self._names, self._functions
+        self._names, self._functions = dict(zip(tree.parameters, arguments, strict=True)), tree.functions
+        for name, value in tree.assignments:
+            self._names[name] = self.visit(value)
+        result: ir.Value = self.visit(tree.result)
+        self._names, self._functions = caller
+        return result
+
+    def generic_visit(self, node: ast.AST) -> ir.Value:
+        raise LoweringError(f"{type(node).__name__} has no lowering; verify the tree with shine.lang.parse first")
+
+    def _apply(self, name: str, *arguments: ir.Value) -> ir.Value:
+        self._count += 1
+        if self._count % BLOCK_NODES == 0:
+            block = self.emit.builder.append_basic_block("next")
+            self.emit.builder.branch(block)
+            self.emit.builder.position_at_end(block)
+        table = INTEGER_LOWERINGS if self.emit.numbers.is_integer else FLOAT_LOWERINGS
+        if name in table:
+            return table[name](self.emit, *arguments)
+        definition = self._functions[name].definition if name in self._functions else None
+        if definition is None:
+            raise LoweringError(
+                f"primitive {name!r} has no meaning for {self.emit.numbers.dtype} numbers; use float64 or float32"
+            )
+        return self.lower(definition, arguments)
+
+    def visit_Constant(self, node: ast.Constant) -> ir.Value:
+        assert isinstance(node.value, int | float)
+        return self.emit.constant(node.value)
+
+    def visit_Name(self, node: ast.Name) -> ir.Value:
+        return self._names[node.id]
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
+        operand = yield node.operand
+        return self._apply(UNARY_OPERATORS[type(node.op)], operand)
+
+    def visit_BinOp(self, node: ast.BinOp) -> Visit:
+        left = yield node.left
+        if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant) and node.right.value in SMALL_POWERS:
+            square = self._apply("mul", left, left)
+            return square if node.right.value == 2 else self._apply("mul", square, left)
+        right = yield node.right
+        return self._apply(BINARY_OPERATORS[type(node.op)], left, right)
+
+    def visit_Compare(self, node: ast.Compare) -> Visit:
+        reached, left = self.emit.active, (yield node.left)
+        result = None
+        for operator, comparator in zip(node.ops, node.comparators, strict=True):
+            right = yield comparator
+            holds = self._apply(COMPARISONS[type(operator)], left, right)
+            result = holds if result is None else self._apply("logical_and", result, holds)
+            self._narrow(self.emit.truth(result))
+            left = right
+        self.emit.active = reached
+        return result
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Visit:
+        name = BOOLEAN_OPERATORS[type(node.op)]
+        reached, left = self.emit.active, (yield node.values[0])
+        holds = self.emit.truth(left)
+        self._narrow(holds if name == "logical_and" else self.emit.builder.not_(holds))
+        right = yield node.values[1]
+        self.emit.active = reached
+        return self._apply(name, left, right)
+
+    def visit_IfExp(self, node: ast.IfExp) -> Visit:
+        reached, test = self.emit.active, (yield node.test)
+        holds = self.emit.truth(test)
+        self._narrow(holds)
+        body = yield node.body
+        self.emit.active = reached
+        self._narrow(self.emit.builder.not_(holds))
+        orelse = yield node.orelse
+        self.emit.active = reached
+        return self._apply(CONDITIONAL, test, body, orelse)
+
+    def visit_Call(self, node: ast.Call) -> Visit:
+        assert isinstance(node.func, ast.Name)
+        arguments = []
+        for argument in node.args:
+            arguments.append((yield argument))
+        return self._apply(node.func.id, *arguments)
+
+    def _narrow(self, mask: ir.Value) -> None:
+        """From here on only the lanes of a mask are active."""
+        if self.emit.numbers.is_integer:
+            active = self.emit.active
+            self.emit.active = mask if active is None else self.emit.builder.and_(active, mask)

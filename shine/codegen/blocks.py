@@ -1,0 +1,151 @@
+"""Small pieces of control flow that llvmlite's builder does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from llvmlite import ir
+
+I64 = ir.IntType(64)
+POINTER = ir.PointerType()
+
+
+class FunctionPointer(ir.PointerType):
+    """An opaque pointer that knows the function it points to, so that it can be called.
+
+    llvmlite's own typed pointers are written ``i1 (ptr)*``, which LLVM no longer reads.
+    """
+
+    def __init__(self, signature: ir.FunctionType) -> None:
+        super().__init__()
+        self.pointee = signature
+
+
+def declare(
+    module: ir.Module, name: str, result: ir.Type, kinds: Sequence[ir.Type], labels: Sequence[str]
+) -> ir.Function:
+    """A new function with named arguments."""
+    function = ir.Function(module, ir.FunctionType(result, list(kinds)), name)
+    function.type = FunctionPointer(function.ftype)
+    for argument, label in zip(function.args, labels, strict=True):
+        argument.name = label
+    return function
+
+
+def stack(builder: ir.IRBuilder, element: ir.Type, count: int) -> ir.Value:
+    """Room for some elements on the stack, aligned to a cache line."""
+    room = builder.alloca(element, count)
+    room.type, room.align = POINTER, 64
+    return room
+
+
+class Loop:
+    """A counted loop being built; `index` runs, `values` are what it carries from one iteration to the next."""
+
+    def __init__(self, index: ir.Value, values: list[ir.Value]) -> None:
+        self.index = index
+        self.values = values
+        self.results: list[ir.Value] = []
+
+
+@contextmanager
+def counted(
+    builder: ir.IRBuilder, start: ir.Value, stop: ir.Value, step: int = 1, carried: Sequence[ir.Value] = ()
+) -> Iterator[Loop]:
+    """``for index in range(start, stop, step)``; afterwards the builder stands behind the loop.
+
+    Parameters
+    ----------
+    builder : ir.IRBuilder
+    start, stop : ir.Value
+        i64; no iteration runs if start >= stop.
+    step : int
+    carried : sequence of ir.Value
+        Values at the start; the body must append as many to `Loop.results`. After the loop ``Loop.values`` holds
+        the final ones.
+
+    Examples
+    --------
+    >>> with counted(builder, zero, n, carried=[total]) as loop:    # doctest: +SKIP
+    ...     loop.results.append(builder.fadd(loop.values[0], item))
+    """
+    before = builder.block
+    head = builder.append_basic_block("head")
+    body = builder.append_basic_block("body")
+    builder.branch(head)
+    builder.position_at_end(head)
+    index = builder.phi(start.type, "index")
+    index.add_incoming(start, before)
+    phis = [builder.phi(value.type) for value in carried]
+    for phi, value in zip(phis, carried, strict=True):
+        phi.add_incoming(value, before)
+    condition = builder.icmp_signed("<", index, stop)
+    builder.position_at_end(body)
+    loop = Loop(index, list(phis))
+    yield loop
+    following = builder.add(index, ir.Constant(index.type, step))
+    index.add_incoming(following, builder.block)
+    for phi, value in zip(phis, loop.results, strict=True):
+        phi.add_incoming(value, builder.block)
+    builder.branch(head)
+    done = builder.append_basic_block("done")
+    with builder.goto_block(head):
+        builder.cbranch(condition, body, done)
+    builder.position_at_end(done)
+    loop.values = list(phis)
+
+
+def element_pointer(builder: ir.IRBuilder, pointer: ir.Value, index: ir.Value, element: ir.Type) -> ir.Value:
+    """Address of ``pointer[index]``."""
+    return builder.gep(pointer, [index], source_etype=element)
+
+
+def load(builder: ir.IRBuilder, pointer: ir.Value, index: ir.Value, element: ir.Type, kind: ir.Type) -> ir.Value:
+    """Scalar or vector of a type at ``pointer[index]``, aligned as its elements are."""
+    return builder.load(element_pointer(builder, pointer, index, element), typ=kind, align=alignment(element))
+
+
+def store(builder: ir.IRBuilder, value: ir.Value, pointer: ir.Value, index: ir.Value, element: ir.Type) -> None:
+    """Store a scalar or vector at ``pointer[index]``, aligned as its elements are."""
+    builder.store(value, element_pointer(builder, pointer, index, element), align=alignment(element))
+
+
+def alignment(element: ir.Type) -> int:
+    """Bytes an element of a scalar type is aligned to."""
+    if isinstance(element, ir.IntType):
+        return max(1, int(element.width) // 8)
+    return {ir.FloatType: 4, ir.DoubleType: 8, ir.PointerType: 8}[type(element)]
+
+
+def horizontal_sum(builder: ir.IRBuilder, vector: ir.Value) -> ir.Value:
+    """Sum of a vector's lanes, halves first: the same order, so the same bits, on every target."""
+    width = vector.type.count
+    while width > 1:
+        width //= 2
+        low, high = (
+            builder.shuffle_vector(
+                vector, vector, ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(first, first + width)))
+            )
+            for first in (0, width)
+        )
+        vector = builder.fadd(low, high)
+    return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
+
+
+def any_lane(builder: ir.IRBuilder, mask: ir.Value) -> ir.Value:
+    """Whether an i1, or any lane of an i1 vector, is set."""
+    if not isinstance(mask.type, ir.VectorType):
+        return mask
+    bits = ir.IntType(mask.type.count)
+    return builder.icmp_unsigned("!=", builder.bitcast(mask, bits), ir.Constant(bits, 0))
+
+
+def intrinsic(module: ir.Module, name: str, kind: ir.Type, arity: int) -> ir.Function:
+    """An LLVM intrinsic overloaded on one type, which its arguments and its result have."""
+    lane = kind.element if isinstance(kind, ir.VectorType) else kind
+    suffix = (f"v{kind.count}" if lane is not kind else "") + {ir.DoubleType: "f64", ir.FloatType: "f32"}[type(lane)]
+    overload = f"{name}.{suffix}"
+    if overload in module.globals:
+        return module.globals[overload]
+    return ir.Function(module, ir.FunctionType(kind, [kind] * arity), overload)

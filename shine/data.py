@@ -1,0 +1,143 @@
+"""A data set as the evaluators want it: columns, a target, weights; checked once, here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from keyword import iskeyword
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shine.errors import DataError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Rows to learn from, column by column.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_features, n_rows), float64, C-contiguous
+    target : ndarray of shape (n_rows,), float64
+    weights : ndarray of shape (n_rows,), float64, optional
+        Non-negative sample weights with a positive sum; all rows weigh 1 without them.
+    features : tuple of str
+        Name of each column, an identifier.
+    """
+
+    columns: Array
+    target: Array
+    weights: Array | None
+    features: tuple[str, ...]
+
+    @classmethod
+    def from_arrays(
+        cls, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, features: Sequence[str] | None = None
+    ) -> Self:
+        """Check arrays and arrange them by column.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+        features : sequence of str, optional
+            Names of the columns; ``x0, x1, ...`` by default.
+
+        Raises
+        ------
+        DataError
+            If shapes do not fit, there is no row or no column, a value is not a finite number, or a name is unfit.
+        """
+        matrix, target = numbers(X, "X", 2), numbers(y, "y", 1)
+        rows, count = matrix.shape
+        if not rows or not count:
+            raise DataError(f"X has shape {matrix.shape}; at least one row and one feature are needed")
+        if len(target) != rows:
+            raise DataError(f"X has {rows} rows, but y has {len(target)}")
+        names = tuple(f"x{i}" for i in range(count)) if features is None else check_features(features)
+        if len(names) != count:
+            raise DataError(f"X has {count} columns, but {len(names)} feature names are given")
+        weights = None
+        if sample_weight is not None:
+            weights = numbers(sample_weight, "sample_weight", 1)
+            if len(weights) != rows:
+                raise DataError(f"X has {rows} rows, but sample_weight has {len(weights)}")
+            if (weights < 0).any() or not weights.sum() > 0:
+                raise DataError("sample weights must not be negative, and one must be positive")
+        return cls(np.ascontiguousarray(matrix.T), target, weights, names)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.target)
+
+    @cached_property
+    def row_weights(self) -> Array:
+        """Weight of each row, shape (n_rows,)."""
+        return np.ones(self.n_rows) if self.weights is None else self.weights
+
+    @cached_property
+    def target_mean(self) -> float:
+        """Weighted mean of the target."""
+        return float(np.average(self.target, weights=self.row_weights))
+
+    @cached_property
+    def target_square(self) -> float:
+        """Weighted sum of the target's squared deviations from its mean."""
+        return float(np.sum(self.row_weights * (self.target - self.target_mean) ** 2))
+
+
+def numbers(values: ArrayLike, name: str, dimensions: int) -> Array:
+    """A contiguous float64 array of finite numbers.
+
+    Raises
+    ------
+    DataError
+        Naming the first offending row, and column if there are two dimensions.
+    """
+    try:
+        array = np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} cannot be read as numbers: {error}") from None
+    if array.ndim != dimensions:
+        shape = "(n_rows, n_features)" if dimensions == 2 else "(n_rows,)"
+        raise DataError(f"{name} has shape {array.shape}; {shape} is needed")
+    finite = np.isfinite(array)
+    if not finite.all():
+        place = np.argwhere(~finite)[0].tolist()
+        where = f"row {place[0]}" + (f", column {place[1]}" if dimensions == 2 else "")
+        raise DataError(f"{name} has {(~finite).sum()} values that are NaN or infinite, the first in {where}")
+    return array
+
+
+def check_features(names: Sequence[str]) -> tuple[str, ...]:
+    """Feature names that formulas can use.
+
+    Raises
+    ------
+    DataError
+        If one is no identifier, is a keyword, begins with two underscores, or occurs twice.
+    """
+    checked = tuple(str(name) for name in names)
+    for name in checked:
+        if not name.isidentifier() or iskeyword(name) or name.startswith("__"):
+            raise DataError(
+                f"feature name {name!r} is not an identifier; rename the column, {identifier(name)!r} would do"
+            )
+        if checked.count(name) > 1:
+            raise DataError(f"feature name {name!r} occurs twice")
+    return checked
+
+
+def identifier(name: str) -> str:
+    """The nearest name that formulas can use, for a column's heading."""
+    cleaned = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in name.strip()).lstrip("_")
+    if not cleaned.isidentifier():
+        cleaned = f"x_{cleaned}" if cleaned else "x"
+    return f"{cleaned}_" if iskeyword(cleaned) else cleaned

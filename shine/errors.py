@@ -1,0 +1,63 @@
+"""The errors a user of Shine can meet; all of them are a `ShineError`.
+
+A message says what is wrong, where, what is allowed and what to do about it. Bad arguments of Python calls
+stay `ValueError` and `TypeError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class ShineError(Exception):
+    """Base of every error that Shine raises for its users' input."""
+
+
+class UnsupportedSyntaxError(ShineError):
+    """A formula is not part of the restricted language.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong and what is allowed.
+    line, column : int, optional
+        One-based place in the source, where there is one.
+    """
+
+    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+        self.line, self.column = line, column
+        super().__init__(message if line is None else f"line {line}, column {column}: {message}")
+
+
+class LoweringError(ShineError):
+    """A verified formula has no meaning in the requested number type."""
+
+
+class CompilationError(ShineError):
+    """LLVM refused a module, a target or an option."""
+
+
+class DataError(ShineError):
+    """A data set cannot be used: its file, its columns or its values."""
+
+
+class ConfigError(ShineError):
+    """A configuration is invalid; carries every problem that was found, each with its place.
+
+    Parameters
+    ----------
+    problems : sequence of str
+        One line each, place first.
+    """
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(self.problems))
+
+
+class ExportError(ShineError):
+    """A formula or a result cannot be written in the requested form."""
+
+
+class GraphImportError(ShineError):
+    """A foreign graph cannot be turned into a formula."""

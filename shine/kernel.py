@@ -1,0 +1,251 @@
+"""`shine.jit`: one formula as a compiled callable."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numpy.typing import ArrayLike, NDArray
+
+from shine.codegen.loops import emit_predict, emit_scalar
+from shine.codegen.numbers import ELEMENTS
+from shine.data import Dataset
+from shine.evaluators.native import NativeFitness, NativeRows
+from shine.fitness import score
+from shine.lang.parse import Source, parse
+from shine.lang.tree import Tree
+from shine.llvm import Engine, assembly, object_code, optimized_ir
+from shine.llvm.passes import pipeline_level
+
+_C_TYPES: dict[str, Any] = {
+    "float64": ctypes.c_double,
+    "float32": ctypes.c_float,
+    "int64": ctypes.c_int64,
+    "int32": ctypes.c_int32,
+}
+
+LARGE = 2_000
+"""Nodes above which a formula is compiled without optimization: LLVM's passes are not linear in a function's size."""
+
+
+class Kernel:
+    """A formula compiled to native code; `shine.jit` makes it.
+
+    Parameters
+    ----------
+    tree : Tree
+    dtype : {"float64", "float32", "int64", "int32"}
+        Type of arguments and result. Among integers ``/`` truncates, and division by zero is a
+        `ZeroDivisionError`; overflow wraps.
+    opt_level : {"O0", "O1", "O2", "O3"} or int
+        LLVM pipeline; formulas of more than `LARGE` nodes get O0 whatever is asked.
+
+    Attributes
+    ----------
+    parameters : tuple of str
+        Names of the arguments, in calling order.
+    ir : str
+        LLVM IR of the function of one row, as lowered.
+    """
+
+    def __init__(self, tree: Tree, dtype: str = "float64", opt_level: str | int = "O2") -> None:
+        if dtype not in ELEMENTS:
+            raise ValueError(f"unknown dtype {dtype!r}; use one of {', '.join(ELEMENTS)}")
+        self.tree = tree
+        self.dtype = dtype
+        self.parameters = tree.parameters
+        level = pipeline_level(opt_level)
+        self.opt_level = 0 if tree.size > LARGE else level
+        module = ir.Module(name=tree.name)
+        self._can_fail = emit_scalar(module, tree, tree.name, dtype)
+        self.ir = str(module)
+
+    def __repr__(self) -> str:
+        return f"<Kernel {self.tree!r} of ({', '.join(self.parameters)}), {self.dtype}>"
+
+    def __call__(self, *arguments: ArrayLike, **named: ArrayLike) -> Any:
+        """Value of the formula.
+
+        Parameters
+        ----------
+        *arguments, **named : scalars or arrays
+            One a parameter, by position or by name; arrays broadcast against each other.
+
+        Returns
+        -------
+        float, int or ndarray
+            A number if all arguments are scalars, else an array of the broadcast shape and the kernel's dtype.
+
+        Raises
+        ------
+        TypeError
+            If arguments are missing, too many, or do not fit the dtype.
+        ZeroDivisionError
+            If an integer division has a zero divisor in any row that Python would evaluate.
+        """
+        arrays = [self._array(name, value) for name, value in self._bind(arguments, named).items()]
+        if all(array.ndim == 0 for array in arrays):
+            return self._scalar([array.item() for array in arrays])
+        broadcast = np.broadcast_arrays(*arrays)
+        shape = broadcast[0].shape
+        return self._predict([np.ascontiguousarray(array).reshape(-1) for array in broadcast]).reshape(shape)
+
+    def fitness(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        loss: str = "mse",
+        sample_weight: ArrayLike | None = None,
+        linear_scaling: bool = False,
+    ) -> float:
+        """Loss over all rows, from one pass of compiled code over the data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_parameters)
+            Columns in the order of `parameters`.
+        y : array-like of shape (n_rows,)
+        loss : {"mse", "rmse", "mae", "nmse", "r2"}
+            ``r2`` is 1 - R^2, as losses are minimized; ``nmse`` is the same number under its other name.
+        sample_weight : array-like of shape (n_rows,), optional
+        linear_scaling : bool
+            Whether to measure ``intercept + slope * formula`` with the best slope and intercept.
+
+        Returns
+        -------
+        float
+            inf when any prediction is not finite.
+
+        Raises
+        ------
+        DataError
+            If the data do not fit the formula or each other.
+        """
+        dataset = Dataset.from_arrays(X, y, sample_weight, self.parameters)
+        return float(score(self._fitness.over(NativeRows(dataset, self.dtype)), 1, loss, linear_scaling).losses[0])
+
+    @cached_property
+    def _fitness(self) -> NativeFitness:
+        return NativeFitness([self.tree], self.dtype, self.opt_level)
+
+    @cached_property
+    def optimized_ir(self) -> str:
+        """LLVM IR of the function of one row after optimization for this host."""
+        return optimized_ir(self.ir, level=self.opt_level)
+
+    @cached_property
+    def loop_ir(self) -> str:
+        """LLVM IR of the loop over rows, as lowered: what arrays are evaluated with."""
+        module = ir.Module(name=f"{self.tree.name}.predict")
+        emit_predict(module, self.tree, "predict", self.dtype)
+        return str(module)
+
+    def assembly(self, target: str | None = None, cpu: str | None = None) -> str:
+        """Assembly of the function of one row.
+
+        Parameters
+        ----------
+        target : str, optional
+            A triple such as ``"aarch64-linux-gnu"``; the host with all its features by default.
+        cpu : str, optional
+            LLVM's name of a processor, for example ``"x86-64-v3"``.
+
+        Raises
+        ------
+        CompilationError
+            If LLVM has no such target.
+        """
+        return assembly(self.ir, target, cpu, level=self.opt_level)
+
+    def object_code(self, target: str | None = None, cpu: str | None = None) -> bytes:
+        """Object file of the function of one row, for a target as in `assembly`."""
+        return object_code(self.ir, target, cpu, level=self.opt_level)
+
+    def _bind(self, arguments: Sequence[ArrayLike], named: dict[str, ArrayLike]) -> dict[str, ArrayLike]:
+        bound = dict(zip(self.parameters, arguments, strict=False))
+        extra = [name for name in named if name in bound or name not in self.parameters]
+        missing = [name for name in self.parameters if name not in bound and name not in named]
+        if len(arguments) > len(self.parameters) or extra or missing:
+            problem = f"unexpected {extra[0]!r}" if extra else f"missing {missing[0]!r}" if missing else "too many"
+            raise TypeError(f"the formula takes ({', '.join(self.parameters)}): {problem}")
+        bound.update(named)
+        return {name: bound[name] for name in self.parameters}
+
+    def _array(self, name: str, value: ArrayLike) -> NDArray[Any]:
+        array = np.asarray(value)
+        if array.dtype.kind not in "biuf":
+            raise TypeError(f"argument {name!r} has dtype {array.dtype}; numbers are needed")
+        converted = array.astype(self.dtype, copy=False)
+        if self.dtype.startswith("int") and not np.array_equal(converted, array):
+            raise TypeError(f"argument {name!r} does not fit {self.dtype}: it has fractions, or is out of range")
+        return converted
+
+    @cached_property
+    def _scalar_function(self) -> Any:
+        kinds = [_C_TYPES[self.dtype]] * len(self.parameters) + [ctypes.c_void_p] * self._can_fail
+        return Engine(self.ir, self.opt_level).function(self.tree.name, _C_TYPES[self.dtype], *kinds)
+
+    def _scalar(self, arguments: list[float]) -> float:
+        if not self._can_fail:
+            return self._scalar_function(*arguments)
+        failed = ctypes.c_uint8()
+        result: float = self._scalar_function(*arguments, ctypes.addressof(failed))
+        if failed.value:
+            raise ZeroDivisionError(f"integer division by zero in {self.tree!r}")
+        return result
+
+    @cached_property
+    def _predict_function(self) -> Any:
+        kinds = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
+        return Engine(self.loop_ir, self.opt_level).function("predict", ctypes.c_uint8, *kinds)
+
+    def _predict(self, columns: list[NDArray[Any]]) -> NDArray[Any]:
+        rows = len(columns[0])
+        out = np.empty(rows, dtype=self.dtype)
+        pointers = np.array([column.ctypes.data for column in columns], dtype=np.uintp)
+        if rows and self._predict_function(pointers.ctypes.data, out.ctypes.data, rows):
+            raise ZeroDivisionError(f"integer division by zero in {self.tree!r}")
+        return out
+
+
+def jit(
+    source: Source | None = None,
+    params: Sequence[str] | None = None,
+    dtype: str = "float64",
+    opt_level: str | int = "O2",
+) -> Any:
+    """Compile a formula; also a decorator, with or without arguments.
+
+    Parameters
+    ----------
+    source : str, function, ast node or Tree
+        Written in the restricted language (see `shine.lang.parse.parse`).
+    params : sequence of str, optional
+        Order of the arguments; a function's own, or the names of an expression in natural order (a, b, x2, x10).
+    dtype : {"float64", "float32", "int64", "int32"}
+    opt_level : {"O0", "O1", "O2", "O3"} or int
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    UnsupportedSyntaxError
+        If the formula is not part of the language.
+    LoweringError
+        If it has no meaning in the dtype.
+
+    Examples
+    --------
+    >>> k = jit("sqrt(a*a + b*b)")
+    >>> k(3.0, 4.0)
+    5.0
+    """
+    if source is None:
+        return lambda function: jit(function, params, dtype, opt_level)
+    return Kernel(parse(source, params), dtype, opt_level)

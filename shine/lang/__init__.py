@@ -1,0 +1,1 @@
+"""The restricted Python language: grammar, primitives, trees, tapes and their reference meaning."""

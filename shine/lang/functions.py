@@ -1,0 +1,183 @@
+"""Functions of the language: straight-line assignments, `if` and `return`, turned into assignments and a result.
+
+Every `if` becomes data (if-conversion, Allen et al. 1983): its test is assigned to a name, the assignments of both
+branches are computed, and where the branches meet a conditional expression chooses. What could divide by zero is
+made conditional on being reached, so that integer mode raises no error on a path Python would not take.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shine.lang.grammar import ADVICE, ExpressionVerifier, check_name, reject
+from shine.lang.primitives import Primitive
+from shine.lang.tree import Tree
+
+_TRAPPING = (ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
+
+
+@dataclass
+class _Path:
+    """A point of the function: under which condition it is reached, and what each variable is called there."""
+
+    names: dict[str, str | None]
+    guard: str | None = None
+    reachable: bool = True
+
+
+_Step = Generator["_Step", _Path, _Path]
+
+
+def verify_function(node: ast.FunctionDef, primitives: Mapping[str, Primitive]) -> Tree:
+    """The tree of a function definition.
+
+    Raises
+    ------
+    UnsupportedSyntaxError
+        If it is not part of the language, with line and column.
+    """
+    arguments = node.args
+    extra = [*arguments.posonlyargs, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg, *arguments.defaults]
+    if any(extra):
+        reject("parameters are plain names: no defaults, '*', '**' or '/'", node)
+    parameters = [check_name(argument.arg, argument) for argument in arguments.args]
+    if len(set(parameters)) < len(parameters):
+        reject("a parameter is listed twice", node)
+    return _FunctionVerifier(primitives, parameters).verify(check_name(node.name, node), node.body)
+
+
+class _FunctionVerifier:
+    def __init__(self, primitives: Mapping[str, Primitive], parameters: Sequence[str]) -> None:
+        self.primitives = primitives
+        self.parameters = tuple(parameters)
+        self.used = set(parameters)
+        self.assignments: list[tuple[str, ast.expr]] = []
+        self.generated: set[str] = set()
+        self.returns: list[tuple[str | None, ast.expr]] = []
+
+    def verify(self, name: str, body: list[ast.stmt]) -> Tree:
+        end = _run(self._block(body, _Path({parameter: parameter for parameter in self.parameters})))
+        if end.reachable:
+            reject("the function can end without 'return'; every path must return one value", body[-1])
+        *conditional, (_, result) = self.returns
+        for guard, value in reversed(conditional):
+            assert guard is not None
+            result = ast.IfExp(_name(guard), value, result)
+        return Tree(self.parameters, result, self._needed(result), name, self.primitives)
+
+    def _block(self, body: list[ast.stmt], path: _Path) -> _Step:
+        for position, statement in enumerate(body):
+            if not path.reachable:
+                reject("code after 'return' is never reached; remove it", statement)
+            match statement:
+                case ast.Expr(ast.Constant(str())) if position == 0:
+                    pass  # a docstring
+                case ast.Return(value=ast.expr() as value):
+                    self.returns.append((path.guard, self._expression(value, path)))
+                    path.reachable = False
+                case ast.Assign(targets=[ast.Name() as target], value=value):
+                    self._assignment(target, value, path)
+                case ast.AnnAssign(target=ast.Name() as target, value=ast.expr() as value):
+                    self._assignment(target, value, path)
+                case ast.AugAssign(target=ast.Name() as target, op=operator, value=value):
+                    current = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+                    combined = ast.copy_location(ast.BinOp(current, operator, value), statement)
+                    self._assignment(target, combined, path)
+                case ast.If():
+                    path = yield self._if(statement, path)
+                case _:
+                    kind = type(statement).__name__
+                    advice = ADVICE.get(kind, f"{kind} is not part of the language")
+                    reject(f"{advice} (functions are made of 'name = expression', 'if' and 'return')", statement)
+        return path
+
+    def _if(self, node: ast.If, path: _Path) -> _Step:
+        test = self._expression(node.test, path)
+        taken = self._condition(test if path.guard is None else _and(path.guard, test))
+        opposite: ast.expr = ast.UnaryOp(ast.Not(), _name(taken))
+        skipped = self._condition(opposite if path.guard is None else _and(path.guard, opposite))
+        then = yield self._block(node.body, _Path(dict(path.names), taken))
+        other = yield self._block(node.orelse, _Path(dict(path.names), skipped))
+        if not (then.reachable and other.reachable):
+            return then if then.reachable else other
+        names = {name: self._choice(name, taken, then, other) for name in {**then.names, **other.names}}
+        guard = path.guard
+        if (then.guard, other.guard) != (taken, skipped):
+            assert then.guard is not None and other.guard is not None
+            guard = self._condition(ast.BoolOp(ast.Or(), [_name(then.guard), _name(other.guard)]))
+        return _Path(names, guard)
+
+    def _choice(self, name: str, taken: str, then: _Path, other: _Path) -> str | None:
+        """What a variable is called after both branches; None if one of them does not assign it."""
+        first, second = then.names.get(name), other.names.get(name)
+        if first is None or second is None or first == second:
+            return first if second is not None else None
+        return self._assign(name, ast.IfExp(_name(taken), _name(first), _name(second)))
+
+    def _expression(self, node: ast.expr, path: _Path) -> ast.expr:
+        value: ast.expr = ExpressionVerifier(self.primitives, path.names).visit(node)
+        return value
+
+    def _assignment(self, target: ast.Name, node: ast.expr, path: _Path) -> None:
+        value = self._expression(node, path)
+        if path.guard is not None and can_trap(value):
+            value = ast.IfExp(_name(path.guard), value, ast.Constant(0))
+        path.names[target.id] = self._assign(check_name(target.id, target), value)
+
+    def _condition(self, value: ast.expr) -> str:
+        name = self._assign("condition", value)
+        self.generated.add(name)
+        return name
+
+    def _assign(self, name: str, value: ast.expr) -> str:
+        unique, number = name, 1
+        while unique in self.used:
+            unique, number = f"{name}_{number}", number + 1
+        self.used.add(unique)
+        self.assignments.append((unique, value))
+        return unique
+
+    def _needed(self, result: ast.expr) -> tuple[tuple[str, ast.expr], ...]:
+        """The assignments without those conditions that nothing uses."""
+        needed = _names(result)
+        kept = []
+        for name, value in reversed(self.assignments):
+            if name in needed or name not in self.generated:
+                kept.append((name, value))
+                needed |= _names(value)
+        return tuple(reversed(kept))
+
+
+def can_trap(expression: ast.expr) -> bool:
+    """Whether an expression divides, which raises in integer mode when the divisor is zero."""
+    return any(isinstance(node, ast.BinOp) and isinstance(node.op, _TRAPPING) for node in ast.walk(expression))
+
+
+def _name(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
+
+
+def _and(guard: str, value: ast.expr) -> ast.expr:
+    return ast.BoolOp(ast.And(), [_name(guard), value])
+
+
+def _names(expression: ast.expr) -> set[str]:
+    return {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
+
+
+def _run(step: _Step) -> _Path:
+    """Run nested steps on an explicit stack; a chain of `elif` nests deeper than Python's stack."""
+    stack: list[Any] = [step]
+    result: Any = None
+    while stack:
+        try:
+            stack.append(stack[-1].send(result))
+            result = None
+        except StopIteration as finished:
+            stack.pop()
+            result = finished.value
+    assert isinstance(result, _Path)
+    return result

@@ -1,0 +1,272 @@
+"""The reference tier: what a formula means, in NumPy. The oracle of every test, and the interpreted side of every
+comparison."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from shine.errors import LoweringError
+from shine.lang.primitives import CONSTANT, Primitive, PrimitiveSet
+from shine.lang.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, UNARY_OPERATORS, Tree
+from shine.lang.visitor import TreeVisitor, Visit
+
+Array = NDArray[Any]
+
+
+def _number(condition: Array, like: Array) -> Array:
+    return condition.astype(like.dtype)
+
+
+def _where(condition: Array, a: Array, b: Array) -> Array:
+    return np.where(condition, a, b)
+
+
+REFERENCE: dict[str, Callable[..., Array]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "floordiv": np.floor_divide,
+    "mod": np.remainder,
+    "pow": np.power,
+    "min": np.minimum,
+    "max": np.maximum,
+    "neg": np.negative,
+    "abs": np.abs,
+    "sqrt": np.sqrt,
+    "exp": np.exp,
+    "log": np.log,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "sign": np.sign,
+    "lt": lambda a, b: _number(a < b, a),
+    "le": lambda a, b: _number(a <= b, a),
+    "gt": lambda a, b: _number(a > b, a),
+    "ge": lambda a, b: _number(a >= b, a),
+    "eq": lambda a, b: _number(a == b, a),
+    "ne": lambda a, b: _number(a != b, a),
+    "logical_and": lambda a, b: _where(a != 0, b, a),
+    "logical_or": lambda a, b: _where(a != 0, a, b),
+    "logical_not": lambda a: _number(a == 0, a),
+    "where": lambda c, a, b: _where(c != 0, a, b),
+}
+"""Meaning of each basic primitive over floating-point arrays of one dtype."""
+
+
+def _truncated_quotient(a: Array, b: Array) -> Array:
+    floor = a // b
+    return floor + _number((a % b != 0) & ((a < 0) != (b < 0)), a)
+
+
+def _integer_power(base: Array, exponent: Array) -> Array:
+    """Base to a power with wrapping products; a negative exponent truncates 1 / base**-exponent."""
+    result, square, left = np.ones_like(base), base.copy(), np.abs(exponent)
+    while left.any():
+        result = np.where(left & 1, result * square, result)
+        square, left = square * square, left >> 1
+    inverse = np.where(np.abs(base) == 1, np.where(exponent & 1, base, 1), 0).astype(base.dtype)
+    return np.where(exponent < 0, inverse, result)
+
+
+_FLOAT_ONLY = frozenset({"sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh"})
+
+INTEGER_REFERENCE: dict[str, Callable[..., Array]] = {
+    **{name: rule for name, rule in REFERENCE.items() if name not in _FLOAT_ONLY},
+    "div": _truncated_quotient,
+    "pow": _integer_power,
+    "floor": np.positive,
+    "ceil": np.positive,
+}
+"""Meaning of each primitive that integers have. Sums and products wrap; division is never by zero here."""
+
+
+def evaluate(tree: Tree, columns: Sequence[Array], dtype: DTypeLike = np.float64) -> Array:
+    """Value of a formula for every row.
+
+    Parameters
+    ----------
+    tree : Tree
+    columns : sequence of ndarray of shape (n_rows,)
+        One a parameter, in the order of ``tree.parameters``.
+    dtype : {"float64", "float32", "int32", "int64"}
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+
+    Raises
+    ------
+    ZeroDivisionError
+        In integer mode, if a row divides by zero on a path it takes.
+    LoweringError
+        If a primitive or a number has no meaning for integers.
+    """
+    arrays = [np.asarray(column, dtype=dtype) for column in columns]
+    rows = len(arrays[0]) if arrays else 1
+    with np.errstate(all="ignore"):
+        return _Interpreter(np.dtype(dtype), rows).run(tree, arrays)
+
+
+class _Interpreter(TreeVisitor):
+    """Evaluates a tree; `active` marks the rows that reach the current node, where division by zero counts."""
+
+    def __init__(self, dtype: np.dtype[Any], rows: int) -> None:
+        self.dtype = dtype
+        self.rows = rows
+        self.integer = dtype.kind == "i"
+        self.table = INTEGER_REFERENCE if self.integer else REFERENCE
+        self.values: dict[str, Array] = {}
+        self.functions: Mapping[str, Primitive] = {}
+        self.active = np.ones(rows, dtype=bool)
+
+    def run(self, tree: Tree, columns: Sequence[Array]) -> Array:
+        caller = self.values, self.functions
+        self.values, self.functions = dict(zip(tree.parameters, columns, strict=True)), tree.functions
+        for name, value in tree.assignments:
+            self.values[name] = self.visit(value)
+        result: Array = self.visit(tree.result)
+        self.values, self.functions = caller
+        return result
+
+    def _apply(self, name: str, *arguments: Array) -> Array:
+        if name not in self.table:
+            definition = self.functions[name].definition if name in self.functions else None
+            if definition is None:
+                raise LoweringError(f"{name!r} has no meaning for {self.dtype} numbers; use float64 or float32")
+            return self.run(definition, arguments)
+        if self.integer:
+            arguments = self._checked(name, *arguments)
+        return self.table[name](*arguments)
+
+    def _checked(self, name: str, *arguments: Array) -> tuple[Array, ...]:
+        """Arguments of an integer operation without zero divisors; raises if a row that counts has one."""
+        if name in ("div", "floordiv", "mod"):
+            zero = arguments[1] == 0
+        elif name == "pow":
+            zero = (arguments[0] == 0) & (arguments[1] < 0)
+        else:
+            return arguments
+        if (zero & self.active).any():
+            raise ZeroDivisionError(f"integer division by zero in {name!r}, row {int(np.argmax(zero & self.active))}")
+        position = 0 if name == "pow" else 1
+        return tuple(np.where(zero, 1, a).astype(self.dtype) if i == position else a for i, a in enumerate(arguments))
+
+    def visit_Constant(self, node: ast.Constant) -> Array:
+        assert isinstance(node.value, int | float)
+        return np.full(self.rows, constant(node.value, self.dtype), dtype=self.dtype)
+
+    def visit_Name(self, node: ast.Name) -> Array:
+        return self.values[node.id]
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
+        operand = yield node.operand
+        return self._apply(UNARY_OPERATORS[type(node.op)], operand)
+
+    def visit_BinOp(self, node: ast.BinOp) -> Visit:
+        left = yield node.left
+        right = yield node.right
+        return self._apply(BINARY_OPERATORS[type(node.op)], left, right)
+
+    def visit_Compare(self, node: ast.Compare) -> Visit:
+        reached, left = self.active, (yield node.left)
+        result = None
+        for operator, comparator in zip(node.ops, node.comparators, strict=True):
+            right = yield comparator
+            holds = self._apply(COMPARISONS[type(operator)], left, right)
+            result = holds if result is None else self._apply("logical_and", result, holds)
+            self.active, left = self.active & (result != 0), right
+        self.active = reached
+        return result
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Visit:
+        name = BOOLEAN_OPERATORS[type(node.op)]
+        reached, left = self.active, (yield node.values[0])
+        self.active = reached & ((left != 0) if name == "logical_and" else (left == 0))
+        right = yield node.values[1]
+        self.active = reached
+        return self._apply(name, left, right)
+
+    def visit_IfExp(self, node: ast.IfExp) -> Visit:
+        reached, test = self.active, (yield node.test)
+        self.active = reached & (test != 0)
+        body = yield node.body
+        self.active = reached & (test == 0)
+        orelse = yield node.orelse
+        self.active = reached
+        return self._apply("where", test, body, orelse)
+
+    def visit_Call(self, node: ast.Call) -> Visit:
+        assert isinstance(node.func, ast.Name)
+        arguments = []
+        for argument in node.args:
+            arguments.append((yield argument))
+        return self._apply(node.func.id, *arguments)
+
+
+def constant(value: int | float, dtype: np.dtype[Any]) -> int | float:
+    """A number of a formula in a number type.
+
+    Raises
+    ------
+    LoweringError
+        If an integer type cannot hold it exactly.
+    """
+    if dtype.kind != "i":
+        return float(value)
+    limits = np.iinfo(dtype)
+    if value != int(value) or not limits.min <= value <= limits.max:
+        raise LoweringError(f"constant {value!r} is no {dtype}; use whole numbers within its range, or float64")
+    return int(value)
+
+
+def evaluate_tape(
+    codes: NDArray[np.int16], values: NDArray[np.float64], primitives: PrimitiveSet, columns: Sequence[Array]
+) -> Array:
+    """Value of a tape for every row, in the dtype of the columns.
+
+    Parameters
+    ----------
+    codes, values : ndarray of shape (size,)
+    primitives : PrimitiveSet
+    columns : sequence of ndarray of shape (n_rows,)
+        One a feature, all of one floating-point dtype.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+    """
+    dtype, rows = columns[0].dtype, len(columns[0])
+    interpreter = _Interpreter(dtype, rows)
+    stack: list[Array] = []
+    with np.errstate(all="ignore"):
+        for code, value in zip(codes.tolist(), values.tolist(), strict=True):
+            if code == CONSTANT:
+                stack.append(np.full(rows, value, dtype=dtype))
+            elif code < primitives.first_function:
+                stack.append(columns[code - 1])
+            else:
+                function = primitives.function(code)
+                arguments = stack[-function.arity :]
+                del stack[-function.arity :]
+                stack.append(_apply_primitive(interpreter, function, arguments))
+    return stack.pop()
+
+
+def _apply_primitive(interpreter: _Interpreter, function: Primitive, arguments: Sequence[Array]) -> Array:
+    if function.definition is None:
+        return REFERENCE[function.name](*arguments)
+    return interpreter.run(function.definition, arguments)

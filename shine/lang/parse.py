@@ -1,0 +1,160 @@
+"""Source text, a Python function or a syntax tree -> a verified tree."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from shine.errors import UnsupportedSyntaxError
+from shine.lang.functions import verify_function
+from shine.lang.grammar import ExpressionVerifier, check_name, reject
+from shine.lang.library import STANDARD
+from shine.lang.primitives import Primitive
+from shine.lang.tree import Tree
+
+MAX_SOURCE = 500_000
+"""Longest source text that is parsed, in characters."""
+
+Source = str | Callable[..., object] | ast.AST | Tree
+"""What a formula can be given as."""
+
+
+def parse(
+    source: Source, parameters: Sequence[str] | None = None, primitives: Mapping[str, Primitive] = STANDARD
+) -> Tree:
+    """Verify a formula.
+
+    Parameters
+    ----------
+    source : str, function, ast node or Tree
+        An expression, the text of one function definition, a Python function whose source is at hand, or the
+        syntax tree of either.
+    parameters : sequence of str, optional
+        Names of the arguments, in calling order. By default a function's own; for an expression the names in it,
+        in natural order (``a, b, x2, x10``).
+    primitives : mapping of str to Primitive
+        The functions a formula may call.
+
+    Returns
+    -------
+    Tree
+
+    Raises
+    ------
+    UnsupportedSyntaxError
+        If the formula is not part of the language: what, where, and what is allowed.
+    TypeError
+        If `source` is none of the above.
+
+    Examples
+    --------
+    >>> parse("sqrt(a*a + b*b)").parameters
+    ('a', 'b')
+    """
+    node: ast.AST
+    if isinstance(source, str):
+        node = _syntax_tree(source)
+    elif isinstance(source, ast.AST):
+        node = source
+    elif inspect.isfunction(source):
+        node = _function_definition(source)
+    elif not isinstance(source, Tree):
+        raise TypeError(f"a formula is a string, a Python function, an ast node or a Tree, not {type(source).__name__}")
+    if parameters is not None:
+        if isinstance(parameters, str):
+            raise TypeError("parameters is a sequence of names, not one string")
+        parameters = [check_name(name) for name in parameters]
+        if len(set(parameters)) < len(parameters):
+            raise UnsupportedSyntaxError("a parameter is listed twice")
+    if isinstance(source, Tree):
+        return _reordered(source, parameters)
+    return _verify(node, parameters, primitives)
+
+
+def _verify(node: ast.AST, parameters: Sequence[str] | None, primitives: Mapping[str, Primitive]) -> Tree:
+    match node:
+        case ast.Module(body=[ast.FunctionDef() as function]):
+            return _verify(function, parameters, primitives)
+        case ast.Module(body=[ast.Expr(value=expression)]) | ast.Expression(body=expression):
+            return _verify(expression, parameters, primitives)
+        case ast.FunctionDef():
+            for decorator in node.decorator_list:
+                if not _is_own_decorator(decorator):
+                    reject("decorators are not part of the language", decorator)
+            return _reordered(verify_function(node, primitives), parameters)
+        case ast.expr():
+            names = None if parameters is None else {name: name for name in parameters}
+            verifier = ExpressionVerifier(primitives, names)
+            result = verifier.visit(node)
+            ordered = tuple(sorted(verifier.seen, key=natural_order)) if parameters is None else tuple(parameters)
+            return Tree(ordered, result, functions=primitives)
+    kind = type(node).__name__
+    reject(f"a formula is one expression or one function definition, not {kind}", node)
+
+
+def natural_order(name: str) -> list[tuple[bool, int | str]]:
+    """Sorting key that puts ``x2`` before ``x10``."""
+    return [(part.isdigit(), int(part) if part.isdigit() else part) for part in re.split(r"([0-9]+)", name)]
+
+
+def _reordered(tree: Tree, parameters: Sequence[str] | None) -> Tree:
+    if parameters is None:
+        return tree
+    unknown = [name for name in tree.parameters if name not in parameters]
+    if unknown:
+        raise UnsupportedSyntaxError(f"the formula needs a parameter {unknown[0]!r}; given are {', '.join(parameters)}")
+    return replace(tree, parameters=tuple(parameters))
+
+
+def _is_own_decorator(node: ast.expr) -> bool:
+    """Whether a decorator is Shine's own, which has the function's source read, decorator and all."""
+    function = node.func if isinstance(node, ast.Call) else node
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", None)
+    return name == "jit"
+
+
+def _syntax_tree(source: str) -> ast.AST:
+    text = source.strip()
+    if not text:
+        raise UnsupportedSyntaxError("the formula is empty; write an expression such as 'a*x + b'")
+    if len(text) > MAX_SOURCE:
+        raise UnsupportedSyntaxError(f"the formula has {len(text)} characters; at most {MAX_SOURCE} are read")
+    mode = "exec" if re.match(r"(def|@)\b|@", text) else "eval"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python warns about code it would run; this is not run
+            tree: ast.AST = ast.parse(text, mode=mode)
+    except SyntaxError as error:
+        raise UnsupportedSyntaxError(f"not a Python expression: {error.msg}", error.lineno, error.offset) from None
+    except (MemoryError, RecursionError):
+        raise UnsupportedSyntaxError(
+            "the formula is nested too deeply to be read from text; build its tree as objects instead"
+        ) from None
+    except ValueError as error:
+        # NUL bytes and lone surrogates; the message of the latter repeats the whole text.
+        raise UnsupportedSyntaxError(f"not a Python expression: {str(error)[-80:]}") from None
+    return tree
+
+
+def _function_definition(function: Callable[..., object]) -> ast.AST:
+    if function.__name__ == "<lambda>":
+        raise UnsupportedSyntaxError("lambda is not part of the language; write the expression as text, or a def")
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except (OSError, TypeError):
+        raise UnsupportedSyntaxError(
+            f"the source of function {function.__name__!r} is not at hand; pass its text instead"
+        ) from None
+    text = textwrap.dedent("".join(lines))
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    tree = _syntax_tree(text)
+    for node in ast.walk(tree):
+        if hasattr(node, "lineno"):
+            node.lineno += first - 1
+            node.col_offset += indent  # type: ignore[attr-defined]
+    return tree

@@ -1,0 +1,86 @@
+"""A population: many tapes as one struct of arrays, never a list of objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shine.lang.primitives import PrimitiveSet
+from shine.lang.tape import Tape, tape_from_tree, tree_from_tape
+from shine.lang.tree import Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Individuals of one primitive set, their tapes padded to a common width.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_individuals, width), int16
+        Codes of `primitives` in postfix order; 0 behind the end of a tape.
+    values : ndarray of shape (n_individuals, width), float64
+        Value of each constant; 0 elsewhere.
+    sizes : ndarray of shape (n_individuals,), int64
+        Nodes of each individual.
+    primitives : PrimitiveSet
+    """
+
+    codes: NDArray[np.int16]
+    values: NDArray[np.float64]
+    sizes: NDArray[np.int64]
+    primitives: PrimitiveSet
+
+    @classmethod
+    def from_tapes(cls, tapes: Sequence[Tape], primitives: PrimitiveSet, width: int | None = None) -> Self:
+        """Population of given tapes; `width` reserves room for longer ones."""
+        sizes = np.array([len(tape.codes) for tape in tapes], dtype=np.int64)
+        width = max([width or 0, *sizes.tolist()])
+        codes = np.zeros((len(tapes), width), dtype=np.int16)
+        values = np.zeros((len(tapes), width), dtype=np.float64)
+        for i, tape in enumerate(tapes):
+            codes[i, : len(tape.codes)] = tape.codes
+            values[i, : len(tape.codes)] = tape.values
+        return cls(codes, values, sizes, primitives)
+
+    @classmethod
+    def from_trees(cls, trees: Iterable[Tree], primitives: PrimitiveSet, width: int | None = None) -> Self:
+        """Population of given trees."""
+        return cls.from_tapes([tape_from_tree(tree, primitives) for tree in trees], primitives, width)
+
+    @classmethod
+    def concatenate(cls, populations: Sequence[Self]) -> Self:
+        """Individuals of several populations of one primitive set and width, in order."""
+        first = populations[0]
+        return cls(
+            np.concatenate([p.codes for p in populations]),
+            np.concatenate([p.values for p in populations]),
+            np.concatenate([p.sizes for p in populations]),
+            first.primitives,
+        )
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def width(self) -> int:
+        """Nodes the longest possible individual has room for."""
+        return int(self.codes.shape[1])
+
+    def take(self, indices: ArrayLike) -> Population:
+        """The individuals at some indices, or where a mask holds."""
+        at = np.asarray(indices)
+        return Population(self.codes[at], self.values[at], self.sizes[at], self.primitives)
+
+    def tape(self, index: int) -> Tape:
+        """One individual's tape."""
+        size = self.sizes[index]
+        return Tape(self.codes[index, :size], self.values[index, :size])
+
+    def tree(self, index: int) -> Tree:
+        """One individual's tree."""
+        tape = self.tape(index)
+        return tree_from_tape(tape.codes, tape.values, self.primitives)

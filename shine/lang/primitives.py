@@ -1,0 +1,121 @@
+"""Primitives: the functions a formula may be made of, and the sets a search draws from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.lang.tree import Tree
+
+CONSTANT = 0
+"""Code of a constant on every tape; codes 1, 2, ... are the features, the functions follow."""
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """A function formulas may call.
+
+    Parameters
+    ----------
+    name : str
+    arity : int
+    definition : Tree, optional
+        What a composite primitive computes, in terms of others. A basic primitive has none: each
+        interpretation's table holds its meaning.
+    """
+
+    name: str
+    arity: int
+    definition: Tree | None = None
+
+
+ARITIES: dict[str, int] = {
+    "add": 2, "sub": 2, "mul": 2, "div": 2, "floordiv": 2, "mod": 2, "pow": 2, "min": 2, "max": 2,
+    "neg": 1, "abs": 1, "sqrt": 1, "exp": 1, "log": 1, "floor": 1, "ceil": 1, "sign": 1,
+    "sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "sinh": 1, "cosh": 1, "tanh": 1,
+    "lt": 2, "le": 2, "gt": 2, "ge": 2, "eq": 2, "ne": 2,
+    "logical_and": 2, "logical_or": 2, "logical_not": 1, "where": 3,
+}  # fmt: skip
+"""Arity of every basic primitive."""
+
+BASIC: dict[str, Primitive] = {name: Primitive(name, arity) for name, arity in ARITIES.items()}
+"""The basic primitives by name."""
+
+FOLDED = frozenset({"min", "max"})
+"""Primitives that also take more arguments than their arity, folded from the left."""
+
+
+@dataclass(frozen=True)
+class PrimitiveSet:
+    """Functions and features a population is made of, numbered for its tapes.
+
+    Parameters
+    ----------
+    functions : tuple of Primitive
+    features : tuple of str
+
+    Notes
+    -----
+    Codes: 0 is a constant, ``1 .. n_features`` are the features, the functions follow in their order.
+    """
+
+    functions: tuple[Primitive, ...]
+    features: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for kind, names in (("primitive", [f.name for f in self.functions]), ("feature", self.features)):
+            repeated = sorted({name for name in names if list(names).count(name) > 1})
+            if repeated:
+                raise ValueError(f"{kind} {repeated[0]!r} is listed twice")
+        if len(self.features) + len(self.functions) >= np.iinfo(np.int16).max:
+            raise ValueError("a primitive set holds fewer than 32767 features and functions")
+
+    @cached_property
+    def arities(self) -> NDArray[np.int64]:
+        """Arity of each code, shape (n_codes,)."""
+        terminals = [0] * (1 + len(self.features))
+        return np.array(terminals + [f.arity for f in self.functions], dtype=np.int64)
+
+    @cached_property
+    def function_codes(self) -> Mapping[str, int]:
+        """Code of each function by name."""
+        return {f.name: self.first_function + i for i, f in enumerate(self.functions)}
+
+    @cached_property
+    def feature_codes(self) -> Mapping[str, int]:
+        """Code of each feature by name."""
+        return {name: 1 + i for i, name in enumerate(self.features)}
+
+    @cached_property
+    def table(self) -> Mapping[str, Primitive]:
+        """The functions by name."""
+        return {f.name: f for f in self.functions}
+
+    @property
+    def first_function(self) -> int:
+        """Smallest code that is a function; every smaller one is a terminal."""
+        return 1 + len(self.features)
+
+    def function(self, code: int) -> Primitive:
+        """The function behind a code."""
+        return self.functions[code - self.first_function]
+
+
+def select(table: Mapping[str, Primitive], names: Sequence[str] | Iterable[str]) -> tuple[Primitive, ...]:
+    """Primitives of a table by name.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown; the message lists the known ones.
+    """
+    chosen = []
+    for name in names:
+        if name not in table:
+            raise ValueError(f"unknown primitive {name!r}; known are {', '.join(sorted(table))}")
+        chosen.append(table[name])
+    return tuple(chosen)

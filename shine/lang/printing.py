@@ -1,0 +1,133 @@
+"""Tree -> Python source."""
+
+from __future__ import annotations
+
+import ast
+
+from shine.lang.tree import Tree
+from shine.lang.visitor import TreeVisitor, Visit
+
+_OPERATORS: dict[type[ast.AST], tuple[str, int]] = {
+    ast.Or: (" or ", 1),
+    ast.And: (" and ", 2),
+    ast.Not: ("not ", 3),
+    ast.Lt: (" < ", 4),
+    ast.LtE: (" <= ", 4),
+    ast.Gt: (" > ", 4),
+    ast.GtE: (" >= ", 4),
+    ast.Eq: (" == ", 4),
+    ast.NotEq: (" != ", 4),
+    ast.Add: (" + ", 5),
+    ast.Sub: (" - ", 5),
+    ast.Mult: ("*", 6),
+    ast.Div: ("/", 6),
+    ast.FloorDiv: ("//", 6),
+    ast.Mod: (" % ", 6),
+    ast.USub: ("-", 7),
+    ast.Pow: ("**", 8),
+}
+"""Symbol and binding strength of each operator in Python's grammar."""
+
+_CONDITIONAL, _COMPARISON, _NEGATION, _POWER, _ATOM = 0, 4, 7, 8, 9
+
+
+def python_source(tree: Tree) -> str:
+    """The formula as Python text: an expression, or a function where there are assignments.
+
+    Parsing the text gives the same tree again, unless it is nested too deeply for Python's parser.
+
+    Examples
+    --------
+    >>> from shine.lang.parse import parse
+    >>> python_source(parse("mul(a, add(b, -2.0))"))
+    'a*(b + -2.0)'
+    """
+    if not tree.assignments:
+        return expression_source(tree.result)
+    lines = [f"def {tree.name}({', '.join(tree.parameters)}):"]
+    lines += [f"    {name} = {expression_source(value)}" for name, value in tree.assignments]
+    lines += [f"    return {expression_source(tree.result)}"]
+    return "\n".join(lines)
+
+
+def expression_source(node: ast.expr) -> str:
+    """One verified expression as Python text."""
+    writer = _Writer()
+    writer.visit(node)
+    return "".join(writer.parts)
+
+
+class _Writer(TreeVisitor):
+    """Appends pieces of text in order: joining at the end keeps deep trees linear."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+
+    def _operand(self, node: ast.expr, minimum: int) -> Visit:
+        """Write an operand that has to bind at least as strongly as `minimum`."""
+        enclosed = _strength(node) < minimum
+        if enclosed:
+            self.parts.append("(")
+        yield node
+        if enclosed:
+            self.parts.append(")")
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        self.parts.append(repr(node.value))
+
+    def visit_Name(self, node: ast.Name) -> None:
+        self.parts.append(node.id)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
+        symbol, strength = _OPERATORS[type(node.op)]
+        self.parts.append(symbol)
+        yield from self._operand(node.operand, strength)
+
+    def visit_BinOp(self, node: ast.BinOp) -> Visit:
+        symbol, strength = _OPERATORS[type(node.op)]
+        # Power groups to the right and binds its right operand like a unary minus; all others group to the left.
+        left, right = (_ATOM, _NEGATION) if strength == _POWER else (strength, strength + 1)
+        yield from self._operand(node.left, left)
+        self.parts.append(symbol)
+        yield from self._operand(node.right, right)
+
+    def visit_Compare(self, node: ast.Compare) -> Visit:
+        yield from self._operand(node.left, _COMPARISON + 1)
+        for operator, operand in zip(node.ops, node.comparators, strict=True):
+            self.parts.append(_OPERATORS[type(operator)][0])
+            yield from self._operand(operand, _COMPARISON + 1)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Visit:
+        symbol, strength = _OPERATORS[type(node.op)]
+        yield from self._operand(node.values[0], strength)
+        self.parts.append(symbol)
+        yield from self._operand(node.values[1], strength + 1)
+
+    def visit_IfExp(self, node: ast.IfExp) -> Visit:
+        yield from self._operand(node.body, _CONDITIONAL + 1)
+        self.parts.append(" if ")
+        yield from self._operand(node.test, _CONDITIONAL + 1)
+        self.parts.append(" else ")
+        yield node.orelse
+
+    def visit_Call(self, node: ast.Call) -> Visit:
+        assert isinstance(node.func, ast.Name)
+        self.parts.append(node.func.id + "(")
+        for position, argument in enumerate(node.args):
+            if position:
+                self.parts.append(", ")
+            yield argument
+        self.parts.append(")")
+
+
+def _strength(node: ast.expr) -> int:
+    match node:
+        case ast.IfExp():
+            return _CONDITIONAL
+        case ast.Compare():
+            return _COMPARISON
+        case ast.Constant(value=value) if repr(value).startswith("-"):
+            return _NEGATION
+        case ast.BinOp() | ast.UnaryOp() | ast.BoolOp():
+            return _OPERATORS[type(node.op)][1]
+    return _ATOM

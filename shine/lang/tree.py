@@ -1,0 +1,143 @@
+"""The tree: a formula as people, frontends and exporters see it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from shine.lang.visitor import TreeVisitor, Visit
+
+if TYPE_CHECKING:
+    from shine.lang.primitives import Primitive
+
+BINARY_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.Pow: "pow",
+}
+"""Primitive behind each binary operator."""
+
+UNARY_OPERATORS: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.Not: "logical_not"}
+"""Primitive behind each unary operator."""
+
+COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+}
+"""Primitive behind each comparison."""
+
+BOOLEAN_OPERATORS: dict[type[ast.boolop], str] = {ast.And: "logical_and", ast.Or: "logical_or"}
+"""Primitive behind `and` and `or`, which yield one of their operands as in Python."""
+
+CONDITIONAL = "where"
+"""Primitive behind the conditional expression: ``where(c, a, b)`` is ``a if c else b``."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A verified formula; `shine.lang.parse.parse` and `shine.lang.tape.tree_from_tape` make them.
+
+    Parameters
+    ----------
+    parameters : tuple of str
+        Names of the arguments, in calling order.
+    result : ast.expr
+        Value of the formula, in the parameters and the assigned names.
+    assignments : tuple of (str, ast.expr)
+        Values computed before the result, each in terms of the earlier ones; every name is assigned once.
+    name : str
+        What the formula is called where it becomes a function.
+    functions : mapping of str to Primitive
+        The table its calls were verified against: where composite primitives have their definitions.
+    """
+
+    parameters: tuple[str, ...]
+    result: ast.expr
+    assignments: tuple[tuple[str, ast.expr], ...] = ()
+    name: str = "formula"
+    functions: Mapping[str, Primitive] = field(default_factory=dict)
+
+    @cached_property
+    def tokens(self) -> tuple[Any, ...]:
+        """Postfix listing of the whole formula; equal trees have equal tokens."""
+        listing = _Listing()
+        for name, value in self.assignments:
+            listing.visit(value)
+            listing.tokens.append(("assign", name))
+        listing.visit(self.result)
+        return (self.parameters, *listing.tokens)
+
+    @cached_property
+    def size(self) -> int:
+        """Number of nodes, assignments counted once."""
+        return len(self.tokens) - 1 - len(self.assignments)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tree) and self.tokens == other.tokens
+
+    def __hash__(self) -> int:
+        return hash(self.tokens)
+
+    def __str__(self) -> str:
+        from shine.lang.printing import python_source
+
+        return python_source(self)
+
+    def __repr__(self) -> str:
+        text = str(self)
+        return f"Tree({text if len(text) <= 200 else text[:200] + '...'!r})"
+
+
+class _Listing(TreeVisitor):
+    """Postfix tokens: (kind, detail) pairs that compare like the nodes they stand for."""
+
+    def __init__(self) -> None:
+        self.tokens: list[tuple[str, Any]] = []
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        # repr tells -0.0 from 0.0 and 1 from 1.0, which == does not.
+        self.tokens.append(("constant", repr(node.value)))
+
+    def visit_Name(self, node: ast.Name) -> None:
+        self.tokens.append(("name", node.id))
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
+        yield node.operand
+        self.tokens.append((UNARY_OPERATORS[type(node.op)], 1))
+
+    def visit_BinOp(self, node: ast.BinOp) -> Visit:
+        yield node.left
+        yield node.right
+        self.tokens.append((BINARY_OPERATORS[type(node.op)], 2))
+
+    def visit_Compare(self, node: ast.Compare) -> Visit:
+        for operand in (node.left, *node.comparators):
+            yield operand
+        self.tokens.append(("compare", tuple(COMPARISONS[type(op)] for op in node.ops)))
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Visit:
+        for operand in node.values:
+            yield operand
+        self.tokens.append((BOOLEAN_OPERATORS[type(node.op)], len(node.values)))
+
+    def visit_IfExp(self, node: ast.IfExp) -> Visit:
+        for operand in (node.test, node.body, node.orelse):
+            yield operand
+        self.tokens.append((CONDITIONAL, 3))
+
+    def visit_Call(self, node: ast.Call) -> Visit:
+        assert isinstance(node.func, ast.Name)
+        for argument in node.args:
+            yield argument
+        self.tokens.append((node.func.id, len(node.args)))

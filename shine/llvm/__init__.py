@@ -1,0 +1,10 @@
+"""LLVM itself: targets, optimization pipelines, engines and emitted code.
+
+The only package that touches `llvmlite.binding`. It takes LLVM IR as text and knows nothing of formulas.
+"""
+
+from shine.llvm.emit import assembly, object_code, optimized_ir
+from shine.llvm.engine import Engine
+from shine.llvm.passes import PIPELINES
+
+__all__ = ["PIPELINES", "Engine", "assembly", "object_code", "optimized_ir"]
