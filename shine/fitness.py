@@ -52,7 +52,7 @@ class Moments:
 
         A prediction that varies no more than rounding does counts as constant: slope 0, intercept mean(y).
         """
-        constant = ~(self.square > self.weight * (4 * self.epsilon * self.mean) ** 2)
+        constant = ~(self.square > self.weight * (64 * self.epsilon * self.mean) ** 2)
         slope = np.where(constant, 0.0, self.product / np.where(constant, 1.0, self.square))
         return slope, self.target_mean - slope * self.mean
 

@@ -33,14 +33,16 @@ class NativeFitness:
     dtype : {"float64", "float32", "int64", "int32"}
     level : int or str
         Optimization pipeline.
+    selection : int, optional
+        Effort of instruction selection (see `shine.llvm.Engine`).
     """
 
-    def __init__(self, trees: Sequence[Tree], dtype: str, level: int | str = "O1") -> None:
+    def __init__(self, trees: Sequence[Tree], dtype: str, level: int | str, selection: int | None = None) -> None:
         module = ir.Module(name="fitness")
         emit_fitness(module, trees, "fitness", dtype)
         self.dtype = dtype
         self.ir = str(module)
-        self._engine = Engine(self.ir, level)
+        self._engine = Engine(self.ir, level, selection)
         self._function = self._engine.function(
             "fitness", ctypes.c_uint8, ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64,
             *[ctypes.c_void_p] * 2,
@@ -119,7 +121,8 @@ class NativeEvaluator:
 
     def _score_batch(self, population: Population, start: int) -> Scores:
         stop = min(start + BATCH, len(population))
-        compiled = NativeFitness([population.tree(i) for i in range(start, stop)], self._dtype)
+        # AstJit emits straight vector code: the passes would cost more than they gain an individual that runs once.
+        compiled = NativeFitness([population.tree(i) for i in range(start, stop)], self._dtype, "O0", selection=1)
         try:
             return score(compiled.over(self._rows), stop - start, self._loss, self._linear_scaling)
         finally:

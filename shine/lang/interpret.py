@@ -34,8 +34,9 @@ REFERENCE: dict[str, Callable[..., Array]] = {
     "floordiv": np.floor_divide,
     "mod": np.remainder,
     "pow": np.power,
-    "min": np.minimum,
-    "max": np.maximum,
+    # np.minimum leaves open which of 0.0 and -0.0 it returns; here it is the second, and NaN if either is NaN.
+    "min": lambda a, b: _where((a < b) | (a != a), a, b),
+    "max": lambda a, b: _where((a > b) | (a != a), a, b),
     "neg": np.negative,
     "abs": np.abs,
     "sqrt": np.sqrt,

@@ -130,7 +130,9 @@ def _syntax_tree(source: str) -> ast.AST:
             warnings.simplefilter("ignore")  # Python warns about code it would run; this is not run
             tree: ast.AST = ast.parse(text, mode=mode)
     except SyntaxError as error:
-        raise UnsupportedSyntaxError(f"not a Python expression: {error.msg}", error.lineno, error.offset) from None
+        # Python gives offset 0 for what is missing at the end.
+        column = error.offset or len(text.splitlines()[-1]) + 1
+        raise UnsupportedSyntaxError(f"not a Python expression: {error.msg}", error.lineno, column) from None
     except (MemoryError, RecursionError):
         raise UnsupportedSyntaxError(
             "the formula is nested too deeply to be read from text; build its tree as objects instead"

@@ -23,6 +23,8 @@ class Engine:
         Textual LLVM IR; it must define every symbol it uses (LLVM ends the process otherwise).
     level : {"O0", "O1", "O2", "O3"} or int
         Optimization pipeline.
+    selection : int, optional
+        Effort of instruction selection, if it is to differ from the pipeline's.
 
     Raises
     ------
@@ -30,10 +32,10 @@ class Engine:
         If the IR is not valid.
     """
 
-    def __init__(self, ir: str, level: str | int = "O2") -> None:
+    def __init__(self, ir: str, level: str | int = "O2", selection: int | None = None) -> None:
         speed = pipeline_level(level)
         module = parse(ir)
-        machine = target_machine(level=speed, jit=True)
+        machine = target_machine(level=speed if selection is None else selection, jit=True)
         module.triple = machine.triple
         module.data_layout = str(machine.target_data)
         host_optimizer(speed).run(module)

@@ -46,8 +46,8 @@ def parse(ir: str) -> llvm.ModuleRef:
 class Optimizer:
     """Runs the default pipeline of one speed level, on modules for one target machine.
 
-    Shine emits IR that is vector code already, so the vectorizers are off: they would find nothing and cost half
-    of the compile time.
+    Shine emits loops that are vector code already, so vectorizers and unroller are off: they gain nothing and cost
+    most of the compile time.
 
     Parameters
     ----------
@@ -64,6 +64,7 @@ class Optimizer:
         self._tuning = llvm.create_pipeline_tuning_options(speed_level=level)
         self._tuning.loop_vectorization = False
         self._tuning.slp_vectorization = False
+        self._tuning.loop_unrolling = False
         # Elementary functions stay calls: inlining a few hundred of them takes seconds and gains next to nothing.
         self._tuning.inlining_threshold = 50
         self._builder: llvm.PassBuilder | None = None

@@ -1,0 +1,164 @@
+"""Do the native and the reference tier agree? Random trees over random rows, special values among them.
+
+    python experiments/agreement.py [--pairs 10000000] [--seed 0]
+
+Three statements are checked, and each disagreement is printed:
+
+1. Trees of + - * / sqrt (and the other primitives that are exact) have the same bits in both tiers.
+2. Every other primitive alone is within 2 ulp of NumPy, whose own error is up to 1 ulp or so.
+3. A whole tree has the bits of its primitives applied one by one: compiling them together changes nothing.
+
+Together they say that the tiers agree up to 2 ulp a primitive, without having to guess how errors grow in a tree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from shine import PrimitiveSet
+from shine.kernel import Kernel, jit
+from shine.lang.interpret import REFERENCE, evaluate
+from shine.lang.library import STANDARD
+from shine.lang.primitives import CONSTANT
+from shine.lang.tape import tree_from_tape
+from shine.lang.tree import Tree
+
+EXACT = ("add", "sub", "mul", "div", "sqrt")
+BASIC_EXACT = (*EXACT, "neg", "abs", "min", "max", "floor", "ceil", "sign", "where", "lt", "le", "gt", "ge", "eq", "ne",
+               "logical_and", "logical_or", "logical_not", "floordiv", "mod")  # fmt: skip
+APPROXIMATE = ("exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "pow")
+COMPOSITE = tuple(name for name, primitive in STANDARD.items() if primitive.definition is not None)
+FEATURES = ("a", "b", "c")
+
+
+def random_tree(rng: np.random.Generator, names: tuple[str, ...], size: int) -> Tree:
+    """A random tree of about `size` nodes: random nodes are applied to what is on the stack until one value is left."""
+    primitives = PrimitiveSet(tuple(STANDARD[name] for name in names), FEATURES)
+    codes: list[int] = []
+    values: list[float] = []
+    height = 0
+    while len(codes) < size or height != 1:
+        fits = [f.name for f in primitives.functions if f.arity <= height]
+        growing = len(codes) < size
+        # Past the size, only what makes the stack lower is of use.
+        fits = [name for name in fits if growing or STANDARD[name].arity > 1]
+        if not fits or (growing and rng.random() < 0.5):
+            constant = rng.random() < 0.3
+            codes.append(CONSTANT if constant else int(rng.integers(1, 1 + len(FEATURES))))
+            values.append(float(rng.normal() * 10.0 ** rng.integers(-3, 4)) if constant else 0.0)
+            height += 1
+        else:
+            name = fits[int(rng.integers(len(fits)))]
+            codes.append(primitives.function_codes[name])
+            values.append(0.0)
+            height += 1 - STANDARD[name].arity
+    return tree_from_tape(np.array(codes, np.int16), np.array(values), primitives)
+
+
+def random_rows(rng: np.random.Generator, rows: int, dtype: str) -> list[NDArray[np.floating]]:
+    """Columns of ordinary numbers, of all magnitudes, and of special values."""
+    info = np.finfo(dtype)
+    special = np.array(
+        [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, info.max, info.tiny, info.smallest_subnormal, 0.5, np.pi]
+    )
+    columns = []
+    for _ in FEATURES:
+        ordinary = rng.normal(size=rows) * 3
+        wide = np.ldexp(rng.uniform(-1, 1, rows), rng.integers(info.minexp, info.maxexp, rows))
+        kind = rng.random(rows)
+        column = np.where(kind < 0.8, ordinary, np.where(kind < 0.95, wide, rng.choice(special, rows)))
+        with np.errstate(over="ignore", under="ignore"):
+            columns.append(column.astype(dtype))
+    return columns
+
+
+def same_bits(first: NDArray[np.floating], second: NDArray[np.floating]) -> NDArray[np.bool_]:
+    """Where two arrays are identical, signs of zero included; all NaNs count as one."""
+    nan = np.isnan(first) & np.isnan(second)
+    return nan | ((first == second) & (np.signbit(first) == np.signbit(second)))
+
+
+def ulps(first: NDArray[np.floating], second: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Distance in units of the last place of the second."""
+    with np.errstate(all="ignore"):
+        distance = np.abs(first - second) / np.spacing(np.abs(second))
+    return np.where(
+        (first == second) | (np.isnan(first) & np.isnan(second)), 0, np.where(np.isfinite(distance), distance, np.inf)
+    )
+
+
+@contextmanager
+def primitives_compiled_alone(dtype: str) -> Iterator[None]:
+    """Within the context, the reference tier takes the inexact primitives from kernels of one primitive each."""
+    original = dict(REFERENCE)
+    arguments = {name: ("x", "y")[: STANDARD[name].arity] for name in APPROXIMATE}
+    for name in APPROXIMATE:
+        REFERENCE[name] = jit(f"{name}({', '.join(arguments[name])})", params=arguments[name], dtype=dtype)
+    try:
+        yield
+    finally:
+        REFERENCE.update(original)
+
+
+def tree_disagreements(rng: np.random.Generator, trees: int, rows: int, dtype: str) -> list[str]:
+    """What contradicts statements 1 and 3 among random trees."""
+    found = []
+    with primitives_compiled_alone(dtype):
+        for number in range(trees):
+            names = (EXACT, BASIC_EXACT, BASIC_EXACT + APPROXIMATE, BASIC_EXACT + APPROXIMATE + COMPOSITE)[number % 4]
+            tree = random_tree(rng, names, int(rng.integers(1, 40)))
+            columns = random_rows(rng, rows, dtype)
+            native = np.broadcast_to(Kernel(tree, dtype, "O1")(*columns), rows)
+            expected = evaluate(tree, columns, dtype)
+            for row in np.flatnonzero(~same_bits(native, expected))[:3]:
+                at = [float(column[row]) for column in columns]
+                found.append(f"{dtype}: {str(tree)[:300]} at {at}: native {native[row]!r}, reference {expected[row]!r}")
+    return found
+
+
+def primitive_disagreements(rng: np.random.Generator, rows: int, dtype: str, limit: float = 2.0) -> list[str]:
+    """What contradicts statement 2."""
+    found = []
+    for name in APPROXIMATE:
+        columns = random_rows(rng, rows, dtype)[: STANDARD[name].arity]
+        parameters = FEATURES[: len(columns)]
+        native = jit(f"{name}({', '.join(parameters)})", params=parameters, dtype=dtype)(*columns)
+        with np.errstate(all="ignore"):
+            # In float32, NumPy's own functions are up to 4 ulp off: round the float64 value instead.
+            expected = REFERENCE[name](*(column.astype(np.float64) for column in columns)).astype(dtype)
+        off = ulps(native, expected)
+        for row in np.flatnonzero(off > limit)[:3]:
+            at = [float(column[row]) for column in columns]
+            found.append(
+                f"{dtype}: {name} at {at}: native {native[row]!r}, reference {expected[row]!r}: {off[row]} ulp"
+            )
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=10_000_000, help="(tree, row) pairs")
+    parser.add_argument("--rows", type=int, default=5_000, help="rows each tree is evaluated on")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    rng = np.random.default_rng(options.seed)
+    found = []
+    batches = max(1, options.pairs // (2 * options.rows * 20))
+    for _ in tqdm(range(batches), unit="batch", disable=None):
+        for dtype in ("float64", "float32"):
+            found += tree_disagreements(rng, 20, options.rows, dtype)
+            found += primitive_disagreements(rng, options.rows, dtype)
+    print("\n".join(found[:50]))
+    print(f"{batches * 2 * 20 * options.rows} pairs of tree and row, {len(found)} disagreements")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

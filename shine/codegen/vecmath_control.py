@@ -1,0 +1,140 @@
+"""Control flow of the elementary functions: functions in functions, loops, and the paths of rare lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from shine.codegen.vecmath_lanes import Lanes, element_type, suffix
+
+
+def define(
+    builder: ir.IRBuilder, name: str, result: ir.Type, arguments: Sequence[ir.Type], body: Callable[..., ir.Value]
+) -> ir.Function:
+    """The module's internal function `name`, defined on first use by `body(builder, *arguments)`."""
+    module = builder.module
+    known = module.globals.get(name)
+    if known is not None:
+        return known
+    function = ir.Function(module, ir.FunctionType(result, list(arguments)), name)
+    function.linkage = "internal"
+    function.attributes.add("nounwind")
+    inner = ir.IRBuilder(function.append_basic_block("entry"))
+    inner.ret(body(inner, *function.args))
+    return function
+
+
+def repeat(name: str, state: Sequence[Lanes], step: Callable[..., tuple[Lanes, Sequence[Lanes]]]) -> Sequence[Lanes]:
+    """A loop: `step(*state)` gives whether to go on and the next state; its last state is returned."""
+    builder = state[0].builder
+    before, loop, end = builder.block, builder.append_basic_block(name), builder.append_basic_block(f"{name}.end")
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    current = [Lanes(builder, builder.phi(value.type)) for value in state]
+    again, following = step(*current)
+    for phi, first, later in zip(current, state, following, strict=True):
+        phi.value.add_incoming(first.value, before)
+        phi.value.add_incoming(later.value, builder.block)
+    builder.cbranch(again.value, loop, end)
+    builder.position_at_end(end)
+    return following
+
+
+@dataclass(frozen=True)
+class RarePath:
+    """What a function does in the few lanes that its formula is not for: small code, off the way.
+
+    Parameters
+    ----------
+    name : str
+        Of the functions it emits.
+    applies : callable
+        Of the arguments of one lane, as scalar `Lanes`: whether it is such a lane, as truth `Lanes`.
+    compute : callable
+        Of the same: the results of such a lane.
+    """
+
+    name: str
+    applies: Callable[..., Lanes]
+    compute: Callable[..., Sequence[Lanes]]
+
+    def replace(self, suspected: Lanes, results: Sequence[Lanes], *arguments: Lanes) -> Sequence[Lanes]:
+        """`results`, replaced in the lanes that the path applies to; skipped unless one lane is `suspected`.
+
+        What a lane gets depends on its own arguments only, whatever the other lanes make the branch do.
+        """
+        builder = suspected.builder
+        values = [lanes.value for lanes in (*results, *arguments)]
+        before = builder.block
+        with builder.if_then(suspected.any(), likely=False):
+            function = self._one_lane(builder, len(results), values)
+            if isinstance(suspected.type, ir.VectorType):
+                function = self._every_lane(builder, len(results), values, function)
+            changed = _unpack(builder, builder.call(function, values))
+            inside = builder.block
+        pairs = zip(results, changed, strict=True)
+        return [merge(builder, [(old.value, before), (new.value, inside)]) for old, new in pairs]
+
+    def _define(
+        self, builder: ir.IRBuilder, results: int, types: Sequence[ir.Type], body: Callable[..., Sequence[Lanes]]
+    ) -> ir.Function:
+        """The function `(*results, *arguments) -> results` of these types."""
+
+        def packed(inner: ir.IRBuilder, *values: ir.Value) -> ir.Value:
+            return _pack(inner, body(inner, *values))
+
+        name, result = f"shine.{self.name}.{suffix(types[-1])}", ir.LiteralStructType(types[:results])
+        function = define(builder, name, result, types, packed)
+        # Inlined, this would take most of a kernel's compile time.
+        function.attributes.update(("noinline", "cold"))
+        return function
+
+    def _one_lane(self, builder: ir.IRBuilder, results: int, values: Sequence[ir.Value]) -> ir.Function:
+        def body(inner: ir.IRBuilder, *scalars: ir.Value) -> Sequence[Lanes]:
+            arguments = [Lanes(inner, value) for value in scalars[results:]]
+            applies = self.applies(*arguments).value
+            before = inner.block
+            with inner.if_then(applies):
+                changed = self.compute(*arguments)
+                inside = inner.block
+            pairs = zip(scalars[:results], changed, strict=True)
+            return [merge(inner, [(old, before), (new.value, inside)]) for old, new in pairs]
+
+        return self._define(builder, results, [element_type(value.type) for value in values], body)
+
+    def _every_lane(
+        self, builder: ir.IRBuilder, results: int, values: Sequence[ir.Value], one_lane: ir.Function
+    ) -> ir.Function:
+        def body(inner: ir.IRBuilder, *vectors: ir.Value) -> Sequence[Lanes]:
+            def step(index: Lanes, *so_far: Lanes) -> tuple[Lanes, Sequence[Lanes]]:
+                current = [*(lanes.value for lanes in so_far), *vectors[results:]]
+                scalars = [inner.extract_element(vector, index.value) for vector in current]
+                pairs = zip(current, _unpack(inner, inner.call(one_lane, scalars)), strict=False)
+                changed = [Lanes(inner, inner.insert_element(old, new.value, index.value)) for old, new in pairs]
+                return index < vectors[0].type.count - 1, (index + 1, *changed)
+
+            state = [Lanes(inner, value) for value in (ir.IntType(32)(0), *vectors[:results])]
+            return repeat("lane", state, step)[1:]
+
+        return self._define(builder, results, [value.type for value in values], body)
+
+
+def _pack(builder: ir.IRBuilder, parts: Sequence[Lanes]) -> ir.Value:
+    packed = ir.Constant(ir.LiteralStructType([part.type for part in parts]), ir.Undefined)
+    for i, part in enumerate(parts):
+        packed = builder.insert_value(packed, part.value, i)
+    return packed
+
+
+def _unpack(builder: ir.IRBuilder, packed: ir.Value) -> list[Lanes]:
+    return [Lanes(builder, builder.extract_value(packed, i)) for i in range(len(packed.type.elements))]
+
+
+def merge(builder: ir.IRBuilder, incoming: Sequence[tuple[ir.Value, ir.Block]]) -> Lanes:
+    """The value that comes from whichever block ran."""
+    phi = builder.phi(incoming[0][0].type)
+    for value, block in incoming:
+        phi.add_incoming(value, block)
+    return Lanes(builder, phi)

@@ -1,0 +1,122 @@
+"""What pydantic found wrong, in words that say what is allowed and what to do."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from shine.config.document import Document, Loc
+
+Problem = tuple[Loc, str]
+
+
+def schema_problems(document: Document, model: type[BaseModel]) -> Iterator[Problem]:
+    """Every way in which a document's values do not fit a model."""
+    try:
+        # JSON's strict mode lets a list be a tuple, but no text a number and no truth value an integer.
+        model.model_validate_json(json.dumps(document.value), strict=True)
+    except ValidationError as error:
+        for details in error.errors():
+            yield details["loc"], describe(details, _json_schema(model))
+
+
+@cache
+def _json_schema(model: type[BaseModel]) -> dict[str, Any]:
+    return model.model_json_schema()
+
+
+def describe(details: ErrorDetails, schema: dict[str, Any]) -> str:
+    """One of pydantic's errors as a message."""
+    if details["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        *parents, key = details["loc"]
+        return unknown("key", str(key), allowed_keys(schema, parents))
+    if details["type"] == "missing" and isinstance(details["loc"][-1], int):
+        return "is missing; the list is too short"
+    wording = _WORDINGS.get(details["type"])
+    if wording is None:
+        return f"{details['msg'][0].lower()}{details['msg'][1:]}, is {shown(details['input'])}"
+    return wording(details.get("ctx", {}), details["input"])
+
+
+def unknown(kind: str, name: str, allowed: Sequence[str]) -> str:
+    """The message for a name that is not among those allowed."""
+    near = difflib.get_close_matches(name, allowed, n=1)
+    hint = f'did you mean "{near[0]}"? ' if near else ""
+    return f"unknown {kind} {json.dumps(name)}; {hint}allowed are {', '.join(allowed)}"
+
+
+def shown(value: object) -> str:
+    """A value as YAML would have it on one line, shortened."""
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def allowed_keys(schema: dict[str, Any], loc: Sequence[str | int]) -> list[str]:
+    """Keys that a JSON schema knows at a place."""
+    node: dict[str, Any] = schema
+    for part in loc:
+        node = _resolved(schema, node)
+        properties: dict[str, Any] = node.get("properties", {})
+        node = properties.get(str(part)) or node.get("additionalProperties") or {}
+    return list(_resolved(schema, node).get("properties", {}))
+
+
+def _resolved(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
+    for option in node.get("anyOf", ()):
+        if option.get("type") != "null":
+            node = option
+    if "$ref" in node:
+        found: dict[str, Any] = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
+        return found
+    return node
+
+
+def _kind(article: str) -> Callable[[dict[str, Any], object], str]:
+    return lambda context, value: f"must be {article}, is {shown(value)}"
+
+
+def _bound(words: str, key: str) -> Callable[[dict[str, Any], object], str]:
+    return lambda context, value: f"must be {words} {_number(context[key])}, is {shown(value)}"
+
+
+def _number(value: float) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _choice(context: dict[str, Any], value: object) -> str:
+    options = [option.strip("' ") for option in context["expected"].replace(" or ", ",").split(",")]
+    near = difflib.get_close_matches(value, options, n=1) if isinstance(value, str) else []
+    hint = f'; did you mean "{near[0]}"?' if near else ""
+    return f"must be one of {', '.join(options)}, is {shown(value)}{hint}"
+
+
+_MAPPING = _kind("a mapping of keys to values")
+_LIST = _kind("a list, such as [a, b]")
+
+_WORDINGS: dict[str, Callable[[dict[str, Any], object], str]] = {
+    "missing": lambda context, value: "is missing, and has no default",
+    "bool_type": _kind("true or false"),
+    "dataclass_type": _MAPPING,
+    "dict_type": _MAPPING,
+    "float_type": _kind("a number"),
+    "greater_than": _bound("above", "gt"),
+    "greater_than_equal": _bound("at least", "ge"),
+    "int_from_float": _kind("a whole number"),
+    "int_type": _kind("a whole number"),
+    "less_than": _bound("below", "lt"),
+    "less_than_equal": _bound("at most", "le"),
+    "literal_error": _choice,
+    "model_type": _MAPPING,
+    "path_type": _kind("a path"),
+    "string_type": _kind("text"),
+    "too_long": lambda context, value: f"must have {context['max_length']} entries, has {context['actual_length']}",
+    "tuple_type": _LIST,
+    "value_error": lambda context, value: str(context["error"]),
+}
+"""Wording by the type of pydantic's error; its own message does for the rest."""

@@ -1,0 +1,243 @@
+"""Random individuals: grow, full, ramped half-and-half and PTC2.
+
+All of them are one growth process. It starts from a root that is an open place, and keeps turning a random open
+place into a function, whose arguments become places in turn, until a limit is met; what is still open then becomes
+terminals. The methods differ in their limits and in how often a place becomes a terminal early.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.lang.population import Population
+from shine.lang.primitives import CONSTANT, PrimitiveSet
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Terminals:
+    """How terminals are drawn.
+
+    Parameters
+    ----------
+    constants : (float, float)
+        Range of ephemeral constants; half of them are whole numbers where the range holds any.
+    share : float
+        Share of terminals that are constants; without features all of them are.
+    """
+
+    constants: tuple[float, float] = (-5.0, 5.0)
+    share: float = 0.2
+
+    def draw(
+        self, n: int, primitives: PrimitiveSet, rng: np.random.Generator
+    ) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
+        """Codes and values of `n` random terminals."""
+        n_features = len(primitives.features)
+        if n_features:
+            features = rng.integers(1, n_features + 1, n)
+            codes = np.where(rng.random(n) < self.share, CONSTANT, features)
+        else:
+            codes = np.full(n, CONSTANT)
+        values = np.zeros(n)
+        constant = np.flatnonzero(codes == CONSTANT)
+        values[constant] = self._constants(len(constant), rng)
+        return codes.astype(np.int16), values
+
+    def _constants(self, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        low, high = self.constants
+        values = low + (high - low) * rng.random(n)
+        # Formulas people write are full of 1, 2 and 3. Adding 0 turns -0.0 into 0.0.
+        whole = np.rint(values) + 0.0
+        return np.where((rng.random(n) < 0.5) & (whole >= low) & (whole <= high), whole, values)
+
+
+def ptc2(
+    n: int,
+    primitives: PrimitiveSet,
+    width: int,
+    max_depth: int,
+    terminals: Terminals,
+    rng: np.random.Generator,
+    max_size: int | None = None,
+) -> Population:
+    """Individuals of all sizes alike, by probabilistic tree creation 2.
+
+    Parameters
+    ----------
+    n : int
+        Individuals to make.
+    primitives : PrimitiveSet
+    width : int
+        Width of the population.
+    max_depth : int
+        Most levels of an individual.
+    terminals : Terminals
+    rng : numpy.random.Generator
+    max_size : int, optional
+        Sizes are drawn from 1 .. max_size; up to the width without it.
+
+    Returns
+    -------
+    Population
+        Sizes fall short of the ones drawn where the functions' arities or the depth do not allow them.
+
+    References
+    ----------
+    S. Luke, "Two fast tree-creation algorithms for genetic programming", IEEE TEC 4(3), 2000.
+    """
+    targets = rng.integers(1, min(width, max_size or width) + 1, n)
+    return grown(primitives, width, targets, np.full(n, max_depth), np.zeros(n), terminals, rng)
+
+
+def full(
+    n: int, primitives: PrimitiveSet, width: int, max_depth: int, terminals: Terminals, rng: np.random.Generator
+) -> Population:
+    """Individuals whose every branch reaches `max_depth`, as far as `width` allows (Koza 1992)."""
+    return grown(primitives, width, np.full(n, width), np.full(n, max_depth), np.zeros(n), terminals, rng)
+
+
+def grow(
+    n: int, primitives: PrimitiveSet, width: int, max_depth: int, terminals: Terminals, rng: np.random.Generator
+) -> Population:
+    """Individuals whose places become terminals as often as a uniform draw of primitives says (Koza 1992)."""
+    early = np.full(n, _terminal_probability(primitives))
+    return grown(primitives, width, np.full(n, width), np.full(n, max_depth), early, terminals, rng)
+
+
+def ramped_half_and_half(
+    n: int, primitives: PrimitiveSet, width: int, max_depth: int, terminals: Terminals, rng: np.random.Generator
+) -> Population:
+    """Half grow, half full, over depths 2 to 6 or `max_depth` if that is less (Koza 1992)."""
+    deepest = min(6, max_depth)
+    depths = rng.integers(min(2, deepest), deepest + 1, n)
+    early = np.where(rng.random(n) < 0.5, _terminal_probability(primitives), 0.0)
+    return grown(primitives, width, np.full(n, width), depths, early, terminals, rng)
+
+
+def _terminal_probability(primitives: PrimitiveSet) -> float:
+    n_terminals = len(primitives.features) + 1
+    return n_terminals / (n_terminals + len(primitives.functions))
+
+
+def grown(
+    primitives: PrimitiveSet,
+    width: int,
+    targets: Integers,
+    max_depths: Integers,
+    early: NDArray[np.float64],
+    terminals: Terminals,
+    rng: np.random.Generator,
+) -> Population:
+    """Individuals grown from an open root; the process behind every method of creation.
+
+    Parameters
+    ----------
+    primitives : PrimitiveSet
+    width : int
+        Width of the population.
+    targets : ndarray of shape (n,), int64
+        Most nodes of each individual, 1 .. width; growth stops where every function would exceed it.
+    max_depths : ndarray of shape (n,), int64
+        Most levels of each individual, at least 1.
+    early : ndarray of shape (n,), float64
+        Probability that a place below the root becomes a terminal although it could hold a function.
+    terminals : Terminals
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Population
+    """
+    n = len(targets)
+    growth = _Growth(primitives, targets, max_depths)
+    for _ in range(int(targets.max(initial=1))):
+        if not growth.expand(early, rng):
+            break
+    codes, values = np.zeros((n, width), np.int16), np.zeros((n, width))
+    positions = growth.postfix()
+    rows, nodes = np.nonzero(positions >= 0)
+    codes[rows, positions[rows, nodes]] = growth.codes[rows, nodes]
+    at = np.nonzero((codes == CONSTANT) & (np.arange(width) < growth.sizes[:, None]))
+    codes[at], values[at] = terminals.draw(len(at[0]), primitives, rng)
+    return Population(codes, values, growth.sizes, primitives)
+
+
+class _Growth:
+    """Trees under construction: nodes numbered in the order they came up, each after its parent.
+
+    Arrays of shape (n, most nodes): the code of each node, 0 while it has no function, its parent and its level;
+    and the list of the open nodes, those that may still become functions.
+    """
+
+    def __init__(self, primitives: PrimitiveSet, targets: Integers, max_depths: Integers) -> None:
+        n, most = len(targets), int(targets.max(initial=1))
+        arities = primitives.arities[primitives.first_function :]
+        by_arity = np.argsort(arities, kind="stable")
+        self.function_arities = arities[by_arity]
+        self.function_codes = (by_arity + primitives.first_function).astype(np.int16)
+        self.targets, self.max_depths = targets, max_depths
+        self.codes = np.zeros((n, most), np.int16)
+        self.parents = np.full((n, most), -1, np.int32)
+        self.levels = np.zeros((n, most), np.int32)
+        self.sizes = np.ones(n, np.int64)
+        self.open = np.zeros((n, most), np.int32)
+        self.n_open = (max_depths > 1).astype(np.int64)
+
+    def expand(self, early: NDArray[np.float64], rng: np.random.Generator) -> bool:
+        """Give one random open node of each individual a function; False when no individual had room for one."""
+        room = self.targets - self.sizes
+        candidates = np.searchsorted(self.function_arities, room, side="right")
+        rows = np.flatnonzero((self.n_open > 0) & (candidates > 0))
+        if not len(rows):
+            return False
+        chosen = (rng.random(len(rows)) * self.n_open[rows]).astype(np.int64)
+        nodes = self.open[rows, chosen]
+        self.n_open[rows] -= 1
+        self.open[rows, chosen] = self.open[rows, self.n_open[rows]]
+        stays = (rng.random(len(rows)) >= early[rows]) | (nodes == 0)
+        rows, nodes = rows[stays], nodes[stays]
+        drawn = (rng.random(len(rows)) * candidates[rows]).astype(np.int64)
+        self.codes[rows, nodes] = self.function_codes[drawn]
+        self._add_arguments(rows, nodes, self.function_arities[drawn])
+        return True
+
+    def _add_arguments(self, rows: Integers, nodes: NDArray[np.int32], arities: Integers) -> None:
+        for argument in range(int(arities.max(initial=0))):
+            has = arities > argument
+            rows, nodes, arities = rows[has], nodes[has], arities[has]
+            added = self.sizes[rows]
+            level = self.levels[rows, nodes] + 1
+            self.parents[rows, added] = nodes
+            self.levels[rows, added] = level
+            self.sizes[rows] += 1
+            # A node on the last level has no room for arguments.
+            expandable = level + 1 < self.max_depths[rows]
+            opened = rows[expandable]
+            self.open[opened, self.n_open[opened]] = added[expandable]
+            self.n_open[opened] += 1
+
+    def postfix(self) -> NDArray[np.int32]:
+        """Position of each node on its tape, shape (n, most nodes); -1 where there is no node."""
+        n, most = self.codes.shape
+        individuals = np.arange(n)
+        subtree = np.ones((n, most), np.int32)
+        for node in range(most - 1, 0, -1):
+            rows = individuals[self.sizes > node]
+            subtree[rows, self.parents[rows, node]] += subtree[rows, node]
+        positions = np.full((n, most), -1, np.int32)
+        positions[:, 0] = self.sizes - 1
+        # Where the next argument of each node ends: arguments are laid out from the last to the first.
+        free = positions - 1
+        for node in range(1, most):
+            rows = individuals[self.sizes > node]
+            parents = self.parents[rows, node]
+            end = free[rows, parents]
+            positions[rows, node] = end
+            free[rows, node] = end - 1
+            free[rows, parents] = end - subtree[rows, node]
+        return positions

@@ -1,0 +1,137 @@
+"""Recognizing individuals: a 64-bit hash of their tapes, and the memory of scores by hash."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.fitness import Scores
+from shine.lang.population import Population
+from shine.lang.primitives import CONSTANT
+
+Hashes = NDArray[np.uint64]
+
+CAPACITY = 1 << 20
+"""Individuals that a `Memory` recalls for certain; it forgets all but the latest one to two times as many."""
+
+_SMALLEST_TABLE = 1 << 12
+
+
+def hashes(population: Population) -> Hashes:
+    """Hash of each individual's nodes: codes, positions, and the bits of the constants.
+
+    Returns
+    -------
+    ndarray of shape (n_individuals,), uint64
+        Never 0. Two different tapes share a hash with probability 2^-64, so that among a million individuals
+        there is such a pair with probability 3e-8.
+
+    Notes
+    -----
+    A sum of one well-mixed number for each node (Zobrist 1970), computed instead of looked up in a table.
+    """
+    width = population.width
+    positions = np.arange(width, dtype=np.uint64)
+    inside = positions < population.sizes[:, None].astype(np.uint64)
+    cells = _mixed(population.codes.astype(np.uint64) + (positions << np.uint64(16)) + np.uint64(1))
+    at = np.nonzero(inside & (population.codes == CONSTANT))
+    # Adding -0.0 would lose its sign; its bits are hashed as they are, for 1 / -0.0 differs from 1 / 0.0.
+    cells[at] = _mixed(cells[at] ^ population.values[at].view(np.uint64))
+    cells *= inside
+    total: Hashes = np.add.reduce(cells, axis=1, dtype=np.uint64)
+    return np.maximum(total, np.uint64(1))
+
+
+def _mixed(x: Hashes) -> Hashes:
+    """A bijection under which similar numbers become unrelated ones: splitmix64 (Steele et al. 2014)."""
+    x = x * np.uint64(0x9E3779B97F4A7C15)
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return x
+
+
+class Memory:
+    """Scores of individuals by their hash.
+
+    Two tables, the younger of which is filled; when it is full it becomes the elder, and the elder is forgotten.
+    """
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self._capacity = capacity
+        self._younger, self._elder = _Table(_SMALLEST_TABLE), _Table(_SMALLEST_TABLE)
+
+    def __len__(self) -> int:
+        return self._younger.count + self._elder.count
+
+    def recall(self, keys: Hashes) -> tuple[NDArray[np.bool_], Scores]:
+        """Which individuals are known, shape (n,), and the scores of all of them, NaN where unknown."""
+        scores = self._younger.find(keys)
+        if self._elder.count:
+            missing = np.flatnonzero(np.isnan(scores[:, 0]))
+            scores[missing] = self._elder.find(keys[missing])
+        return ~np.isnan(scores[:, 0]), Scores(scores[:, 0].copy(), scores[:, 1].copy(), scores[:, 2].copy())
+
+    def store(self, keys: Hashes, scores: Scores) -> None:
+        """Remember the scores of unknown individuals, each once."""
+        rows = np.column_stack((scores.losses, scores.slopes, scores.intercepts))
+        while len(keys):
+            if self._younger.count >= self._capacity:
+                self._elder, self._younger = self._younger, _Table(_SMALLEST_TABLE)
+            fit = self._capacity - self._younger.count
+            self._younger = self._younger.with_room_for(len(keys[:fit]))
+            self._younger.insert(keys[:fit], rows[:fit])
+            keys, rows = keys[fit:], rows[fit:]
+
+
+class _Table:
+    """A hash table with linear probing (Knuth, TAOCP 3, 6.4), every probe a step of all keys; key 0 is a free slot."""
+
+    def __init__(self, slots: int) -> None:
+        self.count = 0
+        self._keys = np.zeros(slots, np.uint64)
+        self._rows = np.empty((slots, 3))
+
+    def with_room_for(self, more: int) -> _Table:
+        """This table, or a larger copy of it if it would be more than half full."""
+        slots = len(self._keys)
+        while 2 * (self.count + more) > slots:
+            slots *= 2
+        if slots == len(self._keys):
+            return self
+        larger = _Table(slots)
+        used = np.flatnonzero(self._keys)
+        larger.insert(self._keys[used], self._rows[used])
+        return larger
+
+    def find(self, keys: Hashes) -> NDArray[np.float64]:
+        """The row of each key, shape (n, 3); NaN for an unknown one."""
+        rows = np.full((len(keys), 3), np.nan)
+        pending, slots = np.arange(len(keys)), self._first_slots(keys)
+        while len(pending):
+            there = self._keys[slots]
+            found = there == keys[pending]
+            rows[pending[found]] = self._rows[slots[found]]
+            searching = ~found & (there != 0)
+            pending, slots = pending[searching], self._next_slots(slots[searching])
+        return rows
+
+    def insert(self, keys: Hashes, rows: NDArray[np.float64]) -> None:
+        """Add distinct keys that are not in the table, which has room for them."""
+        pending, slots = np.arange(len(keys)), self._first_slots(keys)
+        while len(pending):
+            free = self._keys[slots] == 0
+            # Of several keys on one free slot the last written stays; the others see it and move on.
+            self._keys[slots[free]] = keys[pending[free]]
+            placed = self._keys[slots] == keys[pending]
+            self._rows[slots[placed]] = rows[pending[placed]]
+            pending, slots = pending[~placed], self._next_slots(slots[~placed])
+        self.count += len(keys)
+
+    def _first_slots(self, keys: Hashes) -> NDArray[np.int64]:
+        return (keys & np.uint64(len(self._keys) - 1)).astype(np.int64)
+
+    def _next_slots(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+        return (slots + 1) & (len(self._keys) - 1)

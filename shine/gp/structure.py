@@ -1,0 +1,136 @@
+"""Where the subtrees of a tape are: their sizes, depths and levels, for a whole population at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shine.lang.population import Population
+from shine.lang.primitives import PrimitiveSet
+
+Integers = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """The shape of every individual; each array has shape (n_individuals, width) and is 0 behind the end of a tape.
+
+    Parameters
+    ----------
+    sizes : ndarray, int32
+        Nodes of the subtree that ends at each position, which is ``position - size + 1 .. position``.
+    depths : ndarray, int32
+        Levels of that subtree; a single node has one.
+    levels : ndarray, int32
+        Distance of each node from the root.
+    """
+
+    sizes: Integers
+    depths: Integers
+    levels: Integers
+
+    @classmethod
+    def of(cls, population: Population) -> Self:
+        """The structure of a population."""
+        order = np.argsort(-population.sizes, kind="stable")
+        arities = population.primitives.arities.astype(np.int16)[population.codes[order]]
+        sizes, depths = np.empty(arities.shape, np.int32), np.empty(arities.shape, np.int32)
+        for_longest_first = _subtrees(np.ascontiguousarray(arities.T), population.sizes[order])
+        sizes[order], depths[order] = (cells.T for cells in for_longest_first)
+        return cls(sizes, depths, _levels(sizes))
+
+    def take(self, indices: ArrayLike) -> Structure:
+        """The structure of the individuals at some indices, or where a mask holds."""
+        at = np.asarray(indices)
+        return Structure(self.sizes[at], self.depths[at], self.levels[at])
+
+
+@dataclass(frozen=True, eq=False)
+class Parents:
+    """Individuals that offspring are made of, with their structure.
+
+    Parameters
+    ----------
+    population : Population
+    structure : Structure
+        Of the same individuals.
+    """
+
+    population: Population
+    structure: Structure
+
+    @classmethod
+    def of(cls, population: Population) -> Self:
+        """Every individual of a population as a parent."""
+        return cls(population, Structure.of(population))
+
+    def __len__(self) -> int:
+        return len(self.population)
+
+    def take(self, indices: ArrayLike) -> Parents:
+        """The parents at some indices; an index may repeat."""
+        return Parents(self.population.take(indices), self.structure.take(indices))
+
+
+def depths(population: Population) -> Integers:
+    """Levels of each individual, shape (n_individuals,)."""
+    return Structure.of(population).depths[np.arange(len(population)), population.sizes - 1]
+
+
+def functions(primitives: PrimitiveSet, codes: NDArray[np.int16]) -> NDArray[np.bool_]:
+    """Where codes are functions, in the shape of `codes`."""
+    return codes >= primitives.first_function
+
+
+def _subtrees(arities: NDArray[np.int16], lengths: NDArray[np.int64]) -> tuple[Integers, Integers]:
+    """Sizes and depths of the subtrees, shape (width, n), from arities of shape (width, n).
+
+    Runs the stack machine that would evaluate the tapes, on all individuals in step: a node's value takes the stack
+    slot of its first argument, so the slot remembers where the subtree began. The individuals come in descending
+    length, so that those that go on at a position are a prefix.
+    """
+    width, n = arities.shape
+    widest = int(arities.max(initial=1))
+    # Slot s of individual i is at s * n + i; slots above the top hold depth 0, so the maximum over the
+    # widest arity's slots is the maximum over the arguments.
+    starts = np.zeros((width + widest) * n, np.int32)
+    depth = np.zeros((width + widest) * n, np.int32)
+    slots = (np.cumsum(1 - arities, axis=0, dtype=np.int64) - 1) * n + np.arange(n)
+    leaves = arities == 0
+    sizes, depths = np.zeros((width, n), np.int32), np.zeros((width, n), np.int32)
+    active = np.searchsorted(-lengths, -np.arange(width), side="left")
+    for position, m in enumerate(active.tolist()):
+        slot = slots[position, :m]
+        begin = starts[slot]
+        np.copyto(begin, position, where=leaves[position, :m])
+        starts[slot] = begin
+        deepest = depth[slot]
+        for argument in range(1, widest):
+            other = slot + argument * n
+            np.maximum(deepest, depth[other], out=deepest)
+            depth[other] = 0
+        deepest += 1
+        depth[slot] = deepest
+        np.subtract(position + 1, begin, out=sizes[position, :m])
+        depths[position, :m] = deepest
+    return sizes, depths
+
+
+def _levels(sizes: Integers) -> Integers:
+    """Levels from subtree sizes, both of shape (n, width).
+
+    The ancestors of a node are the other subtrees that contain it: those that began by its position, less those
+    that ended before it, which is one at each earlier position.
+    """
+    n, width = sizes.shape
+    positions = np.arange(width, dtype=np.int32)
+    inside = sizes > 0
+    starts = positions + 1 - sizes + (width * np.arange(n))[:, None]
+    began = np.bincount(starts[inside], minlength=n * width).reshape(n, width)
+    levels: Integers = np.cumsum(began, axis=1, dtype=np.int32)
+    levels -= positions + 1
+    levels *= inside
+    return levels

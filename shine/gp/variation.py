@@ -1,0 +1,214 @@
+"""Offspring from parents: subtree crossover and mutation, hoist, point and constant mutation.
+
+Every operator is a pure function of whole arrays of parents. The width of the population is the limit of size, and
+replacements are drawn only from those that keep the limits, so that no offspring is ever repaired or tried again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.gp.creation import Terminals, grown
+from shine.gp.structure import Parents, functions
+from shine.lang.population import Population
+from shine.lang.primitives import CONSTANT, PrimitiveSet
+
+Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+FUNCTION_BIAS = 0.9
+"""How often a crossover or mutation point is a function, where there is one (Koza 1992)."""
+
+LARGEST_MUTATION = 8
+"""Most nodes of the random subtree that subtree mutation puts in."""
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """One stretch of tape in each of some individuals.
+
+    Parameters
+    ----------
+    population : Population
+    ends : ndarray of shape (n_individuals,), int64
+        Last position of each stretch.
+    sizes : ndarray of shape (n_individuals,), int64
+        Nodes of each stretch.
+    """
+
+    population: Population
+    ends: Integers
+    sizes: Integers
+
+
+def splice(receivers: Segments, donors: Segments) -> Population:
+    """The receivers' individuals with their segments replaced by the donors'.
+
+    Both populations have the same number of individuals and the same width, and every result fits that width.
+    """
+    n, width = receivers.population.codes.shape
+    positions = np.arange(width)
+    begin = (receivers.ends + 1 - receivers.sizes)[:, None]
+    growth = (donors.sizes - receivers.sizes)[:, None]
+    inserted_end = begin + donors.sizes[:, None]
+    sizes = receivers.population.sizes + growth[:, 0]
+    rows = width * np.arange(n)[:, None]
+    # Indices into the receivers' cells followed by the donors'; positions behind the end are cleared afterwards.
+    source = np.where(positions < inserted_end, positions, positions - growth) + rows
+    inserted = (positions >= begin) & (positions < inserted_end)
+    from_donors = positions + (rows + n * width + (donors.ends + 1 - donors.sizes)[:, None] - begin)
+    np.copyto(source, from_donors, where=inserted)
+    outside = positions >= sizes[:, None]
+    source[outside] = 0
+    codes = np.concatenate([receivers.population.codes.ravel(), donors.population.codes.ravel()])[source]
+    values = np.concatenate([receivers.population.values.ravel(), donors.population.values.ravel()])[source]
+    codes[outside] = 0
+    values[outside] = 0
+    return Population(codes, values, sizes, receivers.population.primitives)
+
+
+def choose(mask: Mask, rng: np.random.Generator) -> Integers:
+    """One position of each row where the mask holds, uniformly; every row must have one."""
+    n, width = mask.shape
+    counts = np.count_nonzero(mask, axis=1)
+    drawn = (rng.random(n) * counts).astype(np.int64)
+    cells = np.flatnonzero(mask)[np.cumsum(counts) - counts + drawn]
+    chosen: Integers = cells - width * np.arange(n)
+    return chosen
+
+
+def choose_biased(mask: Mask, is_function: Mask, rng: np.random.Generator) -> Integers:
+    """Like `choose`, but a function `FUNCTION_BIAS` of the time, where the row offers the choice."""
+    function = rng.random(len(mask)) < FUNCTION_BIAS
+    preferred = mask & (is_function == function[:, None])
+    none = ~preferred.any(axis=1)
+    preferred[none] = mask[none]
+    return choose(preferred, rng)
+
+
+def subtree_crossover(receivers: Parents, donors: Parents, max_depth: int, rng: np.random.Generator) -> Population:
+    """Receivers with one subtree replaced by one of their donor's (Koza 1992).
+
+    Parameters
+    ----------
+    receivers, donors : Parents
+        The same number of individuals; the i-th donor gives to the i-th receiver.
+    max_depth : int
+        Most levels of an offspring.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    Population
+        The donor's subtree is drawn among those that keep the offspring within both limits; a leaf always does.
+    """
+    structure = receivers.structure
+    removed = _points(receivers, rng)
+    room = _room(receivers, removed)
+    headroom = max_depth - _at(structure.levels, removed)
+    fits = (donors.structure.sizes <= room[:, None]) & (donors.structure.depths <= headroom[:, None])
+    fits &= donors.structure.sizes > 0
+    is_function = functions(donors.population.primitives, donors.population.codes)
+    given = choose_biased(fits, is_function, rng)
+    return splice(
+        Segments(receivers.population, removed, _at(structure.sizes, removed)),
+        Segments(donors.population, given, _at(donors.structure.sizes, given)),
+    )
+
+
+def subtree_mutation(parents: Parents, max_depth: int, terminals: Terminals, rng: np.random.Generator) -> Population:
+    """Parents with one subtree replaced by a random one, grown by PTC2 to at most `LARGEST_MUTATION` nodes."""
+    primitives, width = parents.population.primitives, parents.population.width
+    removed = _points(parents, rng)
+    room = np.minimum(_room(parents, removed), LARGEST_MUTATION)
+    headroom = max_depth - _at(parents.structure.levels, removed)
+    targets = 1 + (rng.random(len(parents)) * room).astype(np.int64)
+    inserted = grown(primitives, width, targets, headroom, np.zeros(len(parents)), terminals, rng)
+    return splice(
+        Segments(parents.population, removed, _at(parents.structure.sizes, removed)),
+        Segments(inserted, inserted.sizes - 1, inserted.sizes),
+    )
+
+
+def hoist_mutation(parents: Parents, rng: np.random.Generator) -> Population:
+    """Parents with one subtree replaced by a smaller one inside it (Kinnear 1993); a single node stays as it is."""
+    sizes = parents.structure.sizes
+    single = parents.population.sizes == 1
+    removed = choose((sizes > 1) | (single[:, None] & (sizes > 0)), rng)
+    positions = np.arange(parents.population.width)
+    begin = removed + 1 - _at(sizes, removed)
+    within = (positions >= begin[:, None]) & (positions < removed[:, None] + single[:, None])
+    kept = choose(within, rng)
+    return splice(
+        Segments(parents.population, removed, _at(sizes, removed)),
+        Segments(parents.population, kept, _at(sizes, kept)),
+    )
+
+
+def point_mutation(parents: Population, terminals: Terminals, rng: np.random.Generator) -> Population:
+    """Parents with one node or more, two on average, replaced by others of the same arity.
+
+    A function without a sibling of its arity stays as it is.
+    """
+    n, width = parents.codes.shape
+    inside = np.arange(width) < parents.sizes[:, None]
+    replaced = inside & (rng.random((n, width)) < 1 / parents.sizes[:, None])
+    replaced[np.arange(n), choose(inside, rng)] = True
+    rows, positions = np.nonzero(replaced)
+    old = parents.codes[rows, positions]
+    new = _others(old, parents.primitives, rng)
+    new_values = np.zeros(len(new))
+    leaf = ~functions(parents.primitives, old)
+    new[leaf], new_values[leaf] = terminals.draw(int(np.count_nonzero(leaf)), parents.primitives, rng)
+    codes, values = parents.codes.copy(), parents.values.copy()
+    codes[rows, positions], values[rows, positions] = new, new_values
+    return Population(codes, values, parents.sizes.copy(), parents.primitives)
+
+
+def constant_mutation(parents: Population, rng: np.random.Generator) -> Population:
+    """Parents with one of their constants moved: by a small or a large relative step, or to a whole number nearby.
+
+    A parent without constants stays as it is.
+    """
+    constant = (parents.codes == CONSTANT) & (np.arange(parents.width) < parents.sizes[:, None])
+    rows = np.flatnonzero(constant.any(axis=1))
+    positions = choose(constant[rows], rng)
+    old = parents.values[rows, positions]
+    # Relative steps of every order of magnitude from a thousandth to one, so that a constant is both found and refined.
+    scale = 10.0 ** (-3 * rng.random(len(rows)))
+    moved = old + scale * rng.standard_normal(len(rows)) * np.maximum(np.abs(old), 0.1)
+    moved = np.where(rng.random(len(rows)) < 0.2, np.rint(moved) + 0.0, moved)
+    values = parents.values.copy()
+    values[rows, positions] = moved
+    return Population(parents.codes.copy(), values, parents.sizes.copy(), parents.primitives)
+
+
+def _others(codes: NDArray[np.int16], primitives: PrimitiveSet, rng: np.random.Generator) -> NDArray[np.int16]:
+    """For each code a random other one of its arity; the code itself where there is none."""
+    by_arity = np.argsort(primitives.arities, kind="stable")
+    ordered = primitives.arities[by_arity]
+    first = np.searchsorted(ordered, primitives.arities, side="left")[codes]
+    count = np.searchsorted(ordered, primitives.arities, side="right")[codes] - first
+    rank = np.argsort(by_arity)[codes] - first
+    step = 1 + (rng.random(len(codes)) * (count - 1)).astype(np.int64)
+    others: NDArray[np.int16] = by_arity[first + (rank + step) % count].astype(np.int16)
+    return others
+
+
+def _points(parents: Parents, rng: np.random.Generator) -> Integers:
+    is_function = functions(parents.population.primitives, parents.population.codes)
+    return choose_biased(parents.structure.sizes > 0, is_function, rng)
+
+
+def _room(parents: Parents, removed: Integers) -> Integers:
+    """Most nodes that may take the place of the removed subtrees."""
+    room: Integers = parents.population.width - parents.population.sizes + _at(parents.structure.sizes, removed)
+    return room
+
+
+def _at(cells: NDArray[np.int32], positions: Integers) -> Integers:
+    """One cell of each row."""
+    return cells[np.arange(len(cells)), positions].astype(np.int64)

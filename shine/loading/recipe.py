@@ -1,0 +1,159 @@
+"""What data can be generated from: one small class for each way to draw a feature's values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Protocol
+
+import numpy as np
+from annotated_types import Ge, Gt, Le
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+MAX_ROWS = 100_000_000
+
+
+class Draw(Protocol):
+    """A way to make the values of one feature."""
+
+    def values(self, rows: int, rng: np.random.Generator) -> Array:
+        """Values of shape (rows,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Every number of a range alike."""
+
+    low: float
+    """Smallest number."""
+    high: float
+    """Largest number."""
+
+    def __post_init__(self) -> None:
+        _check_range(self.low, self.high)
+
+    def values(self, rows: int, rng: np.random.Generator) -> Array:
+        return rng.uniform(self.low, self.high, rows)
+
+
+@dataclass(frozen=True)
+class LogUniform:
+    """Every order of magnitude of a range alike."""
+
+    low: Annotated[float, Gt(0)]
+    """Smallest number."""
+    high: Annotated[float, Gt(0)]
+    """Largest number."""
+
+    def __post_init__(self) -> None:
+        _check_range(self.low, self.high)
+
+    def values(self, rows: int, rng: np.random.Generator) -> Array:
+        return np.exp(rng.uniform(np.log(self.low), np.log(self.high), rows))
+
+
+@dataclass(frozen=True)
+class Normal:
+    """The normal distribution."""
+
+    mean: float = 0.0
+    """Its mean."""
+    deviation: Annotated[float, Ge(0)] = 1.0
+    """Its standard deviation."""
+
+    def values(self, rows: int, rng: np.random.Generator) -> Array:
+        return rng.normal(self.mean, self.deviation, rows)
+
+
+@dataclass(frozen=True)
+class Integers:
+    """Every whole number of a range alike."""
+
+    low: Annotated[int, Ge(-(2**53)), Le(2**53)]
+    """Smallest number."""
+    high: Annotated[int, Ge(-(2**53)), Le(2**53)]
+    """Largest number; it can occur."""
+
+    def __post_init__(self) -> None:
+        _check_range(self.low, self.high)
+
+    def values(self, rows: int, rng: np.random.Generator) -> Array:
+        return rng.integers(self.low, self.high, rows, endpoint=True).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Numbers in even steps: row i has ``start + step * ((i // repeat) % count)``."""
+
+    start: float
+    """The first number."""
+    step: float
+    """What each number adds to the one before."""
+    count: Annotated[int, Ge(1)] | None = None
+    """Numbers before the first one comes again; none comes again without it."""
+    repeat: Annotated[int, Ge(1)] = 1
+    """Rows that each number stays for."""
+
+    def values(self, rows: int, rng: np.random.Generator) -> Array:
+        index = np.arange(rows) // self.repeat
+        if self.count is not None:
+            index %= self.count
+        return np.asarray(self.start + self.step * index, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Feature:
+    """How the values of one feature are made: exactly one of the keys."""
+
+    uniform: Uniform | None = None
+    """Every number of a range alike."""
+    log_uniform: LogUniform | None = None
+    """Every order of magnitude of a range alike."""
+    normal: Normal | None = None
+    """The normal distribution."""
+    integers: Integers | None = None
+    """Every whole number of a range alike."""
+    grid: Grid | None = None
+    """Numbers in even steps."""
+    permute: str | None = None
+    """The values of the feature named here, which is listed above this one, in a random order."""
+
+    def __post_init__(self) -> None:
+        given = [each.name for each in fields(self) if getattr(self, each.name) is not None]
+        if len(given) != 1:
+            known = ", ".join(each.name for each in fields(self))
+            raise ValueError(f"needs exactly one of {known}; has {', '.join(given) or 'none'}")
+
+    @property
+    def draw(self) -> Draw | None:
+        """The way to draw values; none for a permutation, which draws nothing new."""
+        ways: Iterator[Draw | None] = iter((self.uniform, self.log_uniform, self.normal, self.integers, self.grid))
+        return next((way for way in ways if way is not None), None)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Data made from a formula instead of read from a file."""
+
+    features: dict[str, Feature]
+    """How each feature is made, by its name."""
+    target: str
+    """The formula that the target follows, in the names of the features."""
+    rows: Annotated[int, Ge(1), Le(MAX_ROWS)] = 1000
+    """Number of rows."""
+    noise: Annotated[float, Ge(0)] = 0.0
+    """Standard deviation of normal noise on the target, as a share of the target's own."""
+    seed: Annotated[int, Ge(0), Le(2**63 - 1)] = field(default=0)
+    """Seed of the values and the noise; the run's own `seed` leaves the data as they are."""
+
+    def __post_init__(self) -> None:
+        if not self.features:
+            raise ValueError("needs at least one feature")
+
+
+def _check_range(low: float, high: float) -> None:
+    if not low < high:
+        raise ValueError(f"low must be below high; they are {low:g} and {high:g}")

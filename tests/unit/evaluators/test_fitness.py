@@ -1,0 +1,126 @@
+"""Losses: against NumPy in two passes, weights, scaling, and what happens to numbers that are not finite."""
+
+import numpy as np
+import pytest
+
+import shine
+from agreement import random_tree
+from shine.data import Dataset
+from shine.evaluators.evaluator import TIERS, Evaluator, evaluator_of
+from shine.lang.library import STANDARD
+from shine.lang.parse import parse
+from shine.lang.population import Population
+from shine.lang.primitives import PrimitiveSet, select
+
+RNG = np.random.default_rng(0)
+SIZES = [2, 7, 8, 9, 511, 512, 513, 3001]
+
+
+def expected_loss(p, y, w, loss):
+    """The textbook definitions, with a mean in the way each is usually written."""
+    residual = y - p
+    mean = np.average(y, weights=w)
+    return {
+        "mse": lambda: np.average(residual**2, weights=w),
+        "rmse": lambda: np.sqrt(np.average(residual**2, weights=w)),
+        "mae": lambda: np.average(np.abs(residual), weights=w),
+        "nmse": lambda: np.average(residual**2, weights=w) / np.average((y - mean) ** 2, weights=w),
+        "r2": lambda: np.sum(w * residual**2) / np.sum(w * (y - mean) ** 2),
+    }[loss]()
+
+
+@pytest.mark.parametrize("rows", SIZES)
+@pytest.mark.parametrize("loss", ["mse", "rmse", "mae", "nmse", "r2"])
+def test_the_kernel_computes_the_textbook_loss(rows, loss):
+    X, y, w = RNG.normal(size=(rows, 2)), RNG.normal(size=rows), RNG.uniform(0.1, 2, rows)
+    k = shine.jit("a*b + a")
+    p = X[:, 0] * X[:, 1] + X[:, 0]
+    assert k.fitness(X, y, loss) == pytest.approx(expected_loss(p, y, np.ones(rows), loss), rel=1e-12)
+    assert k.fitness(X, y, loss, w) == pytest.approx(expected_loss(p, y, w, loss), rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["mse", "mae", "r2"])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_linear_scaling_finds_the_best_line_in_spite_of_large_offsets(loss, offset):
+    x, w = RNG.normal(size=1000), RNG.uniform(0.1, 2, 1000)
+    y = 3 * x**2 - 5 + offset + RNG.normal(size=1000) * 0.01
+    p = x**2 + offset
+    slope, intercept = np.polyfit(p - p.mean(), y, 1, w=np.sqrt(w))
+    expected = expected_loss(intercept + slope * (p - p.mean()), y, w, loss)
+    k = shine.jit(f"x*x + {offset}")
+    assert k.fitness(x[:, None], y, loss, w, linear_scaling=True) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_a_perfect_fit_is_told_from_a_nearly_perfect_one(offset):
+    x = RNG.uniform(1, 1000, 5000)
+    exact = shine.jit("sqrt(2*(x*x))").fitness(x[:, None], x + offset, linear_scaling=True)
+    nearly = shine.jit("x + 1e-7*x*x/1000").fitness(x[:, None], x + offset, linear_scaling=True)
+    assert exact < 1e-18 * max(1, offset**2) < 1e-14 < nearly if offset == 0 else exact < nearly
+
+
+@pytest.mark.parametrize("text", ["1/x", "log(x - 1)", "exp(1000*x)", "x*1e200*1e200"])
+@pytest.mark.parametrize("scaling", [False, True])
+@pytest.mark.parametrize("loss", ["mse", "mae", "r2"])
+def test_a_prediction_that_is_not_finite_makes_the_loss_infinite(text, scaling, loss):
+    x = np.concatenate([[0.0], np.linspace(1, 2, 30)])
+    assert shine.jit(text).fitness(x[:, None], x, loss, linear_scaling=scaling) == np.inf
+
+
+def test_a_row_of_weight_zero_does_not_count_unless_it_is_not_finite():
+    x, w = np.array([1.0, 2.0, 0.0]), np.array([1.0, 1.0, 0.0])
+    assert shine.jit("x").fitness(x[:, None], [1.0, 2.0, 99.0], sample_weight=w) == 0
+    assert shine.jit("1/x").fitness(x[:, None], [1.0, 0.5, 99.0], sample_weight=w) == np.inf
+
+
+def test_fitness_of_integers_is_that_of_their_values():
+    assert shine.jit("a//2", dtype="int32").fitness([[3.0], [8.0]], [1.0, 2.0]) == 2.0
+
+
+def _population(rng: np.random.Generator, count: int) -> Population:
+    names = ("add", "sub", "mul", "div", "abs", "max")
+    primitives = PrimitiveSet(select(STANDARD, names), ("a", "b", "c"))
+    return Population.from_trees([random_tree(rng, names, int(rng.integers(1, 30))) for _ in range(count)], primitives)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("scaling", [False, True])
+def test_the_tiers_score_a_population_alike(dtype, scaling):
+    rng = np.random.default_rng(3)
+    population = _population(rng, 70)
+    dataset = Dataset.from_arrays(rng.normal(size=(1003, 3)), rng.normal(size=1003), rng.random(1003), ("a", "b", "c"))
+    scores = {tier: evaluator_of(dataset, "mse", scaling, dtype, tier).score(population) for tier in TIERS}
+    reference = scores["reference"].losses
+    assert np.isfinite(reference).sum() > 20
+    for tier in TIERS:
+        assert (np.isfinite(scores[tier].losses) == np.isfinite(reference)).all()
+        assert scores[tier].losses == pytest.approx(reference, rel=1e-7)
+
+
+def test_a_constant_prediction_is_scaled_to_the_mean():
+    population = Population.from_trees(
+        [parse("0.1 + a - a", ("a",))], PrimitiveSet(select(STANDARD, ["add", "sub"]), ("a",))
+    )
+    X, y = RNG.normal(size=(3000, 1)), RNG.normal(size=3000)
+    for tier in TIERS:
+        scores = Evaluator(X, y, linear_scaling=True, tier=tier).score(
+            Population(
+                population.codes,
+                population.values,
+                population.sizes,
+                PrimitiveSet(population.primitives.functions, ("x0",)),
+            )
+        )
+        assert scores.slopes[0] == 0
+        assert scores.losses[0] == pytest.approx(np.var(y), rel=1e-12)
+
+
+@pytest.mark.parametrize("keywords", [{"loss": "x"}, {"dtype": "int32"}, {"tier": "x"}])
+def test_unknown_options_are_named(keywords):
+    with pytest.raises(ValueError, match="use one of"):
+        Evaluator([[1.0]], [1.0], **keywords)
+
+
+def test_a_constant_target_is_refused_where_the_loss_divides_by_its_variance():
+    with pytest.raises(shine.DataError, match="the target is constant"):
+        Evaluator([[1.0], [2.0]], [3.0, 3.0], loss="r2")

@@ -1,0 +1,87 @@
+import numpy as np
+from unit.gp.oracles import population_of, primitive_set, scores_of
+
+from shine.fitness import Scores
+from shine.gp.creation import Terminals, ptc2
+from shine.gp.hashing import Memory, hashes
+
+PRIMITIVES = primitive_set()
+
+
+def hash_of(text, width=8):
+    return int(hashes(population_of([text], PRIMITIVES, width))[0])
+
+
+def keys(*numbers):
+    return np.array(numbers, np.uint64)
+
+
+def test_equal_tapes_share_a_hash_whatever_the_width():
+    assert hash_of("x 2 add", 3) == hash_of("x 2 add", 9)
+
+
+def test_the_order_of_arguments_changes_the_hash():
+    assert hash_of("x y add") != hash_of("y x add")
+
+
+def test_the_last_bit_of_a_constant_changes_the_hash():
+    assert hash_of("1.0 neg") != hash_of("1.0000000000000002 neg")
+
+
+def test_zero_and_minus_zero_have_different_hashes():
+    assert hash_of("0.0 neg") != hash_of("-0.0 neg")
+
+
+def test_padding_is_not_a_constant_zero():
+    population = population_of(["0", "0 0"], PRIMITIVES, 4)
+    first, second = hashes(population).tolist()
+    assert first != second
+
+
+def test_a_hundred_thousand_different_tapes_have_different_hashes():
+    population = ptc2(100_000, PRIMITIVES, 20, 10, Terminals(), np.random.default_rng(0))
+    tapes = np.hstack([population.codes, population.values.view(np.int64), population.sizes[:, None]])
+    assert len(np.unique(hashes(population))) == len(np.unique(tapes, axis=0))
+
+
+def test_memory_recalls_what_was_stored():
+    memory = Memory()
+    memory.store(keys(7, 9), scores_of([1.5, np.inf]))
+    known, scores = memory.recall(keys(9, 8, 7))
+    assert known.tolist() == [True, False, True]
+    assert scores.losses[known].tolist() == [np.inf, 1.5]
+    assert scores.slopes[known].tolist() == [11.0, 10.0]
+    assert scores.intercepts[known].tolist() == [21.0, 20.0]
+
+
+def test_memory_keeps_keys_that_share_their_low_bits_apart():
+    memory = Memory()
+    clashing = (np.arange(1, 500, dtype=np.uint64) << np.uint64(40)) + np.uint64(4095)
+    memory.store(clashing, scores_of(np.arange(499.0).tolist()))
+    _, scores = memory.recall(clashing)
+    assert scores.losses.tolist() == np.arange(499.0).tolist()
+
+
+def test_memory_agrees_with_a_dictionary_while_it_grows():
+    rng, memory, dictionary = np.random.default_rng(1), Memory(), {}
+    for _ in range(40):
+        drawn = np.unique(rng.integers(1, 30_000, 1000).astype(np.uint64))
+        known, scores = memory.recall(drawn)
+        assert known.tolist() == [key in dictionary for key in drawn.tolist()]
+        assert scores.losses[known].tolist() == [dictionary[key] for key in drawn[known].tolist()]
+        new = drawn[~known]
+        losses = rng.random(len(new))
+        memory.store(new, Scores(losses, losses, losses))
+        dictionary.update(zip(new.tolist(), losses.tolist(), strict=True))
+
+
+def test_a_full_memory_forgets_the_oldest_and_no_more_than_that():
+    memory = Memory(capacity=100)
+    everything = np.arange(1, 1001, dtype=np.uint64)
+    for start in range(0, 1000, 30):
+        batch = everything[start : start + 30]
+        memory.store(batch, scores_of([1.0] * len(batch)))
+    known, _ = memory.recall(everything)
+    assert known[-100:].all()
+    assert not known[:-200].any()
+    assert len(memory) <= 200
