@@ -83,14 +83,33 @@ class Dataset:
         return np.ones(self.n_rows) if self.weights is None else self.weights
 
     @cached_property
+    def weight(self) -> float:
+        """Sum of the weights."""
+        return float(stable_sum(self.row_weights))
+
+    @cached_property
     def target_mean(self) -> float:
         """Weighted mean of the target."""
-        return float(np.average(self.target, weights=self.row_weights))
+        return float(stable_sum(self.row_weights * self.target)) / self.weight
 
     @cached_property
     def target_square(self) -> float:
         """Weighted sum of the target's squared deviations from its mean."""
-        return float(np.sum(self.row_weights * (self.target - self.target_mean) ** 2))
+        return float(stable_sum(self.row_weights * (self.target - self.target_mean) ** 2))
+
+
+def stable_sum(values: Array) -> Array:
+    """Sum over the last axis by halves: accurate, and the same bits on every machine.
+
+    The order in which NumPy adds depends on the vector instructions of the host.
+    """
+    count = values.shape[-1]
+    while count > 1:
+        half = (count + 1) // 2
+        lower = values[..., :half].copy()
+        lower[..., : count - half] += values[..., half:count]
+        values, count = lower, half
+    return values[..., 0]
 
 
 def numbers(values: ArrayLike, name: str, dimensions: int) -> Array:

@@ -1,13 +1,13 @@
 """Losses, and what an evaluator of populations promises.
 
-Every loss follows from a few moments of the predictions and the target, which each evaluator collects in one pass
-over the rows.
+Every loss follows from one sum over the rows; linear scaling from the moments of predictions and target. Each tier
+measures those, and the rest is here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, Self
 
 import numpy as np
@@ -16,56 +16,50 @@ from numpy.typing import NDArray
 from shine.lang.population import Population
 
 Array = NDArray[np.float64]
+Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Moments:
-    """Weighted moments of predictions p and target y, each of shape (n_individuals,).
+class Loss:
+    """A loss that follows from one sum over the rows.
 
     Parameters
     ----------
-    weight : float
-        Sum of the sample weights.
-    target_square : float
-        Weighted sum of (y - mean(y))^2.
-    target_mean : float
-    squared_error, absolute_error : ndarray
-        Weighted sums of (y - p)^2 and of abs(y - p).
-    mean, square, product : ndarray
-        Weighted mean of p, weighted sums of (p - mean(p))^2 and of (p - mean(p)) * (y - mean(y)).
-    epsilon : float
-        Machine epsilon of the predictions' number type.
+    kind : {"squared", "absolute"}
+        Which errors are added up.
+    of_sum : callable
+        ``of_sum(total, weight, target_square)``: the loss from the weighted sum of errors, the sum of the weights, and
+        the weighted sum of the target's squared deviations from its mean.
+    sum_of : callable
+        ``sum_of(loss, weight, target_square)``: its inverse.
     """
 
-    weight: float
-    target_mean: float
-    target_square: float
-    squared_error: Array
-    absolute_error: Array
-    mean: Array
-    square: Array
-    product: Array
-    epsilon: float = float(np.finfo(np.float64).eps)
-
-    def scaling(self) -> tuple[Array, Array]:
-        """Slopes and intercepts that minimize the weighted squared error (Keijzer 2003).
-
-        A prediction that varies no more than rounding does counts as constant: slope 0, intercept mean(y).
-        """
-        constant = ~(self.square > self.weight * (64 * self.epsilon * self.mean) ** 2)
-        slope = np.where(constant, 0.0, self.product / np.where(constant, 1.0, self.square))
-        return slope, self.target_mean - slope * self.mean
+    kind: str
+    of_sum: Callable[[Array, float, float], Array]
+    sum_of: Callable[[float, float, float], float]
 
 
-LOSSES: dict[str, Callable[[Moments], Array]] = {
-    "mse": lambda m: m.squared_error / m.weight,
-    "rmse": lambda m: np.sqrt(m.squared_error / m.weight),
-    "mae": lambda m: m.absolute_error / m.weight,
-    "nmse": lambda m: m.squared_error / m.target_square,
-    "r2": lambda m: m.squared_error / m.target_square,
+def _over_weight(kind: str) -> Loss:
+    return Loss(kind, lambda total, weight, square: total / weight, lambda loss, weight, square: loss * weight)
+
+
+def _over_square(kind: str) -> Loss:
+    return Loss(kind, lambda total, weight, square: total / square, lambda loss, weight, square: loss * square)
+
+
+LOSSES: dict[str, Loss] = {
+    "mse": _over_weight("squared"),
+    "rmse": Loss(
+        "squared",
+        lambda total, weight, square: np.sqrt(total / weight),
+        lambda loss, weight, square: loss * loss * weight,
+    ),
+    "mae": _over_weight("absolute"),
+    "nmse": _over_square("squared"),
+    "r2": _over_square("squared"),
 }
-"""Each loss from the moments. `nmse` is the squared error over the target's variance; `r2` names the same number,
-1 - R^2, because a loss is minimized."""
+"""The losses by name. `nmse` is the squared error over the target's variance; `r2` names the same number, 1 - R^2,
+because a loss is minimized."""
 
 
 @dataclass(frozen=True)
@@ -95,15 +89,71 @@ class Scores:
         )
 
 
-Measure = Callable[[NDArray[np.int64], Array, Array], Moments]
-"""Moments of some individuals, given their positions and the slope and intercept their errors are measured with."""
+@dataclass(frozen=True)
+class Products:
+    """Moments of predictions p and target y for linear scaling, each of shape (n_individuals,).
+
+    Parameters
+    ----------
+    mean, square, product : ndarray
+        Weighted mean of p; weighted sums of (p - mean(p))^2 and of (p - mean(p)) * (y - mean(y)).
+    """
+
+    mean: Array
+    square: Array
+    product: Array
+
+
+class Measure(Protocol):
+    """What a tier can measure of the individuals at some positions of a population, in a pass over the rows each."""
+
+    def errors(self, which: Positions, kind: str, slopes: Array, intercepts: Array) -> Array:
+        """Weighted sums of "squared" or "absolute" errors of ``intercept + slope * p``."""
+        ...
+
+    def products(self, which: Positions) -> Products:
+        """Moments for linear scaling."""
+        ...
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the losses need to know of the target.
+
+    Parameters
+    ----------
+    weight : float
+        Sum of the sample weights.
+    mean : float
+        Weighted mean.
+    square : float
+        Weighted sum of squared deviations from the mean.
+    epsilon : float
+        Machine epsilon of the predictions' number type.
+    """
+
+    weight: float
+    mean: float
+    square: float
+    epsilon: float = float(np.finfo(np.float64).eps)
+
+
+def best_lines(products: Products, target: Target) -> tuple[Array, Array]:
+    """Slopes and intercepts that minimize the weighted squared error (Keijzer 2003).
+
+    A prediction that varies no more than rounding does counts as constant: slope 0, intercept mean(y).
+    """
+    constant = ~(products.square > target.weight * (64 * target.epsilon * products.mean) ** 2)
+    slopes = np.where(constant, 0.0, products.product / np.where(constant, 1.0, products.square))
+    return slopes, target.mean - slopes * products.mean
+
 
 _NEARLY_PERFECT = 1e-4
-"""Share of unexplained variance below which the scaled loss is measured again instead of derived."""
+"""Share of unexplained variance below which the scaled error is measured again instead of derived."""
 
 
-def score(measure: Measure, count: int, loss: str, linear_scaling: bool) -> Scores:
-    """Losses of `count` individuals from their moments.
+def score(measure: Measure, count: int, target: Target, loss: str, linear_scaling: bool) -> Scores:
+    """Losses of `count` individuals.
 
     With linear scaling, the squared error of the scaled prediction follows from the moments of the unscaled one, in
     the same pass. That difference cancels where the fit is nearly perfect, and absolute errors do not follow at all:
@@ -116,23 +166,21 @@ def score(measure: Measure, count: int, loss: str, linear_scaling: bool) -> Scor
     """
     if loss not in LOSSES:
         raise ValueError(f"unknown loss {loss!r}; use one of {', '.join(LOSSES)}")
-    everyone = np.arange(count)
+    kind, everyone = LOSSES[loss].kind, np.arange(count)
     slopes, intercepts = np.ones(count), np.zeros(count)
     with np.errstate(all="ignore"):
-        moments = measure(everyone, slopes, intercepts)
         if linear_scaling:
-            slopes, intercepts = moments.scaling()
-            squared = moments.target_square - slopes * moments.product
-            again = np.isfinite(squared)
-            if loss != "mae":
-                again &= squared < _NEARLY_PERFECT * moments.target_square
-            errors = np.where(np.isfinite(squared), np.maximum(squared, 0.0), np.inf)
-            moments = replace(moments, squared_error=errors)
+            products = measure.products(everyone)
+            slopes, intercepts = best_lines(products, target)
+            totals = target.square - slopes * products.product
+            again = np.isfinite(totals)
+            if kind == "squared":
+                again &= totals < _NEARLY_PERFECT * target.square
             if again.any():
-                second = measure(everyone[again], slopes[again], intercepts[again])
-                moments.squared_error[again] = second.squared_error
-                moments.absolute_error[again] = second.absolute_error
-        losses = LOSSES[loss](moments)
+                totals[again] = measure.errors(everyone[again], kind, slopes[again], intercepts[again])
+        else:
+            totals = measure.errors(everyone, kind, slopes, intercepts)
+        losses = LOSSES[loss].of_sum(totals, target.weight, target.square)
     finite = np.isfinite(losses) & np.isfinite(slopes) & np.isfinite(intercepts)
     return Scores(np.where(finite, losses, np.inf), np.where(finite, slopes, 1.0), np.where(finite, intercepts, 0.0))
 

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from shine.codegen.loops import emit_predict, emit_scalar
 from shine.codegen.numbers import ELEMENTS
 from shine.data import Dataset
-from shine.evaluators.native import NativeFitness, NativeRows
+from shine.evaluators.native import NativeFitness
+from shine.evaluators.rows import Rows, target_of
 from shine.fitness import score
 from shine.lang.parse import Source, parse
 from shine.lang.tree import Tree
@@ -126,7 +127,8 @@ class Kernel:
             If the data do not fit the formula or each other.
         """
         dataset = Dataset.from_arrays(X, y, sample_weight, self.parameters)
-        return float(score(self._fitness.over(NativeRows(dataset, self.dtype)), 1, loss, linear_scaling).losses[0])
+        measure, target = self._fitness.over(Rows(dataset, self.dtype)), target_of(dataset, self.dtype)
+        return float(score(measure, 1, target, loss, linear_scaling).losses[0])
 
     @cached_property
     def _fitness(self) -> NativeFitness:

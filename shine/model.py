@@ -123,11 +123,12 @@ class Result:
             }
 
 
-def choose(front: Sequence[Model], enough: float) -> int:
+def choose(front: Sequence[Model], enough: float, rows: int, squared: bool) -> int:
     """Position of the formula to recommend.
 
-    The simplest whose loss is at most `enough`, if there is one. Otherwise, among the formulas within 1.5 times the
-    least loss, the one before which the logarithm of the loss falls most steeply per node (the rule PySR uses).
+    The simplest whose loss is at most `enough`, if there is one. Otherwise the one of least description length: what
+    it costs to write down the residuals and the formula, by the approximation of Schwarz (1978) with each node
+    counted as a parameter.
 
     Parameters
     ----------
@@ -135,18 +136,14 @@ def choose(front: Sequence[Model], enough: float) -> int:
         Rising complexity, falling loss; not empty.
     enough : float
         Loss below which two formulas are equally right.
+    rows : int
+        Number of rows the losses were measured on.
+    squared : bool
+        Whether the loss is in squared units, so that its logarithm counts half.
     """
     for position, model in enumerate(front):
         if model.loss <= enough:
             return position
-    least = front[-1].loss
-    best, steepest = len(front) - 1, -math.inf
-    for position, model in enumerate(front):
-        if model.loss > 1.5 * least:
-            continue
-        before = front[position - 1] if position else None
-        # The first formula of a front has nothing before it to improve on.
-        slope = 0.0 if before is None else math.log(before.loss / model.loss) / (model.complexity - before.complexity)
-        if slope > steepest:
-            best, steepest = position, slope
-    return best
+    power = 0.5 if squared else 1.0
+    lengths = [power * rows * math.log(m.loss) + 0.5 * m.complexity * math.log(rows) for m in front]
+    return lengths.index(min(lengths))

@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shine.data import Dataset
+from shine.errors import DataError
 from shine.evaluators.evaluator import evaluator_of
-from shine.evaluators.reference import ReferenceEvaluator, measured
-from shine.fitness import LOSSES
+from shine.evaluators.reference import ReferenceEvaluator, ReferenceMeasure
+from shine.evaluators.rows import target_of
+from shine.fitness import LOSSES, best_lines, score
 from shine.gp import evolution
 from shine.gp.evolution import Outcome, Progress
 from shine.gp.settings import EvolutionSettings, StopSettings
@@ -89,9 +91,11 @@ def search(
         **({} if report is None else {"report": report}),
     )
     front = pareto_front(_models(outcome, dataset, loss, linear_scaling), stop.loss)
+    if not front:
+        raise DataError(f"no formula has a finite {loss}, not even a constant; rescale the target")
     return Result(
         front,
-        choose(front, stop.loss),
+        choose(front, stop.loss, dataset.n_rows, LOSSES[loss].kind == "squared" and loss != "rmse"),
         outcome.generations,
         outcome.evaluations,
         outcome.seconds,
@@ -147,14 +151,18 @@ def _scalings(prediction: Array, dataset: Dataset) -> Iterator[tuple[float, floa
     """Best slope alone, best intercept alone, and both; the formula is to carry no more of them than it needs."""
     weights, target = dataset.row_weights, dataset.target
     with np.errstate(all="ignore"):
-        moments = measured([prediction], dataset, np.ones(1), np.zeros(1), float(np.finfo(np.float64).eps))
-        slope, intercept = moments.scaling()
+        products = _measure([prediction], dataset).products(np.arange(1))
+        slope, intercept = best_lines(products, target_of(dataset, "float64"))
         candidates = (
             (float(weights * prediction @ target / (weights * prediction @ prediction)), 0.0),
-            (1.0, dataset.target_mean - float(moments.mean[0])),
+            (1.0, dataset.target_mean - float(products.mean[0])),
             (float(slope[0]), float(intercept[0])),
         )
     yield from (pair for pair in candidates if np.isfinite(pair).all() and pair[0] != 0)
+
+
+def _measure(predictions: Sequence[Array], dataset: Dataset) -> ReferenceMeasure:
+    return ReferenceMeasure(lambda which: [predictions[index] for index in which], dataset)
 
 
 def _scaled(node: ast.expr, slope: float, intercept: float) -> ast.expr:
@@ -174,12 +182,12 @@ def _measured_models(
 ) -> Iterator[Model]:
     """Models with their losses, those with a finite one."""
     count = len(nodes)
+    measure, square = _measure(predictions, dataset), dataset.target_square
+    losses = score(measure, count, target_of(dataset, "float64"), loss, linear_scaling=False).losses
     with np.errstate(all="ignore"):
-        moments = measured(predictions, dataset, np.ones(count), np.zeros(count), 0.0)
-        losses = LOSSES[loss](moments)
+        errors = measure.errors(np.arange(count), "squared", np.ones(count), np.zeros(count))
         # As scikit-learn has it: a constant target is explained fully or not at all.
-        perfect = np.where(moments.squared_error > 0, 0.0, 1.0)
-        r2 = 1 - moments.squared_error / moments.target_square if moments.target_square > 0 else perfect
+        r2 = 1 - errors / square if square > 0 else np.where(errors > 0, 0.0, 1.0)
     for node, value, share in zip(nodes, losses, r2, strict=True):
         if np.isfinite(value):
             yield Model(Tree(dataset.features, node, functions=functions), float(value), float(share))
@@ -219,7 +227,7 @@ def evolve(
     linear_scaling : bool
         Whether formulas are judged with their best slope and intercept, which become part of the result.
     dtype : {"float64", "float32"}
-    tier : {"auto", "reference", "native"}
+    tier : {"auto", "machine", "native", "reference"}
         How individuals are evaluated.
     generations, seconds, stop_loss
         When to stop: whichever comes first. ``seconds=None`` sets no limit.

@@ -14,7 +14,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from shine.cli import main
-from shine.runs import read_result
+from shine.cli.display import front_table
+from shine.runs import ModelRecord, ResultRecord, read_result, versions
 
 ROOT = Path(__file__).resolve().parents[1]
 SMALL = """
@@ -196,3 +197,13 @@ def test_the_module_runs_as_the_command_does(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "error: none.yaml: cannot be read: No such file or directory\n"
+
+
+def test_the_table_fits_the_terminal_and_is_whole_elsewhere() -> None:
+    long = ModelRecord(expression="a*" * 60 + "a", loss=0.5, complexity=121, r2=-0.0)
+    record = ResultRecord(
+        schema_version=1, best=long, front=(long,), generations=1, evaluations=1, seconds=1, seed=0, stopped_by="loss",
+        versions=versions(),
+    )  # fmt: skip
+    assert [len(line) for line in front_table(record, 80).splitlines()][1:] == [80]
+    assert front_table(record).splitlines()[1] == f"* {121:>10}  {0.5:>11}   0.000000  {long.expression}"

@@ -51,7 +51,7 @@ class Loop:
 
 @contextmanager
 def counted(
-    builder: ir.IRBuilder, start: ir.Value, stop: ir.Value, step: int = 1, carried: Sequence[ir.Value] = ()
+    builder: ir.IRBuilder, start: ir.Value, stop: ir.Value, step: int | ir.Value = 1, carried: Sequence[ir.Value] = ()
 ) -> Iterator[Loop]:
     """``for index in range(start, stop, step)``; afterwards the builder stands behind the loop.
 
@@ -60,7 +60,7 @@ def counted(
     builder : ir.IRBuilder
     start, stop : ir.Value
         i64; no iteration runs if start >= stop.
-    step : int
+    step : int or ir.Value
     carried : sequence of ir.Value
         Values at the start; the body must append as many to `Loop.results`. After the loop ``Loop.values`` holds
         the final ones.
@@ -84,7 +84,7 @@ def counted(
     builder.position_at_end(body)
     loop = Loop(index, list(phis))
     yield loop
-    following = builder.add(index, ir.Constant(index.type, step))
+    following = builder.add(index, ir.Constant(index.type, step) if isinstance(step, int) else step)
     index.add_incoming(following, builder.block)
     for phi, value in zip(phis, loop.results, strict=True):
         phi.add_incoming(value, builder.block)
@@ -101,14 +101,24 @@ def element_pointer(builder: ir.IRBuilder, pointer: ir.Value, index: ir.Value, e
     return builder.gep(pointer, [index], source_etype=element)
 
 
-def load(builder: ir.IRBuilder, pointer: ir.Value, index: ir.Value, element: ir.Type, kind: ir.Type) -> ir.Value:
-    """Scalar or vector of a type at ``pointer[index]``, aligned as its elements are."""
-    return builder.load(element_pointer(builder, pointer, index, element), typ=kind, align=alignment(element))
+def load(
+    builder: ir.IRBuilder, pointer: ir.Value, index: ir.Value, element: ir.Type, kind: ir.Type, align: int | None = None
+) -> ir.Value:
+    """Scalar or vector of a type at ``pointer[index]``, aligned as its elements are unless told otherwise."""
+    address = element_pointer(builder, pointer, index, element)
+    return builder.load(address, typ=kind, align=align or alignment(element))
 
 
-def store(builder: ir.IRBuilder, value: ir.Value, pointer: ir.Value, index: ir.Value, element: ir.Type) -> None:
-    """Store a scalar or vector at ``pointer[index]``, aligned as its elements are."""
-    builder.store(value, element_pointer(builder, pointer, index, element), align=alignment(element))
+def store(
+    builder: ir.IRBuilder,
+    value: ir.Value,
+    pointer: ir.Value,
+    index: ir.Value,
+    element: ir.Type,
+    align: int | None = None,
+) -> None:
+    """Store a scalar or vector at ``pointer[index]``, aligned as its elements are unless told otherwise."""
+    builder.store(value, element_pointer(builder, pointer, index, element), align=align or alignment(element))
 
 
 def alignment(element: ir.Type) -> int:

@@ -25,12 +25,18 @@ from shine.codegen.blocks import (
     stack,
     store,
 )
-from shine.codegen.moments import CHUNK, LANES, accumulate_function, state_pointer
+from shine.codegen.moments import CHUNK, CHUNK_FIELDS, LANES, errors_function, products_function
 from shine.codegen.numbers import Numbers
 from shine.lang.tree import Tree
 
 VECTOR_BYTES = 64
 """Bytes of a row vector: one AVX-512 register, two of AVX2 or four of NEON, so that several chains are in flight."""
+
+KINDS = ("squared", "absolute", "products")
+"""What a pass over the data can add up: squared errors, absolute errors, or the moments of linear scaling."""
+
+STATE = LANES
+"""Numbers in the state of an individual: lanes of a sum of errors, or the moments and unused ones."""
 
 _BOOL, _BYTE = ir.IntType(1), ir.IntType(8)
 _BODY = FunctionPointer(ir.FunctionType(_BOOL, [POINTER, I64, POINTER, I64]))
@@ -84,12 +90,14 @@ def emit_predict(module: ir.Module, tree: Tree, name: str, dtype: str) -> None:
 
 
 def emit_fitness(module: ir.Module, trees: Sequence[Tree], name: str, dtype: str) -> None:
-    """Emit the fitness of some trees, ``i8 name(which, count, columns, target, weights, rows, parameters, states)``.
+    """Emit the fitness of some trees.
 
-    One pass over the data a tree: a chunk of rows is predicted, then added to its moments. ``which`` points to the
-    i64 positions of the `count` trees to run. Target and weights are float64, filled up to a multiple of `LANES` rows
-    with weight 0; each of the `count` has three float64 `parameters` (slope, intercept, mean of the target) and one
-    state of `shine.codegen.moments.FIELDS`, which starts at zero. All trees have the same parameters.
+    ``i8 name(which, count, kind, columns, target, weights, rows, lines, known, states)`` runs the `count` trees at the
+    i64 positions `which`, each in one pass over the data: a chunk of rows is predicted, then added to the tree's
+    state. `kind` is a position in `KINDS`; `lines` holds a slope and an intercept for each of the `count`, `known` the
+    `shine.codegen.moments.CHUNK_FIELDS` of each chunk. Target and weights are float64, filled up with zeros to a
+    multiple of `LANES` rows. A state is `STATE` float64 that start at zero. All trees have the same parameters. The
+    result is 1 if an integer division failed.
     """
     numbers = row_numbers(dtype)
     bodies = [_emit_body(module, tree, f"{name}.rows.{i}", numbers) for i, tree in enumerate(trees)]
@@ -99,19 +107,23 @@ def emit_fitness(module: ir.Module, trees: Sequence[Tree], name: str, dtype: str
     table.linkage, table.global_constant = "internal", True
     table.initializer = ir.Constant(table_type, bodies)
     individual = _individual_function(module, numbers, len(trees[0].parameters))
-    labels = ("which", "count", "columns", "target", "weights", "rows", "parameters", "states")
-    kinds = [POINTER, I64, POINTER, POINTER, POINTER, I64, POINTER, POINTER]
+    labels = ("which", "count", "kind", "columns", "target", "weights", "rows", "lines", "known", "states")
+    kinds = [POINTER, I64, I64, POINTER, POINTER, POINTER, I64, POINTER, POINTER, POINTER]
     function = declare(module, name, _BYTE, kinds, labels)
-    which, count, columns, target, weights, rows, parameters, states = function.args
+    which, count, kind, columns, target, weights, rows, lines, known, states = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     with counted(builder, _ZERO, count, carried=[ir.Constant(_BOOL, 0)]) as loop:
         position = load(builder, which, loop.index, I64, I64)
         body = load(builder, table, position, POINTER, _BODY)
-        own = element_pointer(builder, parameters, builder.mul(loop.index, ir.Constant(I64, 3)), ir.DoubleType())
-        state = state_pointer(builder, states, loop.index)
-        failed = builder.call(individual, [body, columns, target, weights, rows, own, state])
+        line = _double_at(builder, lines, builder.mul(loop.index, ir.Constant(I64, 2)))
+        state = _double_at(builder, states, builder.mul(loop.index, ir.Constant(I64, STATE)))
+        failed = builder.call(individual, [body, kind, columns, target, weights, rows, line, known, state])
         loop.results = [builder.or_(loop.values[0], failed)]
     builder.ret(builder.zext(loop.values[0], _BYTE))
+
+
+def _double_at(builder: ir.IRBuilder, pointer: ir.Value, index: ir.Value) -> ir.Value:
+    return element_pointer(builder, pointer, index, ir.DoubleType())
 
 
 def _emit_body(module: ir.Module, tree: Tree, name: str, numbers: Numbers) -> ir.Function:
@@ -208,15 +220,15 @@ class _Remainder:
 
 
 def _individual_function(module: ir.Module, numbers: Numbers, parameters: int) -> ir.Function:
-    """Internal function: moments of one individual over all rows; true if an integer division failed."""
-    labels = ("body", "columns", "target", "weights", "rows", "parameters", "state")
-    kinds = [_BODY, POINTER, POINTER, POINTER, I64, POINTER, POINTER]
+    """Internal function: state of one individual over all rows; true if an integer division failed."""
+    labels = ("body", "kind", "columns", "target", "weights", "rows", "line", "known", "state")
+    kinds = [_BODY, I64, POINTER, POINTER, POINTER, I64, POINTER, POINTER, POINTER]
     function = declare(module, f"shine.individual.{numbers.dtype}", _BOOL, kinds, labels)
     function.linkage = "internal"
-    body, columns, target, weights, rows, own, state = function.args
+    body, kind, columns, target, weights, rows, line, known, state = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     buffer = stack(builder, numbers.element, CHUNK)
-    tile, accumulate = _tile_function(module, numbers, parameters), accumulate_function(module, numbers)
+    tile = _tile_function(module, numbers, parameters)
     with counted(builder, _ZERO, rows, CHUNK, [ir.Constant(_BOOL, 0)]) as loop:
         left = builder.sub(rows, loop.index)
         whole = builder.icmp_signed(">", left, ir.Constant(I64, CHUNK))
@@ -227,8 +239,18 @@ def _individual_function(module: ir.Module, numbers: Numbers, parameters: int) -
             # Any finite number would do, its weight is 0; the last row's is finite whenever the loss is.
             last = load(builder, buffer, builder.sub(count, _ONE), numbers.element, numbers.element)
             store(builder, last, buffer, lane.index, numbers.element)
-        here = [element_pointer(builder, pointer, loop.index, ir.DoubleType()) for pointer in (target, weights)]
-        builder.call(accumulate, [buffer, *here, padded, own, state])
+        here = [_double_at(builder, pointer, loop.index) for pointer in (target, weights)]
+        chunk = builder.udiv(loop.index, ir.Constant(I64, CHUNK))
+        facts = _double_at(builder, known, builder.mul(chunk, ir.Constant(I64, len(CHUNK_FIELDS))))
+        for position, (name, extra) in enumerate(((KINDS[0], line), (KINDS[1], line), (KINDS[2], facts))):
+            with builder.if_then(builder.icmp_unsigned("==", kind, ir.Constant(I64, position))):
+                builder.call(_epilogue(module, numbers, name), [buffer, *here, padded, extra, state])
         loop.results = [builder.or_(loop.values[0], failed)]
     builder.ret(loop.values[0])
     return function
+
+
+def _epilogue(module: ir.Module, numbers: Numbers, kind: str) -> ir.Function:
+    if kind == "products":
+        return products_function(module, numbers)
+    return errors_function(module, numbers, kind)

@@ -1,151 +1,166 @@
-"""The epilogue of fitness: moments of predictions against the target, a chunk of rows at a time.
+"""The epilogue of fitness: what a chunk of predictions adds to the sums that losses follow from.
 
-Within a chunk the mean is subtracted before anything is squared; chunks are merged by the update formula of Chan,
-Golub and LeVeque (1983). So nothing cancels, the predictions are read once from memory, and the order of additions
-depends on the row number alone.
+Sums are float64 in a fixed number of lanes, added in the order of the rows, so they have the same bits whatever the
+vector width of the host and however rows are divided among calls. For linear scaling, the mean of a chunk is
+subtracted before anything is squared, and chunks are merged by the update formula of Chan, Golub and LeVeque (1983):
+nothing cancels, and the predictions are read from memory once.
+
+What depends on target and weights alone is computed once a data set, not once an individual: `CHUNK_FIELDS`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, counted, declare, element_pointer, horizontal_sum, intrinsic, load, store
+from shine.codegen.blocks import I64, POINTER, counted, declare, horizontal_sum, intrinsic, load, store
 from shine.codegen.numbers import Numbers, splat
 
-CHUNK = 512
-"""Rows whose predictions are kept between the two steps; float64 predictions of a chunk fill 4 KiB."""
+CHUNK = 256
+"""Rows of a chunk: their predictions fill 2 KiB in float64."""
 
 LANES = 8
-"""Accumulators of each sum, whatever the vector width of the host."""
+"""Accumulators of each sum."""
 
-FIELDS = ("weight", "mean", "target", "square", "product", "squared_error", "absolute_error")
-"""What the state of an individual holds, float64 each: sum of weights; weighted means of the predictions and of the
-centred target; sums of centred squares and products; sums of squared and absolute errors."""
+CHUNK_FIELDS = ("inverse_weight", "target_mean", "share", "between", "target_shift", "target_square")
+"""What is known of a chunk of rows beforehand, with W its weight and W0 that of the chunks before it: 1 / W; its mean
+of the target; W / (W0 + W); W0 * W / (W0 + W); its mean of the target less that of the chunks before it; and the sum
+of squared deviations of the target up to its end. Where W is 0, so are all but the last."""
+
+PRODUCT_FIELDS = ("mean", "square", "product")
+"""State of `products_function`: weighted mean of the predictions, sum of their squared deviations, and of the products
+of their deviations with the target's."""
 
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
+_ZERO = ir.Constant(I64, 0)
 
 
-def accumulate_function(module: ir.Module, numbers: Numbers) -> ir.Function:
-    """Internal function that adds a chunk to the moments of an individual.
+def errors_function(
+    module: ir.Module, numbers: Numbers, kind: str, *, weighted: bool = True, scaled: bool = True
+) -> ir.Function:
+    """Internal function that adds the errors of a chunk: ``errors(predictions, target, weights, rows, line, state)``.
 
-    ``accumulate(predictions, target, weights, rows, parameters, state)``: `rows` is a multiple of `LANES` (a chunk
-    is filled up with rows of weight 0); `parameters` are the slope, the intercept and the target's mean, and the
-    errors are those of ``intercept + slope * prediction``.
+    Parameters
+    ----------
+    module : ir.Module
+    numbers : Numbers
+        Type of the predictions.
+    kind : {"squared", "absolute"}
+    weighted, scaled : bool
+        Whether `weights` are read, and `line`, a slope and an intercept: errors are those of
+        ``intercept + slope * prediction``. Weights of 1, slope 1 and intercept 0 give the same bits as their absence.
+
+    Notes
+    -----
+    `rows` is a multiple of `LANES`; rows that are none have weight 0. The state is `LANES` sums.
     """
-    name = f"shine.accumulate.{numbers.dtype}"
+    name = f"shine.{kind}.{'weighted' if weighted else 'plain'}.{'scaled' if scaled else 'raw'}.{numbers.dtype}"
+    labels = ("predictions", "target", "weights", "rows", "line", "state")
     if name in module.globals:
         return module.globals[name]
-    kinds = [POINTER, POINTER, POINTER, I64, POINTER, POINTER]
-    labels = ("predictions", "target", "weights", "rows", "parameters", "state")
-    function = declare(module, name, ir.VoidType(), kinds, labels)
-    function.linkage = "internal"
-    function.attributes.add("noinline")
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
-    chunk = _Chunk(builder, numbers, *function.args)
-    sums = chunk.errors()
-    centred = chunk.centred(*(chunk.mean(sums, name) for name in ("mean", "target")))
-    chunk.merge(sums, centred)
-    builder.ret_void()
+    function, build = _define(module, name, labels)
+    predictions, target, weights, rows, line, state = function.args
+    slope, intercept = (_broadcast(build, _double(build, line, i)) for i in (0, 1)) if scaled else (None, None)
+    with counted(build, _ZERO, rows, LANES, [_lanes(build, state, _ZERO)]) as loop:
+        value = _prediction(build, predictions, loop.index, numbers)
+        if scaled:
+            value = build.fadd(intercept, build.fmul(slope, value))
+        residual = build.fsub(_lanes(build, target, loop.index), value)
+        if kind == "squared":
+            error = build.fmul(residual, residual)
+        else:
+            error = build.call(intrinsic(module, "llvm.fabs", _VECTOR, 1), [residual])
+        if weighted:
+            error = build.fmul(_lanes(build, weights, loop.index), error)
+        loop.results = [build.fadd(loop.values[0], error)]
+    store(build, loop.values[0], state, _ZERO, _DOUBLE)
+    build.ret_void()
     return function
 
 
-class _Chunk:
-    """The instructions of `accumulate_function`."""
+def products_function(module: ir.Module, numbers: Numbers, *, weighted: bool = True) -> ir.Function:
+    """Internal function that adds a chunk to the state of `PRODUCT_FIELDS`.
 
-    def __init__(
-        self,
-        builder: ir.IRBuilder,
-        numbers: Numbers,
-        predictions: ir.Value,
-        target: ir.Value,
-        weights: ir.Value,
-        rows: ir.Value,
-        parameters: ir.Value,
-        state: ir.Value,
-    ) -> None:
-        self.builder, self.numbers, self.rows, self.state = builder, numbers, rows, state
-        self.pointers = predictions, target, weights
-        self.slope, self.intercept, self.target_mean = (
-            load(builder, parameters, ir.Constant(I64, i), _DOUBLE, _DOUBLE) for i in range(3)
-        )
-
-    def _rows(self, index: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
-        """Predictions, targets and weights of the next lanes, as float64."""
-        build, (predictions, target, weights) = self.builder, self.pointers
-        element = self.numbers.element
-        prediction = load(build, predictions, index, element, ir.VectorType(element, LANES))
-        if self.numbers.is_integer:
-            prediction = build.sitofp(prediction, _VECTOR)
-        elif self.numbers.dtype == "float32":
-            prediction = build.fpext(prediction, _VECTOR)
-        return prediction, load(build, target, index, _DOUBLE, _VECTOR), load(build, weights, index, _DOUBLE, _VECTOR)
-
-    def _broadcast(self, value: ir.Value) -> ir.Value:
-        undefined = ir.Constant(_VECTOR, ir.Undefined)
-        first = self.builder.insert_element(undefined, value, ir.Constant(ir.IntType(32), 0))
-        mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-        return self.builder.shuffle_vector(first, undefined, mask)
-
-    def errors(self) -> dict[str, ir.Value]:
-        """First step: weights, weighted sums of prediction and centred target, and errors."""
-        build, zero = self.builder, splat(_VECTOR, 0.0)
-        names = ("weight", "mean", "target", "squared_error", "absolute_error")
-        slope, intercept, mean = (self._broadcast(v) for v in (self.slope, self.intercept, self.target_mean))
-        fabs = intrinsic(build.module, "llvm.fabs", _VECTOR, 1)
-        with counted(build, ir.Constant(I64, 0), self.rows, LANES, [zero] * len(names)) as loop:
-            prediction, target, weight = self._rows(loop.index)
-            residual = build.fsub(target, build.fadd(intercept, build.fmul(slope, prediction)))
-            terms = (
-                weight,
-                build.fmul(weight, prediction),
-                build.fmul(weight, build.fsub(target, mean)),
-                build.fmul(weight, build.fmul(residual, residual)),
-                build.fmul(weight, build.call(fabs, [residual])),
-            )
-            loop.results = [build.fadd(total, term) for total, term in zip(loop.values, terms, strict=True)]
-        return {name: horizontal_sum(build, total) for name, total in zip(names, loop.values, strict=True)}
-
-    def mean(self, sums: dict[str, ir.Value], name: str) -> ir.Value:
-        """Weighted mean of the chunk; 0 where all weights are 0."""
-        build, zero = self.builder, ir.Constant(_DOUBLE, 0.0)
-        empty = build.fcmp_ordered("==", sums["weight"], zero)
-        return build.select(empty, zero, build.fdiv(sums[name], sums["weight"]))
-
-    def centred(self, mean: ir.Value, target: ir.Value) -> dict[str, ir.Value]:
-        """Second step: squares and products about the means of the chunk."""
-        build, zero = self.builder, splat(_VECTOR, 0.0)
-        means = self._broadcast(mean), self._broadcast(build.fadd(self.target_mean, target))
-        with counted(build, ir.Constant(I64, 0), self.rows, LANES, [zero, zero]) as loop:
-            prediction, target_row, weight = self._rows(loop.index)
-            deviation = build.fsub(prediction, means[0])
-            weighted = build.fmul(weight, deviation)
-            product = build.fmul(weighted, build.fsub(target_row, means[1]))
-            terms = build.fmul(weighted, deviation), product
-            loop.results = [build.fadd(total, term) for total, term in zip(loop.values, terms, strict=True)]
-        square, product = (horizontal_sum(build, total) for total in loop.values)
-        return {"mean": mean, "target": target, "square": square, "product": product}
-
-    def merge(self, sums: dict[str, ir.Value], centred: dict[str, ir.Value]) -> None:
-        """Third step: combine the chunk with what came before it."""
-        build = self.builder
-        index = {name: ir.Constant(I64, i) for i, name in enumerate(FIELDS)}
-        old = {name: load(build, self.state, index[name], _DOUBLE, _DOUBLE) for name in FIELDS}
-        new = {name: build.fadd(old[name], sums[name]) for name in ("weight", "squared_error", "absolute_error")}
-        empty = build.fcmp_ordered("==", new["weight"], ir.Constant(_DOUBLE, 0.0))
-        share = build.select(empty, ir.Constant(_DOUBLE, 0.0), build.fdiv(sums["weight"], new["weight"]))
-        between = build.fmul(old["weight"], share)
-        shift = {name: build.fsub(centred[name], old[name]) for name in ("mean", "target")}
-        for name in ("mean", "target"):
-            new[name] = build.fadd(old[name], build.fmul(shift[name], share))
-        for name, other in (("square", "mean"), ("product", "target")):
-            moved = build.fmul(build.fmul(shift["mean"], shift[other]), between)
-            new[name] = build.fadd(build.fadd(old[name], centred[name]), moved)
-        for name in FIELDS:
-            store(build, new[name], self.state, index[name], _DOUBLE)
+    ``products(predictions, target, weights, rows, known, state)``, with `known` the chunk's `CHUNK_FIELDS`.
+    """
+    name = f"shine.products.{'weighted' if weighted else 'plain'}.{numbers.dtype}"
+    labels = ("predictions", "target", "weights", "rows", "known", "state")
+    if name in module.globals:
+        return module.globals[name]
+    function, build = _define(module, name, labels)
+    predictions, target, weights, rows, known, state = function.args
+    zero = splat(_VECTOR, 0.0)
+    weigh: Callable[[ir.Value, ir.Value], ir.Value] = lambda value, row: (  # noqa: E731
+        build.fmul(_lanes(build, weights, row), value) if weighted else value
+    )
+    with counted(build, _ZERO, rows, LANES, [zero]) as loop:
+        value = _prediction(build, predictions, loop.index, numbers)
+        loop.results = [build.fadd(loop.values[0], weigh(value, loop.index))]
+    chunk = {name: _double(build, known, i) for i, name in enumerate(CHUNK_FIELDS)}
+    mean = build.fmul(horizontal_sum(build, loop.values[0]), chunk["inverse_weight"])
+    centres = _broadcast(build, mean), _broadcast(build, chunk["target_mean"])
+    with counted(build, _ZERO, rows, LANES, [zero, zero]) as loop:
+        deviation = build.fsub(_prediction(build, predictions, loop.index, numbers), centres[0])
+        weighed = weigh(deviation, loop.index)
+        other = build.fsub(_lanes(build, target, loop.index), centres[1])
+        terms = build.fmul(weighed, deviation), build.fmul(weighed, other)
+        loop.results = [build.fadd(total, term) for total, term in zip(loop.values, terms, strict=True)]
+    square, product = (horizontal_sum(build, total) for total in loop.values)
+    _merge(build, chunk, mean, square, product, state)
+    build.ret_void()
+    return function
 
 
-def state_pointer(builder: ir.IRBuilder, states: ir.Value, individual: ir.Value) -> ir.Value:
-    """State of one individual in an array of states."""
-    offset = builder.mul(individual, ir.Constant(I64, len(FIELDS)))
-    return element_pointer(builder, states, offset, _DOUBLE)
+def _merge(
+    build: ir.IRBuilder,
+    chunk: dict[str, ir.Value],
+    mean: ir.Value,
+    square: ir.Value,
+    product: ir.Value,
+    state: ir.Value,
+) -> None:
+    """Combine a chunk with what came before it."""
+    old_mean, old_square, old_product = (_double(build, state, i) for i in range(len(PRODUCT_FIELDS)))
+    shift = build.fsub(mean, old_mean)
+    across = build.fmul(shift, chunk["between"])
+    new = (
+        build.fadd(old_mean, build.fmul(shift, chunk["share"])),
+        build.fadd(build.fadd(old_square, square), build.fmul(shift, across)),
+        build.fadd(build.fadd(old_product, product), build.fmul(chunk["target_shift"], across)),
+    )
+    for i, value in enumerate(new):
+        store(build, value, state, ir.Constant(I64, i), _DOUBLE)
+
+
+def _define(module: ir.Module, name: str, labels: tuple[str, ...]) -> tuple[ir.Function, ir.IRBuilder]:
+    """A new internal function that stays a call."""
+    kinds = [I64 if label == "rows" else POINTER for label in labels]
+    function = declare(module, name, ir.VoidType(), kinds, labels)
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    return function, ir.IRBuilder(function.append_basic_block("entry"))
+
+
+def _double(build: ir.IRBuilder, pointer: ir.Value, index: int) -> ir.Value:
+    return load(build, pointer, ir.Constant(I64, index), _DOUBLE, _DOUBLE)
+
+
+def _lanes(build: ir.IRBuilder, pointer: ir.Value, index: ir.Value) -> ir.Value:
+    return load(build, pointer, index, _DOUBLE, _VECTOR)
+
+
+def _prediction(build: ir.IRBuilder, predictions: ir.Value, index: ir.Value, numbers: Numbers) -> ir.Value:
+    """Predictions of the next lanes, as float64."""
+    value = load(build, predictions, index, numbers.element, ir.VectorType(numbers.element, LANES))
+    if numbers.is_integer:
+        return build.sitofp(value, _VECTOR)
+    return build.fpext(value, _VECTOR) if numbers.dtype == "float32" else value
+
+
+def _broadcast(build: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    undefined = ir.Constant(_VECTOR, ir.Undefined)
+    first = build.insert_element(undefined, value, ir.Constant(ir.IntType(32), 0))
+    mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    return build.shuffle_vector(first, undefined, mask)

@@ -73,7 +73,7 @@ def splat(type_: ir.Type, number: float | int) -> ir.Constant:
     return _Splat(type_, element) if isinstance(type_, ir.VectorType) else element
 
 
-class _Splat(ir.Constant):  # type: ignore[misc]  # llvmlite has no types
+class _Splat(ir.Constant):  # llvmlite has no types
     """One constant in every lane of a vector, spelled short."""
 
     def __init__(self, type_: ir.VectorType, element: ir.Constant) -> None:

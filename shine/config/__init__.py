@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import TypeAdapter, ValidationError
+from pydantic import create_model
 
-from shine.config.checks import (
-    data_problems,
-    dataset_problems,
-    evolution_problems,
-    primitive_problems,
-    seed_problems,
-)
+from shine.config.checks import data_problems, dataset_problems, primitive_problems, seed_problems
 from shine.config.document import Document, Json, Loc, read_document
-from shine.config.models import Config, DataSettings, FitnessSettings
+from shine.config.models import Config, DataSettings, FitnessSettings, StrictModel
 from shine.config.nodes import Place, add_resolvers
-from shine.config.problems import Problem, schema_problems
+from shine.config.problems import Problem, checked, unknown
 from shine.data import Dataset
 from shine.errors import ConfigError
 
@@ -100,17 +93,16 @@ def dump_config(config: Config) -> str:
     return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
 
 
-_CHECKS: dict[str, Callable[[Any], Iterator[Problem]]] = {
-    "data": data_problems,
-    "primitives": primitive_problems,
-    "evolution": evolution_problems,
-}
-"""What must hold within a section beyond the types of its values."""
+@cache
+def _section_model(name: str) -> type[StrictModel]:
+    """A model of one section alone."""
+    fields: dict[str, Any] = {name: (Config.model_fields[name].rebuild_annotation(), ...)}
+    return create_model(name, __base__=StrictModel, **fields)
 
 
 @cache
-def _adapter(section: str) -> TypeAdapter[Any]:
-    return TypeAdapter(Config.model_fields[section].rebuild_annotation())
+def _cached_schema() -> dict[str, Any]:
+    return schema()
 
 
 class _Sections:
@@ -119,33 +111,41 @@ class _Sections:
     def __init__(self, document: Document, folder: Path) -> None:
         self.document, self.folder = document, folder
         self.values: dict[str, Any] = {}
-        for name, info in Config.model_fields.items():
-            if name in document.value:
-                self._read(name, document.value[name])
-            elif not info.is_required():
-                self.values[name] = info.get_default(call_default_factory=True)
-
-    def _read(self, name: str, value: Json) -> None:
-        try:
-            self.values[name] = _adapter(name).validate_json(json.dumps(value), strict=True)
-        except ValidationError as error:
-            wrong = {details["loc"][0] for details in error.errors() if details["loc"]}
-            if isinstance(value, dict) and wrong & set(value):
-                self._read(name, {key: part for key, part in value.items() if key not in wrong})
 
     def problems(self) -> list[Problem]:
         """What is wrong, other than in the data themselves."""
-        found = [
-            (loc, text)
-            for loc, text in schema_problems(self.document, Config)
-            if not any(loc[:depth] in self.document.unreadable for depth in range(len(loc) + 1))
-        ]
-        for name, check in _CHECKS.items():
-            if name in self.values:
-                partial = self._wrong(name, found)
-                # Where keys are left out, what is said about the section as a whole may not be so.
-                found.extend((loc, text) for loc, text in check(self.values[name]) if len(loc) > 1 or not partial)
+        found = list(self._keys())
+        for name, value in self.document.value.items():
+            if name in Config.model_fields:
+                found += self._read(name, value)
+        # What is said about a section as a whole may not be so where parts of it could not be read.
+        if not self._wrong("data", found):
+            found += data_problems(self.values["data"])
+        if "primitives" in self.values:
+            found += primitive_problems(self.values["primitives"])
         return found
+
+    def _keys(self) -> Iterator[Problem]:
+        """Unknown and missing sections; those that may be left out get their defaults."""
+        for name in self.document.value:
+            if name not in Config.model_fields:
+                yield (name,), unknown("key", name, list(Config.model_fields))
+        for name, info in Config.model_fields.items():
+            if name not in self.document.value and info.is_required():
+                yield (name,), "is missing, and has no default"
+            elif name not in self.document.value:
+                self.values[name] = info.get_default(call_default_factory=True)
+
+    def _read(self, name: str, value: Json) -> list[Problem]:
+        section, found = checked(_section_model(name), {name: value}, _cached_schema())
+        if section is not None:
+            self.values[name] = getattr(section, name)
+        wrong = {loc[1] for loc, _ in found if len(loc) > 1}
+        if isinstance(value, dict) and wrong & set(value):
+            # What is wrong between the other keys shows only without these.
+            rest = self._read(name, {key: part for key, part in value.items() if key not in wrong})
+            found += [problem for problem in rest if problem not in found]
+        return [(loc, text) for loc, text in found if not self.document.is_unreadable(loc)]
 
     def dataset(self, problems: Sequence[Problem]) -> tuple[Dataset | None, list[Problem]]:
         """The data, and what is wrong with them or with formulas that name their columns."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from shine.config.models import DataSettings
@@ -17,16 +16,6 @@ from shine.lang.parse import parse
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
 from shine.loading import generate, load_file, recipe_problems
-
-
-def evolution_problems(evolution: EvolutionSettings) -> Iterator[Problem]:
-    """Shares that leave no way to vary, and ranges the wrong way round."""
-    shares = [name for name in asdict(evolution) if name == "crossover" or name.endswith("_mutation")]
-    if not any(getattr(evolution, name) for name in shares):
-        yield ("evolution",), f"there is no way to make offspring; one of {', '.join(shares)} must be above 0"
-    low, high = evolution.constants
-    if low > high:
-        yield ("evolution", "constants"), f"the range must be [low, high], is [{low:g}, {high:g}]"
 
 
 def primitive_problems(primitives: Sequence[str]) -> Iterator[Problem]:

@@ -39,6 +39,10 @@ class Document:
             loc = loc[:-1]
         return self.places[loc]
 
+    def is_unreadable(self, loc: Loc) -> bool:
+        """Whether a value, or one around it, could not be read; `problems` says why."""
+        return any(loc[:depth] in self.unreadable for depth in range(len(loc) + 1))
+
     def override(self, text: str, position: int) -> None:
         """Apply ``key.key=value``; the value is YAML."""
         key, equals, value = text.partition("=")

@@ -12,12 +12,14 @@ from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.loading import Recipe
 
 
-class _Model(BaseModel):
+class StrictModel(BaseModel):
+    """A frozen model that rejects unknown keys."""
+
     # The settings of `shine.gp` are plain dataclasses; within these models they reject unknown keys as well.
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class DataSettings(_Model):
+class DataSettings(StrictModel):
     """Where the data come from: exactly one of `path` and `generate`."""
 
     path: Path | None = None
@@ -32,7 +34,7 @@ class DataSettings(_Model):
     """Data made from a formula, instead of a file."""
 
 
-class FitnessSettings(_Model):
+class FitnessSettings(StrictModel):
     """How well a formula explains the data, and how that is computed."""
 
     loss: Literal["mse", "rmse", "mae", "nmse", "r2"] = "mse"
@@ -41,11 +43,12 @@ class FitnessSettings(_Model):
     """Judge `intercept + slope * formula` with the best slope and intercept, instead of the formula itself."""
     dtype: Literal["float64", "float32"] = "float64"
     """Precision of the evaluation."""
-    tier: Literal["auto", "reference", "native"] = "auto"
-    """What evaluates: NumPy (`reference`), compiled code (`native`), or whatever pays (`auto`)."""
+    tier: Literal["auto", "machine", "native", "reference"] = "auto"
+    """What evaluates: the tile machine (`machine`), code compiled for each formula (`native`), NumPy (`reference`), or
+    whatever pays (`auto`)."""
 
 
-class Config(_Model):
+class Config(StrictModel):
     """A whole run of `shine evolve`."""
 
     data: DataSettings

@@ -4,44 +4,48 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from shine.config.document import Document, Loc
+from shine.config.document import Json, Loc
 
 Problem = tuple[Loc, str]
 
 
-def schema_problems(document: Document, model: type[BaseModel]) -> Iterator[Problem]:
-    """Every way in which a document's values do not fit a model."""
+def checked(model: type[BaseModel], value: Json, schema: dict[str, Any]) -> tuple[BaseModel | None, list[Problem]]:
+    """A value as a model, or None and every way in which it does not fit.
+
+    Parameters
+    ----------
+    model : type
+    value : Json
+    schema : dict
+        JSON schema of the whole document; messages list the keys that it allows.
+    """
     try:
         # JSON's strict mode lets a list be a tuple, but no text a number and no truth value an integer.
-        model.model_validate_json(json.dumps(document.value), strict=True)
+        return model.model_validate_json(json.dumps(value), strict=True), []
     except ValidationError as error:
-        for details in error.errors():
-            yield details["loc"], describe(details, _json_schema(model))
+        return None, [_problem(details, schema) for details in error.errors()]
 
 
-@cache
-def _json_schema(model: type[BaseModel]) -> dict[str, Any]:
-    return model.model_json_schema()
-
-
-def describe(details: ErrorDetails, schema: dict[str, Any]) -> str:
-    """One of pydantic's errors as a message."""
-    if details["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-        *parents, key = details["loc"]
-        return unknown("key", str(key), allowed_keys(schema, parents))
-    if details["type"] == "missing" and isinstance(details["loc"][-1], int):
-        return "is missing; the list is too short"
-    wording = _WORDINGS.get(details["type"])
-    if wording is None:
-        return f"{details['msg'][0].lower()}{details['msg'][1:]}, is {shown(details['input'])}"
-    return wording(details.get("ctx", {}), details["input"])
+def _problem(details: ErrorDetails, schema: dict[str, Any]) -> Problem:
+    kind, value, loc = details["type"], details["input"], details["loc"]
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
+        return loc, unknown("key", str(loc[-1]), allowed_keys(schema, loc[:-1]))
+    if kind == "missing" and isinstance(loc[-1], int):
+        return loc, "is missing; the list is too short"
+    if kind not in _WORDINGS:
+        return loc, f"{details['msg'][0].lower()}{details['msg'][1:]}, is {shown(value)}"
+    message = _WORDINGS[kind](details.get("ctx", {}), value)
+    key, _, rest = message.partition(" ")
+    if kind == "value_error" and isinstance(value, dict) and key in value:
+        # A check across the keys of a class begins with the key to change, where there is one.
+        return (*loc, key), rest
+    return loc, message
 
 
 def unknown(kind: str, name: str, allowed: Sequence[str]) -> str:

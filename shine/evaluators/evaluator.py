@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shine.data import Dataset
 from shine.errors import DataError
+from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.native import NativeEvaluator
 from shine.evaluators.reference import ReferenceEvaluator
 from shine.fitness import LOSSES, PopulationEvaluator, Scores
@@ -16,12 +17,10 @@ from shine.lang.population import Population
 
 TIERS: dict[str, Callable[[Dataset, str, bool, str], PopulationEvaluator]] = {
     "reference": ReferenceEvaluator,
+    "machine": MachineEvaluator,
     "native": NativeEvaluator,
 }
 """The tiers by name."""
-
-NATIVE_ROWS = 200_000
-"""Rows from which compiling an individual (about 2 ms) costs less than interpreting it does."""
 
 
 class Evaluator:
@@ -37,8 +36,8 @@ class Evaluator:
         Whether each individual is measured with its best slope and intercept.
     dtype : {"float64", "float32"}
         Number type of the predictions; sums are float64 always.
-    tier : {"auto", "reference", "native"}
-        How individuals are evaluated; "auto" chooses by the number of rows.
+    tier : {"auto", "machine", "native", "reference"}
+        How individuals are evaluated; "auto" is the machine, which compiles nothing an individual.
 
     Raises
     ------
@@ -77,5 +76,5 @@ def evaluator_of(dataset: Dataset, loss: str, linear_scaling: bool, dtype: str, 
     if loss in ("nmse", "r2") and not dataset.target_square > 0:
         raise DataError(f"the target is constant, so loss {loss!r} would divide by zero; use mse or mae")
     if tier == "auto":
-        tier = "native" if dataset.n_rows >= NATIVE_ROWS else "reference"
+        tier = "machine"
     return TIERS[tier](dataset, loss, linear_scaling, dtype)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-from shine.codegen.loops import emit_fitness
-from shine.codegen.moments import FIELDS, LANES
+from shine.codegen.loops import KINDS, STATE, emit_fitness
 from shine.data import Dataset
-from shine.fitness import Measure, Moments, Scores, score
+from shine.evaluators.rows import Rows, lane_sums, target_of
+from shine.fitness import Positions, Products, Scores, score
 from shine.lang.population import Population
 from shine.lang.tree import Tree
 from shine.llvm import Engine
@@ -44,74 +43,60 @@ class NativeFitness:
         self.ir = str(module)
         self._engine = Engine(self.ir, level, selection)
         self._function = self._engine.function(
-            "fitness", ctypes.c_uint8, ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64,
-            *[ctypes.c_void_p] * 2,
+            "fitness", ctypes.c_uint8, ctypes.c_void_p, *[ctypes.c_int64] * 2, *[ctypes.c_void_p] * 3, ctypes.c_int64,
+            *[ctypes.c_void_p] * 3,
         )  # fmt: skip
 
-    def over(self, rows: NativeRows) -> Measure:
+    def over(self, rows: Rows) -> NativeMeasure:
         """What measures the trees on a data set."""
-        return partial(rows.measure, self._function)
+        return NativeMeasure(self._function, rows)
 
     def close(self) -> None:
         """Free the machine code."""
         self._engine.close()
 
 
-class NativeRows:
-    """A data set laid out for compiled code: columns of its number type, target and weights filled up."""
+class NativeMeasure:
+    """Compiled fitness over a data set (see `shine.fitness.Measure`)."""
 
-    def __init__(self, dataset: Dataset, dtype: str) -> None:
-        self.dataset = dataset
-        self.epsilon = float(np.finfo(dtype).eps) if dtype.startswith("float") else 0.0
-        with np.errstate(over="ignore"):
-            self._columns = np.ascontiguousarray(dataset.columns, dtype=dtype)
-        self._pointers = np.array([column.ctypes.data for column in self._columns], dtype=np.uintp)
-        self._target = self._filled(dataset.target)
-        self._weights = self._filled(dataset.row_weights)
+    def __init__(self, function: Callable[..., int], rows: Rows) -> None:
+        self._function, self._rows = function, rows
 
-    @staticmethod
-    def _filled(values: Array) -> Array:
-        filled = np.zeros(-(-len(values) // LANES) * LANES)
-        filled[: len(values)] = values
-        return filled
+    def errors(self, which: Positions, kind: str, slopes: Array, intercepts: Array) -> Array:
+        """Weighted sums of "squared" or "absolute" errors of ``intercept + slope * p``."""
+        return lane_sums(self._run(which, kind, self._rows.lines(slopes, intercepts)))
 
-    def measure(
-        self, function: Callable[..., int], which: NDArray[np.int64], slopes: Array, intercepts: Array
-    ) -> Moments:
-        """Moments of the individuals at some positions of a compiled fitness."""
-        parameters = np.column_stack([slopes, intercepts, np.full(len(which), self.dataset.target_mean)])
-        states = np.zeros((len(which), len(FIELDS)))
-        failed = function(
+    def products(self, which: Positions) -> Products:
+        """Moments for linear scaling."""
+        states = self._run(which, "products", np.empty((0, 2)))
+        return Products(states[:, 0], states[:, 1], states[:, 2])
+
+    def _run(self, which: Positions, kind: str, lines: Array) -> Array:
+        rows = self._rows
+        states = np.zeros((len(which), STATE))
+        failed = self._function(
             which.ctypes.data,
             len(which),
-            self._pointers.ctypes.data,
-            self._target.ctypes.data,
-            self._weights.ctypes.data,
-            self.dataset.n_rows,
-            parameters.ctypes.data,
+            KINDS.index(kind),
+            rows.pointers.ctypes.data,
+            rows.target.ctypes.data,
+            rows.weights.ctypes.data,
+            rows.count,
+            lines.ctypes.data,
+            rows.known.ctypes.data,
             states.ctypes.data,
         )
         if failed:
             raise ZeroDivisionError("integer division by zero in a row of the data")
-        state = dict(zip(FIELDS, states.T, strict=True))
-        return Moments(
-            weight=float(self.dataset.row_weights.sum()),
-            target_mean=self.dataset.target_mean,
-            target_square=self.dataset.target_square,
-            squared_error=state["squared_error"],
-            absolute_error=state["absolute_error"],
-            mean=state["mean"],
-            square=state["square"],
-            product=state["product"],
-            epsilon=self.epsilon,
-        )
+        return states
 
 
 class NativeEvaluator:
     """Scores populations by compiling every individual."""
 
     def __init__(self, dataset: Dataset, loss: str, linear_scaling: bool, dtype: str) -> None:
-        self._rows = NativeRows(dataset, dtype)
+        self._rows = Rows(dataset, dtype)
+        self._target = target_of(dataset, dtype)
         self._loss, self._linear_scaling, self._dtype = loss, linear_scaling, dtype
 
     def score(self, population: Population) -> Scores:
@@ -124,6 +109,6 @@ class NativeEvaluator:
         # AstJit emits straight vector code: the passes would cost more than they gain an individual that runs once.
         compiled = NativeFitness([population.tree(i) for i in range(start, stop)], self._dtype, "O0", selection=1)
         try:
-            return score(compiled.over(self._rows), stop - start, self._loss, self._linear_scaling)
+            return score(compiled.over(self._rows), stop - start, self._target, self._loss, self._linear_scaling)
         finally:
             compiled.close()

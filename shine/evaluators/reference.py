@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shine.data import Dataset
-from shine.fitness import Moments, Scores, score
+from shine.evaluators.rows import target_of
+from shine.fitness import Positions, Products, Scores, score
 from shine.lang.interpret import evaluate_tape
 from shine.lang.population import Population
 
@@ -24,6 +25,7 @@ class ReferenceEvaluator:
     def __init__(self, dataset: Dataset, loss: str, linear_scaling: bool, dtype: str) -> None:
         self._dataset = dataset
         self._loss, self._linear_scaling = loss, linear_scaling
+        self._target = target_of(dataset, dtype)
         with np.errstate(over="ignore"):
             self._columns = dataset.columns.astype(dtype, copy=False)
 
@@ -40,34 +42,32 @@ class ReferenceEvaluator:
     def score(self, population: Population) -> Scores:
         """Loss and scaling of each individual."""
 
-        epsilon = float(np.finfo(self._columns.dtype).eps)
+        def predictions(which: Positions) -> Iterator[Array]:
+            return (self.predict(population, int(index)) for index in which)
 
-        def measure(which: NDArray[np.int64], slopes: Array, intercepts: Array) -> Moments:
-            predictions = (self.predict(population, int(index)) for index in which)
-            return measured(predictions, self._dataset, slopes, intercepts, epsilon)
-
-        return score(measure, len(population), self._loss, self._linear_scaling)
+        measure = ReferenceMeasure(predictions, self._dataset)
+        return score(measure, len(population), self._target, self._loss, self._linear_scaling)
 
 
-def measured(
-    predictions: Iterable[Array], dataset: Dataset, slopes: Array, intercepts: Array, epsilon: float
-) -> Moments:
-    """Moments of predictions of shape (n_rows,), one at a time."""
-    weights, total = dataset.row_weights, float(dataset.row_weights.sum())
-    target = dataset.target - dataset.target_mean
-    sums = np.zeros((5, len(slopes)))
-    for i, prediction in enumerate(predictions):
-        residual = dataset.target - (intercepts[i] + slopes[i] * prediction)
-        mean = float(weights @ prediction) / total
-        deviation = prediction - mean
-        sums[:, i] = (
-            weights @ residual**2,
-            weights @ np.abs(residual),
-            mean,
-            weights @ deviation**2,
-            (weights * deviation) @ target,
-        )
-    squared, absolute, means, squares, products = sums
-    return Moments(
-        total, dataset.target_mean, dataset.target_square, squared, absolute, means, squares, products, epsilon
-    )
+class ReferenceMeasure:
+    """Sums over predictions in NumPy (see `shine.fitness.Measure`)."""
+
+    def __init__(self, predictions: Callable[[Positions], Iterable[Array]], dataset: Dataset) -> None:
+        self._predictions, self._dataset = predictions, dataset
+
+    def errors(self, which: Positions, kind: str, slopes: Array, intercepts: Array) -> Array:
+        """Weighted sums of "squared" or "absolute" errors of ``intercept + slope * p``."""
+        weights, target = self._dataset.row_weights, self._dataset.target
+        error = np.square if kind == "squared" else np.abs
+        lines = zip(self._predictions(which), slopes, intercepts, strict=True)
+        return np.array([weights @ error(target - (intercept + slope * p)) for p, slope, intercept in lines])
+
+    def products(self, which: Positions) -> Products:
+        """Moments for linear scaling."""
+        weights, target = self._dataset.row_weights, self._dataset.target - self._dataset.target_mean
+        moments = np.zeros((3, len(which)))
+        for i, p in enumerate(self._predictions(which)):
+            mean = weights @ p / self._dataset.weight
+            deviation = p - mean
+            moments[:, i] = mean, weights @ deviation**2, (weights * deviation) @ target
+        return Products(*moments)

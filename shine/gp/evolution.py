@@ -17,7 +17,7 @@ from shine.gp.offspring import breed
 from shine.gp.scoring import OutOfTime, Scorer
 from shine.gp.selection import ranking, survivors
 from shine.gp.settings import EvolutionSettings, StopSettings
-from shine.gp.structure import depths
+from shine.gp.structure import Parents, depths
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.tape import Tape
@@ -161,13 +161,14 @@ class _Run:
         try:
             population = Population.concatenate([given, self._first(self.settings.population - len(given))])
             losses = self.scorer.losses(population)
+            parents = Parents.of(population)
             while True:
                 report(self._progress())
                 if self.scorer.archive.best_loss <= self.stop.loss:
                     return "loss"
                 if self.generation >= self.stop.generations:
                     return "generations"
-                population, losses = self._next(population, losses)
+                parents, losses = self._next(parents, losses)
                 self.generation += 1
         except OutOfTime:
             return "seconds"
@@ -181,14 +182,16 @@ class _Run:
             return ramped_half_and_half(n, self.primitives, width, max_depth, self.terminals, self.rng)
         return ptc2(n, self.primitives, width, max_depth, self.terminals, self.rng, settings.initial_size)
 
-    def _next(self, population: Population, losses: NDArray[np.float64]) -> tuple[Population, NDArray[np.float64]]:
+    def _next(self, parents: Parents, losses: NDArray[np.float64]) -> tuple[Parents, NDArray[np.float64]]:
         settings = self.settings
-        ranked = ranking(losses, population.sizes, settings.parsimony)
-        offspring = breed(population, ranked, settings, self.terminals, self.rng)
-        everyone = Population.concatenate([population, offspring])
+        sizes = parents.population.sizes
+        offspring = breed(parents, ranking(losses, sizes, settings.parsimony), settings, self.terminals, self.rng)
         all_losses = np.concatenate([losses, self.scorer.losses(offspring)])
-        kept = survivors(all_losses, everyone.sizes, settings.population, settings.parsimony)
-        return everyone.take(kept), all_losses[kept]
+        all_sizes = np.concatenate([sizes, offspring.sizes])
+        kept = np.sort(survivors(all_losses, all_sizes, settings.population))
+        # Most survivors are parents, whose structure is known.
+        old, new = kept[kept < len(parents)], kept[kept >= len(parents)] - len(parents)
+        return Parents.concatenate([parents.take(old), Parents.of(offspring.take(new))]), all_losses[kept]
 
     def _progress(self) -> Progress:
         front, scores = self.scorer.archive.front(self.stop.loss)

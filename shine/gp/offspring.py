@@ -14,7 +14,7 @@ from shine.lang.population import Population
 
 
 def breed(
-    population: Population,
+    everyone: Parents,
     ranked: NDArray[np.int64],
     settings: EvolutionSettings,
     terminals: Terminals,
@@ -24,7 +24,7 @@ def breed(
 
     Parameters
     ----------
-    population : Population
+    everyone : Parents
         All possible parents.
     ranked : ndarray of shape (n_individuals,), int64
         Their indices, the fittest first.
@@ -32,7 +32,6 @@ def breed(
     terminals : Terminals
     rng : numpy.random.Generator
     """
-    everyone = Parents.of(population)
 
     def parents(n: int) -> Parents:
         return everyone.take(tournaments(ranked, n, settings.tournament, rng))

@@ -28,28 +28,39 @@ def ranking(losses: Floats, sizes: Integers, parsimony: float = 0.0) -> Integers
     return np.lexsort((sizes, _rounded(fitness)))
 
 
-def survivors(losses: Floats, sizes: Integers, n: int, parsimony: float = 0.0) -> Integers:
-    """The `n` fittest individuals, or all if there are fewer, each loss represented once as long as there are others.
-
-    Individuals of the same loss are mostly the same formula in another guise, and would crowd out everything else.
-    The fittest of them, the smallest, comes first, and its likes come after all other losses.
+def survivors(losses: Floats, sizes: Integers, n: int) -> Integers:
+    """Individuals that go on to the next generation: the best few of every size, without repeated losses.
 
     Parameters
     ----------
-    losses, sizes, parsimony
+    losses, sizes
         As in `ranking`.
     n : int
+        Individuals to keep; all are kept if there are fewer.
 
     Returns
     -------
     ndarray of shape (min(n, n_individuals),), int64
         Indices of the survivors.
+
+    Notes
+    -----
+    Individuals of one loss are mostly the same formula in another guise, and would crowd out everything else; only
+    the smallest of them competes. The others are ranked among those of their own size, and the ranks compared:
+    small formulas, the building blocks of the exact one, are not driven out by large approximate ones. Repeated
+    and infinite losses only fill what is left.
     """
-    ranked = ranking(losses, sizes, parsimony)
-    _, first = np.unique(_rounded(losses[ranked]), return_index=True)
-    repeated = np.ones(len(ranked), np.bool_)
-    repeated[first] = False
-    kept: Integers = np.concatenate([ranked[~repeated], ranked[repeated]])[:n]
+    ranked = ranking(losses, sizes)
+    rounded = _rounded(losses[ranked])
+    distinct = np.isfinite(losses[ranked])
+    distinct[1:] &= rounded[1:] != rounded[:-1]
+    best = ranked[distinct]
+    by_size = np.argsort(sizes[best], kind="stable")
+    ordered = sizes[best][by_size]
+    rank_in_size = np.empty(len(best), np.int64)
+    rank_in_size[by_size] = np.arange(len(best)) - np.searchsorted(ordered, ordered)
+    best = best[np.argsort(rank_in_size, kind="stable")]
+    kept: Integers = np.concatenate([best, ranked[~distinct]])[:n]
     return kept
 
 

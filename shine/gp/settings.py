@@ -28,20 +28,20 @@ class EvolutionSettings:
     """How the first individuals are made: PTC2 over sizes up to `initial_size`, or ramped half-and-half over depths."""
     initial_size: Annotated[int, Ge(1)] = 10
     """Most nodes an individual made by PTC2 has; `max_size` if that is less."""
-    tournament: Annotated[int, Ge(1)] = 5
+    tournament: Annotated[int, Ge(1)] = 3
     """Individuals that compete for each parenthood."""
-    crossover: Probability = 0.6
+    crossover: Probability = 0.35
     """Share of offspring from subtree crossover."""
-    subtree_mutation: Probability = 0.15
+    subtree_mutation: Probability = 0.35
     """Share of offspring whose subtree is replaced by a random one."""
     hoist_mutation: Probability = 0.05
     """Share of offspring whose subtree is replaced by a part of itself."""
-    point_mutation: Probability = 0.1
+    point_mutation: Probability = 0.2
     """Share of offspring with nodes replaced by others of the same arity."""
-    constant_mutation: Probability = 0.1
+    constant_mutation: Probability = 0.05
     """Share of offspring with perturbed constants."""
-    parsimony: Annotated[float, Ge(0)] = 0.05
-    """Price of a node: individuals compete by ``loss * (1 + parsimony * size)``."""
+    parsimony: Annotated[float, Ge(0)] = 0.02
+    """Price of a node: in tournaments individuals compete by ``loss * (1 + parsimony * size)``."""
     constants: tuple[float, float] = (-5.0, 5.0)
     """Range that ephemeral constants are drawn from."""
     constant_share: Probability = 0.2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -70,6 +71,17 @@ class Parents:
     def __len__(self) -> int:
         return len(self.population)
 
+    @classmethod
+    def concatenate(cls, groups: Sequence[Parents]) -> Self:
+        """The parents of several groups, in order."""
+        structures = [group.structure for group in groups]
+        structure = Structure(
+            np.concatenate([structure.sizes for structure in structures]),
+            np.concatenate([structure.depths for structure in structures]),
+            np.concatenate([structure.levels for structure in structures]),
+        )
+        return cls(Population.concatenate([group.population for group in groups]), structure)
+
     def take(self, indices: ArrayLike) -> Parents:
         """The parents at some indices; an index may repeat."""
         return Parents(self.population.take(indices), self.structure.take(indices))
@@ -85,37 +97,34 @@ def functions(primitives: PrimitiveSet, codes: NDArray[np.int16]) -> NDArray[np.
     return codes >= primitives.first_function
 
 
-def _subtrees(arities: NDArray[np.int16], lengths: NDArray[np.int64]) -> tuple[Integers, Integers]:
+def _subtrees(arities: NDArray[np.int16], lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Sizes and depths of the subtrees, shape (width, n), from arities of shape (width, n).
 
-    Runs the stack machine that would evaluate the tapes, on all individuals in step: a node's value takes the stack
-    slot of its first argument, so the slot remembers where the subtree began. The individuals come in descending
-    length, so that those that go on at a position are a prefix.
+    The last argument of a function ends just before it, and each earlier one just before the one that follows; so a
+    sweep over positions, with all individuals in step, finds the arguments' sizes and depths already known. The
+    individuals come in descending length, so that those that go on at a position are a prefix.
     """
     width, n = arities.shape
-    widest = int(arities.max(initial=1))
-    # Slot s of individual i is at s * n + i; slots above the top hold depth 0, so the maximum over the
-    # widest arity's slots is the maximum over the arguments.
-    starts = np.zeros((width + widest) * n, np.int32)
-    depth = np.zeros((width + widest) * n, np.int32)
-    slots = (np.cumsum(1 - arities, axis=0, dtype=np.int64) - 1) * n + np.arange(n)
-    leaves = arities == 0
-    sizes, depths = np.zeros((width, n), np.int32), np.zeros((width, n), np.int32)
+    # One type throughout: a conversion inside the sweep costs more than the arithmetic.
+    sizes, depths = np.ones((width, n), np.int64), np.ones((width, n), np.int64)
+    has_argument = [(arities > argument).astype(np.int64) for argument in range(int(arities.max(initial=0)))]
+    columns = np.arange(n)
     active = np.searchsorted(-lengths, -np.arange(width), side="left")
     for position, m in enumerate(active.tolist()):
-        slot = slots[position, :m]
-        begin = starts[slot]
-        np.copyto(begin, position, where=leaves[position, :m])
-        starts[slot] = begin
-        deepest = depth[slot]
-        for argument in range(1, widest):
-            other = slot + argument * n
-            np.maximum(deepest, depth[other], out=deepest)
-            depth[other] = 0
-        deepest += 1
-        depth[slot] = deepest
-        np.subtract(position + 1, begin, out=sizes[position, :m])
-        depths[position, :m] = deepest
+        size, depth = sizes[position, :m], depths[position, :m]
+        cells = columns[:m] + (position - 1) * n
+        for has in has_argument if position else ():
+            # Where there is no such argument the index is arbitrary, and what is found there multiplied away.
+            argument_size = sizes.take(cells, mode="clip")
+            size += argument_size * has[position, :m]
+            argument_depth = depths.take(cells, mode="clip")
+            argument_depth += 1
+            argument_depth *= has[position, :m]
+            np.maximum(depth, argument_depth, out=depth)
+            argument_size *= n
+            cells -= argument_size
+    sizes *= np.arange(width)[:, None] < lengths
+    depths *= np.arange(width)[:, None] < lengths
     return sizes, depths
 
 

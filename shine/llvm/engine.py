@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self
 
@@ -33,16 +34,26 @@ class Engine:
     """
 
     def __init__(self, ir: str, level: str | int = "O2", selection: int | None = None) -> None:
-        speed = pipeline_level(level)
-        module = parse(ir)
-        machine = target_machine(level=speed if selection is None else selection, jit=True)
+        module, machine = _compiled(ir, level, selection)
+        defined = frozenset(f.name for f in module.functions if not f.is_declaration)
+        self._hold(llvm.create_mcjit_compiler(module, machine), defined)
+
+    @classmethod
+    def of_object(cls, code: bytes, names: Iterable[str]) -> Self:
+        """An engine for object code from `host_object`, which defines the functions `names`."""
+        machine = target_machine(jit=True)
+        module = parse("")
         module.triple = machine.triple
-        module.data_layout = str(machine.target_data)
-        host_optimizer(speed).run(module)
-        self._defined = frozenset(f.name for f in module.functions if not f.is_declaration)
-        self._engine = llvm.create_mcjit_compiler(module, machine)
-        self._engine.finalize_object()
-        self._finalizer = weakref.finalize(self, self._engine.close)
+        engine = llvm.create_mcjit_compiler(module, machine)
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        made = cls.__new__(cls)
+        made._hold(engine, frozenset(names))
+        return made
+
+    def _hold(self, engine: llvm.ExecutionEngine, defined: frozenset[str]) -> None:
+        engine.finalize_object()
+        self._engine, self._defined = engine, defined
+        self._finalizer = weakref.finalize(self, engine.close)
 
     def function(self, name: str, restype: Any, *argtypes: Any) -> Any:
         """A `ctypes` function that keeps this engine alive; calling it releases the GIL."""
@@ -68,3 +79,20 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def host_object(ir: str, level: str | int = "O2") -> bytes:
+    """Object code of a module for this process, to be loaded by `Engine.of_object` here or in another one."""
+    module, machine = _compiled(ir, level, None)
+    return bytes(machine.emit_object(module))
+
+
+def _compiled(ir: str, level: str | int, selection: int | None) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
+    """A module optimized for this process, and the target machine to finish it."""
+    speed = pipeline_level(level)
+    module = parse(ir)
+    machine = target_machine(level=speed if selection is None else selection, jit=True)
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    host_optimizer(speed).run(module)
+    return module, machine

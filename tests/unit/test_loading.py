@@ -36,8 +36,8 @@ def write(folder: Path, name: str, text: str | bytes) -> Path:
         ("d.csv", '"a"\t"b"\t"y"\n1\t2\t3\n4\t5.5\t-6e-3\n'),
         ("d.csv", "a;b;y\n1;2;3\n4;5.5;-6e-3\n"),
         ("d.tsv", "a\tb\ty\n1\t2\t3\n4\t5.5\t-6e-3\n"),
-        ("d.csv.gz", gzip.compress(b"a,b,y\n1,2,3\n4,5.5,-6e-3\n")),
-        ("d.tsv.gz", gzip.compress(b"a\tb\ty\n1\t2\t3\n4\t5.5\t-6e-3\n")),
+        ("d.csv.gz", gzip.compress(b"a,b,y\n1,2,3\n4,5.5,-6e-3\n", mtime=0)),
+        ("d.tsv.gz", gzip.compress(b"a\tb\ty\n1\t2\t3\n4\t5.5\t-6e-3\n", mtime=0)),
     ],
 )
 def test_delimited_text_is_read(name: str, text: str | bytes, tmp_path: Path) -> None:

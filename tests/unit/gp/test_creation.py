@@ -72,7 +72,7 @@ def test_constants_stay_in_their_range():
     population = ptc2(500, primitive_set(), 10, 10, Terminals((0.25, 0.75)), np.random.default_rng(5))
     inside = np.arange(10) < population.sizes[:, None]
     constants = population.values[(population.codes == 0) & inside]
-    assert 0.25 <= constants.min() and constants.max() <= 0.75
+    assert constants.min() >= 0.25 and constants.max() <= 0.75
 
 
 def test_half_of_the_constants_are_whole_numbers():

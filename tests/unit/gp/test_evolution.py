@@ -47,7 +47,7 @@ class Pythagoras:
         return Scores(*np.array(fits).reshape(-1, 3).T)
 
     def _fit(self, population, index):
-        functions = {"add": np.add, "mul": np.multiply, "sub": np.subtract, "div": np.divide, "sqrt": np.sqrt}
+        functions = {"add": np.add, "mul": np.multiply, "sqrt": np.sqrt, "square": np.square}
         stack = []
         tape = population.tape(index)
         with np.errstate(all="ignore"):
@@ -75,7 +75,7 @@ def run(evaluator=None, settings=SETTINGS, stop=STOP, seed=0, **options):
 
 
 def test_the_pythagorean_formula_is_found():
-    functions = tuple(Primitive(n, a) for n, a in [("add", 2), ("sub", 2), ("mul", 2), ("div", 2), ("sqrt", 1)])
+    functions = tuple(Primitive(n, a) for n, a in [("add", 2), ("mul", 2), ("sqrt", 1), ("square", 1)])
     primitives = PrimitiveSet(functions, ("a", "b"))
     stop = StopSettings(generations=30, seconds=None, loss=1e-12)
     settings = replace(SETTINGS, population=500)

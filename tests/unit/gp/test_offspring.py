@@ -6,6 +6,7 @@ from unit.gp.oracles import assert_same, assert_valid, primitive_set
 from shine.gp.creation import Terminals, ptc2
 from shine.gp.offspring import breed
 from shine.gp.settings import EvolutionSettings
+from shine.gp.structure import Parents
 
 SETTINGS = EvolutionSettings(population=300, max_size=20, max_depth=6)
 NONE = {
@@ -22,7 +23,9 @@ def population_of_parents():
 
 
 def bred(settings=SETTINGS, seed=1):
-    return breed(population_of_parents(), np.arange(100), settings, Terminals(), np.random.default_rng(seed))
+    return breed(
+        Parents.of(population_of_parents()), np.arange(100), settings, Terminals(), np.random.default_rng(seed)
+    )
 
 
 def test_there_are_as_many_offspring_as_a_population_has_individuals():

@@ -33,16 +33,22 @@ def test_parsimony_charges_for_size():
     assert ranking(losses, sizes, parsimony=0.05).tolist() == [1, 0]
 
 
-def test_survivors_are_the_fittest():
+def test_survivors_of_one_size_are_the_fittest():
     assert survivors(np.array([4.0, 1.0, 3.0, 2.0]), sizes_of(1, 1, 1, 1), 2).tolist() == [1, 3]
 
 
-def test_a_repeated_loss_survives_after_all_others():
-    assert survivors(np.array([1.0, 1.0, 9.0]), sizes_of(5, 4, 1), 2).tolist() == [1, 2]
+def test_the_best_of_each_size_survives():
+    losses = np.array([1.0, 2.0, 3.0, 9.0])
+    assert sorted(survivors(losses, sizes_of(8, 8, 8, 1), 2).tolist()) == [0, 3]
 
 
-def test_repeated_losses_fill_what_is_left():
-    assert survivors(np.array([1.0, 1.0, 9.0]), sizes_of(5, 4, 1), 3).tolist() == [1, 2, 0]
+def test_of_a_repeated_loss_the_smallest_survives():
+    assert sorted(survivors(np.array([1.0, 1.0, 9.0]), sizes_of(5, 4, 1), 2).tolist()) == [1, 2]
+
+
+def test_repeated_and_infinite_losses_fill_what_is_left():
+    losses = np.array([1.0, np.inf, 1.0, 9.0])
+    assert survivors(losses, sizes_of(5, 1, 4, 4), 4).tolist() == [2, 3, 0, 1]
 
 
 def test_a_tournament_of_one_draws_evenly():

@@ -1,0 +1,314 @@
+"""The tile machine: an interpreter of tapes whose instructions work on tiles of rows, compiled once.
+
+One native call evaluates a range of a population: each tape is assembled (`shine.codegen.assembler`), then run tile
+after tile (`shine.codegen.instructions`), and every chunk of predictions goes to the epilogue
+(`shine.codegen.moments`) while it is in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+from llvmlite import ir
+
+from shine.codegen.assembler import Tables, Variables, emit_assembler, number
+from shine.codegen.blocks import (
+    I64,
+    POINTER,
+    FunctionPointer,
+    counted,
+    declare,
+    element_pointer,
+    horizontal_sum,
+    load,
+    store,
+)
+from shine.codegen.instructions import (
+    ARITHMETIC,
+    COMMUTATIVE,
+    Instruction,
+    emit_handler,
+    fused_instructions,
+    handler_type,
+    instruction_bytes,
+    primitive_instructions,
+)
+from shine.codegen.moments import CHUNK, CHUNK_FIELDS, LANES, errors_function, products_function
+from shine.codegen.numbers import Numbers
+from shine.lang.primitives import Primitive
+
+VECTOR_BYTES = 128
+"""Bytes of a light instruction's vector: two AVX-512 registers or four of AVX2, so that several are in flight."""
+
+ROW_GROUP = 64
+"""Rows that columns are filled up to a multiple of: every vector's width divides it."""
+
+TILE_BYTES = 2048
+"""Size of a tile: large enough to hide the jump to the next instruction, small enough for many in a 32 KiB cache."""
+
+CACHE_BYTES = 24 * 1024
+"""What the live tiles of a program may take together; a program with more of them works on shorter tiles."""
+
+KINDS = ("squared", "absolute", "products")
+"""What a pass over the rows can add up (see `shine.codegen.moments`); each is a function of the machine."""
+
+JOB = (
+    "codes", "values", "sizes", "width", "functions", "columns", "rows", "target", "weights", "weighted", "lines",
+    "scaled", "known", "limits", "out", "program", "operands", "tiles", "result", "first", "last",
+)  # fmt: skip
+"""Fields of a job, a word each: addresses, or numbers.
+
+The population's `codes`, `values` and `sizes` at their `width`; the code of the first of the `functions`; addresses of
+the `columns`, filled up to whole `ROW_GROUP`s; `rows`; `target` and `weights`, filled up with zeros to whole chunks,
+and whether the weights are anything but 1 (`weighted`); slope and intercept of each individual (`lines`) and whether
+they are anything but 1 and 0 (`scaled`); the `known` facts of each chunk; `limits` to give up at, a sum for each individual;
+where results go, `out`; the scratch memory of the assembler (`program`, `operands`) and of the interpreter (`tiles`,
+`result`); the `first` individual to evaluate, and the one after the `last`.
+"""
+
+SCRATCH = ("program", "operands", "tiles", "result")
+"""Fields of a job that are memory of one thread."""
+
+Job = dict[str, ir.Value]
+
+_BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
+_HANDLER = FunctionPointer(handler_type())
+
+
+def operand_room(functions: Sequence[Primitive]) -> int:
+    """Operands an instruction of these functions has room for: three are what fused pairs take."""
+    return max([3, *(function.arity for function in functions)])
+
+
+def tile_rows(dtype: str) -> int:
+    """Rows of a tile."""
+    return TILE_BYTES // np.dtype(dtype).itemsize
+
+
+def emit_machine(functions: Sequence[Primitive], dtype: str) -> ir.Module:
+    """The machine of some primitives, in one module.
+
+    It defines ``void predict(job)`` and one ``void kind(job)`` for each of `KINDS`, where a job is a pointer to the
+    fields of `JOB`. They write, for each individual, a row of `dtype` predictions, or `LANES` float64 of state.
+    """
+    module = ir.Module(name=f"machine.{dtype}")
+    size = instruction_bytes(operand_room(functions))
+    tables = _emit_tables(module, functions, dtype, size)
+    assemble = emit_assembler(module, tables, dtype, size, TILE_BYTES)
+    driver = _Driver(module, assemble, dtype)
+    driver.emit("predict", driver.copy_predictions)
+    for kind in KINDS:
+        driver.emit(kind, driver.products if kind == "products" else driver.errors(kind))
+    return module
+
+
+def _emit_tables(module: ir.Module, functions: Sequence[Primitive], dtype: str, size: int) -> Tables:
+    """Emit all handlers, and the tables in which the assembler finds them."""
+
+    def handler(instruction: Instruction) -> ir.Function:
+        return emit_handler(module, instruction, dtype, VECTOR_BYTES, size)
+
+    def identity(jit: object, value: ir.Value) -> ir.Value:
+        return value
+
+    end = declare(module, "shine.end", ir.VoidType(), handler_type().args, ("instruction", "offset", "bytes"))
+    end.linkage = "internal"
+    ir.IRBuilder(end.append_basic_block("entry")).ret_void()
+    null = ir.Constant(POINTER, None)
+    handlers: list[ir.Value] = []
+    for function in functions:
+        own = [handler(instruction) for instruction in primitive_instructions(function)]
+        handlers += own + [null] * (3 - len(own))
+    arithmetic = [ARITHMETIC.index(f.name) if f.name in ARITHMETIC else -1 for f in functions]
+    fused: list[ir.Value] = [null] * (4 * 3 * 4 * 2 * 2)
+    for (i, kind, j, side, constant), instruction in fused_instructions():
+        if i in arithmetic and j in arithmetic:
+            fused[(((i * 3 + kind) * 4 + j) * 2 + side) * 2 + constant] = handler(instruction)
+    return Tables(
+        arity=_table(module, "arity", [number(f.arity) for f in functions]),
+        arithmetic=_table(module, "arithmetic", [number(i) for i in arithmetic]),
+        handlers=_table(module, "handlers", handlers),
+        fused=_table(module, "fused", fused),
+        commutative=_table(module, "commutative", [number(int(name in COMMUTATIVE)) for name in ARITHMETIC]),
+        fill=handler(Instruction("shine.fill", (True,), identity, True)),
+        copy=handler(Instruction("shine.copy", (False,), identity, True)),
+        end=end,
+    )
+
+
+def _table(module: ir.Module, name: str, entries: Sequence[ir.Value]) -> ir.GlobalVariable:
+    """A constant array of words."""
+    element = I64 if all(entry.type == I64 for entry in entries) else POINTER
+    kind = ir.ArrayType(element, len(entries))
+    table = ir.GlobalVariable(module, kind, f"shine.table.{name}")
+    table.type, table.linkage, table.global_constant = POINTER, "internal", True
+    table.initializer = ir.Constant(kind, list(entries))
+    return table
+
+
+class _Driver:
+    """Functions that run a range of a population: for each individual assemble, then all tiles, then the epilogue."""
+
+    def __init__(self, module: ir.Module, assemble: ir.Function, dtype: str) -> None:
+        self.module, self.assemble, self.dtype = module, assemble, dtype
+        self.numbers = Numbers(dtype)
+        self.tile = tile_rows(dtype)
+
+    def emit(self, name: str, epilogue: Callable[..., ir.Value]) -> None:
+        """Emit the function of one kind of result.
+
+        ``epilogue(build, job, individual, start, count)`` handles the rows from `start` on whose predictions are in
+        the job's result buffer, and tells whether the individual is to be evaluated any further.
+        """
+        function = declare(self.module, name, ir.VoidType(), [POINTER], ["job"])
+        build = ir.IRBuilder(function.append_basic_block("entry"))
+        job = {field: load(build, function.args[0], number(position), I64, I64) for position, field in enumerate(JOB)}
+        rows, tile = job["rows"], number(self.tile)
+        # Allocated once, at the entry: inside a loop the stack would grow.
+        wanted = Variables(build, further=0)
+        with counted(build, job["first"], job["last"]) as individual:
+            length = self._assemble(build, job, individual.index)
+            with counted(build, number(0), rows, self.tile, [ir.Constant(ir.IntType(1), 1)]) as block:
+                wanted["further"] = 0
+                with build.if_then(block.values[0]):
+                    left = build.sub(rows, block.index)
+                    count = build.select(build.icmp_unsigned("<", left, tile), left, tile)
+                    self._run(build, job, block.index, count, length)
+                    further = epilogue(build, job, individual.index, block.index, count)
+                    wanted["further"] = build.zext(further, I64)
+                block.results = [build.icmp_unsigned("!=", wanted["further"], number(0))]
+        build.ret_void()
+
+    def _pointer(self, build: ir.IRBuilder, job: Job, field: str, index: ir.Value, size: int) -> ir.Value:
+        """Address of an entry of some bytes in an array of the job."""
+        base = build.inttoptr(job[field], POINTER)
+        return element_pointer(build, base, build.mul(index, number(size)), _BYTE)
+
+    def _assemble(self, build: ir.IRBuilder, job: Job, individual: ir.Value) -> ir.Value:
+        """Assemble a tape; the bytes of its tiles, shorter where many are alive."""
+        row = build.mul(individual, job["width"])
+        most = build.call(
+            self.assemble,
+            [
+                self._pointer(build, job, "codes", row, 2),
+                self._pointer(build, job, "values", row, 8),
+                load(build, self._pointer(build, job, "sizes", individual, 8), number(0), I64, I64),
+                job["functions"],
+                *(build.inttoptr(job[field], POINTER) for field in ("columns", *SCRATCH)),
+            ],
+        )
+        length: ir.Value = number(TILE_BYTES)
+        shortest = ROW_GROUP * self.numbers.bytes
+        for _ in range((TILE_BYTES // shortest).bit_length() - 1):
+            too_much = build.icmp_unsigned(">", build.mul(most, length), number(CACHE_BYTES))
+            length = build.select(too_much, build.lshr(length, number(1)), length)
+        return length
+
+    def _run(self, build: ir.IRBuilder, job: Job, start: ir.Value, count: ir.Value, length: ir.Value) -> None:
+        """Run the program over some rows, tile after tile; their values go to the result buffer."""
+        group, element = number(ROW_GROUP), number(self.numbers.bytes)
+        whole = build.mul(build.udiv(build.add(count, number(ROW_GROUP - 1)), group), group)
+        begin = build.mul(start, element)
+        end = build.add(begin, build.mul(whole, element))
+        program = build.inttoptr(job["program"], POINTER)
+        handler = load(build, program, number(0), _BYTE, _HANDLER, 8)
+        with counted(build, begin, end, length) as tile:
+            left = build.sub(end, tile.index)
+            short = build.select(build.icmp_unsigned("<", left, length), left, length)
+            build.call(handler, [program, tile.index, short])
+
+    def copy_predictions(
+        self, build: ir.IRBuilder, job: Job, individual: ir.Value, start: ir.Value, count: ir.Value
+    ) -> ir.Value:
+        """Epilogue that writes the predictions to the individual's row of the output."""
+        element = self.numbers.element
+        first = build.add(build.mul(individual, job["rows"]), start)
+        out = self._pointer(build, job, "out", first, self.numbers.bytes)
+        result = build.inttoptr(job["result"], POINTER)
+        with counted(build, number(0), count) as row:
+            store(build, load(build, result, row.index, element, element), out, row.index, element)
+        return ir.Constant(ir.IntType(1), 1)
+
+    def errors(self, kind: str) -> Callable[..., ir.Value]:
+        """Epilogue that adds up errors, and gives up once their sum exceeds the individual's limit."""
+
+        def epilogue(build: ir.IRBuilder, job: Job, individual: ir.Value, start: ir.Value, count: ir.Value) -> ir.Value:
+            state = self._pointer(build, job, "out", individual, 8 * LANES)
+            line = self._pointer(build, job, "lines", individual, 16)
+            with self._chunks(build, job, start, count) as chunk:
+                for scaled, applies in self._either(build, job["scaled"]):
+                    with build.if_then(applies):
+                        add = partial(errors_function, self.module, self.numbers, kind, scaled=scaled)
+                        chunk.call(add, line, state)
+            lanes = load(build, state, number(0), _DOUBLE, ir.VectorType(_DOUBLE, LANES))
+            limit = load(build, self._pointer(build, job, "limits", individual, 8), number(0), _DOUBLE, _DOUBLE)
+            # NaN is not below the limit either: nothing can make the sum a number again.
+            return build.fcmp_ordered("<=", horizontal_sum(build, lanes), limit)
+
+        return epilogue
+
+    def products(
+        self, build: ir.IRBuilder, job: Job, individual: ir.Value, start: ir.Value, count: ir.Value
+    ) -> ir.Value:
+        """Epilogue that adds up moments, and gives up once no line through the rows seen keeps within the limit."""
+        state = self._pointer(build, job, "out", individual, 8 * LANES)
+        with self._chunks(build, job, start, count) as chunk:
+            add = partial(products_function, self.module, self.numbers)
+            chunk.call(add, self._known(build, job, chunk.number), state)
+        end = build.sub(build.add(start, count), number(1))
+        last = build.udiv(end, number(CHUNK))
+        square_seen = load(
+            build, self._known(build, job, last), number(CHUNK_FIELDS.index("target_square")), _DOUBLE, _DOUBLE
+        )
+        square, product = (load(build, state, number(i), _DOUBLE, _DOUBLE) for i in (1, 2))
+        explained = build.fdiv(build.fmul(product, product), square)
+        # The difference is known up to rounding, of which this is far more than there can be.
+        margin = build.fmul(square_seen, ir.Constant(_DOUBLE, 1e-9))
+        least = build.fsub(build.fsub(square_seen, explained), margin)
+        limit = load(build, self._pointer(build, job, "limits", individual, 8), number(0), _DOUBLE, _DOUBLE)
+        given_up = build.fcmp_ordered(">", least, limit)
+        with build.if_then(given_up):
+            store(build, ir.Constant(_DOUBLE, float("nan")), state, number(0), _DOUBLE)
+        finite = build.fcmp_ordered("ord", square, square)
+        return build.and_(build.not_(given_up), finite)
+
+    def _known(self, build: ir.IRBuilder, job: Job, chunk: ir.Value) -> ir.Value:
+        return self._pointer(build, job, "known", chunk, 8 * len(CHUNK_FIELDS))
+
+    @staticmethod
+    def _either(build: ir.IRBuilder, flag: ir.Value) -> Iterator[tuple[bool, ir.Value]]:
+        """Both values of a flag of the job, with what tells that it has them."""
+        for value in (False, True):
+            yield value, build.icmp_unsigned("!=" if value else "==", flag, number(0))
+
+    @contextmanager
+    def _chunks(self, build: ir.IRBuilder, job: Job, start: ir.Value, count: ir.Value) -> Iterator[_ChunkCall]:
+        """A loop over the chunks of the rows in the result buffer."""
+        with counted(build, number(0), count, CHUNK) as chunk:
+            row = build.add(start, chunk.index)
+            left = build.sub(count, chunk.index)
+            rows = build.select(build.icmp_unsigned("<", left, number(CHUNK)), left, number(CHUNK))
+            padded = build.and_(build.add(rows, number(LANES - 1)), number(-LANES))
+            result = build.inttoptr(job["result"], POINTER)
+            predictions = element_pointer(build, result, chunk.index, self.numbers.element)
+            target, weights = (self._pointer(build, job, name, row, 8) for name in ("target", "weights"))
+            # Rows that only fill up the last lanes are to weigh nothing.
+            weigh = build.or_(job["weighted"], build.sub(padded, rows))
+            yield _ChunkCall(build, [predictions, target, weights, padded], weigh, build.udiv(row, number(CHUNK)))
+
+
+class _ChunkCall:
+    """A chunk of predictions: its `number`, and calls of the functions of `shine.codegen.moments` on it."""
+
+    def __init__(self, build: ir.IRBuilder, arguments: list[ir.Value], weigh: ir.Value, chunk: ir.Value) -> None:
+        self._build, self._arguments, self._weigh, self.number = build, arguments, weigh, chunk
+
+    def call(self, function: Callable[..., ir.Function], extra: ir.Value, state: ir.Value) -> None:
+        """Call ``function(weighted=...)``, with weights only where they matter."""
+        for weighted in (False, True):
+            applies = self._build.icmp_unsigned("!=" if weighted else "==", self._weigh, number(0))
+            with self._build.if_then(applies):
+                self._build.call(function(weighted=weighted), [*self._arguments, extra, state])

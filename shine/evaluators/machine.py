@@ -1,0 +1,225 @@
+"""The machine tier: whole populations in one native call, on one thread or several."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine import codegen
+from shine.codegen.assembler import OPERAND_BYTES
+from shine.codegen.instructions import instruction_bytes
+from shine.codegen.machine import JOB, KINDS, ROW_GROUP, TILE_BYTES, emit_machine, operand_room
+from shine.codegen.moments import LANES
+from shine.data import Dataset
+from shine.evaluators.rows import Rows, lane_sums, target_of
+from shine.fitness import LOSSES, Positions, Products, Scores, score
+from shine.lang.population import Population
+from shine.lang.primitives import Primitive
+from shine.llvm import Engine, cached_object, host_object
+
+Array = NDArray[np.float64]
+
+
+SLICE = 64
+"""Individuals a thread takes at a time: enough to hide the cost of a call, few enough to share the work evenly."""
+
+
+class Scratch:
+    """Memory of one thread: the assembler's and the interpreter's."""
+
+    def __init__(self, width: int, instruction: int) -> None:
+        sizes = {
+            "program": (2 * width + 3) * instruction,
+            "operands": (width + 1) * OPERAND_BYTES,
+            "tiles": (width + 2) * TILE_BYTES,
+            "result": TILE_BYTES,
+        }
+        self._memory = np.empty(sum(sizes.values()) + 64 * (len(sizes) + 1), np.uint8)
+        address = self._memory.ctypes.data
+        self.fields: dict[str, int] = {}
+        for name, size in sizes.items():
+            address = -(-address // 64) * 64
+            self.fields[name] = address
+            address += size
+
+
+class Machine:
+    """The compiled machine of some primitives and a number type.
+
+    Parameters
+    ----------
+    functions : sequence of Primitive
+    dtype : {"float64", "float32"}
+    """
+
+    def __init__(self, functions: Sequence[Primitive], dtype: str) -> None:
+        self.dtype = dtype
+        self._instruction_bytes = instruction_bytes(operand_room(functions))
+        names = ("predict", *KINDS)
+        description = (dtype, _source_digest(), *(f"{f.name} {f.arity} {_meaning(f)}" for f in functions))
+        code = cached_object(description, lambda: host_object(str(emit_machine(functions, dtype)), "O1"))
+        self._engine = Engine.of_object(code, names)
+        self._entries = {name: self._engine.function(name, None, ctypes.c_void_p) for name in names}
+
+    def run(self, name: str, population: Population, fields: Mapping[str, int], threads: int) -> None:
+        """Run one function of the machine over a population; the results are where the fields say.
+
+        Each individual is evaluated by one thread, so that the number of threads changes no bit.
+        """
+        codes, values = np.ascontiguousarray(population.codes), np.ascontiguousarray(population.values)
+        sizes = np.ascontiguousarray(population.sizes, dtype=np.int64)
+        job = dict.fromkeys(JOB, 0) | dict(fields)
+        job |= {"codes": codes.ctypes.data, "values": values.ctypes.data, "sizes": sizes.ctypes.data}
+        job |= {"width": population.width, "functions": population.primitives.first_function}
+        count = len(population)
+        slices = iter(range(0, count, SLICE if threads > 1 else max(count, 1)))
+
+        def work() -> None:
+            scratch = Scratch(population.width, self._instruction_bytes)
+            own = job | scratch.fields
+            for first in slices:  # a range iterator hands each slice to one thread
+                own |= {"first": first, "last": min(first + (SLICE if threads > 1 else count), count)}
+                words = np.array([own[field] for field in JOB], dtype=np.uint64)
+                self._entries[name](words.ctypes.data)
+
+        if threads == 1:
+            work()
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            for finished in [pool.submit(work) for _ in range(threads)]:
+                finished.result()
+
+
+def _meaning(primitive: Primitive) -> str:
+    """Text that is equal for equal composite primitives, whatever they call included."""
+    if primitive.definition is None:
+        return ""
+    tree = primitive.definition
+    calls = sorted({token[0] for token in tree.tokens[1:] if token[0] in tree.functions})
+    parts = [str(tree), *(f"{name}: {_meaning(tree.functions[name])}" for name in calls if name != primitive.name)]
+    return "\n".join(parts)
+
+
+@cache
+def _source_digest() -> str:
+    """Digest of the code that emits machines: a change of it makes other machines."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(codegen.__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=16)
+def machine_of(functions: tuple[Primitive, ...], dtype: str) -> Machine:
+    """The machine of some primitives, made once a process."""
+    return Machine(functions, dtype)
+
+
+class MachineRows:
+    """A data set laid out for the machine: what its functions compute of a population over all rows."""
+
+    def __init__(self, dataset: Dataset, dtype: str, threads: int) -> None:
+        self._rows = Rows(dataset, dtype, ROW_GROUP)
+        self._dtype, self._threads = dtype, threads
+        self._weighted = dataset.weights is not None
+
+    def predict(self, machine: Machine, population: Population) -> NDArray[Any]:
+        """Predictions, shape (n_individuals, n_rows), in the machine's number type."""
+        out = np.empty((len(population), self._rows.count), dtype=self._dtype)
+        machine.run("predict", population, self._fields(out), self._threads)
+        return out
+
+    def states(
+        self, machine: Machine, kind: str, population: Population, limits: Array, lines: Array | None = None
+    ) -> Array:
+        """What the functions named in `KINDS` add up, shape (n_individuals, LANES).
+
+        Parameters
+        ----------
+        machine : Machine
+        kind : {"squared", "absolute", "products"}
+        population : Population
+        limits : ndarray of shape (n_individuals,)
+            Sums of errors that an individual may not exceed; evaluation of it stops once it is sure to.
+        lines : ndarray of shape (n_individuals, 2), optional
+            Slopes and intercepts that errors are measured with; 1 and 0 by default.
+        """
+        out = np.zeros((len(population), LANES))
+        scaled = lines is not None
+        lines = np.ascontiguousarray(lines) if scaled else out
+        fields = self._fields(out) | {"limits": limits.ctypes.data, "lines": lines.ctypes.data, "scaled": int(scaled)}
+        machine.run(kind, population, fields, self._threads)
+        return out
+
+    def _fields(self, out: NDArray[Any]) -> dict[str, int]:
+        rows = self._rows
+        return {
+            "columns": rows.pointers.ctypes.data,
+            "rows": rows.count,
+            "target": rows.target.ctypes.data,
+            "weights": rows.weights.ctypes.data,
+            "weighted": int(self._weighted),
+            "known": rows.known.ctypes.data,
+            "out": out.ctypes.data,
+        }
+
+
+class MachineEvaluator:
+    """Scores populations on the tile machine."""
+
+    def __init__(self, dataset: Dataset, loss: str, linear_scaling: bool, dtype: str, threads: int = 1) -> None:
+        self._rows = MachineRows(dataset, dtype, threads)
+        self._loss, self._linear_scaling, self._dtype = loss, linear_scaling, dtype
+        self._target = target_of(dataset, dtype)
+
+    def score(self, population: Population, threshold: float = np.inf) -> Scores:
+        """Loss and scaling of each individual.
+
+        Parameters
+        ----------
+        population : Population
+        threshold : float
+            An individual whose loss is sure to exceed this gets the loss inf, and is not evaluated to the end.
+        """
+        limit = LOSSES[self._loss].sum_of(threshold, self._target.weight, self._target.square)
+        measure = MachineMeasure(
+            self._rows, machine_of(population.primitives.functions, self._dtype), population, limit
+        )
+        return score(measure, len(population), self._target, self._loss, self._linear_scaling)
+
+    def predict(self, population: Population) -> NDArray[Any]:
+        """Predictions, shape (n_individuals, n_rows)."""
+        return self._rows.predict(machine_of(population.primitives.functions, self._dtype), population)
+
+
+class MachineMeasure:
+    """Sums over predictions on the machine (see `shine.fitness.Measure`)."""
+
+    def __init__(self, rows: MachineRows, machine: Machine, population: Population, limit: float) -> None:
+        self._rows, self._machine, self._population, self._limit = rows, machine, population, limit
+
+    def errors(self, which: Positions, kind: str, slopes: Array, intercepts: Array) -> Array:
+        """Weighted sums of "squared" or "absolute" errors of ``intercept + slope * p``; inf above the limit."""
+        plain = bool((slopes == 1).all() and (intercepts == 0).all())
+        lines = None if plain else np.column_stack([slopes, intercepts])
+        limits = np.full(len(which), self._limit)
+        sums = lane_sums(self._rows.states(self._machine, kind, self._chosen(which), limits, lines))
+        return np.where(sums <= self._limit, sums, np.inf)
+
+    def products(self, which: Positions) -> Products:
+        """Moments for linear scaling; NaN where no line keeps within the limit."""
+        limits = np.full(len(which), self._limit)
+        states = self._rows.states(self._machine, "products", self._chosen(which), limits)
+        return Products(states[:, 0], states[:, 1], states[:, 2])
+
+    def _chosen(self, which: Positions) -> Population:
+        everyone = len(which) == len(self._population)
+        return self._population if everyone else self._population.take(which)

@@ -1,0 +1,154 @@
+"""Imports point down the layers, and some things are imported in one place only. Files are read, not run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import shine
+
+ROOT = Path(shine.__file__).parent
+MODULES = {
+    ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(ROOT.rglob("*.py"))
+}
+"""File of each module by its full name."""
+
+_EVALUATION = {"errors", "lang", "data", "fitness", "codegen", "llvm", "evaluators"}
+_SEARCH = _EVALUATION | {"gp", "kernel", "model"}
+_FACES = _SEARCH | {"search", "shine", "loading", "config"}
+
+BELOW: dict[str, set[str]] = {
+    "errors": set(),
+    "lang": {"errors"},
+    "llvm": {"errors"},
+    "codegen": {"errors", "lang"},
+    "data": {"errors", "lang"},
+    "fitness": {"errors", "lang"},
+    "gp": {"errors", "lang", "fitness"},
+    "evaluators": _EVALUATION,
+    "kernel": _EVALUATION,
+    "model": _EVALUATION | {"kernel"},
+    "search": _SEARCH,
+    "shine": _SEARCH | {"search"},
+    "loading": {"errors", "lang", "data"},
+    "config": {"errors", "lang", "data", "gp", "loading"},
+    "runs": _FACES,
+    "cli": _FACES | {"runs"},
+    "__main__": {"cli"},
+}
+"""What each layer may import besides itself; `shine` is the package's own `__init__`, the public names."""
+
+ONLY_IN: dict[str, set[str]] = {
+    "llvmlite.binding": {"llvm"},
+    # The last two only make the `ir.Module` that codegen fills.
+    "llvmlite.ir": {"codegen", "evaluators.native", "kernel"},
+    "pydantic": {"config", "runs", "search"},
+    "yaml": {"config"},
+    "click": {"cli"},
+    "tqdm": {"cli"},
+}
+"""Foreign modules that few may import: a layer, or a module of one."""
+
+FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
+FORBIDDEN_IMPORTS = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import: from where to where, and whether it happens when the importing module is loaded."""
+
+    source: str
+    target: str
+    at_load: bool
+
+
+def layer(module: str) -> str:
+    """The layer of a module of Shine."""
+    return "shine" if module == "shine" else module.split(".")[1]
+
+
+def imported(node: ast.stmt) -> list[str]:
+    """Full names of the modules a statement imports; a name taken from a package counts when it is a module."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        assert node.module and not node.level, "imports are absolute"
+        names = [f"{node.module}.{alias.name}" for alias in node.names]
+        if node.module == "llvmlite":
+            return names
+        return [node.module, *(name for name in names if name in MODULES)]
+    return []
+
+
+def statements(body: list[ast.stmt], at_load: bool = True) -> Iterator[tuple[ast.stmt, bool]]:
+    """All statements under a body, each with whether loading the module runs it."""
+    for node in body:
+        yield node, at_load
+        runs = at_load and not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            runs = False
+        for part in ("body", "orelse", "finalbody"):
+            yield from statements(getattr(node, part, []), runs)
+        for branch in (*getattr(node, "handlers", []), *getattr(node, "cases", [])):
+            yield from statements(branch.body, runs)
+
+
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
+IMPORTS = [
+    Import(name, target, at_load)
+    for name, tree in TREES.items()
+    for node, at_load in statements(tree.body)
+    for target in imported(node)
+]
+
+
+def test_every_layer_is_in_the_table():
+    assert {layer(name) for name in MODULES} == set(BELOW)
+
+
+def test_the_table_itself_has_no_cycle():
+    TopologicalSorter({name: below - {name} for name, below in BELOW.items()}).prepare()
+
+
+@pytest.mark.parametrize("name", BELOW)
+def test_imports_point_down(name):
+    allowed = BELOW[name] | {name}
+    found = [i for i in IMPORTS if layer(i.source) == name and i.target in MODULES and layer(i.target) not in allowed]
+    assert not found
+
+
+@pytest.mark.parametrize("foreign", ONLY_IN)
+def test_a_foreign_module_stays_where_it_belongs(foreign):
+    users = {i.source for i in IMPORTS if f"{i.target}.".startswith(f"{foreign}.")}
+    assert not {u for u in users if not {layer(u), u.removeprefix("shine.")} & ONLY_IN[foreign]}
+
+
+def test_llvmlite_is_imported_by_its_parts():
+    assert {i.target for i in IMPORTS if i.target.startswith("llvmlite")} == {"llvmlite.ir", "llvmlite.binding"}
+
+
+def test_only_the_command_line_imports_itself():
+    users = {layer(i.source) for i in IMPORTS if i.target in MODULES and layer(i.target) == "cli"}
+    assert users == {"cli", "__main__"}
+
+
+def test_modules_do_not_import_each_other_in_a_circle():
+    graph: dict[str, set[str]] = {name: set() for name in MODULES}
+    for i in IMPORTS:
+        if i.at_load and i.target in MODULES and i.target != i.source:
+            graph[i.source].add(i.target)
+    TopologicalSorter(graph).prepare()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_nothing_evaluates_text_or_unpickles(name):
+    calls = {n.func.id for n in ast.walk(TREES[name]) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+    assert not calls & FORBIDDEN_CALLS
+    assert not {i.target.split(".")[0] for i in IMPORTS if i.source == name} & FORBIDDEN_IMPORTS
+    assert "allow_pickle=True" not in ast.unparse(TREES[name])

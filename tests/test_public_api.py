@@ -1,0 +1,107 @@
+"""What `import shine` offers: the names, their documentation, and what importing it does not drag in."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import shine
+
+ROOT = Path(shine.__file__).parent
+SYNTAX = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(ROOT.rglob("*.py"))}
+HEAVY = ("pydantic", "sklearn", "yaml", "tqdm", "click", "pandas", "matplotlib", "sympy")
+"""What a user of the library alone does not wait for."""
+
+EXCEPTIONS = [name for name in shine.__all__ if name.endswith("Error")]
+DOCUMENTED = [name for name in shine.__all__ if name not in EXCEPTIONS]
+FUNCTIONS = [name for name in DOCUMENTED if inspect.isfunction(getattr(shine, name))]
+
+
+def sections(text: str) -> set[str]:
+    """Headings of a numpydoc docstring."""
+    lines = inspect.cleandoc(text).splitlines()
+    return {title for title, rule in pairwise(lines) if title and rule == "-" * len(title)}
+
+
+def parameters(obj: object) -> list[str]:
+    """Names of the parameters a caller passes."""
+    names = inspect.signature(obj).parameters  # type: ignore[arg-type]
+    return [name for name in names if name not in ("self", "settings")]
+
+
+def public_definitions(body: list[ast.stmt]) -> Iterator[tuple[str, ast.FunctionDef | ast.ClassDef]]:
+    """Public functions, classes and their methods, by name."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            yield node.name, node
+            if isinstance(node, ast.ClassDef):
+                yield from public_definitions(node.body)
+
+
+def test_the_public_names_are_listed_in_order_and_exist():
+    assert shine.__all__ == sorted(shine.__all__)
+    assert all(hasattr(shine, name) for name in shine.__all__)
+
+
+def test_nothing_public_is_left_out_of_the_list():
+    public = {name for name, obj in vars(shine).items() if not name.startswith("_") and not inspect.ismodule(obj)}
+    assert public == set(shine.__all__)
+
+
+def test_every_public_error_is_a_shine_error():
+    assert all(issubclass(getattr(shine, name), shine.ShineError) for name in EXCEPTIONS)
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_every_parameter_is_documented(name):
+    obj = getattr(shine, name)
+    text = inspect.cleandoc(obj.__doc__)
+    assert "Parameters" in sections(text)
+    documented = text[text.index("Parameters\n") :]
+    assert [parameter for parameter in parameters(obj) if parameter not in documented] == []
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_public_function_tells_its_result_its_errors_and_an_example(name):
+    assert {"Parameters", "Returns", "Raises", "Examples"} <= sections(getattr(shine, name).__doc__)
+
+
+def names_documented_by_protocols() -> set[str]:
+    """Methods of protocols: what they do is said once, there, for all that implement them."""
+    classes = [node for tree in SYNTAX.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    protocols = [node for node in classes if "Protocol" in [ast.unparse(base) for base in node.bases]]
+    return {name for protocol in protocols for name, _ in public_definitions(protocol.body)}
+
+
+@pytest.mark.parametrize("path", SYNTAX, ids=lambda path: str(path.relative_to(ROOT)))
+def test_whatever_is_public_has_a_docstring(path):
+    # A visitor's methods are named after the node they visit, which is all there is to say.
+    documented = names_documented_by_protocols()
+    bare = {name for name, node in public_definitions(SYNTAX[path].body) if not ast.get_docstring(node)}
+    assert ast.get_docstring(SYNTAX[path])
+    assert {
+        name for name in bare if name not in documented and not name.startswith(("visit", "generic_visit"))
+    } == set()
+
+
+@pytest.mark.parametrize("name", [n for n in DOCUMENTED if dataclasses.is_dataclass(getattr(shine, n))])
+def test_public_records_are_frozen(name):
+    assert getattr(shine, name).__dataclass_params__.frozen
+
+
+def test_type_checkers_are_told_that_there_are_types():
+    assert (ROOT / "py.typed").is_file()
+
+
+def test_importing_shine_imports_none_of_the_heavy_libraries():
+    code = f"import sys, shine; print(*set({HEAVY!r}) & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT.parent, check=True)
+    assert done.stdout.split() == []
