@@ -75,7 +75,7 @@ def _truncated_quotient(a: Array, b: Array) -> Array:
 
 def _integer_power(base: Array, exponent: Array) -> Array:
     """Base to a power with wrapping products; a negative exponent truncates 1 / base**-exponent."""
-    result, square, left = np.ones_like(base), base.copy(), np.abs(exponent)
+    result, square, left = np.ones_like(base), base.copy(), np.maximum(exponent, 0)
     while left.any():
         result = np.where(left & 1, result * square, result)
         square, left = square * square, left >> 1

@@ -21,7 +21,7 @@ from shine.lang.tree import (
 )
 from shine.lang.visitor import TreeVisitor, Visit
 
-MAX_NODES = 2_000_000
+MAX_NODES = 1_000_000
 """Longest tape a tree may become; assignments are copied where they are used, which can explode."""
 
 

@@ -1,0 +1,134 @@
+"""Models and results: predictions, tables, and which formula is recommended."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import shine
+from shine.errors import DataError
+from shine.model import Model, Result, choose
+from shine.search import pareto_front
+
+FORMULAS = {1: "a", 2: "-a", 3: "a + b", 4: "-a + b", 5: "a + b*a", 7: "a + b*a + b", 9: "a + b*a + b*b"}
+"""A formula of each size."""
+
+
+def model(size: int, loss: float) -> Model:
+    return Model(shine.parse(FORMULAS[size], ("a", "b")), loss, 1 - loss)
+
+
+def front(*losses: tuple[int, float]) -> list[Model]:
+    return [model(size, loss) for size, loss in losses]
+
+
+def result(models: list[Model], best: int = 0) -> Result:
+    return Result(tuple(models), best, 3, 100, 0.5, 7, "generations")
+
+
+def test_a_model_knows_its_text_and_its_size():
+    assert [(model(size, 1.0).expression, model(size, 1.0).complexity) for size in FORMULAS] == [
+        (text, size) for size, text in FORMULAS.items()
+    ]
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+def test_predictions_are_the_formula_s_values_for_each_row(rows):
+    X = np.random.default_rng(0).normal(size=(rows, 2))
+    assert model(5, 0.1).predict(X).tolist() == (X[:, 0] + X[:, 1] * X[:, 0]).tolist()
+
+
+@pytest.mark.parametrize("text", ["2.5", "a"])
+def test_a_formula_that_reads_less_than_all_columns_predicts_every_row(text):
+    X = np.arange(12.0).reshape(6, 2)
+    prediction = Model(shine.parse(text, ("a", "b")), 0.0, 1.0).predict(X)
+    assert prediction.tolist() == (X[:, 0].tolist() if text == "a" else [2.5] * 6)
+
+
+def test_no_rows_have_no_predictions():
+    assert model(3, 0.1).predict(np.empty((0, 2))).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([[1.0]], "X has 1 columns; the formula needs 2: a, b"),
+        ([[1.0, 2.0, 3.0]], "X has 3 columns; the formula needs 2: a, b"),
+        ([1.0, 2.0], r"X has shape \(2,\)"),
+        ([[1.0, math.nan]], "NaN or infinite, the first in row 0, column 1"),
+        ([["a", "b"]], "X cannot be read as numbers"),
+    ],
+)
+def test_data_that_do_not_fit_the_formula_are_refused(X, message):
+    with pytest.raises(DataError, match=message):
+        model(3, 0.1).predict(X)
+
+
+def test_a_result_predicts_with_the_recommended_formula():
+    found = result(front((1, 1.0), (3, 0.5), (5, 0.25)), best=1)
+    assert found.best.expression == "a + b"
+    assert found.predict([[1.0, 2.0]]).tolist() == [3.0]
+
+
+def test_a_result_is_a_table_of_plain_values():
+    assert list(result(front((1, 1.0), (3, 0.5)), best=1).rows()) == [
+        {"complexity": 1, "loss": 1.0, "r2": 0.0, "expression": "a", "best": False},
+        {"complexity": 3, "loss": 0.5, "r2": 0.5, "expression": "a + b", "best": True},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("losses", "enough", "rows", "squared", "size"),
+    [
+        # One formula is the recommended one, whatever it is worth.
+        ([(3, 1e9)], 0.0, 100, True, 3),
+        # The simplest that is good enough, though later ones are better.
+        ([(1, 1.0), (3, 1e-13), (5, 1e-20)], 1e-12, 100, True, 3),
+        ([(1, 1.0), (3, 1e-13), (5, 0.0)], 0.0, 100, True, 5),
+        # A node is worth log(rows)/2, a factor of the squared loss rows/2 times its logarithm: with 100 rows, two
+        # nodes pay from a factor of exp(-2*log(100)/100) = 0.912 on.
+        ([(1, 1.0), (3, 0.92)], 0.0, 100, True, 1),
+        ([(1, 1.0), (3, 0.90)], 0.0, 100, True, 3),
+        # A loss that is not squared counts twice: the square root of that factor is enough.
+        ([(1, 1.0), (3, 0.96)], 0.0, 100, False, 1),
+        ([(1, 1.0), (3, 0.95)], 0.0, 100, False, 3),
+        # More rows are more evidence.
+        ([(1, 1.0), (3, 0.95)], 0.0, 20, True, 1),
+        ([(1, 1.0), (3, 0.95)], 0.0, 1000, True, 3),
+        # A tail of slight improvements is not worth its nodes.
+        ([(1, 10.0), (3, 0.5), (5, 0.499), (7, 0.498), (9, 0.497)], 0.0, 200, True, 3),
+        # The unit of the target does not matter.
+        ([(1, 10e12), (3, 0.5e12), (5, 0.499e12)], 0.0, 200, True, 3),
+        # Equally long descriptions: the simpler formula.
+        ([(1, 1.0), (3, 1.0)], 0.0, 1, True, 1),
+    ],
+)
+def test_the_recommended_formula_has_the_shortest_description(losses, enough, rows, squared, size):
+    models = front(*losses)
+    assert models[choose(models, enough, rows, squared)].complexity == size
+
+
+@pytest.mark.parametrize(
+    ("losses", "enough", "kept"),
+    [
+        ([(1, 3.0), (3, 2.0), (5, 1.0)], 0.0, [1, 3, 5]),
+        # Neither a worse nor an equal one that is larger.
+        ([(1, 3.0), (3, 3.0), (4, 4.0), (5, 1.0)], 0.0, [1, 5]),
+        # Of one size the better one, in whatever order they come.
+        ([(3, 2.0), (1, 3.0), (3, 1.0)], 0.0, [1, 3]),
+        ([(3, 1.0), (3, 1.0)], 0.0, [3]),
+        # Nothing follows the first that is good enough.
+        ([(1, 3.0), (3, 1e-13), (5, 1e-20)], 1e-12, [1, 3]),
+        ([(1, 3.0), (3, 1e-12), (5, 1e-20)], 1e-12, [1, 3]),
+        ([(1, 3.0), (3, 0.0), (5, 0.0)], 0.0, [1, 3]),
+        ([(1, 0.0), (3, 0.0)], 0.0, [1]),
+        ([], 0.0, []),
+    ],
+)
+def test_a_front_keeps_what_no_simpler_formula_equals_or_betters(losses, enough, kept):
+    found = pareto_front(front(*losses), enough)
+    assert [each.complexity for each in found] == kept
+    assert all(earlier.loss > later.loss for earlier, later in pairwise(found))
