@@ -121,7 +121,7 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> Array:
         Naming the first offending row, and column if there are two dimensions.
     """
     try:
-        array = np.ascontiguousarray(values, dtype=np.float64)
+        array = np.asarray(values, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise DataError(f"{name} cannot be read as numbers: {error}") from None
     if array.ndim != dimensions:

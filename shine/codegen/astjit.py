@@ -84,6 +84,8 @@ class AstJit(TreeVisitor):
         return self.emit.constant(node.value)
 
     def visit_Name(self, node: ast.Name) -> ir.Value:
+        if node.id not in self._names:
+            raise LoweringError(f"name {node.id!r} is neither a parameter nor assigned")
         return self._names[node.id]
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:

@@ -3,12 +3,12 @@
 import pickle
 
 from hypothesis import given
+from strategies import PARAMETERS, trees
 
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.tape import tape_from_tree, tree_from_tape
-from strategies import PARAMETERS, trees
 
 PRIMITIVES = PrimitiveSet(tuple(STANDARD.values()), PARAMETERS)
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from agreement import random_tree
 
 import shine
-from agreement import random_tree
 from shine.data import Dataset
 from shine.evaluators.evaluator import TIERS, Evaluator, evaluator_of
 from shine.lang.library import STANDARD

@@ -19,6 +19,7 @@ def early_return(a, b):
 def both_branches_assign(a, b):
     if a > b:
         d = a - b
+        d = d + b
     else:
         d = b - a
     return d * d
@@ -54,7 +55,7 @@ def division_is_guarded(a, b):
 
 
 def logic(a, b):
-    if not a or b > 1 and a != b:
+    if not a or (b > 1 and a != b):
         return a or b
     return a and b
 
