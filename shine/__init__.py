@@ -13,9 +13,9 @@ from shine.errors import (
 from shine.evaluators.evaluator import Evaluator
 from shine.kernel import Kernel, jit
 from shine.lang.parse import parse
-from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.model import Model, Result
+from shine.population import Population
 from shine.search import evolve
 
 __version__ = "0.1.0"

@@ -7,8 +7,8 @@ measures those, and the rest is here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol, Self
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +77,10 @@ class Scores:
     losses: Array
     slopes: Array
     intercepts: Array
+
+    def within(self, threshold: float) -> Scores:
+        """The scores with losses above a threshold turned into inf."""
+        return replace(self, losses=np.where(self.losses <= threshold, self.losses, np.inf))
 
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
@@ -188,6 +192,10 @@ def score(measure: Measure, count: int, target: Target, loss: str, linear_scalin
 class PopulationEvaluator(Protocol):
     """Population -> scores, over a data set it holds."""
 
-    def score(self, population: Population) -> Scores:
-        """Loss and scaling of each individual."""
+    def score(self, population: Population, threshold: float = np.inf) -> Scores:
+        """Loss and scaling of each individual; a loss above the threshold may be, and is, reported as inf."""
+        ...
+
+    def predict(self, population: Population) -> NDArray[Any]:
+        """Predictions, shape (n_individuals, n_rows), in the evaluator's number type."""
         ...

@@ -20,8 +20,7 @@ from shine.fitness import LOSSES, best_lines, score
 from shine.gp import evolution
 from shine.gp.evolution import Outcome, Progress
 from shine.gp.settings import EvolutionSettings, StopSettings
-from shine.lang.library import STANDARD
-from shine.lang.parse import Source, parse
+from shine.lang.parse import Source, parse, primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import Primitive, PrimitiveSet, select
 from shine.lang.tape import application
@@ -77,9 +76,10 @@ def search(
     DataError, UnsupportedSyntaxError, ValueError
         If the data, a formula or a setting is unfit.
     """
-    primitive_set = PrimitiveSet(primitive_functions(primitives), dataset.features)
+    table, names = primitive_table(primitives)
+    primitive_set = PrimitiveSet(select(table, names), dataset.features)
     evaluator = evaluator_of(dataset, loss, linear_scaling, dtype, tier)
-    trees = [parse(source, dataset.features, STANDARD | dict(primitive_set.table)) for source in seeds]
+    trees = [parse(source, dataset.features, table) for source in seeds]
     outcome = evolution.evolve(
         evaluator,
         primitive_set,
@@ -104,25 +104,6 @@ def search(
     )
 
 
-def primitive_functions(primitives: Sequence[str | Callable[..., object]]) -> tuple[Primitive, ...]:
-    """Primitives given by name or as Python functions.
-
-    Raises
-    ------
-    ValueError, UnsupportedSyntaxError
-        If a name is unknown or a function is not in the language.
-    """
-    table: dict[str, Primitive] = dict(STANDARD)
-    names = []
-    for primitive in primitives:
-        if not isinstance(primitive, str):
-            definition = parse(primitive, primitives=table)
-            primitive = definition.name
-            table[primitive] = Primitive(primitive, len(definition.parameters), definition)
-        names.append(primitive)
-    return select(table, names)
-
-
 def pareto_front(models: Iterable[Model], enough: float) -> tuple[Model, ...]:
     """Models that no simpler one equals or betters; it ends with the first whose loss is at most `enough`."""
     front: list[Model] = []
@@ -138,7 +119,7 @@ def _models(outcome: Outcome, dataset: Dataset, loss: str, linear_scaling: bool)
     constant = ast.Constant(dataset.target_mean)
     yield from _measured_models([constant], [np.full(dataset.n_rows, dataset.target_mean)], dataset, loss, {})
     for index in range(len(outcome.front)):
-        tree, prediction = outcome.front.tree(index), reference.predict(outcome.front, index)
+        tree, prediction = outcome.front.tree(index), reference.predict_one(outcome.front, index)
         nodes, predictions = [tree.result], [prediction]
         if linear_scaling:
             for slope, intercept in _scalings(prediction, dataset):

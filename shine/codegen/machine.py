@@ -65,8 +65,8 @@ The population's `codes`, `values` and `sizes` at their `width`; the code of the
 the `columns`, filled up to whole `ROW_GROUP`s; `rows`; `target` and `weights`, filled up with zeros to whole chunks,
 and whether the weights are anything but 1 (`weighted`); slope and intercept of each individual (`lines`) and whether
 they are anything but 1 and 0 (`scaled`); the `known` facts of each chunk; `limits` to give up at, a sum for each
-individual; where results go, `out`; the scratch memory of the assembler (`program`, `operands`) and of the interpreter (`tiles`,
-`result`); the `first` individual to evaluate, and the one after the `last`.
+individual; where results go, `out`; the scratch memory of the assembler (`program`, `operands`) and of the
+interpreter (`tiles`, `result`); the `first` individual to evaluate, and the one after the `last`.
 """
 
 SCRATCH = ("program", "operands", "tiles", "result")

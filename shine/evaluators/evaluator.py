@@ -1,21 +1,23 @@
-"""One evaluator in front of the tiers."""
+"""One evaluator in front of the tiers, and the choice between them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shine.data import Dataset
 from shine.errors import DataError
+from shine.evaluators.costs import native_pays
 from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.native import NativeEvaluator
 from shine.evaluators.reference import ReferenceEvaluator
 from shine.fitness import LOSSES, PopulationEvaluator, Scores
 from shine.lang.population import Population
 
-TIERS: dict[str, Callable[[Dataset, str, bool, str], PopulationEvaluator]] = {
+TIERS: dict[str, Callable[[Dataset, str, bool, str, int], PopulationEvaluator]] = {
     "reference": ReferenceEvaluator,
     "machine": MachineEvaluator,
     "native": NativeEvaluator,
@@ -31,18 +33,29 @@ class Evaluator:
     X : array-like of shape (n_rows, n_features)
     y : array-like of shape (n_rows,)
     loss : {"mse", "rmse", "mae", "nmse", "r2"}
-    sample_weight : array-like of shape (n_rows,), optional
-    linear_scaling : bool
-        Whether each individual is measured with its best slope and intercept.
     dtype : {"float64", "float32"}
         Number type of the predictions; sums are float64 always.
     tier : {"auto", "machine", "native", "reference"}
-        How individuals are evaluated; "auto" is the machine, which compiles nothing an individual.
+        How individuals are evaluated; "auto" takes the machine until compiling every individual pays.
+    threads : int
+        Threads that share the individuals; the machine only. Their number changes no bit of the result.
+    sample_weight : array-like of shape (n_rows,), optional
+    linear_scaling : bool
+        Whether each individual is measured with its best slope and intercept.
 
     Raises
     ------
     DataError
         If the data cannot be used, or the target is constant and the loss divides by its variance.
+    ValueError
+        If an option is unknown.
+
+    Examples
+    --------
+    >>> import shine
+    >>> population = shine.Population.from_sources(["x0*x0", "x0 + 1"])
+    >>> shine.Evaluator([[1.0], [2.0]], [1.0, 4.0])(population).tolist()
+    [0.0, 1.0]
     """
 
     def __init__(
@@ -50,31 +63,67 @@ class Evaluator:
         X: ArrayLike,
         y: ArrayLike,
         loss: str = "mse",
-        sample_weight: ArrayLike | None = None,
-        linear_scaling: bool = False,
         dtype: str = "float64",
         tier: str = "auto",
+        threads: int = 1,
+        sample_weight: ArrayLike | None = None,
+        linear_scaling: bool = False,
     ) -> None:
-        self._evaluator = evaluator_of(Dataset.from_arrays(X, y, sample_weight), loss, linear_scaling, dtype, tier)
+        self._dataset = Dataset.from_arrays(X, y, sample_weight)
+        self._evaluator = evaluator_of(self._dataset, loss, linear_scaling, dtype, tier, threads)
 
-    def __call__(self, population: Population) -> NDArray[Any]:
-        """Losses, shape (n_individuals,), float64; inf where a prediction is not finite."""
-        return self._evaluator.score(population).losses
+    def __call__(self, population: Population, threshold: float = np.inf) -> NDArray[Any]:
+        """Losses, shape (n_individuals,), float64; inf where a prediction is not finite.
 
-    def score(self, population: Population) -> Scores:
+        Parameters
+        ----------
+        population : Population
+        threshold : float
+            Losses above it are reported as inf: an individual need not be evaluated to the end once the rows seen
+            prove that it exceeds the threshold.
+        """
+        return self.score(population, threshold).losses
+
+    def score(self, population: Population, threshold: float = np.inf) -> Scores:
         """Losses together with the slopes and intercepts of linear scaling."""
-        return self._evaluator.score(population)
+        self._check(population)
+        return self._evaluator.score(population, threshold)
+
+    def predict(self, population: Population) -> NDArray[Any]:
+        """Predictions of each individual for each row, shape (n_individuals, n_rows), in `dtype`."""
+        self._check(population)
+        return self._evaluator.predict(population)
+
+    def row_errors(self, population: Population) -> NDArray[np.float64]:
+        """Absolute error of each individual in each row, for lexicase selection, shape (n_individuals, n_rows).
+
+        inf where a prediction is not finite. Without linear scaling, whatever the evaluator does.
+        """
+        with np.errstate(all="ignore"):
+            errors = np.abs(self.predict(population) - self._dataset.target)
+        return np.where(np.isfinite(errors), errors, np.inf)
+
+    def _check(self, population: Population) -> None:
+        needed, given = len(population.primitives.features), len(self._dataset.features)
+        if needed != given:
+            raise ValueError(f"the population has {needed} features, but X has {given} columns")
 
 
-def evaluator_of(dataset: Dataset, loss: str, linear_scaling: bool, dtype: str, tier: str) -> PopulationEvaluator:
+def evaluator_of(
+    dataset: Dataset, loss: str, linear_scaling: bool, dtype: str, tier: str, threads: int = 1
+) -> PopulationEvaluator:
     """The evaluator of a tier over a data set (see `Evaluator`)."""
-    for what, value, allowed in (("loss", loss, LOSSES), ("dtype", dtype, ("float64", "float32"))):
+    for what, value, allowed in (
+        ("loss", loss, tuple(LOSSES)),
+        ("dtype", dtype, ("float64", "float32")),
+        ("tier", tier, ("auto", *TIERS)),
+    ):
         if value not in allowed:
             raise ValueError(f"unknown {what} {value!r}; use one of {', '.join(allowed)}")
-    if tier not in ("auto", *TIERS):
-        raise ValueError(f"unknown tier {tier!r}; use one of auto, {', '.join(TIERS)}")
+    if threads < 1:
+        raise ValueError(f"threads must be at least 1, is {threads}")
     if loss in ("nmse", "r2") and not dataset.target_square > 0:
         raise DataError(f"the target is constant, so loss {loss!r} would divide by zero; use mse or mae")
     if tier == "auto":
-        tier = "machine"
-    return TIERS[tier](dataset, loss, linear_scaling, dtype)
+        tier = "native" if native_pays(dataset.n_rows, dtype) else "machine"
+    return TIERS[tier](dataset, loss, linear_scaling, dtype, threads)

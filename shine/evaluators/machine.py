@@ -23,7 +23,7 @@ from shine.evaluators.rows import Rows, lane_sums, target_of
 from shine.fitness import LOSSES, Positions, Products, Scores, score
 from shine.lang.population import Population
 from shine.lang.primitives import Primitive
-from shine.llvm import Engine, cached_object, host_object
+from shine.llvm import Engine, cached, host_object
 
 Array = NDArray[np.float64]
 
@@ -65,7 +65,7 @@ class Machine:
         self._instruction_bytes = instruction_bytes(operand_room(functions))
         names = ("predict", *KINDS)
         description = (dtype, _source_digest(), *(f"{f.name} {f.arity} {_meaning(f)}" for f in functions))
-        code = cached_object(description, lambda: host_object(str(emit_machine(functions, dtype)), "O1"))
+        code = cached(description, lambda: host_object(str(emit_machine(functions, dtype)), "O1"))
         self._engine = Engine.of_object(code, names)
         self._entries = {name: self._engine.function(name, None, ctypes.c_void_p) for name in names}
 
@@ -193,7 +193,8 @@ class MachineEvaluator:
         measure = MachineMeasure(
             self._rows, machine_of(population.primitives.functions, self._dtype), population, limit
         )
-        return score(measure, len(population), self._target, self._loss, self._linear_scaling)
+        scores = score(measure, len(population), self._target, self._loss, self._linear_scaling)
+        return scores.within(threshold)
 
     def predict(self, population: Population) -> NDArray[Any]:
         """Predictions, shape (n_individuals, n_rows)."""

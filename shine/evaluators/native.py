@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-from shine.codegen.loops import KINDS, STATE, emit_fitness
+from shine.codegen.loops import KINDS, STATE, emit_fitness, emit_predict
 from shine.data import Dataset
 from shine.evaluators.rows import Rows, lane_sums, target_of
 from shine.fitness import Positions, Products, Scores, score
@@ -94,15 +95,28 @@ class NativeMeasure:
 class NativeEvaluator:
     """Scores populations by compiling every individual."""
 
-    def __init__(self, dataset: Dataset, loss: str, linear_scaling: bool, dtype: str) -> None:
+    def __init__(self, dataset: Dataset, loss: str, linear_scaling: bool, dtype: str, threads: int = 1) -> None:
         self._rows = Rows(dataset, dtype)
         self._target = target_of(dataset, dtype)
         self._loss, self._linear_scaling, self._dtype = loss, linear_scaling, dtype
 
-    def score(self, population: Population) -> Scores:
-        """Loss and scaling of each individual."""
+    def score(self, population: Population, threshold: float = np.inf) -> Scores:
+        """Loss and scaling of each individual; losses above the threshold become inf."""
         parts = [self._score_batch(population, start) for start in range(0, len(population), BATCH)]
-        return Scores.concatenate(parts)
+        return Scores.concatenate(parts).within(threshold)
+
+    def predict(self, population: Population) -> NDArray[Any]:
+        """Predictions, shape (n_individuals, n_rows)."""
+        return np.stack([self._predict(population.tree(i)) for i in range(len(population))])
+
+    def _predict(self, tree: Tree) -> NDArray[Any]:
+        module = ir.Module(name="predict")
+        emit_predict(module, tree, "predict", self._dtype)
+        out = np.empty(self._rows.count, dtype=self._dtype)
+        with Engine(str(module), "O0", selection=1) as engine:
+            function = engine.function("predict", ctypes.c_uint8, *[ctypes.c_void_p] * 2, ctypes.c_int64)
+            function(self._rows.pointers.ctypes.data, out.ctypes.data, self._rows.count)
+        return out
 
     def _score_batch(self, population: Population, start: int) -> Scores:
         stop = min(start + BATCH, len(population))

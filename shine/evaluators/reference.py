@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,31 +23,36 @@ CHUNK = 16_384
 class ReferenceEvaluator:
     """Scores populations by interpreting every individual."""
 
-    def __init__(self, dataset: Dataset, loss: str, linear_scaling: bool, dtype: str) -> None:
+    def __init__(self, dataset: Dataset, loss: str, linear_scaling: bool, dtype: str, threads: int = 1) -> None:
         self._dataset = dataset
         self._loss, self._linear_scaling = loss, linear_scaling
         self._target = target_of(dataset, dtype)
         with np.errstate(over="ignore"):
             self._columns = dataset.columns.astype(dtype, copy=False)
 
-    def predict(self, population: Population, index: int) -> Array:
-        """Predictions of one individual for all rows."""
+    def predict(self, population: Population) -> NDArray[Any]:
+        """Predictions, shape (n_individuals, n_rows)."""
+        return np.stack([self.predict_one(population, i) for i in range(len(population))])
+
+    def predict_one(self, population: Population, index: int) -> NDArray[Any]:
+        """Predictions of one individual for all rows, shape (n_rows,)."""
         tape = population.tape(index)
         rows = self._dataset.n_rows
         parts = [
             evaluate_tape(tape.codes, tape.values, population.primitives, list(self._columns[:, start : start + CHUNK]))
             for start in range(0, rows, CHUNK)
         ]
-        return np.concatenate(parts).astype(np.float64)
+        return np.concatenate(parts)
 
-    def score(self, population: Population) -> Scores:
-        """Loss and scaling of each individual."""
+    def score(self, population: Population, threshold: float = np.inf) -> Scores:
+        """Loss and scaling of each individual; losses above the threshold become inf."""
 
         def predictions(which: Positions) -> Iterator[Array]:
-            return (self.predict(population, int(index)) for index in which)
+            return (self.predict_one(population, int(index)).astype(np.float64) for index in which)
 
         measure = ReferenceMeasure(predictions, self._dataset)
-        return score(measure, len(population), self._target, self._loss, self._linear_scaling)
+        scores = score(measure, len(population), self._target, self._loss, self._linear_scaling)
+        return scores.within(threshold)
 
 
 class ReferenceMeasure:

@@ -76,6 +76,32 @@ def parse(
     return _verify(node, parameters, primitives)
 
 
+def primitive_table(primitives: Sequence[str | Callable[..., object]]) -> tuple[dict[str, Primitive], list[str]]:
+    """Primitives given by name or as Python functions in the language.
+
+    Returns
+    -------
+    table : dict of str to Primitive
+        All of Shine's primitives and the given functions.
+    names : list of str
+        The given ones, in their order.
+
+    Raises
+    ------
+    UnsupportedSyntaxError
+        If a function is not in the language.
+    """
+    table: dict[str, Primitive] = dict(STANDARD)
+    names = []
+    for primitive in primitives:
+        if not isinstance(primitive, str):
+            definition = parse(primitive, primitives=table)
+            primitive = definition.name
+            table[primitive] = Primitive(primitive, len(definition.parameters), definition)
+        names.append(primitive)
+    return table, names
+
+
 def _verify(node: ast.AST, parameters: Sequence[str] | None, primitives: Mapping[str, Primitive]) -> Tree:
     match node:
         case ast.Module(body=[ast.FunctionDef() as function]):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shine.lang.primitives import PrimitiveSet
-from shine.lang.tape import Tape, tape_from_tree, tree_from_tape
+from shine.lang.parse import Source, natural_order, parse, primitive_table
+from shine.lang.primitives import PrimitiveSet, select
+from shine.lang.tape import Tape, functions_of, tape_from_tree, tree_from_tape
 from shine.lang.tree import Tree
 
 
@@ -45,6 +46,41 @@ class Population:
             codes[i, : len(tape.codes)] = tape.codes
             values[i, : len(tape.codes)] = tape.values
         return cls(codes, values, sizes, primitives)
+
+    @classmethod
+    def from_sources(
+        cls,
+        sources: Sequence[Source],
+        features: Sequence[str] | None = None,
+        primitives: Sequence[str | Callable[..., object]] = (),
+    ) -> Self:
+        """Population of given formulas.
+
+        Parameters
+        ----------
+        sources : sequence of str, function, ast node or Tree
+        features : sequence of str, optional
+            Names of the columns, in their order; all names in the formulas, in natural order, by default.
+        primitives : sequence of str or function
+            Functions of the primitive set besides those the formulas use.
+
+        Raises
+        ------
+        UnsupportedSyntaxError
+            If a formula is not part of the language, or uses a name that is no feature.
+
+        Examples
+        --------
+        >>> Population.from_sources(["x0*x1 + 1", "sqrt(x0)"], features=("x0", "x1")).sizes.tolist()
+        [5, 2]
+        """
+        table, extra = primitive_table(primitives)
+        trees = [parse(source, features, table) for source in sources]
+        if features is None:
+            features = sorted({name for tree in trees for name in tree.parameters}, key=natural_order)
+        used = {name for tree in trees for name in functions_of(tree)}
+        names = list(dict.fromkeys([*extra, *(name for name in table if name in used)]))
+        return cls.from_trees(trees, PrimitiveSet(select(table, names), tuple(features)))
 
     @classmethod
     def from_trees(cls, trees: Iterable[Tree], primitives: PrimitiveSet, width: int | None = None) -> Self:

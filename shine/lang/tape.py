@@ -128,6 +128,28 @@ class _TapeWriter(TreeVisitor):
         self._call(node.func.id)
 
 
+def functions_of(tree: Tree) -> set[str]:
+    """Names of the primitives that a tree's tape has."""
+    names: set[str] = set()
+    for expression in (*(value for _, value in tree.assignments), tree.result):
+        for node in ast.walk(expression):
+            match node:
+                case ast.BinOp(op=operator):
+                    names.add(BINARY_OPERATORS[type(operator)])
+                case ast.UnaryOp(op=operator):
+                    names.add(UNARY_OPERATORS[type(operator)])
+                case ast.BoolOp(op=operator):
+                    names.add(BOOLEAN_OPERATORS[type(operator)])
+                case ast.Compare(ops=operators):
+                    names.update(COMPARISONS[type(operator)] for operator in operators)
+                    names.update(["logical_and"] if len(operators) > 1 else [])
+                case ast.IfExp():
+                    names.add(CONDITIONAL)
+                case ast.Call(func=ast.Name(id=name)):
+                    names.add(name)
+    return names
+
+
 _OPERATOR_NODES: dict[str, ast.operator | ast.unaryop | ast.cmpop | ast.boolop] = {
     name: node()
     for table in (BINARY_OPERATORS, UNARY_OPERATORS, COMPARISONS, BOOLEAN_OPERATORS)

@@ -3,9 +3,9 @@
 The only package that touches `llvmlite.binding`. It takes LLVM IR as text and knows nothing of formulas.
 """
 
-from shine.llvm.cache import cached_object
+from shine.llvm.cache import cached
 from shine.llvm.emit import assembly, object_code, optimized_ir
 from shine.llvm.engine import Engine, host_object
 from shine.llvm.passes import PIPELINES
 
-__all__ = ["PIPELINES", "Engine", "assembly", "cached_object", "host_object", "object_code", "optimized_ir"]
+__all__ = ["PIPELINES", "Engine", "assembly", "cached", "host_object", "object_code", "optimized_ir"]

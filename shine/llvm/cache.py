@@ -1,7 +1,7 @@
-"""Object code kept on disk, so that a machine is compiled once for a host and not once a process.
+"""What is made once for a host and not once a process, kept on disk: the object code of machines above all.
 
 An entry is trusted only if its digest is right; anything else - a truncated file, a foreign one, a directory that
-cannot be written - means compiling again, never an error. Entries are written whole or not at all, so processes may
+cannot be written - means making it again, never an error. Entries are written whole or not at all, so processes may
 write at the same time.
 """
 
@@ -20,7 +20,7 @@ import llvmlite.binding as llvm
 
 from shine.llvm.target import host_cpu, host_triple
 
-_MAGIC = b"shine object 1\n"
+_MAGIC = b"shine cache 1\n"
 _DIGEST_BYTES = 32
 
 ENTRIES = 64
@@ -39,26 +39,26 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shine"
 
 
-def cached_object(description: Iterable[str], compile: Callable[[], bytes]) -> bytes:
-    """Object code from the cache, or compiled and put there.
+def cached(description: Iterable[str], make: Callable[[], bytes]) -> bytes:
+    """Bytes from the cache, or made and put there: object code, or what was measured of this host.
 
     Parameters
     ----------
     description : iterable of str
-        All that the code depends on, but for the host and the version of LLVM, which are added.
-    compile : callable
-        Makes the object code.
+        All that they depend on, but for the host and the version of LLVM, which are added.
+    make : callable
+        Makes them.
     """
     host = (*host_cpu(), host_triple(), llvmlite.__version__, ".".join(map(str, llvm.llvm_version_info)))
     name = hashlib.sha256("\0".join((*host, *description)).encode()).hexdigest()
     try:
-        path = cache_folder() / f"{name}.o"
+        path = cache_folder() / name
         known = _read(path)
     except (OSError, RuntimeError):  # no home directory is a RuntimeError
-        return compile()
+        return make()
     if known is not None:
         return known
-    code = compile()
+    code = make()
     with contextlib.suppress(OSError):
         _write(path, code)
         _forget(path.parent)
@@ -95,6 +95,6 @@ def _write(path: Path, code: bytes) -> None:
 
 def _forget(folder: Path) -> None:
     """Remove the entries used longest ago."""
-    entries = sorted(folder.glob("*.o"), key=lambda entry: entry.stat().st_mtime, reverse=True)
+    entries = sorted(folder.glob("[0-9a-f]*"), key=lambda entry: entry.stat().st_mtime, reverse=True)
     for entry in entries[ENTRIES:]:
         entry.unlink(missing_ok=True)

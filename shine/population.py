@@ -1,0 +1,58 @@
+"""The public face of populations: `shine.Population`, which can also be random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Self
+
+import numpy as np
+
+from shine.gp.creation import Terminals, ptc2
+from shine.lang import population
+from shine.lang.parse import primitive_table
+from shine.lang.primitives import PrimitiveSet, select
+
+
+class Population(population.Population):
+    """Individuals of one primitive set, as one struct of arrays (see `shine.lang.population.Population`)."""
+
+    @classmethod
+    def random(
+        cls,
+        count: int,
+        primitives: Sequence[str | Callable[..., object]] = ("add", "sub", "mul", "div"),
+        features: int | Sequence[str] = 1,
+        max_size: int = 30,
+        rng: np.random.Generator | None = None,
+        *,
+        max_depth: int = 1000,
+        constant_share: float = 0.3,
+    ) -> Self:
+        """Random individuals, their sizes drawn uniformly from 1 to `max_size` (PTC2, Luke 2000).
+
+        Parameters
+        ----------
+        count : int
+        primitives : sequence of str or function
+            Names of Shine's primitives, or plain Python functions in the restricted language.
+        features : int or sequence of str
+            How many columns there are, called ``x0, x1, ...``; or their names.
+        max_size, max_depth : int
+            Limits in nodes and levels; they always hold.
+        rng : numpy.random.Generator, optional
+            A fresh one, not reproducible, by default.
+        constant_share : float
+            Share of leaves that are constants, drawn from -5 to 5.
+
+        Raises
+        ------
+        ValueError
+            If a primitive is unknown.
+        """
+        table, names = primitive_table(primitives)
+        columns = tuple(f"x{i}" for i in range(features)) if isinstance(features, int) else tuple(features)
+        primitive_set = PrimitiveSet(select(table, names), columns)
+        terminals = Terminals((-5.0, 5.0), constant_share)
+        generator = np.random.default_rng() if rng is None else rng
+        made = ptc2(count, primitive_set, max_size, max_depth, terminals, generator, max_size)
+        return cls(made.codes, made.values, made.sizes, primitive_set)
