@@ -152,13 +152,13 @@ class _Assembler:
     def _place(self, index: ir.Value) -> ir.Value:
         return element_pointer(self.build, self.operands, self.build.mul(index, number(OPERAND_BYTES)), _BYTE)
 
-    def _set_operand(self, index: ir.Value, kind: int, base: ir.Value, mask: int) -> None:
+    def _set_operand(self, index: ir.Value, kind: ir.Value | int, base: ir.Value, mask: int) -> None:
         place = self._place(index)
         store(self.build, number(kind), place, number(0), _BYTE, 8)
         store(self.build, base, place, number(8), _BYTE, 8)
         store(self.build, number(mask), place, number(16), _BYTE, 8)
 
-    def _push(self, kind: int, base: ir.Value, mask: int) -> None:
+    def _push(self, kind: ir.Value | int, base: ir.Value, mask: int) -> None:
         height = self.state["height"]
         self._set_operand(height, kind, base, mask)
         self.state["height"] = self.build.add(height, number(1))
@@ -208,12 +208,13 @@ class _Assembler:
         """Take one node of the tape."""
         build = self.build
         with build.if_else(build.icmp_unsigned("<", code, functions)) as (leaf, function):
-            with leaf, build.if_else(build.icmp_unsigned("==", code, number(0))) as (constant, column):
-                with constant:
-                    self._push(CONSTANT, self._bits(value()), 0)
-                with column:
-                    base = load(build, self.columns, build.sub(code, number(1)), POINTER, I64, 8)
-                    self._push(COLUMN, base, -1)
+            with leaf:
+                # Which leaves are constants cannot be predicted, so it is not branched on.
+                constant = build.icmp_unsigned("==", code, number(0))
+                feature = build.select(constant, number(0), build.sub(code, number(1)))
+                column = load(build, self.columns, feature, POINTER, I64, 8)
+                kind = build.select(constant, number(CONSTANT), number(COLUMN))
+                self._push(kind, build.select(constant, self._bits(value()), column), -1)
             with function:
                 self._function(build.sub(code, functions))
 
@@ -230,13 +231,12 @@ class _Assembler:
         build = self.build
         arity = load(build, self.tables.arity, index, I64, I64)
         first = build.sub(self.state["height"], arity)
-        popped = self._tiles_among(first, arity)
         self.state["temporary"] = self.state["alive"]
         with build.if_else(build.icmp_unsigned("==", arity, number(2))) as (binary, other):
             with binary:
-                self._binary(index, first, popped)
+                self._binary(index, first)
             with other:
-                self._general(index, first, arity, popped)
+                self._general(index, first, arity, self._tiles_among(first, arity))
 
     def _tiles_among(self, first: ir.Value, arity: ir.Value) -> ir.Value:
         """How many of the popped operands are tiles."""
@@ -274,11 +274,12 @@ class _Assembler:
         self._emit(handler, self._result_tile(first, popped))
         self.state["last"] = -1
 
-    def _binary(self, index: ir.Value, first: ir.Value, popped: ir.Value) -> None:
+    def _binary(self, index: ir.Value, first: ir.Value) -> None:
         build = self.build
         second = build.add(first, number(1))
-        constant = [build.icmp_unsigned("==", self._operand(at, 0), number(CONSTANT)) for at in (first, second)]
-        with build.if_then(build.and_(*constant)):
+        kinds = [self._operand(operand, 0) for operand in (first, second)]
+        popped = build.add(*(build.zext(build.icmp_unsigned("==", kind, number(TILE)), I64) for kind in kinds))
+        with build.if_then(build.icmp_unsigned("==", build.and_(*kinds), number(CONSTANT)), likely=False):
             self._fill(first)
         arithmetic = load(build, self.tables.arithmetic, index, I64, I64)
         can_fuse = build.and_(
