@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from keyword import iskeyword
@@ -65,12 +65,13 @@ class Dataset:
             raise DataError(f"X has {count} columns, but {len(names)} feature names are given")
         weights = None
         if sample_weight is not None:
-            weights = numbers(sample_weight, "sample_weight", 1)
+            weights = np.ascontiguousarray(numbers(sample_weight, "sample_weight", 1))
             if len(weights) != rows:
                 raise DataError(f"X has {rows} rows, but sample_weight has {len(weights)}")
             if (weights < 0).any() or not weights.sum() > 0:
                 raise DataError("sample weights must not be negative, and one must be positive")
-        return cls(np.ascontiguousarray(matrix.T), target, weights, names)
+        # Columns that are contiguous already, as in Fortran order, are not copied.
+        return cls(np.ascontiguousarray(matrix.T), np.ascontiguousarray(target), weights, names)
 
     @property
     def n_rows(self) -> int:
@@ -82,20 +83,31 @@ class Dataset:
         """Weight of each row, shape (n_rows,)."""
         return np.ones(self.n_rows) if self.weights is None else self.weights
 
+    def blocks(self, rows: int = 1 << 16) -> Iterator[tuple[Array, Array]]:
+        """Target and weights of some rows at a time, for sums that need little memory."""
+        for start in range(0, self.n_rows, rows):
+            target = self.target[start : start + rows]
+            yield target, np.ones(len(target)) if self.weights is None else self.weights[start : start + rows]
+
     @cached_property
     def weight(self) -> float:
         """Sum of the weights."""
-        return float(stable_sum(self.row_weights))
+        return _total(stable_sum(weights) for _, weights in self.blocks())
 
     @cached_property
     def target_mean(self) -> float:
         """Weighted mean of the target."""
-        return float(stable_sum(self.row_weights * self.target)) / self.weight
+        return _total(stable_sum(weights * target) for target, weights in self.blocks()) / self.weight
 
     @cached_property
     def target_square(self) -> float:
         """Weighted sum of the target's squared deviations from its mean."""
-        return float(stable_sum(self.row_weights * (self.target - self.target_mean) ** 2))
+        mean = self.target_mean
+        return _total(stable_sum(weights * (target - mean) ** 2) for target, weights in self.blocks())
+
+
+def _total(sums: Iterable[Array]) -> float:
+    return float(stable_sum(np.array([float(part) for part in sums])))
 
 
 def stable_sum(values: Array) -> Array:
@@ -113,7 +125,7 @@ def stable_sum(values: Array) -> Array:
 
 
 def numbers(values: ArrayLike, name: str, dimensions: int) -> Array:
-    """A contiguous float64 array of finite numbers.
+    """A float64 array of finite numbers; the very array that was given, if it is one.
 
     Raises
     ------
@@ -121,7 +133,7 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> Array:
         Naming the first offending row, and column if there are two dimensions.
     """
     try:
-        array = np.asarray(values, dtype=np.float64, order="C")
+        array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"{name} cannot be read as numbers: {error}") from None
     if array.ndim != dimensions:

@@ -40,7 +40,8 @@ BELOW: dict[str, set[str]] = {
     "loading": {"errors", "lang", "data"},
     "config": {"errors", "lang", "data", "gp", "loading"},
     "runs": _FACES,
-    "cli": _FACES | {"runs"},
+    "bench": _EVALUATION | {"population"},
+    "cli": _FACES | {"runs", "bench"},
     "__main__": {"cli"},
 }
 """What each layer may import besides itself; `shine` is the package's own `__init__`, the public names."""

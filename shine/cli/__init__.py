@@ -100,6 +100,45 @@ def evolve(config: Path, seed: int | None, out: Path | None, overrides: tuple[st
     return run(config, seed, out, overrides, quiet)
 
 
+class _ManyRows(click.Command):
+    """Takes ``--rows 1000 10000`` for ``--rows 1000 --rows 10000``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        spread: list[str] = []
+        for argument in args:
+            again = argument.isdigit() and len(spread) > 1 and spread[-2] == "--rows"
+            spread += ["--rows", argument] if again else [argument]
+        return super().parse_args(ctx, spread)
+
+
+@main.command(cls=_ManyRows)
+@click.option("--rows", type=click.IntRange(1), multiple=True, metavar="N ...", help="Rows of the data. [1000 10000]")
+@click.option("--population", type=click.IntRange(1), default=1000, metavar="N", help="Random formulas. [1000]")
+@click.option("--primitives", default="add,sub,mul,div", metavar="NAMES", help="What they use. [add,sub,mul,div]")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, metavar="N", help="Other formulas and data. [0]")
+@click.option("json_path", "--json", type=click.Path(path_type=Path), metavar="FILE", help="Write everything measured.")
+@click.option("plot_path", "--plot", type=click.Path(path_type=Path), metavar="FILE", help="Draw it over more rows.")
+def bench(
+    rows: tuple[int, ...],
+    population: int,
+    primitives: str,
+    seed: int,
+    json_path: Path | None,
+    plot_path: Path | None,
+) -> int:
+    """Compare interpreted with compiled evaluation of random formulas.
+
+    Shine's tiers, plain Python, and DEAP, gplearn and pyoperon where they are installed. All must compute the same
+    losses.
+    """
+    from shine.bench import Settings
+    from shine.cli.bench import run
+
+    chosen = tuple(dict.fromkeys(rows)) or ((100, 1000, 10_000, 100_000) if plot_path else (1000, 10_000))
+    names = tuple(name.strip() for name in primitives.split(","))
+    return run(Settings(chosen, population, names, seed=seed), json_path, plot_path)
+
+
 @main.group("config")
 def config_group() -> None:
     """Look at configurations."""

@@ -56,14 +56,17 @@ KINDS = ("squared", "absolute", "products")
 """What a pass over the rows can add up (see `shine.codegen.moments`); each is a function of the machine."""
 
 JOB = (
-    "codes", "values", "sizes", "width", "functions", "columns", "rows", "target", "weights", "weighted", "lines",
-    "scaled", "known", "limits", "out", "program", "operands", "tiles", "result", "first", "last",
+    "codes", "values", "sizes", "width", "functions", "rows", "full", "columns", "target", "weights", "tail_columns",
+    "tail_target", "tail_weights", "weighted", "lines", "scaled", "known", "limits", "out", "program", "operands",
+    "tiles", "result", "first", "last",
 )  # fmt: skip
 """Fields of a job, a word each: addresses, or numbers.
 
-The population's `codes`, `values` and `sizes` at their `width`; the code of the first of the `functions`; addresses of
-the `columns`, filled up to whole `ROW_GROUP`s; `rows`; `target` and `weights`, filled up with zeros to whole chunks,
-and whether the weights are anything but 1 (`weighted`); slope and intercept of each individual (`lines`) and whether
+The population's `codes`, `values` and `sizes` at their `width`; the code of the first of the `functions`; the number of
+`rows`, of which the first `full` ones, whole tiles, are at `columns`, `target` and `weights`, and the others at
+`tail_columns`, filled up to whole `ROW_GROUP`s, and at `tail_target` and `tail_weights`, filled up with zeros to whole
+chunks and given as if the first rows were before them; whether the weights are anything but 1 (`weighted`), else only
+those of the tail are read; slope and intercept of each individual (`lines`) and whether
 they are anything but 1 and 0 (`scaled`); the `known` facts of each chunk; `limits` to give up at, a sum for each
 individual; where results go, `out`; the scratch memory of the assembler (`program`, `operands`) and of the
 interpreter (`tiles`, `result`); the `first` individual to evaluate, and the one after the `last`.
@@ -166,21 +169,45 @@ class _Driver:
         function = declare(self.module, name, ir.VoidType(), [POINTER], ["job"])
         build = ir.IRBuilder(function.append_basic_block("entry"))
         job = {field: load(build, function.args[0], number(position), I64, I64) for position, field in enumerate(JOB)}
-        rows, tile = job["rows"], number(self.tile)
         # Allocated once, at the entry: inside a loop the stack would grow.
         wanted = Variables(build, further=0)
         with counted(build, job["first"], job["last"]) as individual:
-            length = self._assemble(build, job, individual.index)
-            with counted(build, number(0), rows, self.tile, [ir.Constant(ir.IntType(1), 1)]) as block:
-                wanted["further"] = 0
-                with build.if_then(block.values[0]):
-                    left = build.sub(rows, block.index)
-                    count = build.select(build.icmp_unsigned("<", left, tile), left, tile)
-                    self._run(build, job, block.index, count, length)
-                    further = epilogue(build, job, individual.index, block.index, count)
-                    wanted["further"] = build.zext(further, I64)
-                block.results = [build.icmp_unsigned("!=", wanted["further"], number(0))]
+            wanted["further"] = 1
+            with counted(build, number(0), number(2)) as part:
+                tail = build.icmp_unsigned("==", part.index, number(1))
+                here = job | {
+                    field: build.select(tail, job[f"tail_{field}"], job[field])
+                    for field in ("columns", "target", "weights")
+                }
+                begin = build.select(tail, job["full"], number(0))
+                end = build.select(tail, job["rows"], job["full"])
+                exists = build.icmp_unsigned("<", begin, end)
+                with build.if_then(build.and_(exists, build.icmp_unsigned("!=", wanted["further"], number(0)))):
+                    self._part(build, here, individual.index, begin, end, wanted, epilogue)
         build.ret_void()
+
+    def _part(
+        self,
+        build: ir.IRBuilder,
+        job: Job,
+        individual: ir.Value,
+        begin: ir.Value,
+        end: ir.Value,
+        wanted: Variables,
+        epilogue: Callable[..., ir.Value],
+    ) -> None:
+        """Evaluate an individual over some rows, a tile of the result buffer at a time."""
+        tile = number(self.tile)
+        length = self._assemble(build, job, individual)
+        with (
+            counted(build, begin, end, self.tile) as block,
+            build.if_then(build.icmp_unsigned("!=", wanted["further"], number(0))),
+        ):
+            left = build.sub(end, block.index)
+            count = build.select(build.icmp_unsigned("<", left, tile), left, tile)
+            self._run(build, job, build.sub(block.index, begin), count, length)
+            further = epilogue(build, job, individual, block.index, count)
+            wanted["further"] = build.zext(further, I64)
 
     def _pointer(self, build: ir.IRBuilder, job: Job, field: str, index: ir.Value, size: int) -> ir.Value:
         """Address of an entry of some bytes in an array of the job."""

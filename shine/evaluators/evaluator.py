@@ -107,6 +107,8 @@ class Evaluator:
         needed, given = len(population.primitives.features), len(self._dataset.features)
         if needed != given:
             raise ValueError(f"the population has {needed} features, but X has {given} columns")
+        if not population.is_valid:
+            raise ValueError("the population holds a tape that is no formula in postfix order; see shine.Population")
 
 
 def evaluator_of(

@@ -6,7 +6,7 @@ import ctypes
 import hashlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from shine import codegen
 from shine.codegen.assembler import OPERAND_BYTES
 from shine.codegen.instructions import instruction_bytes
-from shine.codegen.machine import JOB, KINDS, ROW_GROUP, TILE_BYTES, emit_machine, operand_room
+from shine.codegen.machine import JOB, KINDS, ROW_GROUP, TILE_BYTES, emit_machine, operand_room, tile_rows
 from shine.codegen.moments import LANES
 from shine.data import Dataset
-from shine.evaluators.rows import Rows, lane_sums, target_of
+from shine.evaluators.rows import addresses, converted, filled, known_chunks, lane_sums, target_of
 from shine.fitness import LOSSES, Positions, Products, Scores, score
 from shine.lang.population import Population
 from shine.lang.primitives import Primitive
@@ -87,7 +87,7 @@ class Machine:
             own = job | scratch.fields
             for first in slices:  # a range iterator hands each slice to one thread
                 own |= {"first": first, "last": min(first + (SLICE if threads > 1 else count), count)}
-                words = np.array([own[field] for field in JOB], dtype=np.uint64)
+                words = np.array([own[field] % 2**64 for field in JOB], dtype=np.uint64)
                 self._entries[name](words.ctypes.data)
 
         if threads == 1:
@@ -123,18 +123,53 @@ def machine_of(functions: tuple[Primitive, ...], dtype: str) -> Machine:
     return Machine(functions, dtype)
 
 
+LARGE_ROWS = 1 << 17
+"""Rows from which columns are not copied to be filled up; smaller data are, which saves assembling tapes twice."""
+
+
 class MachineRows:
-    """A data set laid out for the machine: what its functions compute of a population over all rows."""
+    """A data set laid out for the machine: what its functions compute of a population over all rows.
+
+    Large data stay where they are: the rows behind the last full tile are copied, and evaluated as a second part.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    dtype : {"float64", "float32"}
+    threads : int
+    """
 
     def __init__(self, dataset: Dataset, dtype: str, threads: int) -> None:
-        self._rows = Rows(dataset, dtype, ROW_GROUP)
-        self._dtype, self._threads = dtype, threads
-        self._weighted = dataset.weights is not None
+        self._dataset, self._dtype, self._threads = dataset, dtype, threads
+        rows, columns = dataset.n_rows, converted(dataset.columns, dtype)
+        full = rows - rows % tile_rows(dtype) if rows >= LARGE_ROWS else 0
+        tail = np.pad(columns[:, full:], ((0, 0), (0, -(rows - full) % ROW_GROUP)), mode="edge")
+        weights = np.ones(rows - full) if dataset.weights is None else dataset.weights[full:]
+        tail_target, tail_weights = filled(dataset.target[full:]), filled(weights)
+        # What the addresses below point to.
+        self._held = columns, tail, tail_target, tail_weights
+        self._pointers, self._tail_pointers = addresses(columns), addresses(tail)
+        self._fixed = {
+            "rows": rows,
+            "full": full,
+            "columns": self._pointers.ctypes.data,
+            "tail_columns": self._tail_pointers.ctypes.data,
+            "target": dataset.target.ctypes.data,
+            "weights": 0 if dataset.weights is None else dataset.weights.ctypes.data,
+            "weighted": int(dataset.weights is not None),
+            # Rows are counted from the beginning of the data in both parts.
+            "tail_target": tail_target.ctypes.data - 8 * full,
+            "tail_weights": tail_weights.ctypes.data - 8 * full,
+        }
+
+    @cached_property
+    def _known(self) -> Array:
+        return known_chunks(self._dataset)
 
     def predict(self, machine: Machine, population: Population) -> NDArray[Any]:
         """Predictions, shape (n_individuals, n_rows), in the machine's number type."""
-        out = np.empty((len(population), self._rows.count), dtype=self._dtype)
-        machine.run("predict", population, self._fields(out), self._threads)
+        out = np.empty((len(population), self._dataset.n_rows), dtype=self._dtype)
+        machine.run("predict", population, self._fixed | {"out": out.ctypes.data}, self._threads)
         return out
 
     def states(
@@ -155,21 +190,10 @@ class MachineRows:
         out = np.zeros((len(population), LANES))
         scaled = lines is not None
         lines = np.ascontiguousarray(lines) if scaled else out
-        fields = self._fields(out) | {"limits": limits.ctypes.data, "lines": lines.ctypes.data, "scaled": int(scaled)}
+        own = {"out": out, "limits": limits, "lines": lines} | ({"known": self._known} if kind == "products" else {})
+        fields = self._fixed | {name: array.ctypes.data for name, array in own.items()} | {"scaled": int(scaled)}
         machine.run(kind, population, fields, self._threads)
         return out
-
-    def _fields(self, out: NDArray[Any]) -> dict[str, int]:
-        rows = self._rows
-        return {
-            "columns": rows.pointers.ctypes.data,
-            "rows": rows.count,
-            "target": rows.target.ctypes.data,
-            "weights": rows.weights.ctypes.data,
-            "weighted": int(self._weighted),
-            "known": rows.known.ctypes.data,
-            "out": out.ctypes.data,
-        }
 
 
 class MachineEvaluator:
@@ -189,7 +213,8 @@ class MachineEvaluator:
         threshold : float
             An individual whose loss is sure to exceed this gets the loss inf, and is not evaluated to the end.
         """
-        limit = LOSSES[self._loss].sum_of(threshold, self._target.weight, self._target.square)
+        # Rounding must not make a loss that equals the threshold exceed it; the last word is `within`.
+        limit = LOSSES[self._loss].sum_of(threshold, self._target.weight, self._target.square) * (1 + 1e-12)
         measure = MachineMeasure(
             self._rows, machine_of(population.primitives.functions, self._dtype), population, limit
         )

@@ -65,7 +65,7 @@ class NativeMeasure:
 
     def errors(self, which: Positions, kind: str, slopes: Array, intercepts: Array) -> Array:
         """Weighted sums of "squared" or "absolute" errors of ``intercept + slope * p``."""
-        return lane_sums(self._run(which, kind, self._rows.lines(slopes, intercepts)))
+        return lane_sums(self._run(which, kind, np.column_stack([slopes, intercepts])))
 
     def products(self, which: Positions) -> Products:
         """Moments for linear scaling."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,58 +22,69 @@ def target_of(dataset: Dataset, dtype: str) -> Target:
 
 
 class Rows:
-    """Columns of one number type, target and weights filled up, and what is known of each chunk.
+    """Columns of one number type; target and weights filled up with zeros to whole chunks.
 
     Parameters
     ----------
     dataset : Dataset
     dtype : {"float64", "float32", "int64", "int32"}
-    group : int
-        Rows the columns are filled up to a multiple of, repeating the last one; the target and the weights are
-        filled up with zeros to whole chunks.
     """
 
-    def __init__(self, dataset: Dataset, dtype: str, group: int = 1) -> None:
+    def __init__(self, dataset: Dataset, dtype: str) -> None:
         self.count = dataset.n_rows
-        with np.errstate(over="ignore"):
-            columns = np.ascontiguousarray(dataset.columns, dtype=dtype)
-        missing = -self.count % group
-        self.columns = np.pad(columns, ((0, 0), (0, missing)), mode="edge") if missing else columns
-        self.pointers = np.array([column.ctypes.data for column in self.columns], dtype=np.uintp)
-        self.target = _filled(dataset.target)
-        self.weights = _filled(dataset.row_weights)
+        self.columns = converted(dataset.columns, dtype)
+        self.pointers = addresses(self.columns)
+        self.target = filled(dataset.target)
+        self.weights = filled(dataset.row_weights)
+        self._dataset = dataset
 
     @cached_property
     def known(self) -> Array:
         """`CHUNK_FIELDS` of each chunk, shape (n_chunks, n_fields)."""
-        weights = self.weights.reshape(-1, CHUNK)
-        target = self.target.reshape(-1, CHUNK)
-        weight = stable_sum(weights)
-        inverse = np.divide(1.0, weight, out=np.zeros_like(weight), where=weight > 0)
-        mean = stable_sum(weights * target) * inverse
-        square = stable_sum(weights * (target - mean[:, None]) ** 2)
-        known = np.zeros((len(weight), len(CHUNK_FIELDS)))
-        before, before_mean, before_square = 0.0, 0.0, 0.0
-        for chunk, (own, own_mean) in enumerate(zip(weight.tolist(), mean.tolist(), strict=True)):
-            if own > 0:
-                share = own / (before + own)
-                shift = own_mean - before_mean
-                known[chunk, :5] = (inverse[chunk], own_mean, share, before * share, shift)
-                before_square += float(square[chunk]) + shift * shift * before * share
-                before_mean += shift * share
-                before += own
-            known[chunk, 5] = before_square
-        return known
-
-    def lines(self, slopes: Array, intercepts: Array) -> Array:
-        """Slope and intercept of each individual, shape (n_individuals, 2)."""
-        return np.column_stack([slopes, intercepts])
+        return known_chunks(self._dataset)
 
 
-def _filled(values: Array) -> Array:
-    filled = np.zeros(-(-len(values) // CHUNK) * CHUNK)
-    filled[: len(values)] = values
-    return filled
+def converted(columns: Array, dtype: str) -> NDArray[Any]:
+    """Columns in a number type; numbers that it cannot hold become infinite."""
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(columns, dtype=dtype)
+
+
+def addresses(columns: NDArray[Any]) -> NDArray[np.uintp]:
+    """Where each column begins."""
+    return np.array([column.ctypes.data for column in columns], dtype=np.uintp)
+
+
+def known_chunks(dataset: Dataset) -> Array:
+    """`CHUNK_FIELDS` of each chunk of a data set, shape (n_chunks, n_fields)."""
+    parts = [_chunk_moments(target, weights) for target, weights in dataset.blocks(CHUNK * 1024)]
+    weight, mean, square = (np.concatenate(part) for part in zip(*parts, strict=True))
+    known = np.zeros((len(weight), len(CHUNK_FIELDS)))
+    before, before_mean, before_square = 0.0, 0.0, 0.0
+    for chunk, (own, own_mean, own_square) in enumerate(np.stack([weight, mean, square], axis=1).tolist()):
+        if own > 0:
+            share, shift = own / (before + own), own_mean - before_mean
+            known[chunk, :5] = (1 / own, own_mean, share, before * share, shift)
+            before_square += own_square + shift * shift * before * share
+            before_mean += shift * share
+            before += own
+        known[chunk, 5] = before_square
+    return known
+
+
+def _chunk_moments(target: Array, weights: Array) -> tuple[Array, Array, Array]:
+    """Weight, mean and sum of squared deviations of the target in each chunk of some rows."""
+    rows, weighed = filled(target).reshape(-1, CHUNK), filled(weights).reshape(-1, CHUNK)
+    weight = stable_sum(weighed)
+    mean = np.divide(stable_sum(weighed * rows), weight, out=np.zeros_like(weight), where=weight > 0)
+    return weight, mean, stable_sum(weighed * (rows - mean[:, None]) ** 2)
+
+
+def filled(values: Array) -> Array:
+    """Values followed by zeros up to whole chunks."""
+    whole = np.zeros(-(-len(values) // CHUNK) * CHUNK)
+    whole[: len(values)] = values
+    return whole
 
 
 def lane_sums(states: Array) -> Array:

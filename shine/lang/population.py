@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -97,6 +98,27 @@ class Population:
             np.concatenate([p.sizes for p in populations]),
             first.primitives,
         )
+
+    @cached_property
+    def is_valid(self) -> bool:
+        """Whether every tape is one formula in postfix order of known codes; looked at once a population.
+
+        Populations made by Shine are. The machine runs tapes unseen, so that others must be looked at first.
+        """
+        individuals, width = self.codes.shape
+        if self.values.shape != self.codes.shape or self.sizes.shape != (individuals,):
+            return False
+        if (self.sizes < 1).any() or (self.sizes > width).any():
+            return False
+        inside = np.arange(width) < self.sizes[:, None]
+        codes = np.where(inside, self.codes, 0)
+        arities = self.primitives.arities
+        if (codes < 0).any() or (codes >= len(arities)).any():
+            return False
+        used = np.where(inside, arities[codes], 0)
+        heights = np.cumsum(np.where(inside, 1 - used, 0), axis=1)
+        # What a function takes must be there: the height without it is that after it less one.
+        return bool((heights >= 1).all() and (heights[:, -1] == 1).all())
 
     def __len__(self) -> int:
         return len(self.sizes)

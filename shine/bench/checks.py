@@ -1,0 +1,100 @@
+"""Whether evaluators compute the same losses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.bench.contenders import Array
+from shine.data import Dataset
+from shine.evaluators.reference import ReferenceEvaluator
+from shine.lang.population import Population
+
+TOLERANCE = {"float64": 1e-9, "float32": 1e-3}
+"""Relative difference that two losses may have."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Losses of the reference tier.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n_individuals,)
+    comparable : ndarray of shape (n_individuals,), bool
+        False where a few ulp in the columns and constants move the loss by a tenth of the tolerance or more, as in
+        ``sin(exp(30*x))``: no two libraries agree on those.
+    tolerance : float
+    """
+
+    losses: Array
+    comparable: NDArray[np.bool_]
+    tolerance: float
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How the losses of an evaluator compare with the expected ones.
+
+    Parameters
+    ----------
+    compared, infinite, sensitive : int
+        Individuals compared, those of them with infinite losses, and those left out because rounding decides.
+    worst : float
+        Largest relative difference.
+    tolerance : float
+    wrong : int
+        Individuals that differ by more, or are infinite in one of the two only.
+    """
+
+    compared: int
+    infinite: int
+    sensitive: int
+    worst: float
+    tolerance: float
+    wrong: int
+
+
+def expected_losses(population: Population, dataset: Dataset, dtype: str) -> Expected:
+    """Losses of the reference tier, and which of them can be compared."""
+    tolerance = TOLERANCE[dtype]
+    losses = _reference(population, dataset, dtype)
+    comparable = np.ones(len(population), dtype=bool)
+    rng = np.random.default_rng(0)
+    for _ in range(2):
+        moved = replace(population, values=_moved(population.values, dtype, rng))
+        there = replace(dataset, columns=_moved(dataset.columns, dtype, rng))
+        comparable &= difference(losses, _reference(moved, there, dtype)) < tolerance / 10
+    return Expected(losses, comparable, tolerance)
+
+
+def compare(expected: Expected, losses: Array, which: NDArray[np.int64]) -> Agreement:
+    """Compare losses with the expected ones of the individuals at some positions."""
+    comparable, wanted = expected.comparable[which], expected.losses[which]
+    apart = np.where(comparable, difference(wanted, losses), 0.0)
+    return Agreement(
+        compared=int(comparable.sum()),
+        infinite=int((comparable & np.isinf(wanted)).sum()),
+        sensitive=int((~comparable).sum()),
+        worst=float(apart.max(initial=0.0)),
+        tolerance=expected.tolerance,
+        wrong=int((apart > expected.tolerance).sum()),
+    )
+
+
+def difference(wanted: Array, losses: Array) -> Array:
+    """Relative difference; 0 where both are infinite, inf where one is, or a loss is NaN."""
+    with np.errstate(all="ignore"):
+        apart = np.abs(losses - wanted) / np.maximum(np.abs(wanted), np.finfo(np.float64).tiny)
+    apart = np.where(np.isfinite(wanted) & np.isfinite(losses), apart, np.inf)
+    return np.where(np.isposinf(wanted) & np.isposinf(losses), 0.0, apart)
+
+
+def _reference(population: Population, dataset: Dataset, dtype: str) -> Array:
+    return ReferenceEvaluator(dataset, "mse", False, dtype).score(population).losses
+
+
+def _moved(values: Array, dtype: str, rng: np.random.Generator) -> Array:
+    return values * (1 + 4 * float(np.finfo(dtype).eps) * rng.uniform(-1, 1, values.shape))

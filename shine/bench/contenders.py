@@ -1,0 +1,184 @@
+"""What can be compared: an evaluator makes a population ready, then scores some of it over a data set. Shine's own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.codegen.machine import emit_machine
+from shine.data import Dataset
+from shine.evaluators.machine import Machine, MachineEvaluator
+from shine.evaluators.native import BATCH, NativeFitness
+from shine.evaluators.reference import ReferenceEvaluator
+from shine.evaluators.rows import Rows
+from shine.lang.population import Population
+from shine.llvm import host_object
+
+Array = NDArray[np.float64]
+Positions = NDArray[np.int64]
+
+Run = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Compile:
+    """Time that passes before anything is evaluated, in seconds.
+
+    Parameters
+    ----------
+    seconds : float
+    per : {"individual", "primitive set"}
+        What has to be compiled: every individual, or once whatever they are.
+    cached : float, optional
+        The same when the result is on disk.
+    """
+
+    seconds: float
+    per: str
+    cached: float | None = None
+
+
+def _identity(result: Any) -> Array:
+    return np.asarray(result, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Some individuals over some rows: what is timed, and losses from what it returned, which is not.
+
+    Parameters
+    ----------
+    run : callable
+    losses : callable
+        Mean squared errors, shape (n_individuals,), from the result of `run`.
+    """
+
+    run: Run
+    losses: Callable[[Any], Array] = _identity
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A population as an evaluator wants it.
+
+    Parameters
+    ----------
+    over : callable
+        ``over(dataset, which)`` for the individuals at some positions.
+    compile : Compile, optional
+        None if nothing is compiled.
+    close : callable
+    """
+
+    over: Callable[[Dataset, Positions], Timed]
+    compile: Compile | None = None
+    close: Callable[[], None] = field(default=lambda: None)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """An evaluator to be compared.
+
+    Parameters
+    ----------
+    name : str
+    dtype : {"float64", "float32"}
+    prepare : callable
+        ``prepare(population, dtype)``.
+    package : str, optional
+        What must be installed.
+    slow : bool
+        Takes a row at a time in Python, and gets a sample of the work only.
+    how : str
+        What is run, in a line.
+    """
+
+    name: str
+    dtype: str
+    prepare: Callable[[Population, str], Prepared]
+    package: str | None = None
+    slow: bool = False
+    how: str = ""
+
+
+def mean_squares(predictions: NDArray[Any], target: Array) -> Array:
+    """Mean squared errors, shape (n_individuals,), inf where a prediction is not finite."""
+    losses = np.empty(len(predictions))
+    with np.errstate(all="ignore"):
+        for i, row in enumerate(predictions):
+            losses[i] = np.mean(np.square(row.astype(np.float64) - target))
+    return np.where(np.isfinite(losses), losses, np.inf)
+
+
+def prepare_reference(population: Population, dtype: str) -> Prepared:
+    """The NumPy interpreter."""
+
+    def over(dataset: Dataset, which: Positions) -> Timed:
+        chosen, evaluator = population.take(which), ReferenceEvaluator(dataset, "mse", False, dtype)
+        return Timed(lambda: evaluator.score(chosen).losses)
+
+    return Prepared(over)
+
+
+def prepare_machine(population: Population, dtype: str, threads: int = 1) -> Prepared:
+    """The tile machine: emitted and compiled once cold, then loaded from the cache."""
+    functions = population.primitives.functions
+    cold = _seconds(lambda: host_object(str(emit_machine(functions, dtype)), "O1"))
+    Machine(functions, dtype)
+    loaded = _seconds(lambda: Machine(functions, dtype))
+
+    def over(dataset: Dataset, which: Positions) -> Timed:
+        chosen, evaluator = population.take(which), MachineEvaluator(dataset, "mse", False, dtype, threads)
+        return Timed(lambda: evaluator.score(chosen).losses)
+
+    return Prepared(over, Compile(cold + loaded, "primitive set", loaded))
+
+
+def prepare_native(population: Population, dtype: str) -> Prepared:
+    """Every individual compiled, in modules of `BATCH`, as the native tier does it."""
+    trees = [population.tree(i) for i in range(len(population))]
+    begin = time.perf_counter()
+    modules = [
+        NativeFitness(trees[start : start + BATCH], dtype, "O0", selection=1) for start in range(0, len(trees), BATCH)
+    ]
+    seconds = time.perf_counter() - begin
+
+    def over(dataset: Dataset, which: Positions) -> Timed:
+        rows, weight = Rows(dataset, dtype), dataset.weight
+        parts = [(modules[batch].over(rows), which[which // BATCH == batch] % BATCH) for batch in range(len(modules))]
+        ones, zeros = np.ones(BATCH), np.zeros(BATCH)
+
+        def run() -> Array:
+            sums = [m.errors(at, "squared", ones[: len(at)], zeros[: len(at)]) for m, at in parts if len(at)]
+            return np.concatenate([zeros[:0], *sums]) / weight
+
+        return Timed(run, lambda losses: np.where(np.isfinite(losses), losses, np.inf))
+
+    def close() -> None:
+        for module in modules:
+            module.close()
+
+    return Prepared(over, Compile(seconds / max(len(trees), 1), "individual"), close)
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    run()
+    return time.perf_counter() - begin
+
+
+TIERS = tuple(
+    Contender(name, dtype, prepare, how=how)
+    for name, prepare, how in (
+        ("reference", prepare_reference, "NumPy, an array operation a node"),
+        ("machine", prepare_machine, "Shine's tile machine, the whole population in a call"),
+        ("native", prepare_native, "every individual compiled together with the loop over the rows"),
+    )
+    for dtype in ("float64", "float32")
+)
+"""Shine's own tiers in both precisions."""

@@ -1,0 +1,47 @@
+"""What a measurement was made on; nothing that names the host or its user."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+PACKAGES = ("shine", "numpy", "llvmlite", "deap", "gplearn", "pyoperon")
+
+
+def description() -> dict[str, object]:
+    """CPU, cores, load, system and versions."""
+    return {
+        "cpu": cpu_name(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": {package: found for package in PACKAGES if (found := installed(package))},
+    }
+
+
+def installed(package: str) -> str | None:
+    """Version of a package, None if it is not there."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def cpu_name() -> str:
+    """The processor's name where the system tells it, with the vector instructions that matter."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return platform.processor() or platform.machine()
+    fields = dict(
+        (part.strip() for part in line.split(":", 1)) for line in text.split("\n\n")[0].splitlines() if ":" in line
+    )
+    name = fields.get("model name") or platform.machine()
+    if name == "AMD EPYC":  # as some clouds have it
+        name += f" (family {fields.get('cpu family')}, model {fields.get('model')})"
+    flags = fields.get("flags", "").split()
+    vectors = "AVX-512" if "avx512f" in flags else "AVX2" if "avx2" in flags else ""
+    return f"{name}, {vectors}" if vectors else name

@@ -1,0 +1,157 @@
+"""Other people's evaluators, imported when they are installed, on Shine's individuals.
+
+The primitives are given to them with IEEE semantics: protected ones would be other formulas, and slower ones.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from shine.bench.contenders import Compile, Contender, Positions, Prepared, Timed, mean_squares
+from shine.bench.plain import SCALARS, fold, row_losses
+from shine.data import Dataset
+from shine.lang.interpret import REFERENCE
+from shine.lang.population import Population
+from shine.lang.primitives import CONSTANT
+
+
+def _deap_programs(population: Population, functions: dict[str, Callable[..., Any]]) -> tuple[list[Any], Compile]:
+    """Individuals as `deap.gp.PrimitiveTree` (prefix order), and what `gp.compile` makes of them."""
+    gp = import_module("deap.gp")
+    primitives = population.primitives
+    pset = gp.PrimitiveSet("shine", len(primitives.features))
+    for function in primitives.functions:
+        pset.addPrimitive(functions[function.name], function.arity, name=function.name)
+    arguments = [pset.mapping[name] for name in pset.arguments]
+
+    def leaf(code: int, value: float) -> list[Any]:
+        return [gp.Terminal(value, False, object) if code == CONSTANT else arguments[code - 1]]
+
+    def node(name: str, *operands: list[Any]) -> list[Any]:
+        return [pset.mapping[name], *(part for operand in operands for part in operand)]
+
+    trees = [gp.PrimitiveTree(fold(population.tape(i), primitives, leaf, node)) for i in range(len(population))]
+    begin = time.perf_counter()
+    programs = [gp.compile(tree, pset) for tree in trees]
+    return programs, Compile((time.perf_counter() - begin) / max(len(trees), 1), "individual")
+
+
+def prepare_deap_rows(population: Population, dtype: str) -> Prepared:
+    """`gp.compile`, called for every row, as DEAP's own example of symbolic regression does."""
+    programs, compilation = _deap_programs(population, SCALARS)
+    formulas = [lambda row, program=program: program(*row) for program in programs]
+
+    def over(dataset: Dataset, which: Positions) -> Timed:
+        chosen, rows, y = [formulas[i] for i in which], dataset.columns.T.tolist(), dataset.target.tolist()
+        return Timed(lambda: row_losses(chosen, rows, y))
+
+    return Prepared(over, compilation)
+
+
+def prepare_deap_arrays(population: Population, dtype: str) -> Prepared:
+    """`gp.compile`, called once with the columns, as DEAP's example with NumPy does."""
+    functions: dict[str, Callable[..., Any]] = {f.name: REFERENCE[f.name] for f in population.primitives.functions}
+    with np.errstate(all="ignore"):
+        programs, compilation = _deap_programs(population, functions)
+
+    def over(dataset: Dataset, which: Positions) -> Timed:
+        columns, y, chosen = list(dataset.columns), dataset.target, [programs[i] for i in which]
+
+        def run() -> list[float]:
+            with np.errstate(all="ignore"):
+                return [float(np.mean(np.square(program(*columns) - y))) for program in chosen]
+
+        return Timed(run, _finite_or_inf)
+
+    return Prepared(over, compilation)
+
+
+def prepare_gplearn(population: Population, dtype: str) -> Prepared:
+    """gplearn's programs, through their own `raw_fitness` with mean squared error."""
+    program_of, functions = import_module("gplearn._program")._Program, import_module("gplearn.functions")
+    metric = import_module("gplearn.fitness")._fitness_map["mse"]
+    primitives = population.primitives
+    # make_function() would refuse a division without protection.
+    table = {f.name: functions._Function(REFERENCE[f.name], f.name, f.arity) for f in primitives.functions}
+
+    def leaf(code: int, value: float) -> list[Any]:
+        return [float(value) if code == CONSTANT else code - 1]
+
+    def node(name: str, *operands: list[Any]) -> list[Any]:
+        return [table[name], *(part for operand in operands for part in operand)]
+
+    programs = [
+        program_of(
+            function_set=list(table.values()), arities={}, init_depth=(2, 6), init_method="half and half",
+            n_features=len(primitives.features), const_range=None, metric=metric, p_point_replace=0.05,
+            parsimony_coefficient=0.0, random_state=None, program=fold(population.tape(i), primitives, leaf, node),
+        )
+        for i in range(len(population))
+    ]  # fmt: skip
+
+    def over(dataset: Dataset, which: Positions) -> Timed:
+        X, y, chosen = dataset.columns.T, dataset.target, [programs[i] for i in which]
+
+        def run() -> list[float]:
+            with np.errstate(all="ignore"):
+                return [program.raw_fitness(X, y, None) for program in chosen]
+
+        return Timed(run, _finite_or_inf)
+
+    return Prepared(over)
+
+
+_OPERON_NAMES = {name: name.capitalize() for name in ("add", "sub", "mul", "div", "exp", "log", "sin", "cos", "sqrt")}
+
+
+def prepare_pyoperon(population: Population, dtype: str) -> Prepared:
+    """Operon's interpreter; it predicts, and what the loss costs is not counted."""
+    op = import_module("pyoperon")
+    primitives = population.primitives
+    missing = [f.name for f in primitives.functions if f.name not in _OPERON_NAMES]
+    if missing:
+        raise LookupError(f"no counterpart of {', '.join(missing)}")
+    kinds = {f.name: getattr(op.NodeType, _OPERON_NAMES[f.name]) for f in primitives.functions}
+    some = op.Dataset(np.asfortranarray(np.zeros((2, len(primitives.features) + 1))))
+    hashes = [variable.Hash for variable in sorted(some.Variables, key=lambda variable: variable.Index)]
+
+    def leaf(code: int, value: float) -> list[Any]:
+        constant = code == CONSTANT
+        made = op.Node(op.NodeType.Constant) if constant else op.Node(op.NodeType.Variable, hashes[code - 1])
+        made.Value = value if constant else 1.0
+        return [made]
+
+    def node(name: str, *operands: list[Any]) -> list[Any]:
+        # In Operon's postfix order the first operand stands next to its function.
+        return [*(part for operand in reversed(operands) for part in operand), op.Node(kinds[name])]
+
+    trees = [op.Tree(fold(population.tape(i), primitives, leaf, node)).UpdateNodes() for i in range(len(population))]
+
+    def over(dataset: Dataset, which: Positions) -> Timed:
+        table = op.Dataset(np.asfortranarray(np.column_stack([*dataset.columns, dataset.target])))
+        chosen, rows = [trees[i] for i in which], op.Range(0, dataset.n_rows)
+        out = np.zeros((len(chosen), dataset.n_rows), dtype=np.float32)
+        return Timed(
+            lambda: op.EvaluateTrees(chosen, table, rows, out, 1), lambda _: mean_squares(out, dataset.target)
+        )
+
+    return Prepared(over)
+
+
+def _finite_or_inf(losses: list[float]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    array = np.array(losses, dtype=np.float64)
+    return np.where(np.isfinite(array), array, np.inf)
+
+
+PEERS = (
+    Contender("DEAP, rows", "float64", prepare_deap_rows, "deap", slow=True, how="gp.compile, called for every row"),
+    Contender("DEAP, arrays", "float64", prepare_deap_arrays, "deap", how="gp.compile, called with NumPy columns"),
+    Contender("gplearn", "float64", prepare_gplearn, "gplearn", how="raw_fitness, with unprotected primitives"),
+    Contender("pyoperon", "float32", prepare_pyoperon, "pyoperon", how="EvaluateTrees; the loss is not counted"),
+)
+"""Evaluators that need packages of their own."""

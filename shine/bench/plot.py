@@ -1,0 +1,67 @@
+"""The comparison at a glance: throughput against rows."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+from shine.bench.run import Report
+
+COLORS = {"machine": "#c2410c", "native": "#7c3aed", "pyoperon": "#0369a1"}
+"""Colours of the lines one looks for; the others are grey."""
+
+OTHER = "#78716c"
+
+
+def save_plot(report: Report, path: Path) -> None:
+    """Write node-rows a second against rows, one line an evaluator, as the file's ending says.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If Matplotlib is not installed.
+    """
+    figures = import_module("matplotlib.figure")
+    figure = figures.Figure(figsize=(8.5, 5.5), layout="constrained")
+    axes = figure.add_subplot()
+    ends = []
+    for (name, precision), points in _lines(report).items():
+        color, single = COLORS.get(name, OTHER), precision == "float32"
+        axes.plot(*zip(*points, strict=True), color=color, marker="o", markersize=4, linewidth=2.2 if name in COLORS else 1.4,
+                  linestyle="--" if single else "-")  # fmt: skip
+        ends.append((points[-1][1], f"{name}, {precision}", color))
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    rows = sorted(report.settings.rows)
+    axes.set_xlim(rows[0] / 1.15, rows[-1] * 1.15)
+    axes.set_xticks(rows, [f"{count:,}" for count in rows])
+    axes.minorticks_off()
+    axes.set_xlabel("rows of the data set")
+    axes.set_ylabel("node-rows per second, one thread")
+    axes.grid(axis="y", color="#e7e5e4", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    title = f"{report.settings.population:,} random formulas over {', '.join(report.settings.primitives)}"
+    axes.set_title(f"{title}\n", loc="left", fontsize=12, fontweight="bold")
+    axes.text(0, 1.015, str(report.machine["cpu"]), transform=axes.transAxes, color=OTHER, fontsize=9)
+    _label(axes, ends)
+    figure.savefig(path, dpi=150)
+
+
+def _lines(report: Report) -> dict[tuple[str, str], list[tuple[int, float]]]:
+    lines: dict[tuple[str, str], list[tuple[int, float]]] = {}
+    for m in sorted(report.measurements, key=lambda m: m.rows):
+        lines.setdefault((m.evaluator, m.precision), []).append((m.rows, m.finite.node_rows_per_second))
+    return lines
+
+
+def _label(axes: object, ends: list[tuple[float, str, str]]) -> None:
+    """Names beside the ends of the lines, moved apart where they would overlap."""
+    from math import log10
+
+    low, high = (log10(limit) for limit in axes.get_ylim())  # type: ignore[attr-defined]
+    gap, before = 0.045, -1.0
+    for value, text, color in sorted(ends):
+        at = max((log10(value) - low) / (high - low), before + gap)
+        before = at
+        axes.text(1.02, at, text, transform=axes.transAxes, color=color, fontsize=9.5, va="center")  # type: ignore[attr-defined]
