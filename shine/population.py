@@ -14,7 +14,18 @@ from shine.lang.primitives import PrimitiveSet, select
 
 
 class Population(population.Population):
-    """Individuals of one primitive set, as one struct of arrays (see `shine.lang.population.Population`)."""
+    """Individuals of one primitive set, as one struct of arrays.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (n_individuals, width), int16
+        Postfix tapes: 0 is a constant, 1, 2, ... the features, the functions of `primitives` follow.
+    values : ndarray of shape (n_individuals, width), float64
+        Value of each constant.
+    sizes : ndarray of shape (n_individuals,), int64
+        Nodes of each individual.
+    primitives : PrimitiveSet
+    """
 
     @classmethod
     def random(

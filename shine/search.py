@@ -44,6 +44,7 @@ def search(
     linear_scaling: bool = True,
     dtype: str = "float64",
     tier: str = "auto",
+    threads: int | None = None,
     seed: int = 0,
     seeds: Sequence[Source] = (),
     report: Callable[[Progress], None] | None = None,
@@ -57,7 +58,7 @@ def search(
         Names of Shine's primitives, or plain Python functions in the restricted language.
     settings : EvolutionSettings
     stop : StopSettings
-    loss, linear_scaling, dtype, tier
+    loss, linear_scaling, dtype, tier, threads
         See `shine.Evaluator`.
     seed : int
         Of the random generator: the same seed gives the same front.
@@ -78,7 +79,7 @@ def search(
     """
     table, names = primitive_table(primitives)
     primitive_set = PrimitiveSet(select(table, names), dataset.features)
-    evaluator = evaluator_of(dataset, loss, linear_scaling, dtype, tier)
+    evaluator = evaluator_of(dataset, loss, linear_scaling, dtype, tier, threads)
     trees = [parse(source, dataset.features, table) for source in seeds]
     outcome = evolution.evolve(
         evaluator,
@@ -185,6 +186,7 @@ def evolve(
     linear_scaling: bool = True,
     dtype: str = "float64",
     tier: str = "auto",
+    threads: int | None = None,
     generations: int = 100,
     seconds: float | None = 60.0,
     stop_loss: float = 1e-12,
@@ -210,6 +212,8 @@ def evolve(
     dtype : {"float64", "float32"}
     tier : {"auto", "machine", "native", "reference"}
         How individuals are evaluated.
+    threads : int, optional
+        All processors by default; their number does not change the result.
     generations, seconds, stop_loss
         When to stop: whichever comes first. ``seconds=None`` sets no limit.
     seed : int
@@ -250,6 +254,7 @@ def evolve(
         linear_scaling=linear_scaling,
         dtype=dtype,
         tier=tier,
+        threads=threads,
         seed=seed,
         seeds=seeds,
         report=report,

@@ -25,6 +25,10 @@ Positions = NDArray[np.int64]
 Run = Callable[[], Any]
 
 
+class Unsupported(Exception):
+    """An evaluator cannot take part; the message says why."""
+
+
 @dataclass(frozen=True)
 class Compile:
     """Time that passes before anything is evaluated, in seconds.

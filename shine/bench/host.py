@@ -36,9 +36,8 @@ def cpu_name() -> str:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
         return platform.processor() or platform.machine()
-    fields = dict(
-        (part.strip() for part in line.split(":", 1)) for line in text.split("\n\n")[0].splitlines() if ":" in line
-    )
+    lines = [line.partition(":") for line in text.split("\n\n")[0].splitlines()]
+    fields = {name.strip(): value.strip() for name, _, value in lines}
     name = fields.get("model name") or platform.machine()
     if name == "AMD EPYC":  # as some clouds have it
         name += f" (family {fields.get('cpu family')}, model {fields.get('model')})"

@@ -6,24 +6,24 @@ The primitives are given to them with IEEE semantics: protected ones would be ot
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from shine.bench.contenders import Compile, Contender, Positions, Prepared, Timed, mean_squares
-from shine.bench.plain import SCALARS, fold, row_losses
+from shine.bench.plain import SCALARS, Function, counterparts, fold, row_losses
 from shine.data import Dataset
 from shine.lang.interpret import REFERENCE
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
 
 
-def _deap_programs(population: Population, functions: dict[str, Callable[..., Any]]) -> tuple[list[Any], Compile]:
+def _deap_programs(population: Population, table: Mapping[str, Function]) -> tuple[list[Any], Compile]:
     """Individuals as `deap.gp.PrimitiveTree` (prefix order), and what `gp.compile` makes of them."""
     gp = import_module("deap.gp")
-    primitives = population.primitives
+    primitives, functions = population.primitives, counterparts(population, table)
     pset = gp.PrimitiveSet("shine", len(primitives.features))
     for function in primitives.functions:
         pset.addPrimitive(functions[function.name], function.arity, name=function.name)
@@ -55,9 +55,7 @@ def prepare_deap_rows(population: Population, dtype: str) -> Prepared:
 
 def prepare_deap_arrays(population: Population, dtype: str) -> Prepared:
     """`gp.compile`, called once with the columns, as DEAP's example with NumPy does."""
-    functions: dict[str, Callable[..., Any]] = {f.name: REFERENCE[f.name] for f in population.primitives.functions}
-    with np.errstate(all="ignore"):
-        programs, compilation = _deap_programs(population, functions)
+    programs, compilation = _deap_programs(population, REFERENCE)
 
     def over(dataset: Dataset, which: Positions) -> Timed:
         columns, y, chosen = list(dataset.columns), dataset.target, [programs[i] for i in which]
@@ -77,7 +75,8 @@ def prepare_gplearn(population: Population, dtype: str) -> Prepared:
     metric = import_module("gplearn.fitness")._fitness_map["mse"]
     primitives = population.primitives
     # make_function() would refuse a division without protection.
-    table = {f.name: functions._Function(REFERENCE[f.name], f.name, f.arity) for f in primitives.functions}
+    known = counterparts(population, REFERENCE)
+    table = {f.name: functions._Function(known[f.name], f.name, f.arity) for f in primitives.functions}
 
     def leaf(code: int, value: float) -> list[Any]:
         return [float(value) if code == CONSTANT else code - 1]
@@ -106,17 +105,14 @@ def prepare_gplearn(population: Population, dtype: str) -> Prepared:
     return Prepared(over)
 
 
-_OPERON_NAMES = {name: name.capitalize() for name in ("add", "sub", "mul", "div", "exp", "log", "sin", "cos", "sqrt")}
+_OPERON_NAMES = ("add", "sub", "mul", "div", "exp", "log", "sin", "cos", "sqrt")
 
 
 def prepare_pyoperon(population: Population, dtype: str) -> Prepared:
     """Operon's interpreter; it predicts, and what the loss costs is not counted."""
     op = import_module("pyoperon")
     primitives = population.primitives
-    missing = [f.name for f in primitives.functions if f.name not in _OPERON_NAMES]
-    if missing:
-        raise LookupError(f"no counterpart of {', '.join(missing)}")
-    kinds = {f.name: getattr(op.NodeType, _OPERON_NAMES[f.name]) for f in primitives.functions}
+    kinds = counterparts(population, {name: getattr(op.NodeType, name.capitalize()) for name in _OPERON_NAMES})
     some = op.Dataset(np.asfortranarray(np.zeros((2, len(primitives.features) + 1))))
     hashes = [variable.Hash for variable in sorted(some.Variables, key=lambda variable: variable.Index)]
 
@@ -136,9 +132,7 @@ def prepare_pyoperon(population: Population, dtype: str) -> Prepared:
         table = op.Dataset(np.asfortranarray(np.column_stack([*dataset.columns, dataset.target])))
         chosen, rows = [trees[i] for i in which], op.Range(0, dataset.n_rows)
         out = np.zeros((len(chosen), dataset.n_rows), dtype=np.float32)
-        return Timed(
-            lambda: op.EvaluateTrees(chosen, table, rows, out, 1), lambda _: mean_squares(out, dataset.target)
-        )
+        return Timed(lambda: op.EvaluateTrees(chosen, table, rows, out, 1), lambda _: mean_squares(out, dataset.target))
 
     return Prepared(over)
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from shine.bench.contenders import Array, Contender, Positions, Prepared, Timed
+from shine.bench.contenders import Array, Contender, Positions, Prepared, Timed, Unsupported
 from shine.data import Dataset
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.lang.tape import Tape
+
+Function = Callable[..., Any]
 
 Value = Callable[[Sequence[float]], float]
 """A formula: a row to a number."""
@@ -79,9 +81,24 @@ def fold(tape: Tape, primitives: PrimitiveSet, leaf: Callable[[int, float], Any]
     return stack.pop()
 
 
+def counterparts(population: Population, table: Mapping[str, Function]) -> dict[str, Function]:
+    """What a table has for the primitives of a population.
+
+    Raises
+    ------
+    Unsupported
+        If it lacks one.
+    """
+    names = [function.name for function in population.primitives.functions]
+    missing = [name for name in names if name not in table]
+    if missing:
+        raise Unsupported(f"has no {', '.join(missing)}")
+    return {name: table[name] for name in names}
+
+
 def composed(tape: Tape, primitives: PrimitiveSet) -> Value:
     """A formula as Python functions that call each other."""
-    return fold(tape, primitives, _leaf, _node)  # type: ignore[no-any-return]
+    return fold(tape, primitives, _leaf, _node)
 
 
 def _leaf(code: int, value: float) -> Value:
@@ -97,14 +114,23 @@ def _node(name: str, *arguments: Value) -> Value:
     return lambda row: function(a(row), b(row))
 
 
-def row_losses(formulas: Sequence[Callable[[Sequence[float]], float]], rows: list[list[float]], y: list[float]) -> Array:
+def row_losses(formulas: Sequence[Value], rows: list[list[float]], y: list[float]) -> Array:
     """Mean squared error of each formula, summed in plain Python."""
-    losses = [sum((f(row) - wanted) ** 2 for row, wanted in zip(rows, y, strict=True)) / len(y) for f in formulas]
+    losses = [_mean_square(formula, rows, y) for formula in formulas]
     return np.array([loss if math.isfinite(loss) else math.inf for loss in losses])
+
+
+def _mean_square(formula: Value, rows: list[list[float]], y: list[float]) -> float:
+    total = 0.0
+    for row, wanted in zip(rows, y, strict=True):
+        error = formula(row) - wanted
+        total += error * error  # a power would raise where this becomes infinite
+    return total / len(y)
 
 
 def prepare_plain(population: Population, dtype: str) -> Prepared:
     """Functions composed along each tree, called for every row."""
+    counterparts(population, SCALARS)
     formulas = [composed(population.tape(i), population.primitives) for i in range(len(population))]
 
     def over(dataset: Dataset, which: Positions) -> Timed:

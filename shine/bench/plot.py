@@ -27,8 +27,9 @@ def save_plot(report: Report, path: Path) -> None:
     ends = []
     for (name, precision), points in _lines(report).items():
         color, single = COLORS.get(name, OTHER), precision == "float32"
-        axes.plot(*zip(*points, strict=True), color=color, marker="o", markersize=4, linewidth=2.2 if name in COLORS else 1.4,
-                  linestyle="--" if single else "-")  # fmt: skip
+        width, style = 2.2 if name in COLORS else 1.4, "--" if single else "-"
+        x, y = zip(*points, strict=True)
+        axes.plot(x, y, color=color, marker="o", markersize=4, linewidth=width, linestyle=style)
         ends.append((points[-1][1], f"{name}, {precision}", color))
     axes.set_xscale("log")
     axes.set_yscale("log")

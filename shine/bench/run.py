@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from shine.bench.checks import Agreement, Expected, compare, expected_losses
-from shine.bench.contenders import TIERS, Array, Compile, Contender, Positions, Prepared, Timed
+from shine.bench.contenders import TIERS, Compile, Contender, Positions, Prepared, Timed, Unsupported
 from shine.bench.host import description, installed
 from shine.bench.peers import PEERS
 from shine.bench.plain import PLAIN
@@ -156,7 +156,7 @@ def benchmark(
     """
     population = random_population(settings)
     progress("reference losses")
-    with threadpool_limits(1):
+    with import_module("threadpoolctl").threadpool_limits(1):  # NumPy may call a parallel BLAS
         cases = [_case(population, random_dataset(settings, rows), settings) for rows in settings.rows]
         measured: list[Measurement] = []
         absent: list[Absent] = []
@@ -164,8 +164,8 @@ def benchmark(
             progress(f"{contender.name} {contender.dtype}")
             try:
                 measured += _measure(contender, population, cases)
-            except LookupError as reason:
-                absent.append(Absent(contender.name, str(reason).strip("'\"")))
+            except Unsupported as reason:
+                absent.append(Absent(contender.name, str(reason)))
         progress("break-even rows")
         break_even = {dtype: measured_costs(dtype).break_even_rows for dtype in ("float64", "float32")}
     finite = {case.dataset.n_rows: len(case.finite) for case in cases}
@@ -176,9 +176,7 @@ def benchmark(
 def random_population(settings: Settings) -> Population:
     """Random individuals; the same for the same settings."""
     rng = np.random.default_rng(settings.seed)
-    return RandomPopulation.random(
-        settings.population, settings.primitives, settings.features, settings.max_size, rng
-    )
+    return RandomPopulation.random(settings.population, settings.primitives, settings.features, settings.max_size, rng)
 
 
 def random_dataset(settings: Settings, rows: int) -> Dataset:
@@ -198,7 +196,7 @@ def _case(population: Population, dataset: Dataset, settings: Settings) -> _Case
 
 def _measure(contender: Contender, population: Population, cases: Sequence[_Case]) -> list[Measurement]:
     if contender.package and not installed(contender.package):
-        raise LookupError(f"not installed (pip install {contender.package})")
+        raise Unsupported(f"not installed (pip install {contender.package})")
     prepared = contender.prepare(population, contender.dtype)
     with closing(prepared):
         return [_measure_case(contender, prepared, case) for case in cases]
@@ -222,9 +220,7 @@ def _measure_case(contender: Contender, prepared: Prepared, case: _Case) -> Meas
     fair = every
     if len(finite) < len(everyone) or contender.slow:
         fair = _rate(prepared.over(dataset, finite), sizes[finite], dataset.n_rows, repeats)
-    return Measurement(
-        contender.name, contender.dtype, case.dataset.n_rows, prepared.compile, fair, every, agreement
-    )
+    return Measurement(contender.name, contender.dtype, case.dataset.n_rows, prepared.compile, fair, every, agreement)
 
 
 def _affordable(sizes: Positions, which: Positions, rows: int, work: float) -> Positions:
@@ -267,4 +263,4 @@ def _with_ratios(measured: Sequence[Measurement]) -> tuple[Measurement, ...]:
     )
 
 
-__all__ = ["CONTENDERS", "Absent", "Array", "Measurement", "Rate", "Report", "Settings", "benchmark"]
+__all__ = ["CONTENDERS", "Absent", "Measurement", "Rate", "Report", "Settings", "benchmark"]

@@ -22,7 +22,9 @@ def run(settings: Settings, json_path: Path | None, plot_path: Path | None) -> i
         Exit code: a failure if an evaluator computes other losses.
     """
     try:
-        report = benchmark(settings, progress=_show if sys.stderr.isatty() else lambda what: None)
+        report = benchmark(settings, progress=_show)
+    except ValueError as error:  # an unknown primitive
+        raise click.UsageError(str(error)) from None
     finally:
         _show("")
     click.echo(report_text(report))

@@ -46,6 +46,8 @@ class FitnessSettings(StrictModel):
     tier: Literal["auto", "machine", "native", "reference"] = "auto"
     """What evaluates: the tile machine (`machine`), code compiled for each formula (`native`), NumPy (`reference`), or
     whatever pays (`auto`)."""
+    threads: Annotated[int, Ge(1), Le(1024)] | None = None
+    """Threads of the tile machine; all processors when left out. Their number does not change the result."""
 
 
 class Config(StrictModel):

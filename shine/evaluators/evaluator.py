@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -37,8 +38,9 @@ class Evaluator:
         Number type of the predictions; sums are float64 always.
     tier : {"auto", "machine", "native", "reference"}
         How individuals are evaluated; "auto" takes the machine until compiling every individual pays.
-    threads : int
-        Threads that share the individuals; the machine only. Their number changes no bit of the result.
+    threads : int, optional
+        Threads that share the individuals, where there is work enough for them; all processors if None. The machine
+        only. Their number changes no bit of the result.
     sample_weight : array-like of shape (n_rows,), optional
     linear_scaling : bool
         Whether each individual is measured with its best slope and intercept.
@@ -65,7 +67,7 @@ class Evaluator:
         loss: str = "mse",
         dtype: str = "float64",
         tier: str = "auto",
-        threads: int = 1,
+        threads: int | None = 1,
         sample_weight: ArrayLike | None = None,
         linear_scaling: bool = False,
     ) -> None:
@@ -112,7 +114,7 @@ class Evaluator:
 
 
 def evaluator_of(
-    dataset: Dataset, loss: str, linear_scaling: bool, dtype: str, tier: str, threads: int = 1
+    dataset: Dataset, loss: str, linear_scaling: bool, dtype: str, tier: str, threads: int | None = 1
 ) -> PopulationEvaluator:
     """The evaluator of a tier over a data set (see `Evaluator`)."""
     for what, value, allowed in (
@@ -122,6 +124,8 @@ def evaluator_of(
     ):
         if value not in allowed:
             raise ValueError(f"unknown {what} {value!r}; use one of {', '.join(allowed)}")
+    if threads is None:
+        threads = processors()
     if threads < 1:
         raise ValueError(f"threads must be at least 1, is {threads}")
     if loss in ("nmse", "r2") and not dataset.target_square > 0:
@@ -129,3 +133,10 @@ def evaluator_of(
     if tier == "auto":
         tier = "native" if native_pays(dataset.n_rows, dtype) else "machine"
     return TIERS[tier](dataset, loss, linear_scaling, dtype, threads)
+
+
+def processors() -> int:
+    """Processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

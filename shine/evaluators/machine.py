@@ -123,6 +123,9 @@ def machine_of(functions: tuple[Primitive, ...], dtype: str) -> Machine:
     return Machine(functions, dtype)
 
 
+SHARED_WORK = 1 << 22
+"""Individuals times rows from which threads share the work: some milliseconds of it."""
+
 LARGE_ROWS = 1 << 17
 """Rows from which columns are not copied to be filled up; smaller data are, which saves assembling tapes twice."""
 
@@ -169,7 +172,7 @@ class MachineRows:
     def predict(self, machine: Machine, population: Population) -> NDArray[Any]:
         """Predictions, shape (n_individuals, n_rows), in the machine's number type."""
         out = np.empty((len(population), self._dataset.n_rows), dtype=self._dtype)
-        machine.run("predict", population, self._fixed | {"out": out.ctypes.data}, self._threads)
+        machine.run("predict", population, self._fixed | {"out": out.ctypes.data}, self._threads_for(population))
         return out
 
     def states(
@@ -192,8 +195,12 @@ class MachineRows:
         lines = np.ascontiguousarray(lines) if scaled else out
         own = {"out": out, "limits": limits, "lines": lines} | ({"known": self._known} if kind == "products" else {})
         fields = self._fixed | {name: array.ctypes.data for name, array in own.items()} | {"scaled": int(scaled)}
-        machine.run(kind, population, fields, self._threads)
+        machine.run(kind, population, fields, self._threads_for(population))
         return out
+
+    def _threads_for(self, population: Population) -> int:
+        """One thread where starting another costs more than it saves."""
+        return self._threads if len(population) * self._dataset.n_rows >= SHARED_WORK else 1
 
 
 class MachineEvaluator:

@@ -11,7 +11,8 @@ import pytest
 import shine
 from shine.errors import DataError, UnsupportedSyntaxError
 from shine.evaluators.evaluator import TIERS
-from shine.search import primitive_functions
+from shine.lang.parse import primitive_table
+from shine.lang.primitives import select
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(1, 5, (200, 2))
@@ -85,10 +86,10 @@ def test_a_function_is_a_primitive():
 
 
 def test_a_function_may_call_one_given_before_it():
-    functions = primitive_functions(["add", gap, leaning_gap])
+    functions = select(*primitive_table(["add", gap, leaning_gap]))
     assert [(f.name, f.arity) for f in functions] == [("add", 2), ("gap", 2), ("leaning_gap", 2)]
     with pytest.raises(UnsupportedSyntaxError, match="unknown primitive 'gap'"):
-        primitive_functions([leaning_gap, gap])
+        primitive_table([leaning_gap, gap])
 
 
 def test_a_seed_formula_is_in_the_first_population():

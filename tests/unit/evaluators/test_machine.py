@@ -1,0 +1,321 @@
+"""The machine tier: reductions that never change a bit, giving up early, weights, and rows of every number."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import shine
+from shine.data import Dataset
+from shine.evaluators.evaluator import TIERS, evaluator_of
+from shine.evaluators.machine import SLICE, MachineEvaluator, MachineRows, machine_of
+from shine.fitness import LOSSES, Scores
+from shine.lang.population import Population
+
+ROOT = Path(shine.__file__).parents[1]
+ROWS = 1003
+
+
+def random_population(count: int = 150, seed: int = 0, features: int = 2) -> Population:
+    return shine.Population.random(count, features=features, rng=np.random.default_rng(seed))
+
+
+def dataset(rows: int = ROWS, weighted: bool = False, features: int = 2, seed: int = 0) -> Dataset:
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(rows, features)), rng.normal(size=rows)
+    return Dataset.from_arrays(X, y, rng.uniform(0.1, 2, rows) if weighted else None)
+
+
+def bits(scores: Scores) -> list[bytes]:
+    """All numbers of some scores, to the bit."""
+    return [scores.losses.tobytes(), scores.slopes.tobytes(), scores.intercepts.tobytes()]
+
+
+def evaluator(data: Dataset, loss: str = "mse", scaling: bool = False, dtype: str = "float64", threads: int = 1):
+    return evaluator_of(data, loss, scaling, dtype, "machine", threads)
+
+
+each_loss = pytest.mark.parametrize("loss", LOSSES)
+each_scaling = pytest.mark.parametrize("scaling", [False, True], ids=["raw", "scaled"])
+each_weighting = pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+each_dtype = pytest.mark.parametrize("dtype", ["float64", "float32"])
+
+
+# The same bits whatever the circumstances
+
+
+@pytest.mark.parametrize("threads", [2, 3, 500])
+@each_dtype
+@each_scaling
+def test_the_number_of_threads_changes_no_bit(dtype, scaling, threads):
+    data, population = dataset(weighted=True), random_population(3 * SLICE + 1)
+    alone, shared = (evaluator(data, "mae", scaling, dtype, count) for count in (1, threads))
+    assert bits(shared.score(population)) == bits(alone.score(population))
+    assert shared.predict(population).tobytes() == alone.predict(population).tobytes()
+
+
+@each_dtype
+@each_scaling
+def test_the_order_of_the_individuals_changes_no_bit(dtype, scaling):
+    population, order = random_population(), np.random.default_rng(0).permutation(150)
+    score = evaluator(dataset(), "mse", scaling, dtype).score
+    original, shuffled = score(population), score(population.take(order))
+    assert bits(Scores(original.losses[order], original.slopes[order], original.intercepts[order])) == bits(shuffled)
+
+
+@pytest.mark.parametrize("cuts", [[1], [149], [64, 128], list(range(1, 150))])
+@each_scaling
+def test_an_individual_s_score_does_not_depend_on_the_others(scaling, cuts):
+    population = random_population()
+    score = evaluator(dataset(weighted=True), "mse", scaling).score
+    parts = [score(population.take(part)) for part in np.split(np.arange(150), cuts)]
+    assert bits(Scores.concatenate(parts)) == bits(score(population))
+
+
+def test_room_behind_the_end_of_the_tapes_changes_no_bit():
+    population = random_population()
+    wider = Population.from_tapes([population.tape(i) for i in range(150)], population.primitives, width=400)
+    score = evaluator(dataset()).score
+    assert bits(score(wider)) == bits(score(population))
+
+
+def test_an_evaluator_can_be_used_again():
+    population, score = random_population(), evaluator(dataset(), "mse", True).score
+    assert bits(score(population)) == bits(score(population)) == bits(score(population, 1e300))
+
+
+@each_dtype
+@pytest.mark.parametrize("rows", [1, 255, 256, 257, 1025])
+@each_scaling
+def test_the_machine_and_native_code_add_up_the_same_bits(scaling, rows, dtype):
+    data, population = dataset(rows, weighted=True), random_population(40)
+    assert bits(evaluator(data, "mse", scaling, dtype).score(population)) == bits(
+        evaluator_of(data, "mse", scaling, dtype, "native").score(population)
+    )
+
+
+# Rows and features
+
+
+def test_no_rows_are_an_error_that_says_so():
+    with pytest.raises(shine.DataError, match="at least one row"):
+        shine.Evaluator(np.empty((0, 2)), np.empty(0), tier="machine")
+
+
+@pytest.mark.parametrize("tier", TIERS)
+def test_one_row_is_enough(tier):
+    population = shine.Population.from_sources(["x0 + 1"])
+    assert shine.Evaluator([[2.0]], [5.0], tier=tier)(population).tolist() == [4.0]
+    assert shine.Evaluator([[2.0]], [5.0], tier=tier, linear_scaling=True)(population).tolist() == [0.0]
+
+
+@pytest.mark.parametrize("rows", [1, 7, 63, 65, 127, 255, 257, 511, 513, 769, 10_007])
+@each_dtype
+def test_rows_that_fill_no_tile_are_predicted_one_by_one(dtype, rows):
+    data = dataset(rows)
+    x0, x1 = data.columns.astype(dtype)
+    population = shine.Population.from_sources(["x0*x1 + x0", "x1", "2"], ("x0", "x1"), ["add", "mul"])
+    predicted = evaluator(data, dtype=dtype).predict(population)
+    assert predicted.dtype == dtype
+    assert predicted.tobytes() == np.array([x0 * x1 + x0, x1, np.full(rows, 2, dtype)]).tobytes()
+
+
+def test_five_hundred_features():
+    data = dataset(300, features=500)
+    population = shine.Population.from_sources([f"x{i}*2" for i in range(500)], data.features)
+    assert evaluator(data).predict(population).tobytes() == (data.columns * 2).tobytes()
+
+
+MEMORY = """
+import resource, sys
+import numpy as np, shine
+population = shine.Population.from_sources(["x0*x1 + 0.5", "x0 - x1"])
+shine.Evaluator(np.ones((10, 2)), np.arange(10.0), tier="machine", linear_scaling=True)(population)
+rows = int(sys.argv[1])
+rng = np.random.default_rng(0)
+X, y = rng.random((rows, 2)), rng.random(rows)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+shine.Evaluator(X, y, tier="machine", linear_scaling=True)(population)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before, X.nbytes + y.nbytes)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in other units elsewhere")
+def test_a_million_rows_take_little_memory_beyond_their_own():
+    command = [sys.executable, "-W", "error", "-c", MEMORY, "1000000"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
+    grown, data = map(int, done.stdout.split())
+    assert grown < 1.2 * data + 64 * 2**20
+
+
+# Giving up early
+
+
+def thresholds(losses: np.ndarray) -> list[float]:
+    """Some losses, numbers next to them and between them, and extremes."""
+    finite = np.sort(losses[np.isfinite(losses)])
+    some = finite[:: max(1, len(finite) // 12)]
+    return [0.0, 1e300, np.inf, *some, *np.nextafter(some, 0), *np.nextafter(some, np.inf)]
+
+
+def assert_only_losses_above_are_inf(data: Dataset, population: Population, loss: str, scaling: bool, dtype="float64"):
+    """Whatever the threshold, losses up to it have the bits they have without one, and the others are inf."""
+    score = evaluator(data, loss, scaling, dtype).score
+    losses = score(population).losses
+    wrong = [
+        (threshold, int(index), losses[index], found[index])
+        for threshold in thresholds(losses)
+        for found in [score(population, threshold).losses]
+        for index in np.flatnonzero(found != np.where(losses <= threshold, losses, np.inf))
+    ]
+    assert wrong == []
+
+
+@each_loss
+@each_scaling
+@each_weighting
+@each_dtype
+def test_a_threshold_turns_only_losses_above_it_into_inf(loss, scaling, weighted, dtype):
+    assert_only_losses_above_are_inf(dataset(weighted=weighted), random_population(), loss, scaling, dtype)
+
+
+@pytest.mark.parametrize("where", [0, 255, 256, -1])
+@each_loss
+@each_scaling
+def test_a_threshold_is_honoured_where_one_row_holds_all_the_error(loss, scaling, where):
+    x = np.random.default_rng(0).normal(size=(ROWS, 2))
+    y = x[:, 0].copy()
+    y[where] += 100.0
+    population = shine.Population.from_sources(["x0", "x0 + 0.001", "x0*2", "x1", "x0 + x1*0.01", "x0*x0"])
+    assert_only_losses_above_are_inf(Dataset.from_arrays(x, y), population, loss, scaling)
+
+
+@pytest.mark.parametrize("where", [0, 300, -1])
+@each_scaling
+def test_a_row_that_is_not_finite_makes_the_loss_infinite_wherever_it_is(scaling, where):
+    x = np.random.default_rng(0).uniform(1, 2, (ROWS, 1))
+    x[where] = 0.0
+    data = Dataset.from_arrays(x, np.arange(ROWS))
+    population = shine.Population.from_sources(["1/x0", "0/x0", "x0", "1/(x0 - x0)", "0*(1/x0)"])
+    assert np.isinf(evaluator(data, "mse", scaling).score(population).losses).tolist() == [
+        True,
+        True,
+        False,
+        True,
+        True,
+    ]
+    assert_only_losses_above_are_inf(data, population, "mse", scaling)
+
+
+def test_a_large_absolute_error_is_no_reason_to_give_up_a_small_sum():
+    # The squared error of a line is 2500 times its absolute error here.
+    x, y = np.arange(600.0), np.arange(600.0)
+    y[300] += 5000
+    population, data = shine.Population.from_sources(["x0"]), Dataset.from_arrays(x[:, None], y)
+    assert_only_losses_above_are_inf(data, population, "mae", True)
+
+
+def test_predictions_far_from_zero_are_not_given_up_for_rounding():
+    for seed in range(8):
+        x = np.random.default_rng(seed).integers(-2000, 2000, 3000) / 512
+        data = Dataset.from_arrays((1e13 + x)[:, None], x)
+        assert_only_losses_above_are_inf(data, shine.Population.from_sources(["x0"]), "mse", True)
+
+
+def test_predictions_near_the_smallest_number_are_not_given_up_for_rounding():
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=300)
+        data = Dataset.from_arrays((2e-162 * x)[:, None], x + rng.normal(size=300))
+        assert_only_losses_above_are_inf(data, shine.Population.from_sources(["x0"]), "mse", True)
+
+
+@pytest.mark.parametrize("threshold", [-1.0, np.nan, -np.inf])
+@each_loss
+def test_no_loss_is_below_a_threshold_that_none_can_meet(loss, threshold):
+    assert np.isinf(evaluator(dataset(), loss).score(random_population(20), threshold).losses).all()
+
+
+def states(kind: str, limit: float, target) -> np.ndarray:
+    """What one function of the machine adds up over a thousand rows in which the individual `x0` is 1."""
+    data = Dataset.from_arrays(np.linspace(1, 2, 2048)[:, None], target)
+    population = shine.Population.from_sources(["x0"])
+    machine = machine_of(population.primitives.functions, "float64")
+    return MachineRows(data, "float64", 1).states(machine, kind, population, np.array([limit]))[0]
+
+
+@pytest.mark.parametrize("kind", ["squared", "absolute"])
+def test_sums_stop_growing_once_they_exceed_the_limit(kind):
+    target = np.full(2048, 1e3)
+    whole, stopped = states(kind, np.inf, target).sum(), states(kind, 1.0, target).sum()
+    assert 1.0 < stopped < 0.2 * whole
+
+
+def test_moments_stop_once_no_line_keeps_within_the_limit():
+    target = np.random.default_rng(0).normal(size=2048)
+    whole, stopped = states("products", np.inf, target), states("products", 1.0, target)
+    assert np.isfinite(whole).all()
+    assert np.isnan(stopped[0])
+    assert stopped[1] < 0.2 * whole[1]
+
+
+# Weights
+
+
+@each_loss
+@each_scaling
+def test_weights_of_one_have_the_bits_of_no_weights(loss, scaling):
+    plain, population = dataset(), random_population()
+    weighted = Dataset(plain.columns, plain.target, np.ones(ROWS), plain.features)
+    assert bits(evaluator(weighted, loss, scaling).score(population)) == bits(
+        evaluator(plain, loss, scaling).score(population)
+    )
+
+
+@pytest.mark.parametrize("empty", [slice(0, 256), slice(256, 768), slice(768, ROWS), slice(0, 1002), slice(1, ROWS)])
+@each_loss
+@each_scaling
+def test_rows_of_weight_zero_do_not_count(loss, scaling, empty):
+    data, population = dataset(weighted=True), random_population()
+    data.weights[empty] = 0.0
+    kept = np.setdiff1d(np.arange(ROWS), np.arange(ROWS)[empty])
+    if len(kept) == 1 and loss in ("nmse", "r2"):
+        return
+    without = Dataset(data.columns[:, kept].copy(), data.target[kept], data.weights[kept], data.features)
+    expected, found = (evaluator(d, loss, scaling).score(population).losses for d in (without, data))
+    both = np.isfinite(expected) & np.isfinite(found)
+    # A row of weight zero still makes a loss infinite where the prediction is not finite.
+    assert both.sum() > 100
+    assert found[both] == pytest.approx(expected[both], rel=1e-9, abs=1e-12)
+
+
+def test_doubled_weights_are_rows_twice():
+    data, population = dataset(), random_population()
+    twice = Dataset(np.repeat(data.columns, 2, axis=1), np.repeat(data.target, 2), None, data.features)
+    doubled = Dataset(data.columns, data.target, np.full(ROWS, 2.0), data.features)
+    expected, found = (evaluator(d, "mse", True).score(population).losses for d in (twice, doubled))
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+# Numbers at the edge
+
+
+@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("rows", [8, 9, 255, 257])
+def test_rows_that_only_fill_up_the_last_lanes_do_not_overflow(tier, rows):
+    x = 1.5e154 * (1 + np.linspace(0, 1e-6, rows))
+    data = Dataset(x[None, :], x, None, ("x0",))
+    assert evaluator_of(data, "mse", False, "float64", tier).score(
+        shine.Population.from_sources(["x0"])
+    ).losses.tolist() == [0.0]
+
+
+def test_an_empty_population_has_no_scores():
+    population = random_population(3).take(np.array([], dtype=np.int64))
+    machine = MachineEvaluator(dataset(), "mse", False, "float64")
+    assert machine.score(population).losses.shape == (0,)
+    assert machine.predict(population).shape == (0, ROWS)
