@@ -98,6 +98,12 @@ class Contender:
         What must be installed.
     slow : bool
         Takes a row at a time in Python, and gets a sample of the work only.
+    work : float
+        Node-rows that suffice to measure it.
+    most : int, optional
+        Individuals that suffice to measure it.
+    departs : str
+        Where it is known to compute other numbers: not an error then in up to one individual of a hundred.
     how : str
         What is run, in a line.
     """
@@ -107,6 +113,9 @@ class Contender:
     prepare: Callable[[Population, str], Prepared]
     package: str | None = None
     slow: bool = False
+    work: float = np.inf
+    most: int | None = None
+    departs: str = ""
     how: str = ""
 
 
@@ -170,6 +179,10 @@ def prepare_native(population: Population, dtype: str) -> Prepared:
     return Prepared(over, Compile(seconds / max(len(trees), 1), "individual"), close)
 
 
+NUMPY_WORK = 5e7
+"""Node-rows that suffice to measure what takes an array operation a node."""
+
+
 def _seconds(run: Callable[[], object]) -> float:
     begin = time.perf_counter()
     run()
@@ -177,11 +190,11 @@ def _seconds(run: Callable[[], object]) -> float:
 
 
 TIERS = tuple(
-    Contender(name, dtype, prepare, how=how)
-    for name, prepare, how in (
-        ("reference", prepare_reference, "NumPy, an array operation a node"),
-        ("machine", prepare_machine, "Shine's tile machine, the whole population in a call"),
-        ("native", prepare_native, "every individual compiled together with the loop over the rows"),
+    Contender(name, dtype, prepare, work=work, most=most, how=how)
+    for name, prepare, work, most, how in (
+        ("reference", prepare_reference, NUMPY_WORK, None, "NumPy, an array operation a node"),
+        ("machine", prepare_machine, np.inf, None, "Shine's tile machine, the whole population in a call"),
+        ("native", prepare_native, np.inf, 4 * BATCH, "individuals compiled together with the loop over the rows"),
     )
     for dtype in ("float64", "float32")
 )

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from shine.bench.contenders import Compile, Contender, Positions, Prepared, Timed, mean_squares
-from shine.bench.plain import SCALARS, Function, counterparts, fold, row_losses
+from shine.bench.contenders import NUMPY_WORK, Compile, Contender, Positions, Prepared, Timed, mean_squares
+from shine.bench.plain import SCALARS, SLOW_WORK, Function, counterparts, fold, row_losses
 from shine.data import Dataset
 from shine.lang.interpret import REFERENCE
 from shine.lang.population import Population
@@ -143,9 +143,39 @@ def _finite_or_inf(losses: list[float]) -> np.ndarray[Any, np.dtype[np.float64]]
 
 
 PEERS = (
-    Contender("DEAP, rows", "float64", prepare_deap_rows, "deap", slow=True, how="gp.compile, called for every row"),
-    Contender("DEAP, arrays", "float64", prepare_deap_arrays, "deap", how="gp.compile, called with NumPy columns"),
-    Contender("gplearn", "float64", prepare_gplearn, "gplearn", how="raw_fitness, with unprotected primitives"),
-    Contender("pyoperon", "float32", prepare_pyoperon, "pyoperon", how="EvaluateTrees; the loss is not counted"),
+    Contender(
+        "DEAP, rows",
+        "float64",
+        prepare_deap_rows,
+        "deap",
+        slow=True,
+        work=SLOW_WORK,
+        how="gp.compile, called for every row",
+    ),
+    Contender(
+        "DEAP, arrays",
+        "float64",
+        prepare_deap_arrays,
+        "deap",
+        work=NUMPY_WORK,
+        how="gp.compile, called with NumPy columns",
+    ),
+    Contender(
+        "gplearn",
+        "float64",
+        prepare_gplearn,
+        "gplearn",
+        work=NUMPY_WORK,
+        how="raw_fitness, with unprotected primitives",
+    ),
+    Contender(
+        "pyoperon",
+        "float32",
+        prepare_pyoperon,
+        "pyoperon",
+        # As of 0.6.2: exp(-100) is 2.9e-39 there, and log(1e-40) is -87.3.
+        departs="its exp and log end at the smallest normal number",
+        how="EvaluateTrees; the loss is not counted",
+    ),
 )
 """Evaluators that need packages of their own."""

@@ -140,6 +140,14 @@ def prepare_plain(population: Population, dtype: str) -> Prepared:
     return Prepared(over)
 
 
+SLOW_WORK = 5e5
+"""Node-rows that suffice to measure what goes row by row."""
+
 PLAIN = Contender(
-    "plain Python", "float64", prepare_plain, slow=True, how="functions composed along the tree, called for every row"
+    "plain Python",
+    "float64",
+    prepare_plain,
+    slow=True,
+    work=SLOW_WORK,
+    how="functions composed along the tree, called for every row",
 )

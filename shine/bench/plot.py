@@ -7,8 +7,10 @@ from pathlib import Path
 
 from shine.bench.run import Report
 
-COLORS = {"machine": "#c2410c", "native": "#7c3aed", "pyoperon": "#0369a1"}
-"""Colours of the lines one looks for; the others are grey."""
+STRONG = {"machine": "#c2410c", "native": "#7c3aed", "pyoperon": "#0369a1"}
+"""Colours of the lines one looks for, which are drawn thicker."""
+
+WEAK = {"DEAP, arrays": "#15803d", "gplearn": "#b45309", "reference": "#57534e", "DEAP, rows": "#65a30d"}
 
 OTHER = "#78716c"
 
@@ -26,11 +28,13 @@ def save_plot(report: Report, path: Path) -> None:
     axes = figure.add_subplot()
     ends = []
     for (name, precision), points in _lines(report).items():
-        color, single = COLORS.get(name, OTHER), precision == "float32"
-        width, style = 2.2 if name in COLORS else 1.4, "--" if single else "-"
+        color, single = (STRONG | WEAK).get(name, OTHER), precision == "float32"
+        width, style = 2.2 if name in STRONG else 1.4, "--" if single else "-"
         x, y = zip(*points, strict=True)
         axes.plot(x, y, color=color, marker="o", markersize=4, linewidth=width, linestyle=style)
-        ends.append((points[-1][1], f"{name}, {precision}", color))
+        ends.append(
+            (points[-1][1], f"{name}, {precision}  {points[-1][1]:.1e}".replace("e+", "e").replace("e0", "e"), color)
+        )
     axes.set_xscale("log")
     axes.set_yscale("log")
     rows = sorted(report.settings.rows)

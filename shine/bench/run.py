@@ -24,8 +24,8 @@ from shine.population import Population as RandomPopulation
 CONTENDERS = (PLAIN, *(peer for peer in PEERS if peer.dtype == "float64"), *TIERS, PEERS[-1])
 """Everything that is compared."""
 
-WORK, SLOW_WORK, SLOW_ROWS = 3e8, 5e5, 1000
-"""Node-rows a run may take, and those, and the rows, that one may take which goes row by row in Python."""
+WORK, SLOW_ROWS = 3e8, 1000
+"""Node-rows any run takes at most, and rows of one that goes row by row in Python."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Report:
     @property
     def wrong(self) -> tuple[Measurement, ...]:
         """Measurements whose losses are not the expected ones."""
-        return tuple(m for m in self.measurements if m.agreement.wrong)
+        return tuple(m for m in self.measurements if not m.agreement.holds)
 
     def as_json(self) -> dict[str, Any]:
         """The report as JSON knows it; what never breaks even is null."""
@@ -197,28 +197,31 @@ def _case(population: Population, dataset: Dataset, settings: Settings) -> _Case
 def _measure(contender: Contender, population: Population, cases: Sequence[_Case]) -> list[Measurement]:
     if contender.package and not installed(contender.package):
         raise Unsupported(f"not installed (pip install {contender.package})")
-    prepared = contender.prepare(population, contender.dtype)
+    some = population if contender.most is None else population.take(np.arange(min(contender.most, len(population))))
+    prepared = contender.prepare(some, contender.dtype)
     with closing(prepared):
         return [_measure_case(contender, prepared, case) for case in cases]
 
 
 def _measure_case(contender: Contender, prepared: Prepared, case: _Case) -> Measurement:
     dataset, everyone, finite = case.dataset, np.arange(len(case.population)), case.finite
-    expected = case.expected[contender.dtype]
+    if contender.most is not None:
+        everyone, finite = everyone[: contender.most], finite[finite < contender.most]
     if contender.slow:
         dataset = head(dataset, SLOW_ROWS)
+    if contender.slow or not case.settings.whole:
         everyone, finite = (
-            _affordable(case.population.sizes, which, dataset.n_rows, SLOW_WORK) for which in (everyone, finite)
+            _affordable(case.population.sizes, which, dataset.n_rows, contender.work) for which in (everyone, finite)
         )
-        if dataset.n_rows < case.dataset.n_rows:
-            some = case.population.take(np.arange(max([0, *everyone]) + 1))
-            expected = expected_losses(some, dataset, contender.dtype)
+    expected = case.expected[contender.dtype]
+    if dataset.n_rows < case.dataset.n_rows:
+        expected = expected_losses(case.population.take(everyone), dataset, contender.dtype)
     timed = prepared.over(dataset, everyone)
-    agreement = compare(expected, timed.losses(timed.run()), everyone)
+    agreement = compare(expected, timed.losses(timed.run()), everyone, contender.departs)
     sizes, repeats = case.population.sizes, case.settings.repeats
     every = _rate(timed, sizes[everyone], dataset.n_rows, repeats)
     fair = every
-    if len(finite) < len(everyone) or contender.slow:
+    if not np.array_equal(finite, everyone):
         fair = _rate(prepared.over(dataset, finite), sizes[finite], dataset.n_rows, repeats)
     return Measurement(contender.name, contender.dtype, case.dataset.n_rows, prepared.compile, fair, every, agreement)
 

@@ -29,7 +29,9 @@ def report_text(report: Report) -> str:
 def _cells(m: Measurement) -> tuple[str, ...]:
     ratio = "" if m.ratio_to_reference is None else f"{m.ratio_to_reference:.3g} x"
     check = m.agreement
-    verdict = f"{check.wrong} of {check.compared} WRONG" if check.wrong else f"{check.compared} agree"
+    verdict = f"{check.compared - check.wrong} agree"
+    if check.wrong:
+        verdict += f", {check.wrong} {'differ' if check.holds else 'WRONG'}"
     return (
         m.evaluator, m.precision, str(m.rows), _compile(m.compile), duration(m.finite.seconds / m.finite.individuals),
         f"{m.finite.node_rows_per_second:.3g}", ratio, f"{m.all.node_rows_per_second:.3g}", verdict,
@@ -61,8 +63,15 @@ def _notes(report: Report) -> list[str]:
         "  'all individuals' has the others as well, which Shine's tiers leave at their first non-finite prediction.",
         f"losses: mean squared errors against the reference tier's, within {_tolerances(report)}; inf where any is;",
         f"  up to {sensitive} individuals on which rounding decides are not compared.",
+        *excused(report),
         f"Compiling an individual that is evaluated once pays from {even} on.",
     ]
+
+
+def excused(report: Report) -> list[str]:
+    """Known reasons for differing losses."""
+    found = {m.evaluator: m.agreement.excuse for m in report.measurements if m.agreement.wrong and m.agreement.holds}
+    return [f"  {name} differs because {excuse}." for name, excuse in found.items()]
 
 
 def _tolerances(report: Report) -> str:

@@ -64,7 +64,7 @@ def _fmod(x: Lanes, y: Lanes) -> Lanes:
     remainder = valid.where(remainder, x.constant(math.nan))
     # From half the largest number on, the product with a quotient rounded up may overflow.
     bound = (divisor * largest).at_most(2.0**x.format.bias)
-    (remainder,) = _FAR_REMAINDER.replace(size > bound, [remainder], size, divisor)
+    (remainder,) = _FAR_REMAINDER.replace((size > bound).any(), [remainder], size, divisor)
     return remainder.flip_sign(x.sign())
 
 

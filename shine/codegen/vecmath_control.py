@@ -60,17 +60,17 @@ class RarePath:
     applies: Callable[..., Lanes]
     compute: Callable[..., Sequence[Lanes]]
 
-    def replace(self, suspected: Lanes, results: Sequence[Lanes], *arguments: Lanes) -> Sequence[Lanes]:
-        """`results`, replaced in the lanes that the path applies to; skipped unless one lane is `suspected`.
+    def replace(self, suspected: ir.Value, results: Sequence[Lanes], *arguments: Lanes) -> Sequence[Lanes]:
+        """`results`, replaced in the lanes that the path applies to; skipped unless the `i1` `suspected` is true.
 
         What a lane gets depends on its own arguments only, whatever the other lanes make the branch do.
         """
-        builder = suspected.builder
+        builder = arguments[0].builder
         values = [lanes.value for lanes in (*results, *arguments)]
         before = builder.block
-        with builder.if_then(suspected.any(), likely=False):
+        with builder.if_then(suspected, likely=False):
             function = self._one_lane(builder, len(results), values)
-            if isinstance(suspected.type, ir.VectorType):
+            if isinstance(arguments[0].type, ir.VectorType):
                 function = self._every_lane(builder, len(results), values, function)
             changed = _unpack(builder, builder.call(function, values))
             inside = builder.block
@@ -138,3 +138,24 @@ def merge(builder: ir.IRBuilder, incoming: Sequence[tuple[ir.Value, ir.Block]]) 
     for value, block in incoming:
         phi.add_incoming(value, block)
     return Lanes(builder, phi)
+
+
+def unless(rare: ir.Value, result: Lanes, name: str, general: Callable[..., Lanes], *arguments: Lanes) -> Lanes:
+    """`result`, but `general(*arguments)` where the truth value `rare` is true: a function off the way.
+
+    Where `result` is right, `general` must have the same bits: which of the two a lane gets depends on the others.
+    """
+    builder = result.builder
+    values = [argument.value for argument in arguments]
+
+    def body(inner: ir.IRBuilder, *parameters: ir.Value) -> ir.Value:
+        return general(*(Lanes(inner, parameter) for parameter in parameters)).value
+
+    before = builder.block
+    with builder.if_then(rare, likely=False):
+        types = [value.type for value in values]
+        function = define(builder, f"shine.{name}.{suffix(types[0])}", result.type, types, body)
+        function.attributes.update(("noinline", "cold"))
+        changed = builder.call(function, values)
+        inside = builder.block
+    return merge(builder, [(result.value, before), (changed, inside)])

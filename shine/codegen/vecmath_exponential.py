@@ -8,7 +8,17 @@ from __future__ import annotations
 
 import math
 
-from shine.codegen.vecmath_lanes import DOUBLE, Lanes, exponent_offset, polynomial, rounded, scaled_twice
+from shine.codegen.vecmath_control import unless
+from shine.codegen.vecmath_lanes import (
+    DOUBLE,
+    SINGLE,
+    Lanes,
+    by_pairs,
+    exponent_offset,
+    polynomial,
+    rounded,
+    scaled_twice,
+)
 
 LOG2_E = 1.4426950408889634
 LN_2 = 0.6931471805599453
@@ -40,7 +50,7 @@ DOUBLE_LOG = (
     *(0.6666666666666734, 0.39999999999414565, 0.2857142874242992, 0.22222198567492035, 0.18183564682098174),
     *(0.15314040076086188, 0.14796066976684696),
 )
-SINGLE_LOG = (0.6666666269302368, 0.4000033438205719, 0.2853730320930481, 0.2358224093914032)
+SINGLE_LOG = (0.6666677594184875, 0.39977580308914185, 0.29870927333831787)
 SHORT_LOG = (0.666666666758012, 0.3999999562171005, 0.2857210917203512, 0.22176188140551908, 0.1958415922831776)
 # (3 artanh(s) / s - 3 - s**2) / s**4 over s**2: 2**-67 relative to the 3 that it is added to.
 POW_LOG = (
@@ -75,14 +85,30 @@ def _reduced_exponent(x: Lanes, offset: int) -> tuple[Lanes, Lanes, Lanes]:
     return bits, x - k * parts[0], k * parts[1]
 
 
+def _significand(r: Lanes) -> Lanes:
+    """e**r for |r| <= ln(2)/2: 1 + ((r + r**2 (c0 + c1 r)) + r**4 P(r)), which is a short chain."""
+    coefficients = DOUBLE_EXP if r.format is DOUBLE else SINGLE_EXP
+    square = r * r
+    low = r + square * (coefficients[0] + r * coefficients[1])
+    return 1.0 + (low + square * square * by_pairs(r, coefficients[2:]))
+
+
 def exp(x: Lanes) -> Lanes:
-    """2**k * e**r. The bounds lie beyond overflow and beyond underflow to zero."""
+    """2**k * e**r; where the result is far from both ends of the range, k is added to its exponent field."""
+    format_ = x.format
+    exponent, coarse, small = _reduced_exponent(x, 0)
+    significand = _significand(coarse - small)
+    result = (significand.bits() + (exponent << format_.fraction)).real()
+    bound = format_.bits_of(708.0 if format_ is DOUBLE else 87.0)
+    return unless(x.magnitude().bits().any_above(bound), result, "exp.general", _general_exp, x)
+
+
+def _general_exp(x: Lanes) -> Lanes:
+    """exp of any number. The bounds lie beyond overflow and beyond underflow to zero."""
     double = x.format is DOUBLE
     bounded = x.at_most(710.0 if double else 90.0).at_least(-746.0 if double else -105.0)
     exponent, coarse, small = _reduced_exponent(bounded, exponent_offset(x.format))
-    r = coarse - small
-    significand = 1.0 + (r + r * r * polynomial(r, DOUBLE_EXP if double else SINGLE_EXP))
-    return scaled_twice(exponent, significand)[0]
+    return scaled_twice(exponent, _significand(coarse - small))[0]
 
 
 def _split_exponential(r: Lanes, tail: Lanes) -> tuple[Lanes, Lanes]:
@@ -181,20 +207,48 @@ def _split_number(x: Lanes) -> tuple[Lanes, Lanes]:
 
 
 def log(x: Lanes) -> Lanes:
-    """k ln 2 + 2 artanh(s) with s = f / (2 + f), f = m - 1.
+    """k ln 2 + 2 artanh(s) with s = f / (2 + f), f = m - 1, for normal x > 0; special numbers are replaced.
 
-    2 artanh(s) = f - (f**2/2 - s (f**2/2 + R(s))), as fdlibm arranges it: only small terms are rounded before the
-    last sum, and k * ln 2's first part is exact.
+    2 artanh(s) = f - s (f - R(s)), of which fdlibm says that only small terms are rounded before the last sums; k
+    times ln 2's first part is exact.
     """
-    double = x.format is DOUBLE
-    parts = DOUBLE_LN_2_PARTS if double else SINGLE_LN_2_PARTS
-    k, m = _split_number(x)
+    format_ = x.format
+    bits = x.bits()
+    root = format_.bits_of(SQRT_HALF)
+    moved = bits - root
+    field = moved & -(1 << format_.fraction)
+    if format_ is SINGLE:
+        m = (bits - field).real()
+        # The exponent stays in its place, and the factor it has there goes into ln 2's parts.
+        k, unit = field.number(), 2.0**-format_.fraction
+    else:
+        # AVX2 cannot convert 64-bit integers.
+        biased = bits + (format_.bits_of(1.0) - root)
+        k = ((biased >> format_.fraction) | format_.bits_of(2.0**format_.fraction)).real()
+        k, unit = k - (2.0**format_.fraction + format_.bias), 1.0
+        m = (bits - field).real()
+    result = _log_of(k, unit, m)
+    # As signed integers, the bits of normal positive numbers end up below those of all others.
+    lowest = format_.bits_of(format_.smallest_normal)
+    rotated = bits + (format_.sign - lowest)
+    bound = format_.bits_of(math.inf) - lowest - 1 - format_.sign
+    return unless(rotated.any_above(bound), result, "log.general", _general_log, x)
+
+
+def _log_of(k: Lanes, unit: float, m: Lanes) -> Lanes:
+    """(k unit) ln 2 + log(m)."""
+    double = m.format is DOUBLE
+    head, tail = (part * unit for part in (DOUBLE_LN_2_PARTS if double else SINGLE_LN_2_PARTS))
     f = m - 1.0
-    s = f / (f + 2.0)
+    s = f / (m + 1.0)
     square = s * s
-    curve = square * polynomial(square, DOUBLE_LOG if double else SINGLE_LOG)
-    half_square = 0.5 * f * f
-    result = k * parts[0] - ((half_square - (s * (half_square + curve) + k * parts[1])) - f)
+    curve = polynomial(square, DOUBLE_LOG if double else SINGLE_LOG)
+    return k * head - (((s * f - k * tail) - s * square * curve) - f)
+
+
+def _general_log(x: Lanes) -> Lanes:
+    k, m = _split_number(x)
+    result = _log_of(k, 1.0, m)
     # NaN for negative numbers, +inf and NaN for themselves.
     result = (x < math.inf).where(result, x)
     result = (x < 0.0).where(x.constant(math.nan), result)

@@ -7,6 +7,7 @@ same bits everywhere.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ class Format:
 
     @property
     def width(self) -> int:
+        """Bits of a number."""
         return int(self.integer.width)
 
     @property
@@ -39,6 +41,7 @@ class Format:
 
     @property
     def smallest_normal(self) -> float:
+        """The least positive number that is not subnormal."""
         return 2.0 ** (1 - self.bias)
 
     def bits_of(self, number: float) -> int:
@@ -49,6 +52,10 @@ class Format:
 
 DOUBLE = Format(ir.DoubleType(), ir.IntType(64), 52, 1023)
 SINGLE = Format(ir.FloatType(), ir.IntType(32), 23, 127)
+
+
+REGISTER = 32
+"""Bytes of a vector register that most processors have, or two of."""
 
 
 def element_type(type_: ir.Type) -> ir.Type:
@@ -67,7 +74,7 @@ def suffix(type_: ir.Type) -> str:
     return f"v{type_.count}{element}" if isinstance(type_, ir.VectorType) else element
 
 
-def splat(type_: ir.Type, number: float | int) -> ir.Constant:
+def splat(type_: ir.Type, number: float) -> ir.Constant:
     """`number` in every lane of `type_`."""
     element = ir.Constant(element_type(type_), number)
     return _Splat(type_, element) if isinstance(type_, ir.VectorType) else element
@@ -93,25 +100,28 @@ class Lanes:
 
     @property
     def type(self) -> ir.Type:
+        """LLVM type of the value."""
         return self.value.type
 
     @property
     def format(self) -> Format:
+        """Binary format of the lanes, or of the reals that integer lanes are as wide as."""
         element = element_type(self.type)
         return DOUBLE if element in (DOUBLE.real, DOUBLE.integer) else SINGLE
 
     @property
     def is_real(self) -> bool:
+        """Whether the lanes are floating-point numbers."""
         return not isinstance(element_type(self.type), ir.IntType)
 
-    def constant(self, number: float | int) -> Lanes:
+    def constant(self, number: float) -> Lanes:
         """`number`, in the type of this value."""
         return Lanes(self.builder, splat(self.type, number))
 
-    def _operand(self, other: Lanes | float | int) -> ir.Value:
+    def _operand(self, other: Lanes | float) -> ir.Value:
         return other.value if isinstance(other, Lanes) else splat(self.type, other)
 
-    def _apply(self, real: str, integer: str, other: Lanes | float | int, swapped: bool = False) -> Lanes:
+    def _apply(self, real: str, integer: str, other: Lanes | float, swapped: bool = False) -> Lanes:
         operands = (self.value, self._operand(other))
         emit = getattr(self.builder, real if self.is_real else integer)
         return Lanes(self.builder, emit(*(reversed(operands) if swapped else operands)))
@@ -164,7 +174,7 @@ class Lanes:
         """Logical: zeros come in from the left."""
         return Lanes(self.builder, self.builder.lshr(self.value, self._operand(other)))
 
-    def _compare(self, operator: str, other: Lanes | float | int) -> Lanes:
+    def _compare(self, operator: str, other: Lanes | float) -> Lanes:
         compare = self.builder.fcmp_ordered if self.is_real else self.builder.icmp_signed
         return Lanes(self.builder, compare(operator, self.value, self._operand(other)))
 
@@ -180,10 +190,12 @@ class Lanes:
     def __ge__(self, other: Lanes | float) -> Lanes:
         return self._compare(">=", other)
 
-    def equals(self, other: Lanes | float | int) -> Lanes:
+    def equals(self, other: Lanes | float) -> Lanes:
+        """Truth lanes: where both are the same number; NaN is none."""
         return self._compare("==", other)
 
     def is_nan(self) -> Lanes:
+        """Truth lanes: where the number is NaN."""
         return Lanes(self.builder, self.builder.fcmp_unordered("uno", self.value, self.value))
 
     def where(self, yes: Lanes, no: Lanes | float) -> Lanes:
@@ -198,6 +210,10 @@ class Lanes:
         """The real numbers with these bit patterns."""
         return Lanes(self.builder, self.builder.bitcast(self.value, like(self.type, self.format.real)))
 
+    def number(self) -> Lanes:
+        """Signed integers as real numbers of the same width; rounded if they need more bits."""
+        return Lanes(self.builder, self.builder.sitofp(self.value, like(self.type, self.format.real)))
+
     def convert(self, target: Format) -> Lanes:
         """Real lanes in another format, rounded if that is the narrower one; integers keep their lowest bits."""
         if self.format is target:
@@ -210,6 +226,7 @@ class Lanes:
         return Lanes(self.builder, convert(self.value, like(self.type, element)))
 
     def magnitude(self) -> Lanes:
+        """The number without its sign."""
         return (self.bits() & (self.format.sign - 1)).real()
 
     def sign(self) -> Lanes:
@@ -221,6 +238,7 @@ class Lanes:
         return (self.bits() ^ sign).real()
 
     def sqrt(self) -> Lanes:
+        """The correctly rounded square root."""
         name = f"llvm.sqrt.{suffix(self.type)}"
         module = self.builder.module
         function = module.globals.get(name) or ir.Function(module, ir.FunctionType(self.type, [self.type]), name)
@@ -238,6 +256,35 @@ class Lanes:
     def at_least(self, bound: float) -> Lanes:
         """The larger of both; NaN stays NaN."""
         return (self < bound).where(self.constant(bound), self)
+
+    def pieces(self) -> list[Lanes]:
+        """Parts of at most `REGISTER` bytes."""
+        count = self.type.count if isinstance(self.type, ir.VectorType) else 1
+        part = REGISTER * 8 // self.format.width
+        if count <= part or count % part:
+            return [self]
+        undefined, places = ir.Constant(self.type, ir.Undefined), ir.VectorType(ir.IntType(32), part)
+        starts = range(0, count, part)
+        indices = [ir.Constant(places, list(range(start, start + part))) for start in starts]
+        return [Lanes(self.builder, self.builder.shuffle_vector(self.value, undefined, index)) for index in indices]
+
+    def any_finite_above(self, bound: float) -> ir.Value:
+        """Whether one of the real lanes, none of which is negative, is finite and above `bound`, as one `i1`."""
+        # What this adds to the bits makes negative integers of infinity and NaN.
+        shift = self.format.sign - self.format.bits_of(math.inf)
+        return (self.bits() + shift).any_above(self.format.bits_of(bound) + shift)
+
+    def any_above(self, bound: int) -> ir.Value:
+        """Whether one of the integer lanes is above `bound`, as one `i1`: registers are joined before their lanes."""
+        if self.format is DOUBLE:
+            above, *others = (piece > bound for piece in self.pieces())
+            for other in others:
+                above = above | other
+            return above.any()
+        largest, *pieces = self.pieces()
+        for piece in pieces:
+            largest = (largest > piece).where(largest, piece)
+        return (largest > bound).any()
 
     def any(self) -> ir.Value:
         """Whether one of the truth lanes is true, as one `i1`."""
@@ -260,6 +307,19 @@ def polynomial(x: Lanes, coefficients: Sequence[Lanes | float]) -> Lanes:
         power = power * power
     only = terms[0]
     return only if isinstance(only, Lanes) else x.constant(only)
+
+
+def by_pairs(x: Lanes, coefficients: Sequence[float]) -> Lanes:
+    """The same sum by Horner's scheme in x**2: fewer operations, in a longer chain."""
+    terms = list(coefficients)
+    square = x * x
+    pairs: list[Lanes | float] = [low + x * high for low, high in zip(terms[::2], terms[1::2], strict=False)]
+    if len(terms) % 2:
+        pairs.append(terms[-1])
+    total = pairs.pop()
+    while pairs:
+        total = pairs.pop() + square * total
+    return total if isinstance(total, Lanes) else x.constant(total)
 
 
 def rounded(x: Lanes, offset: int = 0) -> tuple[Lanes, Lanes]:

@@ -16,12 +16,17 @@ from shine.codegen.vecmath_control import RarePath, repeat
 from shine.codegen.vecmath_lanes import DOUBLE, Lanes, rounded
 
 TWO_OVER_PI = 0.6366197723675814
-# pi/2 in parts of 33 bits (the last one of 53): a part times a k of up to 20 bits is exact.
-QUARTER_TURN_PARTS = (1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21, 8.4784276603689e-32)
+# pi/2 in parts of 37 bits (the last one of 53): a part times a k of up to 16 bits is exact.
+QUARTER_TURN_PARTS = (1.5707963267923333, 2.5633441515839558e-12, 1.0562999066987428e-23)
 # Parts of 29 and 53 bits, for angles that were float32 numbers.
 SHORT_QUARTER_TURN_PARTS = (1.570796325802803, 9.920935796805404e-10)
-# Up to here k has 20 bits.
-NEAR_LIMIT = 2.0**20
+# Up to here k has 16 bits, or 20.
+NEAR_LIMIT = 2.0**16
+SHORT_NEAR_LIMIT = 2.0**20
+
+# For float32: 12 bits, 17 bits and then zeros up to 2**-38, the rest; and up to where k has 7 bits.
+SINGLE_QUARTER_TURN_PARTS = (1.57080078125, -4.45445766672492e-06, 2.5633440682570896e-12)
+SINGLE_LIMIT = 200.0
 
 _WORD = 32
 _MASK = (1 << _WORD) - 1
@@ -41,35 +46,46 @@ class Reduced(NamedTuple):
 
 def reduced(x: Lanes) -> Reduced:
     """For float64 x >= 0: the angle in quarter turns and the rest; NaN for infinity."""
-    return Reduced(*_FAR_ANGLE.replace(x > NEAR_LIMIT, _reduce_near(x), x))
+    return Reduced(*_FAR_ANGLE.replace(x.any_finite_above(NEAR_LIMIT), _reduce_near(x), x))
 
 
 def reduced_short(x: Lanes) -> tuple[Lanes, Lanes]:
     """For float64 x >= 0 that are float32 numbers: quarters and r, which then needs no tail."""
     near = _reduce_near_short(x)
-    quarters, r, _ = _FAR_ANGLE.replace(x > NEAR_LIMIT, (*near, near[1]), x)
+    quarters, r, _ = _FAR_SHORT_ANGLE.replace(x.any_finite_above(SHORT_NEAR_LIMIT), (*near, near[1]), x)
     return quarters, r
 
 
-def _reduce_near(x: Lanes) -> Reduced:
-    """For float64 0 <= x <= NEAR_LIMIT, after Cody and Waite (1980), with the rounding errors kept.
+def reduced_single(x: Lanes, quarters_ahead: int) -> tuple[Lanes, Lanes, Lanes]:
+    """For float32 0 <= x <= SINGLE_LIMIT: quarters, plus `quarters_ahead`, r, and nearly r a little earlier.
 
-    The first difference is exact: both sides are multiples of the last bit of x or of k * part, and it is below 1.
-    The second loses at most what `lost` recovers (if its minuend is the smaller one in magnitude, it is exact,
-    as all bits of both lie between 2**-66 and 2**-13); the same reasoning holds one part further down for `r`.
+    The products with the first two parts and the first difference are exact. The second one is rounded, the last
+    one too small to be so again unless r itself is small.
     """
     k, quarters = rounded(x * TWO_OVER_PI)
-    first, second, third, fourth = (k * part for part in QUARTER_TURN_PARTS)
+    *parts, last = SINGLE_QUARTER_TURN_PARTS
+    for part in parts:
+        x = x - k * part
+    return quarters + quarters_ahead if quarters_ahead else quarters, x - k * last, x
+
+
+def _reduce_near(x: Lanes) -> Reduced:
+    """For float64 0 <= x <= NEAR_LIMIT, after Cody and Waite (1980), with the rounding error kept.
+
+    The first difference is exact: both sides are multiples of the last bit of x or of k * part, and it is below 1.
+    The second loses at most what the tail recovers (if its minuend is the smaller one in magnitude, it is exact,
+    as all bits of both lie between 2**-73 and 2**-20). Next to a multiple of pi/2 the tail may be as large as r; it is
+    right to about 2**-114.
+    """
+    k, quarters = rounded(x * TWO_OVER_PI)
+    first, second, third = (k * part for part in QUARTER_TURN_PARTS)
     coarse = x - first
-    head = coarse - second
-    lost = (coarse - head) - second
-    rest = lost - third
-    r = head + rest
-    return Reduced(quarters, r, ((head - r) + rest) - fourth)
+    r = coarse - second
+    return Reduced(quarters, r, ((coarse - r) - second) - third)
 
 
 def _reduce_near_short(x: Lanes) -> tuple[Lanes, Lanes]:
-    """For float64 0 <= x <= NEAR_LIMIT that are float32 numbers: quarters and r, without a tail.
+    """For float64 0 <= x <= SHORT_NEAR_LIMIT that are float32 numbers: quarters and r, without a tail.
 
     Such an angle is at least 2**-30 away from a multiple of pi/2; the error of r is below 2**-57.
     """
@@ -108,6 +124,11 @@ def _is_far(x: Lanes) -> Lanes:
     return (x > NEAR_LIMIT) & (x < float("inf"))
 
 
+def _is_far_for_single(x: Lanes) -> Lanes:
+    return (x > SHORT_NEAR_LIMIT) & (x < float("inf"))
+
+
+_FAR_SHORT_ANGLE = RarePath("angle.short", _is_far_for_single, _reduce_far)
 _FAR_ANGLE = RarePath("angle", _is_far, _reduce_far)
 
 

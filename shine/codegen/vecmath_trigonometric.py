@@ -8,8 +8,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from shine.codegen.vecmath_control import unless
 from shine.codegen.vecmath_lanes import DOUBLE, SINGLE, Lanes, polynomial
-from shine.codegen.vecmath_reduction import reduced, reduced_short
+from shine.codegen.vecmath_reduction import (
+    SINGLE_LIMIT,
+    reduced,
+    reduced_short,
+    reduced_single,
+)
 
 # (sin(r) / r - 1) / r**2 over r**2, for |r| <= pi/4: 2**-57.2, and 2**-37.6.
 DOUBLE_SIN = (
@@ -23,6 +29,10 @@ DOUBLE_COS = (
     *(2.0875722658450226e-09, -1.1359614757775634e-11),
 )
 SHORT_COS = (0.04166664683940447, -0.0013887366120685501, 2.4438283707191622e-05)
+
+# The same in float32, and with its leading coefficients fixed for the cosine: 2**-27.9, and 2**-33.
+SINGLE_SIN = (-0.16666655242443085, 0.008332189172506332, -0.00019518285989761353, 0.0)
+SINGLE_COS = (-0.5, 0.04166664555668831, -0.0013887309469282627, 2.4432327336398885e-05)
 
 # (asin(x) / x - 1) / x**2 over x**2, for |x| <= 1/2: 2**-58.8, and 2**-31.7.
 DOUBLE_ASIN = (
@@ -122,12 +132,23 @@ def tan(x: Lanes) -> Lanes:
     return result.flip_sign(_quarter_turn_sign(angle.quarters) ^ x.sign())
 
 
-def _single_sine(x: Lanes, quarters_ahead: int) -> Lanes:
-    """sin(|x| + quarters_ahead * pi/2) of float32 angles.
+def _single_sine(x: Lanes, quarters_ahead: int, sign: Lanes | None = None) -> Lanes:
+    """sin(x + quarters_ahead * pi/2) for float32 0 <= x <= SINGLE_LIMIT, negated if `sign` begins with a one.
 
-    In float64 and with coefficients chosen lane by lane: as many operations as a float32 sine and cosine of an
-    angle reduced in float64, without their rounding errors.
+    Coefficients are chosen lane by lane: sine and cosine are base + base r**2 P(r**2), with r or 1 for the base.
     """
+    quarters, r, nearly_r = reduced_single(x, quarters_ahead)
+    odd = _is_odd(quarters)
+    square = nearly_r * nearly_r
+    pairs = zip(SINGLE_COS, SINGLE_SIN, strict=True)
+    curve = polynomial(square, [odd.where(r.constant(for_cos), for_sin) for for_cos, for_sin in pairs])
+    base = odd.where(r.constant(1.0), r)
+    flip = quarters << (SINGLE.width - 2)
+    return (base + base * square * curve).flip_sign((flip if sign is None else flip ^ sign) & SINGLE.sign)
+
+
+def _wide_sine(x: Lanes, quarters_ahead: int) -> Lanes:
+    """The same for angles of any size, in float64."""
     quarters, r = reduced_short(x.magnitude().convert(DOUBLE))
     quarters = quarters + quarters_ahead
     odd = _is_odd(quarters)
@@ -139,11 +160,24 @@ def _single_sine(x: Lanes, quarters_ahead: int) -> Lanes:
 
 
 def single_sin(x: Lanes) -> Lanes:
-    return _single_sine(x, 0).flip_sign(x.sign())
+    """sin in float32: its own polynomial for angles up to `SINGLE_LIMIT`, float64 beyond."""
+
+    def general(x: Lanes, near: Lanes) -> Lanes:
+        return (x.magnitude() <= SINGLE_LIMIT).where(near, _wide_sine(x, 0).flip_sign(x.sign()))
+
+    # Infinity and NaN become NaN in either way.
+    near = _single_sine(x.magnitude(), 0, x.bits())
+    return unless(x.magnitude().any_finite_above(SINGLE_LIMIT), near, "sin.general", general, x, near)
 
 
 def single_cos(x: Lanes) -> Lanes:
-    return _single_sine(x, 1)
+    """cos in float32, as `single_sin`."""
+
+    def general(x: Lanes, near: Lanes) -> Lanes:
+        return (x.magnitude() <= SINGLE_LIMIT).where(near, _wide_sine(x, 1))
+
+    near = _single_sine(x.magnitude(), 1)
+    return unless(x.magnitude().any_finite_above(SINGLE_LIMIT), near, "cos.general", general, x, near)
 
 
 def single_tan(x: Lanes) -> Lanes:

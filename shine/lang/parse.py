@@ -90,6 +90,8 @@ def primitive_table(primitives: Sequence[str | Callable[..., object]]) -> tuple[
     ------
     UnsupportedSyntaxError
         If a function is not in the language.
+    ValueError
+        If a function has the name of one of Shine's primitives.
     """
     table: dict[str, Primitive] = dict(STANDARD)
     names = []
@@ -97,6 +99,8 @@ def primitive_table(primitives: Sequence[str | Callable[..., object]]) -> tuple[
         if not isinstance(primitive, str):
             definition = parse(primitive, primitives=table)
             primitive = definition.name
+            if primitive in STANDARD:
+                raise ValueError(f"{primitive!r} is one of Shine's primitives; give your function another name")
             table[primitive] = Primitive(primitive, len(definition.parameters), definition)
         names.append(primitive)
     return table, names

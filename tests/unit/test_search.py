@@ -233,3 +233,11 @@ def test_what_is_wrong_is_named(options, error, message):
 def test_a_constant_target_is_refused_where_the_loss_divides_by_its_variance():
     with pytest.raises(DataError, match="the target is constant, so loss 'r2' would divide by zero; use mse or mae"):
         evolve(np.ones(200), loss="r2")
+
+
+def test_a_function_must_not_have_the_name_of_a_primitive_of_shine():
+    def add(a, b):
+        return a - b
+
+    with pytest.raises(ValueError, match="'add' is one of Shine's primitives; give your function another name"):
+        shine.evolve([[1.0], [2.0]], [1.0, 2.0], primitives=[add])

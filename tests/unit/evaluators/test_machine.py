@@ -11,6 +11,7 @@ import pytest
 
 import shine
 from shine.data import Dataset
+from shine.evaluators import machine
 from shine.evaluators.evaluator import TIERS, evaluator_of
 from shine.evaluators.machine import SLICE, MachineEvaluator, MachineRows, machine_of
 from shine.fitness import LOSSES, Scores
@@ -51,7 +52,8 @@ each_dtype = pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("threads", [2, 3, 500])
 @each_dtype
 @each_scaling
-def test_the_number_of_threads_changes_no_bit(dtype, scaling, threads):
+def test_the_number_of_threads_changes_no_bit(dtype, scaling, threads, monkeypatch):
+    monkeypatch.setattr(machine, "SHARED_WORK", 0)
     data, population = dataset(weighted=True), random_population(3 * SLICE + 1)
     alone, shared = (evaluator(data, "mae", scaling, dtype, count) for count in (1, threads))
     assert bits(shared.score(population)) == bits(alone.score(population))
@@ -122,6 +124,19 @@ def test_rows_that_fill_no_tile_are_predicted_one_by_one(dtype, rows):
     predicted = evaluator(data, dtype=dtype).predict(population)
     assert predicted.dtype == dtype
     assert predicted.tobytes() == np.array([x0 * x1 + x0, x1, np.full(rows, 2, dtype)]).tobytes()
+
+
+@pytest.mark.parametrize("rows", [1, 64, 256, 512, 513, 1025, 2048])
+@each_dtype
+@each_scaling
+@each_weighting
+def test_large_data_that_stay_where_they_are_have_the_same_bits(weighted, scaling, dtype, rows, monkeypatch):
+    data, population = dataset(rows, weighted), random_population(30)
+    copied = evaluator(data, "mse", scaling, dtype)
+    monkeypatch.setattr(machine, "LARGE_ROWS", 1)
+    large = evaluator(data, "mse", scaling, dtype)
+    assert bits(large.score(population)) == bits(copied.score(population))
+    assert large.predict(population).tobytes() == copied.predict(population).tobytes()
 
 
 def test_five_hundred_features():
@@ -234,18 +249,27 @@ def test_predictions_near_the_smallest_number_are_not_given_up_for_rounding():
         assert_only_losses_above_are_inf(data, shine.Population.from_sources(["x0"]), "mse", True)
 
 
+@each_loss
+def test_a_loss_that_rounds_to_zero_is_not_above_zero(loss):
+    # The sum of squared errors is the smallest number, and half of it rounds to zero.
+    x = np.array([[1e-162, 2.3e-162], [1.0, 2.0]])
+    data = Dataset.from_arrays(x.T, [0.0, 0.0] if loss in ("mse", "rmse", "mae") else [0.0, 3.0])
+    population = shine.Population.from_sources(["x0", "x0*2", "x1"], ("x0", "x1"))
+    assert_only_losses_above_are_inf(data, population, loss, False)
+
+
 @pytest.mark.parametrize("threshold", [-1.0, np.nan, -np.inf])
 @each_loss
 def test_no_loss_is_below_a_threshold_that_none_can_meet(loss, threshold):
     assert np.isinf(evaluator(dataset(), loss).score(random_population(20), threshold).losses).all()
 
 
-def states(kind: str, limit: float, target) -> np.ndarray:
-    """What one function of the machine adds up over a thousand rows in which the individual `x0` is 1."""
+def states(kind: str, limit: float, target: np.ndarray) -> np.ndarray:
+    """What one function of the machine adds up of the individual `x0`, which grows from 1 to 2."""
     data = Dataset.from_arrays(np.linspace(1, 2, 2048)[:, None], target)
     population = shine.Population.from_sources(["x0"])
-    machine = machine_of(population.primitives.functions, "float64")
-    return MachineRows(data, "float64", 1).states(machine, kind, population, np.array([limit]))[0]
+    compiled = machine_of(population.primitives.functions, "float64")
+    return MachineRows(data, "float64", 1).states(compiled, kind, population, np.array([limit]))[0]
 
 
 @pytest.mark.parametrize("kind", ["squared", "absolute"])
@@ -316,6 +340,6 @@ def test_rows_that_only_fill_up_the_last_lanes_do_not_overflow(tier, rows):
 
 def test_an_empty_population_has_no_scores():
     population = random_population(3).take(np.array([], dtype=np.int64))
-    machine = MachineEvaluator(dataset(), "mse", False, "float64")
-    assert machine.score(population).losses.shape == (0,)
-    assert machine.predict(population).shape == (0, ROWS)
+    empty = MachineEvaluator(dataset(), "mse", False, "float64")
+    assert empty.score(population).losses.shape == (0,)
+    assert empty.predict(population).shape == (0, ROWS)
