@@ -60,6 +60,8 @@ class Population(population.Population):
         ValueError
             If a primitive is unknown.
         """
+        if count < 0 or max_size < 1 or max_depth < 1:
+            raise ValueError("count must be at least 0, max_size and max_depth at least 1")
         table, names = primitive_table(primitives)
         columns = tuple(f"x{i}" for i in range(features)) if isinstance(features, int) else tuple(features)
         primitive_set = PrimitiveSet(select(table, names), columns)

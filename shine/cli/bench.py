@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -21,6 +22,8 @@ def run(settings: Settings, json_path: Path | None, plot_path: Path | None) -> i
     int
         Exit code: a failure if an evaluator computes other losses.
     """
+    if plot_path and find_spec("matplotlib") is None:
+        raise click.UsageError("--plot needs Matplotlib (pip install matplotlib)")
     try:
         report = benchmark(settings, progress=_show)
     except ValueError as error:  # an unknown primitive

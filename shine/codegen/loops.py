@@ -95,7 +95,7 @@ def emit_fitness(module: ir.Module, trees: Sequence[Tree], name: str, dtype: str
     ``i8 name(which, count, kind, columns, target, weights, rows, lines, known, states)`` runs the `count` trees at the
     i64 positions `which`, each in one pass over the data: a chunk of rows is predicted, then added to the tree's
     state. `kind` is a position in `KINDS`; `lines` holds a slope and an intercept for each of the `count`, `known` the
-    `shine.codegen.moments.CHUNK_FIELDS` of each chunk. Target and weights are float64, filled up with zeros to a
+    `shine.codegen.moments.CHUNK_FIELDS` of each chunk. Target and weights are float64, filled up with weights of 0 to a
     multiple of `LANES` rows. A state is `STATE` float64 that start at zero. All trees have the same parameters. The
     result is 1 if an integer division failed.
     """

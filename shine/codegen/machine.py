@@ -64,11 +64,11 @@ JOB = (
 
 The population's `codes`, `values` and `sizes` at their `width`; the code of the first of the `functions`; the number of
 `rows`, of which the first `full` ones, whole tiles, are at `columns`, `target` and `weights`, and the others at
-`tail_columns`, filled up to whole `ROW_GROUP`s, and at `tail_target` and `tail_weights`, filled up with zeros to whole
-chunks and given as if the first rows were before them; whether the weights are anything but 1 (`weighted`), else only
-those of the tail are read; slope and intercept of each individual (`lines`) and whether
-they are anything but 1 and 0 (`scaled`); the `known` facts of each chunk; `limits` to give up at, a sum for each
-individual; where results go, `out`; the scratch memory of the assembler (`program`, `operands`) and of the
+`tail_columns`, filled up to whole `ROW_GROUP`s, and at `tail_target` and `tail_weights`, filled up to whole chunks
+with rows that weigh nothing, and given as if the first rows were before them; whether the weights are anything but 1
+(`weighted`), else only those of the tail are read; slope and intercept of each individual (`lines`) and whether they
+are anything but 1 and 0 (`scaled`); the `known` facts of each chunk; `limits` to give up at, a sum for each individual;
+where results go, `out`; the scratch memory of the assembler (`program`, `operands`) and of the
 interpreter (`tiles`, `result`); the `first` individual to evaluate, and the one after the `last`.
 """
 
@@ -290,13 +290,17 @@ class _Driver:
         square_seen = load(
             build, self._known(build, job, last), number(CHUNK_FIELDS.index("target_square")), _DOUBLE, _DOUBLE
         )
-        square, product = (load(build, state, number(i), _DOUBLE, _DOUBLE) for i in (1, 2))
-        explained = build.fdiv(build.fmul(product, product), square)
-        # The difference is known up to rounding, of which this is far more than there can be.
+        weight = load(build, self._known(build, job, last), number(CHUNK_FIELDS.index("weight")), _DOUBLE, _DOUBLE)
+        mean, square, product = (load(build, state, number(i), _DOUBLE, _DOUBLE) for i in range(3))
+        explained = build.fmul(build.fdiv(product, square), product)
+        # The moments are known up to rounding of the mean, so nothing is proved where the mean is much larger than what
+        # varies about it; elsewhere the margin is far more than the rounding there can be.
+        around = build.fmul(build.fmul(mean, mean), weight)
+        certain = build.fcmp_ordered("<=", around, build.fmul(square, ir.Constant(_DOUBLE, 1e10)))
         margin = build.fmul(square_seen, ir.Constant(_DOUBLE, 1e-9))
         least = build.fsub(build.fsub(square_seen, explained), margin)
         limit = load(build, self._pointer(build, job, "limits", individual, 8), number(0), _DOUBLE, _DOUBLE)
-        given_up = build.fcmp_ordered(">", least, limit)
+        given_up = build.and_(certain, build.fcmp_ordered(">", least, limit))
         with build.if_then(given_up):
             store(build, ir.Constant(_DOUBLE, float("nan")), state, number(0), _DOUBLE)
         finite = build.fcmp_ordered("ord", square, square)

@@ -23,10 +23,10 @@ CHUNK = 256
 LANES = 8
 """Accumulators of each sum."""
 
-CHUNK_FIELDS = ("inverse_weight", "target_mean", "share", "between", "target_shift", "target_square")
+CHUNK_FIELDS = ("inverse_weight", "target_mean", "share", "between", "target_shift", "target_square", "weight")
 """What is known of a chunk of rows beforehand, with W its weight and W0 that of the chunks before it: 1 / W; its mean
-of the target; W / (W0 + W); W0 * W / (W0 + W); its mean of the target less that of the chunks before it; and the sum
-of squared deviations of the target up to its end. Where W is 0, so are all but the last."""
+of the target; W / (W0 + W); W0 * W / (W0 + W); its mean of the target less that of the chunks before it; and, up to
+its end, the sum of squared deviations of the target, and the weight. Where W is 0, so are the first five."""
 
 PRODUCT_FIELDS = ("mean", "square", "product")
 """State of `products_function`: weighted mean of the predictions, sum of their squared deviations, and of the products

@@ -71,7 +71,8 @@ class Numbers:
         number = constant(value, np.dtype(self.dtype))
         if self.dtype == "float32":
             # llvmlite prints a float32 constant from the double it is given, which must be one exactly.
-            number = float(np.float32(number))
+            with np.errstate(over="ignore"):
+                number = float(np.float32(number))
         return splat(self.type, number)
 
 

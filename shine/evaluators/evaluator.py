@@ -126,8 +126,8 @@ def evaluator_of(
             raise ValueError(f"unknown {what} {value!r}; use one of {', '.join(allowed)}")
     if threads is None:
         threads = processors()
-    if threads < 1:
-        raise ValueError(f"threads must be at least 1, is {threads}")
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise ValueError(f"threads must be an integer of at least 1, or None for all processors, is {threads!r}")
     if loss in ("nmse", "r2") and not dataset.target_square > 0:
         raise DataError(f"the target is constant, so loss {loss!r} would divide by zero; use mse or mae")
     if tier == "auto":

@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shine import codegen
+from shine import codegen, llvm
 from shine.codegen.assembler import OPERAND_BYTES
 from shine.codegen.instructions import instruction_bytes
 from shine.codegen.machine import JOB, KINDS, ROW_GROUP, TILE_BYTES, emit_machine, operand_room, tile_rows
@@ -22,7 +23,7 @@ from shine.data import Dataset
 from shine.evaluators.rows import addresses, converted, filled, known_chunks, lane_sums, target_of
 from shine.fitness import LOSSES, Positions, Products, Scores, score
 from shine.lang.population import Population
-from shine.lang.primitives import Primitive
+from shine.lang.primitives import Primitive, PrimitiveSet
 from shine.llvm import Engine, cached, host_object
 
 Array = NDArray[np.float64]
@@ -64,7 +65,7 @@ class Machine:
         self.dtype = dtype
         self._instruction_bytes = instruction_bytes(operand_room(functions))
         names = ("predict", *KINDS)
-        description = (dtype, _source_digest(), *(f"{f.name} {f.arity} {_meaning(f)}" for f in functions))
+        description = (dtype, _source_digest(), *(_described(function) for function in functions))
         code = cached(description, lambda: host_object(str(emit_machine(functions, dtype)), "O1"))
         self._engine = Engine.of_object(code, names)
         self._entries = {name: self._engine.function(name, None, ctypes.c_void_p) for name in names}
@@ -110,17 +111,34 @@ def _meaning(primitive: Primitive) -> str:
 
 @cache
 def _source_digest() -> str:
-    """Digest of the code that emits machines: a change of it makes other machines."""
+    """Digest of the code that emits and compiles machines: a change of it makes other machines."""
     digest = hashlib.sha256()
-    for path in sorted(Path(codegen.__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
+    for package in (codegen, llvm):
+        for path in sorted(Path(package.__file__ or "").parent.glob("*.py")):
+            digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
-@lru_cache(maxsize=16)
+@dataclass(frozen=True)
+class _Functions:
+    """Functions that are equal if they mean the same, and not only if they read the same."""
+
+    meaning: tuple[str, ...]
+    functions: tuple[Primitive, ...] = field(compare=False)
+
+
 def machine_of(functions: tuple[Primitive, ...], dtype: str) -> Machine:
     """The machine of some primitives, made once a process."""
-    return Machine(functions, dtype)
+    return _machine_of(_Functions(tuple(_described(function) for function in functions), functions), dtype)
+
+
+@lru_cache(maxsize=16)
+def _machine_of(described: _Functions, dtype: str) -> Machine:
+    return Machine(described.functions, dtype)
+
+
+def _described(function: Primitive) -> str:
+    return f"{function.name} {function.arity} {_meaning(function)}"
 
 
 SHARED_WORK = 1 << 22
@@ -148,7 +166,7 @@ class MachineRows:
         full = rows - rows % tile_rows(dtype) if rows >= LARGE_ROWS else 0
         tail = np.pad(columns[:, full:], ((0, 0), (0, -(rows - full) % ROW_GROUP)), mode="edge")
         weights = np.ones(rows - full) if dataset.weights is None else dataset.weights[full:]
-        tail_target, tail_weights = filled(dataset.target[full:]), filled(weights)
+        tail_target, tail_weights = filled(dataset.target[full:], "edge"), filled(weights)
         # What the addresses below point to.
         self._held = columns, tail, tail_target, tail_weights
         self._pointers, self._tail_pointers = addresses(columns), addresses(tail)
@@ -210,6 +228,7 @@ class MachineEvaluator:
         self._rows = MachineRows(dataset, dtype, threads)
         self._loss, self._linear_scaling, self._dtype = loss, linear_scaling, dtype
         self._target = target_of(dataset, dtype)
+        self._latest: tuple[PrimitiveSet, Machine] | None = None
 
     def score(self, population: Population, threshold: float = np.inf) -> Scores:
         """Loss and scaling of each individual.
@@ -221,23 +240,38 @@ class MachineEvaluator:
             An individual whose loss is sure to exceed this gets the loss inf, and is not evaluated to the end.
         """
         # Rounding must not make a loss that equals the threshold exceed it; the last word is `within`.
-        limit = LOSSES[self._loss].sum_of(threshold, self._target.weight, self._target.square) * (1 + 1e-12)
-        measure = MachineMeasure(
-            self._rows, machine_of(population.primitives.functions, self._dtype), population, limit
-        )
+        exact = LOSSES[self._loss].sum_of(threshold, self._target.weight, self._target.square)
+        limit = max(exact * (1 + 1e-12), np.finfo(np.float64).tiny)
+        # What is left of squares says nothing about a limit of absolute errors.
+        squared = LOSSES[self._loss].kind == "squared"
+        measure = MachineMeasure(self._rows, self._machine(population), population, limit, limit if squared else np.inf)
         scores = score(measure, len(population), self._target, self._loss, self._linear_scaling)
         return scores.within(threshold)
 
     def predict(self, population: Population) -> NDArray[Any]:
         """Predictions, shape (n_individuals, n_rows)."""
-        return self._rows.predict(machine_of(population.primitives.functions, self._dtype), population)
+        return self._rows.predict(self._machine(population), population)
+
+    def _machine(self, population: Population) -> Machine:
+        """The machine for a population; generations of one run share their primitive set."""
+        if self._latest is None or self._latest[0] is not population.primitives:
+            self._latest = population.primitives, machine_of(population.primitives.functions, self._dtype)
+        return self._latest[1]
 
 
 class MachineMeasure:
     """Sums over predictions on the machine (see `shine.fitness.Measure`)."""
 
-    def __init__(self, rows: MachineRows, machine: Machine, population: Population, limit: float) -> None:
-        self._rows, self._machine, self._population, self._limit = rows, machine, population, limit
+    def __init__(
+        self,
+        rows: MachineRows,
+        machine: Machine,
+        population: Population,
+        limit: float = np.inf,
+        line_limit: float = np.inf,
+    ) -> None:
+        self._rows, self._machine, self._population = rows, machine, population
+        self._limit, self._line_limit = limit, line_limit
 
     def errors(self, which: Positions, kind: str, slopes: Array, intercepts: Array) -> Array:
         """Weighted sums of "squared" or "absolute" errors of ``intercept + slope * p``; inf above the limit."""
@@ -249,7 +283,7 @@ class MachineMeasure:
 
     def products(self, which: Positions) -> Products:
         """Moments for linear scaling; NaN where no line keeps within the limit."""
-        limits = np.full(len(which), self._limit)
+        limits = np.full(len(which), self._line_limit)
         states = self._rows.states(self._machine, "products", self._chosen(which), limits)
         return Products(states[:, 0], states[:, 1], states[:, 2])
 

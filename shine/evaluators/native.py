@@ -107,7 +107,10 @@ class NativeEvaluator:
 
     def predict(self, population: Population) -> NDArray[Any]:
         """Predictions, shape (n_individuals, n_rows)."""
-        return np.stack([self._predict(population.tree(i)) for i in range(len(population))])
+        out = np.empty((len(population), self._rows.count), dtype=self._dtype)
+        for i in range(len(population)):
+            out[i] = self._predict(population.tree(i))
+        return out
 
     def _predict(self, tree: Tree) -> NDArray[Any]:
         module = ir.Module(name="predict")

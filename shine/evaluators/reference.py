@@ -32,7 +32,10 @@ class ReferenceEvaluator:
 
     def predict(self, population: Population) -> NDArray[Any]:
         """Predictions, shape (n_individuals, n_rows)."""
-        return np.stack([self.predict_one(population, i) for i in range(len(population))])
+        out = np.empty((len(population), self._dataset.n_rows), dtype=self._columns.dtype)
+        for i in range(len(population)):
+            out[i] = self.predict_one(population, i)
+        return out
 
     def predict_one(self, population: Population, index: int) -> NDArray[Any]:
         """Predictions of one individual for all rows, shape (n_rows,)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ def target_of(dataset: Dataset, dtype: str) -> Target:
 
 
 class Rows:
-    """Columns of one number type; target and weights filled up with zeros to whole chunks.
+    """Columns of one number type; target and weights filled up to whole chunks, with rows that weigh nothing.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Rows:
         self.count = dataset.n_rows
         self.columns = converted(dataset.columns, dtype)
         self.pointers = addresses(self.columns)
-        self.target = filled(dataset.target)
+        self.target = filled(dataset.target, "edge")
         self.weights = filled(dataset.row_weights)
         self._dataset = dataset
 
@@ -68,7 +68,7 @@ def known_chunks(dataset: Dataset) -> Array:
             before_square += own_square + shift * shift * before * share
             before_mean += shift * share
             before += own
-        known[chunk, 5] = before_square
+        known[chunk, 5:] = before_square, before
     return known
 
 
@@ -80,9 +80,13 @@ def _chunk_moments(target: Array, weights: Array) -> tuple[Array, Array, Array]:
     return weight, mean, stable_sum(weighed * (rows - mean[:, None]) ** 2)
 
 
-def filled(values: Array) -> Array:
-    """Values followed by zeros up to whole chunks."""
-    whole = np.zeros(-(-len(values) // CHUNK) * CHUNK)
+def filled(values: Array, mode: Literal["zeros", "edge"] = "zeros") -> Array:
+    """Values up to whole chunks, followed by zeros or by copies of the last.
+
+    The rows that fill up repeat the last one, target and all, so that their errors are finite when the last is.
+    """
+    last = values[-1] if mode == "edge" and len(values) else 0.0
+    whole = np.full(-(-len(values) // CHUNK) * CHUNK, last)
     whole[: len(values)] = values
     return whole
 

@@ -12,6 +12,7 @@ import hashlib
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -94,7 +95,10 @@ def _write(path: Path, code: bytes) -> None:
 
 
 def _forget(folder: Path) -> None:
-    """Remove the entries used longest ago."""
+    """Remove the entries used longest ago, and what a process that was killed while writing left."""
+    for temporary in folder.glob(".writing-*"):
+        if time.time() - temporary.stat().st_mtime > 3600:
+            temporary.unlink(missing_ok=True)
     entries = sorted(folder.glob("[0-9a-f]*"), key=lambda entry: entry.stat().st_mtime, reverse=True)
     for entry in entries[ENTRIES:]:
         entry.unlink(missing_ok=True)

@@ -169,6 +169,13 @@ def test_the_same_seed_gives_the_same_population() -> None:
     assert (one.codes == other.codes).all() and (one.values == other.values).all()
 
 
+def test_a_plot_without_matplotlib_is_refused_before_anything_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shine.cli.bench.find_spec", lambda name: None)
+    result = shine("bench", "--plot", "plot.png")
+    assert result.exit_code == 2
+    assert "pip install matplotlib" in result.stderr
+
+
 def test_a_plot_is_written(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     from shine.bench.plot import save_plot

@@ -35,7 +35,9 @@ def test_an_unknown_option_is_rejected_with_the_list_of_known_ones(option, allow
 
 @pytest.mark.parametrize("threads", [0, -1])
 def test_no_thread_is_no_number_of_threads(threads):
-    with pytest.raises(ValueError, match=f"threads must be at least 1, is {threads}"):
+    with pytest.raises(
+        ValueError, match=f"threads must be an integer of at least 1, or None for all processors, is {threads}"
+    ):
         Evaluator(X, Y, threads=threads)
 
 
