@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
@@ -29,7 +29,7 @@ from shine.llvm import Engine, cached, host_object
 Array = NDArray[np.float64]
 
 
-SLICE = 64
+SLICE = 32
 """Individuals a thread takes at a time: enough to hide the cost of a call, few enough to share the work evenly."""
 
 
@@ -66,11 +66,12 @@ class Machine:
         self._instruction_bytes = instruction_bytes(operand_room(functions))
         names = ("predict", *KINDS)
         description = (dtype, _source_digest(), *(_described(function) for function in functions))
-        code = cached(description, lambda: host_object(str(emit_machine(functions, dtype)), "O1"))
+        # Handlers are straight code: LLVM's passes would double the time of the first evaluation and gain nothing.
+        code = cached(description, lambda: host_object(str(emit_machine(functions, dtype)), "O0", selection=1))
         self._engine = Engine.of_object(code, names)
         self._entries = {name: self._engine.function(name, None, ctypes.c_void_p) for name in names}
 
-    def run(self, name: str, population: Population, fields: Mapping[str, int], threads: int) -> None:
+    def run(self, name: str, population: Population, fields: Mapping[str, int], workers: Workers) -> None:
         """Run one function of the machine over a population; the results are where the fields say.
 
         Each individual is evaluated by one thread, so that the number of threads changes no bit.
@@ -81,22 +82,41 @@ class Machine:
         job |= {"codes": codes.ctypes.data, "values": values.ctypes.data, "sizes": sizes.ctypes.data}
         job |= {"width": population.width, "functions": population.primitives.first_function}
         count = len(population)
-        slices = iter(range(0, count, SLICE if threads > 1 else max(count, 1)))
+        slice_ = count if workers.threads == 1 else SLICE
+        slices = iter(range(0, count, max(slice_, 1)))
 
         def work() -> None:
             scratch = Scratch(population.width, self._instruction_bytes)
             own = job | scratch.fields
             for first in slices:  # a range iterator hands each slice to one thread
-                own |= {"first": first, "last": min(first + (SLICE if threads > 1 else count), count)}
+                own |= {"first": first, "last": min(first + slice_, count)}
                 words = np.array([own[field] % 2**64 for field in JOB], dtype=np.uint64)
                 self._entries[name](words.ctypes.data)
 
-        if threads == 1:
+        workers.run(work)
+
+
+class Workers:
+    """Threads that do the same work together, the calling one among them; they wait for the next between calls."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._pool = ThreadPoolExecutor(threads - 1, thread_name_prefix="shine") if threads > 1 else None
+
+    def run(self, work: Callable[[], None]) -> None:
+        """Do a piece of work on every thread, and return when all are done."""
+        others = [] if self._pool is None else [self._pool.submit(work) for _ in range(self.threads - 1)]
+        try:
             work()
-            return
-        with ThreadPoolExecutor(threads) as pool:
-            for finished in [pool.submit(work) for _ in range(threads)]:
-                finished.result()
+        finally:
+            # What they write to must not be freed before they are done.
+            wait(others)
+        for other in others:
+            other.result()
+
+
+ALONE = Workers(1)
+"""The calling thread by itself."""
 
 
 def _meaning(primitive: Primitive) -> str:
@@ -141,7 +161,7 @@ def _described(function: Primitive) -> str:
     return f"{function.name} {function.arity} {_meaning(function)}"
 
 
-SHARED_WORK = 1 << 22
+SHARED_WORK = 1 << 21
 """Individuals times rows from which threads share the work: some milliseconds of it."""
 
 LARGE_ROWS = 1 << 17
@@ -161,7 +181,7 @@ class MachineRows:
     """
 
     def __init__(self, dataset: Dataset, dtype: str, threads: int) -> None:
-        self._dataset, self._dtype, self._threads = dataset, dtype, threads
+        self._dataset, self._dtype, self._workers = dataset, dtype, Workers(threads)
         rows, columns = dataset.n_rows, converted(dataset.columns, dtype)
         full = rows - rows % tile_rows(dtype) if rows >= LARGE_ROWS else 0
         tail = np.pad(columns[:, full:], ((0, 0), (0, -(rows - full) % ROW_GROUP)), mode="edge")
@@ -190,7 +210,7 @@ class MachineRows:
     def predict(self, machine: Machine, population: Population) -> NDArray[Any]:
         """Predictions, shape (n_individuals, n_rows), in the machine's number type."""
         out = np.empty((len(population), self._dataset.n_rows), dtype=self._dtype)
-        machine.run("predict", population, self._fixed | {"out": out.ctypes.data}, self._threads_for(population))
+        machine.run("predict", population, self._fixed | {"out": out.ctypes.data}, self._workers_for(population))
         return out
 
     def states(
@@ -213,12 +233,12 @@ class MachineRows:
         lines = np.ascontiguousarray(lines) if scaled else out
         own = {"out": out, "limits": limits, "lines": lines} | ({"known": self._known} if kind == "products" else {})
         fields = self._fixed | {name: array.ctypes.data for name, array in own.items()} | {"scaled": int(scaled)}
-        machine.run(kind, population, fields, self._threads_for(population))
+        machine.run(kind, population, fields, self._workers_for(population))
         return out
 
-    def _threads_for(self, population: Population) -> int:
-        """One thread where starting another costs more than it saves."""
-        return self._threads if len(population) * self._dataset.n_rows >= SHARED_WORK else 1
+    def _workers_for(self, population: Population) -> Workers:
+        """One thread where waking another costs more than it saves."""
+        return self._workers if len(population) * self._dataset.n_rows >= SHARED_WORK else ALONE
 
 
 class MachineEvaluator:

@@ -81,9 +81,9 @@ class Engine:
         self.close()
 
 
-def host_object(ir: str, level: str | int = "O2") -> bytes:
+def host_object(ir: str, level: str | int = "O2", selection: int | None = None) -> bytes:
     """Object code of a module for this process, to be loaded by `Engine.of_object` here or in another one."""
-    module, machine = _compiled(ir, level, None)
+    module, machine = _compiled(ir, level, selection)
     return bytes(machine.emit_object(module))
 
 
