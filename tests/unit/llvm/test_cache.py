@@ -312,7 +312,7 @@ VARIANTS = {
 
 def test_machines_that_differ_have_entries_of_their_own(folder, monkeypatch):
     monkeypatch.setattr(machine, "emit_machine", lambda functions, dtype: "")
-    monkeypatch.setattr(machine, "host_object", lambda text, level: b"")
+    monkeypatch.setattr(machine, "host_object", lambda text, level, selection: b"")
 
     class Nothing:
         def function(self, *arguments):
