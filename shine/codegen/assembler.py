@@ -57,7 +57,7 @@ class Tables:
 
 
 class Variables:
-    """Variables that instructions assign: slots on the stack, which LLVM turns into registers."""
+    """Variables that instructions assign: slots on the stack. Registers gained nothing measurable."""
 
     def __init__(self, build: ir.IRBuilder, **initial: int) -> None:
         self._build = build

@@ -25,15 +25,12 @@ from shine.codegen.blocks import (
     stack,
     store,
 )
-from shine.codegen.moments import CHUNK, CHUNK_FIELDS, LANES, errors_function, products_function
+from shine.codegen.moments import CHUNK, CHUNK_FIELDS, KINDS, LANES, errors_function, products_function
 from shine.codegen.numbers import Numbers
 from shine.lang.tree import Tree
 
 VECTOR_BYTES = 64
 """Bytes of a row vector: one AVX-512 register, two of AVX2 or four of NEON, so that several chains are in flight."""
-
-KINDS = ("squared", "absolute", "products")
-"""What a pass over the data can add up: squared errors, absolute errors, or the moments of linear scaling."""
 
 STATE = LANES
 """Numbers in the state of an individual: lanes of a sum of errors, or the moments and unused ones."""

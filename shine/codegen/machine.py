@@ -36,7 +36,7 @@ from shine.codegen.instructions import (
     instruction_bytes,
     primitive_instructions,
 )
-from shine.codegen.moments import CHUNK, CHUNK_FIELDS, LANES, errors_function, products_function
+from shine.codegen.moments import CHUNK, CHUNK_FIELDS, KINDS, LANES, errors_function, products_function
 from shine.codegen.numbers import Numbers
 from shine.lang.primitives import Primitive
 
@@ -51,9 +51,6 @@ TILE_BYTES = 2048
 
 CACHE_BYTES = 24 * 1024
 """What the live tiles of a program may take together; a program with more of them works on shorter tiles."""
-
-KINDS = ("squared", "absolute", "products")
-"""What a pass over the rows can add up (see `shine.codegen.moments`); each is a function of the machine."""
 
 JOB = (
     "codes", "values", "sizes", "width", "functions", "rows", "full", "columns", "target", "weights", "tail_columns",
@@ -94,8 +91,9 @@ def tile_rows(dtype: str) -> int:
 def emit_machine(functions: Sequence[Primitive], dtype: str) -> ir.Module:
     """The machine of some primitives, in one module.
 
-    It defines ``void predict(job)`` and one ``void kind(job)`` for each of `KINDS`, where a job is a pointer to the
-    fields of `JOB`. They write, for each individual, a row of `dtype` predictions, or `LANES` float64 of state.
+    It defines ``void predict(job)`` and one ``void kind(job)`` for each of `shine.codegen.moments.KINDS`, where a job
+    is a pointer to the fields of `JOB`. They write, for each individual, a row of `dtype` predictions, or `LANES`
+    float64 of state.
     """
     module = ir.Module(name=f"machine.{dtype}")
     size = instruction_bytes(operand_room(functions))

@@ -23,6 +23,9 @@ CHUNK = 256
 LANES = 8
 """Accumulators of each sum."""
 
+KINDS = ("squared", "absolute", "products")
+"""What a pass over the rows can add up: squared errors, absolute errors, or the moments of linear scaling."""
+
 CHUNK_FIELDS = ("inverse_weight", "target_mean", "share", "between", "target_shift", "target_square", "weight")
 """What is known of a chunk of rows beforehand, with W its weight and W0 that of the chunks before it: 1 / W; its mean
 of the target; W / (W0 + W); W0 * W / (W0 + W); its mean of the target less that of the chunks before it; and, up to

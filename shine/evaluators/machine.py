@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from shine import codegen, llvm
 from shine.codegen.assembler import OPERAND_BYTES
 from shine.codegen.instructions import instruction_bytes
-from shine.codegen.machine import JOB, KINDS, ROW_GROUP, TILE_BYTES, emit_machine, operand_room, tile_rows
-from shine.codegen.moments import LANES
+from shine.codegen.machine import JOB, ROW_GROUP, TILE_BYTES, emit_machine, operand_room, tile_rows
+from shine.codegen.moments import KINDS, LANES
 from shine.data import Dataset
 from shine.evaluators.rows import addresses, converted, filled, known_chunks, lane_sums, target_of
 from shine.fitness import LOSSES, Positions, Products, Scores, score
@@ -85,15 +85,15 @@ class Machine:
         slice_ = count if workers.threads == 1 else SLICE
         slices = iter(range(0, count, max(slice_, 1)))
 
-        def work() -> None:
+        def work(slices: Iterator[int]) -> None:
             scratch = Scratch(population.width, self._instruction_bytes)
             own = job | scratch.fields
-            for first in slices:  # a range iterator hands each slice to one thread
+            for first in slices:
                 own |= {"first": first, "last": min(first + slice_, count)}
                 words = np.array([own[field] % 2**64 for field in JOB], dtype=np.uint64)
                 self._entries[name](words.ctypes.data)
 
-        workers.run(work)
+        workers.run(work, slices)
 
 
 class Workers:
@@ -103,16 +103,37 @@ class Workers:
         self.threads = threads
         self._pool = ThreadPoolExecutor(threads - 1, thread_name_prefix="shine") if threads > 1 else None
 
-    def run(self, work: Callable[[], None]) -> None:
-        """Do a piece of work on every thread, and return when all are done."""
-        others = [] if self._pool is None else [self._pool.submit(work) for _ in range(self.threads - 1)]
+    def run(self, work: Callable[[Iterator[int]], None], items: Iterator[int]) -> None:
+        """Call ``work(items)`` on every thread, and return when all are done; each item goes to one of them.
+
+        An interrupt ends it early, but never before the other threads are done with what they have begun: the arrays
+        they write to are freed when this returns.
+        """
+        others: list[Future[None]] = []
         try:
-            work()
+            if self._pool is not None:
+                for _ in range(self.threads - 1):
+                    others.append(self._pool.submit(work, items))
+            work(items)
         finally:
-            # What they write to must not be freed before they are done.
-            wait(others)
+            for _ in items:
+                pass  # what nobody has begun, nobody is to begin
+            _wait_for_all(others)
         for other in others:
             other.result()
+
+
+def _wait_for_all(futures: Sequence[Future[None]]) -> None:
+    """Wait, through any number of interrupts; the first of them is raised in the end."""
+    interrupt: KeyboardInterrupt | None = None
+    while True:
+        try:
+            wait(futures)
+            break
+        except KeyboardInterrupt as caught:
+            interrupt = interrupt or caught
+    if interrupt is not None:
+        raise interrupt
 
 
 ALONE = Workers(1)

@@ -10,7 +10,8 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-from shine.codegen.loops import KINDS, STATE, emit_fitness, emit_predict
+from shine.codegen.loops import STATE, emit_fitness, emit_predict
+from shine.codegen.moments import KINDS
 from shine.data import Dataset
 from shine.evaluators.rows import Rows, lane_sums, target_of
 from shine.fitness import Positions, Products, Scores, score

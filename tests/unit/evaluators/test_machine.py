@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import shine
 from shine.data import Dataset
 from shine.evaluators import machine
 from shine.evaluators.evaluator import TIERS, evaluator_of
-from shine.evaluators.machine import SLICE, MachineEvaluator, MachineRows, machine_of
+from shine.evaluators.machine import SLICE, MachineEvaluator, MachineRows, Workers, machine_of
 from shine.fitness import LOSSES, Scores
 from shine.lang.population import Population
 
@@ -343,3 +344,22 @@ def test_an_empty_population_has_no_scores():
     empty = MachineEvaluator(dataset(), "mse", False, "float64")
     assert empty.score(population).losses.shape == (0,)
     assert empty.predict(population).shape == (0, ROWS)
+
+
+def test_an_interrupt_waits_for_what_other_threads_have_begun():
+    begun, released, finished = threading.Event(), threading.Event(), []
+
+    def work(items):
+        if threading.current_thread() is not threading.main_thread():
+            for item in items:
+                begun.set()
+                released.wait(10)
+                finished.append(item)
+        else:
+            begun.wait(10)
+            threading.Timer(0.2, released.set).start()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Workers(2).run(work, iter(range(5)))
+    assert finished == [0]
