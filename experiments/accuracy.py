@@ -6,6 +6,9 @@ least eight more bits than float64 (x86). Both sample every magnitude from subno
 ordinary sizes, the neighbourhood of 1 and of the bounds, and multiples of pi/2.
 
 The time is that of one thread on arguments in the first-level cache, and NumPy's in the same run on the same data.
+
+`--magnitudes` prints the time of a value over the size of the arguments instead, compiled as the tile machine is:
+64-byte vectors, without LLVM's passes.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import ctypes
 import math
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import mpmath
 import numpy as np
@@ -39,8 +43,8 @@ BOUNDS: dict[str, dict[type, float]] = {
 TIMED = {"log": (1e-3, 1e3), "asin": (-1, 1), "acos": (-1, 1), "pow": (0.01, 20), "exp": (-20, 20)}
 
 
-def repeated_loop(name: str, dtype: type) -> str:
-    """IR of `f(arguments..., out, n, repetitions)`, n a multiple of `LANES`."""
+def repeated_loop(name: str, dtype: type, lanes: int = LANES) -> str:
+    """IR of `f(arguments..., out, n, repetitions)`, n a multiple of `lanes`."""
     element = ir.DoubleType() if dtype is np.float64 else ir.FloatType()
     pointer, index = ir.PointerType(), ir.IntType(64)
     module = ir.Module("accuracy")
@@ -57,11 +61,11 @@ def repeated_loop(name: str, dtype: type) -> str:
     builder = ir.IRBuilder(body)
     i = builder.phi(index)
     *places, out = (builder.gep(argument, [i], source_etype=element) for argument in function.args[:-2])
-    loaded = [builder.load(place, typ=ir.VectorType(element, LANES)) for place in places]
+    loaded = [builder.load(place, typ=ir.VectorType(element, lanes)) for place in places]
     stored = builder.store(vecmath.call(builder, name, *loaded), out)
     for access in (*loaded, stored):
         access.align = np.dtype(dtype).itemsize
-    following = builder.add(i, index(LANES))
+    following = builder.add(i, index(lanes))
     i.add_incoming(index(0), outer)
     i.add_incoming(following, body)
     builder.cbranch(builder.icmp_signed("<", following, n), body, latch)
@@ -74,17 +78,29 @@ def repeated_loop(name: str, dtype: type) -> str:
     return str(module)
 
 
-def compiled(name: str, dtype: type) -> Callable[..., Array]:
-    """`f(*arguments, repetitions=1)` over arrays of one length, a multiple of `LANES`."""
+def compiled(
+    name: str, dtype: type, lanes: int = LANES, level: str = "O2", selection: int | None = None
+) -> Callable[..., Array]:
+    """`f(*arguments, repetitions=1)` over arrays of one length, a multiple of `lanes`."""
     pointers = [ctypes.c_void_p] * (vecmath.FUNCTIONS[name].arity + 1)
-    function = Engine(repeated_loop(name, dtype), "O2").function("f", None, *pointers, ctypes.c_int64, ctypes.c_int64)
+    engine = Engine(repeated_loop(name, dtype, lanes), level, selection)
+    function = engine.function("f", None, *pointers, ctypes.c_int64, ctypes.c_int64)
 
     def evaluate(*arguments: Array, repetitions: int = 1) -> Array:
-        out = np.empty_like(arguments[0])
+        out = aligned(arguments[0])
         function(*(array.ctypes.data for array in (*arguments, out)), len(out), repetitions)
         return out
 
     return evaluate
+
+
+def aligned(values: Array) -> Array:
+    """A copy that begins at a multiple of 64 bytes, as the machine's tiles do."""
+    memory = np.empty(values.nbytes + 64, np.uint8)
+    start = -memory.ctypes.data % 64
+    copy = memory[start : start + values.nbytes].view(values.dtype)
+    copy[:] = values
+    return copy
 
 
 def magnitudes(rng: np.random.Generator, dtype: type, bound: float, count: int) -> Array:
@@ -181,12 +197,34 @@ def nanoseconds(name: str, dtype: type, function: Callable[..., Array]) -> tuple
     """A value's time here and in NumPy."""
     rng = np.random.default_rng(0)
     low, high = TIMED.get(name, (-10, 10))
-    arguments: list[Array] = [rng.uniform(low, high, BLOCK).astype(dtype) for _ in range(vecmath.FUNCTIONS[name].arity)]
-    repetitions = 50
+    arity = vecmath.FUNCTIONS[name].arity
+    arguments: list[Array] = [aligned(rng.uniform(low, high, BLOCK).astype(dtype)) for _ in range(arity)]
+    # Enough to hide the cost of a call from Python.
+    repetitions = 400
     ours = seconds(lambda: function(*arguments, repetitions=repetitions)) / repetitions
     reference, out = getattr(np, NUMPY_NAMES.get(name, name)), np.empty_like(arguments[0])
     theirs = seconds(lambda: [reference(*arguments, out=out) for _ in range(10)]) / 10
     return ours / BLOCK * 1e9, theirs / BLOCK * 1e9
+
+
+SIZES = (1.0, 1e2, 1e3, 1e5, 1e7, 1e20, 1e38, 1e300)
+
+
+def print_magnitudes() -> None:
+    """Nanoseconds a value for arguments uniform from minus each size to it; for `log`, from 0."""
+    print(f"| function | precision | {' | '.join(f'{size:g}' for size in SIZES)} |")
+    print("|---|---|" + "---|" * len(SIZES))
+    rng = np.random.default_rng(0)
+    for dtype in reversed(PRECISIONS):
+        lanes = 64 // np.dtype(dtype).itemsize
+        for name in ("exp", "log", "sin", "cos", "tan"):
+            function = compiled(name, dtype, lanes, "O0", 1)
+            cells = []
+            for size in SIZES:
+                x = aligned((rng.uniform(0 if name == "log" else -1, 1, BLOCK) * size).astype(dtype))
+                taken = seconds(partial(function, x, repetitions=200), 15) / 200 / BLOCK
+                cells.append(f"{taken * 1e9:.2f}" if np.isfinite(x).all() else "-")
+            print(f"| {name} | {dtype.__name__} | {' | '.join(cells)} |", flush=True)
 
 
 def main() -> None:
@@ -194,7 +232,12 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=20000, help="points against mpmath (default: %(default)s)")
     parser.add_argument("--bulk", type=int, default=1000000, help="points against long double; 0 for none")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--magnitudes", action="store_true", help="print times over the size of the arguments instead")
     options = parser.parse_args()
+    if options.magnitudes:
+        with np.errstate(over="ignore"):
+            print_magnitudes()
+        return
     print("| function | precision | error, mpmath (ulp) | error, bulk (ulp) | ns | ns, NumPy | NumPy / Shine |")
     print("|---|---|---|---|---|---|---|")
     for name in vecmath.FUNCTIONS:

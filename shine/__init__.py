@@ -11,6 +11,7 @@ from shine.errors import (
     UnsupportedSyntaxError,
 )
 from shine.evaluators.evaluator import Evaluator
+from shine.gradient import grad
 from shine.kernel import Kernel, jit
 from shine.lang.parse import parse
 from shine.lang.primitives import PrimitiveSet
@@ -36,6 +37,7 @@ __all__ = [
     "ShineError",
     "UnsupportedSyntaxError",
     "evolve",
+    "grad",
     "jit",
     "parse",
 ]

@@ -73,6 +73,18 @@ class Dataset:
         # Columns that are contiguous already, as in Fortran order, are not copied.
         return cls(np.ascontiguousarray(matrix.T), np.ascontiguousarray(target), weights, names)
 
+    def take(self, rows: ArrayLike) -> Dataset:
+        """The rows at some indices."""
+        at = np.asarray(rows)
+        weights = None if self.weights is None else self.weights[at]
+        return Dataset(np.ascontiguousarray(self.columns[:, at]), self.target[at], weights, self.features)
+
+    def sampled(self, rows: int, rng: np.random.Generator) -> Dataset:
+        """At most so many of the rows, drawn at random and in their order; this very data set if it has no more."""
+        if self.n_rows <= rows:
+            return self
+        return self.take(np.sort(rng.choice(self.n_rows, rows, replace=False)))
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from shine.lang.population import Population
 
@@ -81,6 +81,18 @@ class Scores:
     def within(self, threshold: float) -> Scores:
         """The scores with losses above a threshold turned into inf."""
         return replace(self, losses=np.where(self.losses <= threshold, self.losses, np.inf))
+
+    def take(self, indices: ArrayLike) -> Scores:
+        """The scores at some indices, or where a mask holds."""
+        at = np.asarray(indices)
+        return Scores(self.losses[at], self.slopes[at], self.intercepts[at])
+
+    def replaced(self, indices: ArrayLike, others: Scores) -> Scores:
+        """A copy with other scores at some indices, or where a mask holds."""
+        at = np.asarray(indices)
+        copy = Scores(self.losses.copy(), self.slopes.copy(), self.intercepts.copy())
+        copy.losses[at], copy.slopes[at], copy.intercepts[at] = others.losses, others.slopes, others.intercepts
+        return copy
 
     @classmethod
     def concatenate(cls, parts: Sequence[Self]) -> Self:
@@ -187,6 +199,38 @@ def score(measure: Measure, count: int, target: Target, loss: str, linear_scalin
         losses = LOSSES[loss].of_sum(totals, target.weight, target.square)
     finite = np.isfinite(losses) & np.isfinite(slopes) & np.isfinite(intercepts)
     return Scores(np.where(finite, losses, np.inf), np.where(finite, slopes, 1.0), np.where(finite, intercepts, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class NormalEquations:
+    """What a step of a least squares fit of constants follows from, for each individual of a population.
+
+    Parameters
+    ----------
+    errors : ndarray of shape (n_individuals,)
+        Weighted sum of the errors of ``intercept + slope * individual``; inf where it exceeds the limit or is not finite.
+    matrices : ndarray of shape (n_individuals, 3 + n_constants, 3 + n_constants)
+        Weighted sums over the rows of all products of two of: the residual, 1, the prediction, and its derivative by each
+        constant in the order of the tape; 0 behind an individual's last constant. For absolute errors, each row weighs
+        the inverse of its error besides. Meaningless where the errors are infinite.
+    counts : ndarray of shape (n_individuals,), int64
+        Constants of each individual.
+    """
+
+    errors: Array
+    matrices: Array
+    counts: Positions
+
+
+class Linearizer(Protocol):
+    """Population -> normal equations, over a data set it holds."""
+
+    def normal_equations(
+        self, population: Population, slopes: Array, intercepts: Array, limits: Array
+    ) -> NormalEquations:
+        """Errors and normal equations at the constants the population has, for given lines; an individual is left as
+        soon as its errors exceed its limit."""
+        ...
 
 
 class PopulationEvaluator(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -88,7 +88,7 @@ class Kernel:
         ZeroDivisionError
             If an integer division has a zero divisor in any row that Python would evaluate.
         """
-        arrays = [self._array(name, value) for name, value in self._bind(arguments, named).items()]
+        arrays = argument_arrays(self.parameters, self.dtype, arguments, named)
         if all(array.ndim == 0 for array in arrays):
             return self._scalar([array.item() for array in arrays])
         broadcast = np.broadcast_arrays(*arrays)
@@ -167,25 +167,6 @@ class Kernel:
         """Object file of the function of one row, for a target as in `assembly`."""
         return object_code(self.ir, target, cpu, level=self.opt_level)
 
-    def _bind(self, arguments: Sequence[ArrayLike], named: dict[str, ArrayLike]) -> dict[str, ArrayLike]:
-        bound = dict(zip(self.parameters, arguments, strict=False))
-        extra = [name for name in named if name in bound or name not in self.parameters]
-        missing = [name for name in self.parameters if name not in bound and name not in named]
-        if len(arguments) > len(self.parameters) or extra or missing:
-            problem = f"unexpected {extra[0]!r}" if extra else f"missing {missing[0]!r}" if missing else "too many"
-            raise TypeError(f"the formula takes ({', '.join(self.parameters)}): {problem}")
-        bound.update(named)
-        return {name: bound[name] for name in self.parameters}
-
-    def _array(self, name: str, value: ArrayLike) -> NDArray[Any]:
-        array = np.asarray(value)
-        if array.dtype.kind not in "biuf":
-            raise TypeError(f"argument {name!r} has dtype {array.dtype}; numbers are needed")
-        converted = array.astype(self.dtype, copy=False)
-        if self.dtype.startswith("int") and not np.array_equal(converted, array):
-            raise TypeError(f"argument {name!r} does not fit {self.dtype}: it has fractions, or is out of range")
-        return converted
-
     @cached_property
     def _scalar_function(self) -> Any:
         kinds = [_C_TYPES[self.dtype]] * len(self.parameters) + [ctypes.c_void_p] * self._can_fail
@@ -212,6 +193,36 @@ class Kernel:
         if rows and self._predict_function(pointers.ctypes.data, out.ctypes.data, rows):
             raise ZeroDivisionError(f"integer division by zero in {self.tree!r}")
         return out
+
+
+def argument_arrays(
+    parameters: Sequence[str], dtype: str, arguments: Sequence[ArrayLike], named: Mapping[str, ArrayLike]
+) -> list[NDArray[Any]]:
+    """The arguments of a call as arrays of a dtype, one a parameter and in their order; not yet broadcast.
+
+    Raises
+    ------
+    TypeError
+        If arguments are missing, too many, no numbers, or do not fit the dtype.
+    """
+    bound = dict(zip(parameters, arguments, strict=False))
+    extra = [name for name in named if name in bound or name not in parameters]
+    missing = [name for name in parameters if name not in bound and name not in named]
+    if len(arguments) > len(parameters) or extra or missing:
+        problem = f"unexpected {extra[0]!r}" if extra else f"missing {missing[0]!r}" if missing else "too many"
+        raise TypeError(f"the formula takes ({', '.join(parameters)}): {problem}")
+    bound.update(named)
+    return [_array(name, bound[name], dtype) for name in parameters]
+
+
+def _array(name: str, value: ArrayLike, dtype: str) -> NDArray[Any]:
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"argument {name!r} has dtype {array.dtype}; numbers are needed")
+    converted = array.astype(dtype, copy=False)
+    if dtype.startswith("int") and not np.array_equal(converted, array):
+        raise TypeError(f"argument {name!r} does not fit {dtype}: it has fractions, or is out of range")
+    return converted
 
 
 def jit(

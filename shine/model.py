@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shine.data import numbers
 from shine.errors import DataError
+from shine.gp.complexity import tree_complexity
 from shine.kernel import Kernel
 from shine.lang.tree import Tree
 
@@ -31,11 +32,14 @@ class Model:
         As the search measured it, over all rows.
     r2 : float
         Coefficient of determination on the same rows; at most 1.
+    weights : mapping of str to int
+        What a primitive, a feature or a `constant` counts in the complexity, by name; 1 if not listed.
     """
 
     tree: Tree
     loss: float
     r2: float
+    weights: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def expression(self) -> str:
@@ -44,8 +48,8 @@ class Model:
 
     @property
     def complexity(self) -> int:
-        """Number of nodes."""
-        return self.tree.size
+        """Number of nodes, each counted as often as its weight says."""
+        return tree_complexity(self.tree, self.weights)
 
     @cached_property
     def kernel(self) -> Kernel:

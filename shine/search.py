@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,25 +13,32 @@ from numpy.typing import ArrayLike, NDArray
 
 from shine.data import Dataset
 from shine.errors import DataError
-from shine.evaluators.evaluator import evaluator_of
-from shine.evaluators.reference import ReferenceEvaluator, ReferenceMeasure
-from shine.evaluators.rows import target_of
-from shine.fitness import LOSSES, best_lines, score
+from shine.evaluators.evaluator import evaluator_of, processors
+from shine.evaluators.gradients import MachineLinearizer
+from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.sampling import sampled_errors
+from shine.fitness import LOSSES
 from shine.gp import evolution
-from shine.gp.evolution import Outcome, Progress
+from shine.gp.constants import fitter
+from shine.gp.evolution import Progress
+from shine.gp.seeding import Seeds
+from shine.gp.seeding import seed as seed_formulas
 from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.lang.parse import Source, parse, primitive_table
 from shine.lang.population import Population
-from shine.lang.primitives import Primitive, PrimitiveSet, select
-from shine.lang.tape import application
-from shine.lang.tree import Tree
-from shine.model import Model, Result, choose
+from shine.lang.primitives import PrimitiveSet, select
+from shine.model import Result, choose
+from shine.refinement import refined
 
 Array = NDArray[np.float64]
 Settings = TypeVar("Settings", EvolutionSettings, StopSettings)
 
 DEFAULT_PRIMITIVES = ("add", "sub", "mul", "div", "sqrt", "square", "exp", "log", "sin", "cos")
 """Functions a search draws from unless told otherwise."""
+
+
+SEEDING_ROWS = 1000
+"""Rows that formulas to start from are looked for in."""
 
 
 def search(
@@ -77,102 +84,76 @@ def search(
     DataError, UnsupportedSyntaxError, ValueError
         If the data, a formula or a setting is unfit.
     """
+    began = time.monotonic()
     table, names = primitive_table(primitives)
     primitive_set = PrimitiveSet(select(table, names), dataset.features)
-    evaluator = evaluator_of(dataset, loss, linear_scaling, dtype, tier, threads)
+    workers = threads or processors()
+    rng = np.random.default_rng(seed)
+    sample = dataset.sampled(settings.rows, rng)
+    evaluator = evaluator_of(sample, loss, linear_scaling, dtype, tier, threads)
+    linearizer = MachineLinearizer(sample, loss, workers)
+    enough = stop.loss * _constant_loss(dataset, loss)
     trees = [parse(source, dataset.features, table) for source in seeds]
     outcome = evolution.evolve(
         evaluator,
         primitive_set,
         settings,
-        stop,
-        np.random.default_rng(seed),
+        replace(stop, loss=enough),
+        rng,
+        fitter=fitter(linearizer, settings.constant_steps, scaled=linear_scaling) if settings.constant_steps else None,
+        errors=partial(sampled_errors, sample, linear_scaling, settings.lexicase_rows),
         initial=Population.from_trees(trees, primitive_set) if trees else None,
+        seeding=partial(_seeds, sample, primitive_set, settings, linear_scaling, workers),
         clock=time.monotonic,
-        **({} if report is None else {"report": report}),
+        report=evolution.ignore if report is None else report,
     )
-    front = pareto_front(_models(outcome, dataset, loss, linear_scaling), stop.loss)
+    front = refined(outcome, dataset, loss, linear_scaling, settings.complexity, enough, workers)
     if not front:
         raise DataError(f"no formula has a finite {loss}, not even a constant; rescale the target")
     return Result(
         front,
-        choose(front, stop.loss, dataset.n_rows, LOSSES[loss].kind == "squared" and loss != "rmse"),
+        choose(front, enough, dataset.n_rows, LOSSES[loss].kind == "squared" and loss != "rmse"),
         outcome.generations,
         outcome.evaluations,
-        outcome.seconds,
+        time.monotonic() - began,
         seed,
         outcome.stopped_by,
     )
 
 
-def pareto_front(models: Iterable[Model], enough: float) -> tuple[Model, ...]:
-    """Models that no simpler one equals or betters; it ends with the first whose loss is at most `enough`."""
-    front: list[Model] = []
-    for model in sorted(models, key=lambda model: (model.complexity, model.loss)):
-        if not front or enough < front[-1].loss > model.loss:
-            front.append(model)
-    return tuple(front)
+def _seeds(
+    sample: Dataset,
+    primitives: PrimitiveSet,
+    settings: EvolutionSettings,
+    linear_scaling: bool,
+    threads: int,
+    rng: np.random.Generator,
+    deadline: float,
+) -> Seeds:
+    """Formulas to start from (see `shine.gp.seeding`)."""
+    rows = sample.sampled(SEEDING_ROWS, rng)
+    return seed_formulas(
+        rows.columns,
+        rows.target,
+        rows.weights,
+        primitives,
+        MachineEvaluator(rows, "mse", False, "float64", threads).predict,
+        rng,
+        max_size=settings.max_size,
+        max_depth=settings.max_depth,
+        linear_scaling=linear_scaling,
+        clock=time.monotonic,
+        deadline=deadline,
+    )
 
 
-def _models(outcome: Outcome, dataset: Dataset, loss: str, linear_scaling: bool) -> Iterator[Model]:
-    """Models of an evolution's front, and the constant that everything has to beat."""
-    reference = ReferenceEvaluator(dataset, loss, False, "float64")
-    constant = ast.Constant(dataset.target_mean)
-    yield from _measured_models([constant], [np.full(dataset.n_rows, dataset.target_mean)], dataset, loss, {})
-    for index in range(len(outcome.front)):
-        tree, prediction = outcome.front.tree(index), reference.predict_one(outcome.front, index)
-        nodes, predictions = [tree.result], [prediction]
-        if linear_scaling:
-            for slope, intercept in _scalings(prediction, dataset):
-                nodes.append(_scaled(tree.result, slope, intercept))
-                predictions.append(intercept + slope * prediction)
-        yield from _measured_models(nodes, predictions, dataset, loss, tree.functions)
-
-
-def _scalings(prediction: Array, dataset: Dataset) -> Iterator[tuple[float, float]]:
-    """Best slope alone, best intercept alone, and both; the formula is to carry no more of them than it needs."""
-    weights, target = dataset.row_weights, dataset.target
-    with np.errstate(all="ignore"):
-        products = _measure([prediction], dataset).products(np.arange(1))
-        slope, intercept = best_lines(products, target_of(dataset, "float64"))
-        candidates = (
-            (float(weights * prediction @ target / (weights * prediction @ prediction)), 0.0),
-            (1.0, dataset.target_mean - float(products.mean[0])),
-            (float(slope[0]), float(intercept[0])),
-        )
-    yield from (pair for pair in candidates if np.isfinite(pair).all() and pair[0] != 0)
-
-
-def _measure(predictions: Sequence[Array], dataset: Dataset) -> ReferenceMeasure:
-    return ReferenceMeasure(lambda which: [predictions[index] for index in which], dataset)
-
-
-def _scaled(node: ast.expr, slope: float, intercept: float) -> ast.expr:
-    if slope != 1:
-        node = application("mul", [ast.Constant(slope), node])
-    if intercept != 0:
-        node = application("add" if intercept > 0 else "sub", [node, ast.Constant(abs(intercept))])
-    return node
-
-
-def _measured_models(
-    nodes: Sequence[ast.expr],
-    predictions: Sequence[Array],
-    dataset: Dataset,
-    loss: str,
-    functions: Mapping[str, Primitive],
-) -> Iterator[Model]:
-    """Models with their losses, those with a finite one."""
-    count = len(nodes)
-    measure, square = _measure(predictions, dataset), dataset.target_square
-    losses = score(measure, count, target_of(dataset, "float64"), loss, linear_scaling=False).losses
-    with np.errstate(all="ignore"):
-        errors = measure.errors(np.arange(count), "squared", np.ones(count), np.zeros(count))
-        # As scikit-learn has it: a constant target is explained fully or not at all.
-        r2 = 1 - errors / square if square > 0 else np.where(errors > 0, 0.0, 1.0)
-    for node, value, share in zip(nodes, losses, r2, strict=True):
-        if np.isfinite(value):
-            yield Model(Tree(dataset.features, node, functions=functions), float(value), float(share))
+def _constant_loss(dataset: Dataset, loss: str) -> float:
+    """Loss of the target's mean."""
+    kind, weight, square = LOSSES[loss].kind, dataset.weight, dataset.target_square
+    total = square
+    if kind == "absolute":
+        total = float(dataset.row_weights @ np.abs(dataset.target - dataset.target_mean))
+    return float(LOSSES[loss].of_sum(np.array(total), weight, square)) if square > 0 else 0.0
 
 
 def evolve(

@@ -33,10 +33,11 @@ BELOW: dict[str, set[str]] = {
     "gp": {"errors", "lang", "fitness"},
     "evaluators": _EVALUATION,
     "kernel": _EVALUATION,
+    "gradient": _EVALUATION | {"kernel"},
     "model": _EVALUATION | {"kernel"},
     "population": {"errors", "lang", "gp"},
     "search": _SEARCH,
-    "shine": _SEARCH | {"search", "population"},
+    "shine": _SEARCH | {"search", "population", "gradient"},
     "loading": {"errors", "lang", "data"},
     "config": {"errors", "lang", "data", "gp", "loading"},
     "runs": _FACES,
@@ -48,8 +49,8 @@ BELOW: dict[str, set[str]] = {
 
 ONLY_IN: dict[str, set[str]] = {
     "llvmlite.binding": {"llvm"},
-    # The last two only make the `ir.Module` that codegen fills.
-    "llvmlite.ir": {"codegen", "evaluators.native", "kernel"},
+    # The last three only make the `ir.Module` that codegen fills.
+    "llvmlite.ir": {"codegen", "evaluators.native", "kernel", "gradient"},
     "pydantic": {"config", "runs", "search"},
     "yaml": {"config"},
     "click": {"cli"},

@@ -12,6 +12,7 @@ import shine
 from shine.codegen.lowering import FLOAT_LOWERINGS, INTEGER_LOWERINGS, Emitter
 from shine.codegen.numbers import Numbers
 from shine.errors import LoweringError
+from shine.lang.derivative import PARTIALS
 from shine.lang.interpret import INTEGER_REFERENCE, REFERENCE, evaluate
 from shine.lang.library import STANDARD
 from shine.lang.primitives import ARITIES, BASIC
@@ -29,6 +30,11 @@ LOWERINGS = [(FLOAT_LOWERINGS, "float64"), (FLOAT_LOWERINGS, "float32"), (INTEGE
 @pytest.mark.parametrize("table", [REFERENCE, FLOAT_LOWERINGS], ids=["reference", "lowering"])
 def test_a_table_of_floats_has_every_basic_primitive(table):
     assert set(table) == set(BASIC)
+
+
+def test_every_basic_primitive_has_one_partial_an_argument_and_only_primitives_have_some():
+    assert set(BASIC) <= set(PARTIALS) <= set(STANDARD)
+    assert {name: len(rows) for name, rows in PARTIALS.items()} == {name: STANDARD[name].arity for name in PARTIALS}
 
 
 @pytest.mark.parametrize("table", [INTEGER_REFERENCE, INTEGER_LOWERINGS], ids=["reference", "lowering"])

@@ -73,12 +73,12 @@ class Instruction:
 
 def primitive_instructions(primitive: Primitive) -> Iterator[Instruction]:
     """Instructions of one primitive: one for each kind of operands that the assembler distinguishes."""
-    wide = _is_light(primitive)
+    wide = is_light(primitive)
     kinds = [(False,) * primitive.arity]
     if primitive.arity == 2:
         kinds = [(False, False), (False, True), (True, False)]
     for constants in kinds:
-        yield Instruction(_name(primitive.name, constants), constants, _application(primitive), wide)
+        yield Instruction(_name(primitive.name, constants), constants, application(primitive), wide)
 
 
 def fused_instructions() -> Iterator[tuple[tuple[int, int, int, int, int], Instruction]]:
@@ -115,7 +115,8 @@ def _name(name: str, constants: Sequence[bool]) -> str:
     return f"shine.{name}.{''.join('ct'[not constant] for constant in constants)}"
 
 
-def _application(primitive: Primitive) -> Callable[..., ir.Value]:
+def application(primitive: Primitive) -> Callable[..., ir.Value]:
+    """``apply(jit, *operands)`` of a primitive: what emits its value on one vector."""
     definition = primitive.definition
     if definition is None:
         rule = FLOAT_LOWERINGS[primitive.name]
@@ -129,7 +130,7 @@ _HEAVY = frozenset(
 )
 
 
-def _is_light(primitive: Primitive) -> bool:
+def is_light(primitive: Primitive) -> bool:
     """Whether a primitive needs few registers: nothing in it is an elementary function."""
     if primitive.definition is None:
         return primitive.name not in _HEAVY
@@ -177,7 +178,7 @@ def emit_handler(module: ir.Module, instruction: Instruction, dtype: str, vector
     at.add_incoming(following, build.block)
     build.cbranch(build.icmp_unsigned("<", following, length), body, end)
     build.position_at_end(end)
-    _jump(build, current, offset, length, size)
+    jump(build, current, offset, length, size)
     return function
 
 
@@ -196,7 +197,7 @@ def _constant(build: ir.IRBuilder, current: ir.Value, field: int, numbers: Numbe
     return build.shuffle_vector(first, undefined, zeros)
 
 
-def _jump(build: ir.IRBuilder, current: ir.Value, offset: ir.Value, length: ir.Value, size: int) -> None:
+def jump(build: ir.IRBuilder, current: ir.Value, offset: ir.Value, length: ir.Value, size: int) -> None:
     """Go on with the next instruction, in constant stack."""
     following = element_pointer(build, current, ir.Constant(I64, size), _BYTE)
     handler = load(build, following, ir.Constant(I64, HANDLER), _BYTE, FunctionPointer(handler_type()), 8)

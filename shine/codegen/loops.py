@@ -86,6 +86,22 @@ def emit_predict(module: ir.Module, tree: Tree, name: str, dtype: str) -> None:
     builder.ret(builder.zext(builder.call(tile, [body, columns, _ZERO, out, rows]), _BYTE))
 
 
+def emit_outputs(module: ir.Module, trees: Sequence[Tree], name: str, dtype: str) -> None:
+    """Emit a function of several results, ``i8 name(columns, outs, vectors)``; 1 if an integer division failed.
+
+    `columns` points to one pointer a parameter, `outs` to one a tree, each to the values of as many full vectors of
+    rows (see `row_numbers`). The trees have the same parameters and the same assignments.
+    """
+    labels = ("columns", "outs", "vectors")
+    function = declare(module, name, _BYTE, [POINTER, POINTER, I64], labels)
+    columns, outs, vectors = function.args
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    pointers = [load(builder, outs, ir.Constant(I64, i), POINTER, POINTER) for i in range(len(trees))]
+    numbers = row_numbers(dtype)
+    failed = _emit_loop(builder, trees, numbers, columns, _ZERO, pointers, vectors)
+    builder.ret(builder.zext(failed, _BYTE))
+
+
 def emit_fitness(module: ir.Module, trees: Sequence[Tree], name: str, dtype: str) -> None:
     """Emit the fitness of some trees.
 
@@ -132,9 +148,24 @@ def _emit_body(module: ir.Module, tree: Tree, name: str, numbers: Numbers) -> ir
     function.args[2].add_attribute("noalias")
     columns, start, out, vectors = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
+    builder.ret(_emit_loop(builder, [tree], numbers, columns, start, [out], vectors))
+    return function
+
+
+def _emit_loop(
+    builder: ir.IRBuilder,
+    trees: Sequence[Tree],
+    numbers: Numbers,
+    columns: ir.Value,
+    start: ir.Value,
+    outs: Sequence[ir.Value],
+    vectors: ir.Value,
+) -> ir.Value:
+    """The loop over full vectors of rows, from row `start` on; whether an integer division failed."""
+    parameters = trees[0].parameters
     pointers = {
         position: load(builder, columns, ir.Constant(I64, position), POINTER, POINTER)
-        for position in _used_parameters(tree)
+        for position in _used_parameters(trees)
     }
     width = ir.Constant(I64, numbers.width)
     with counted(builder, _ZERO, vectors, carried=[ir.Constant(_BOOL, 0)]) as loop:
@@ -144,21 +175,21 @@ def _emit_body(module: ir.Module, tree: Tree, name: str, numbers: Numbers) -> ir
             load(builder, pointers[position], row, numbers.element, numbers.type)
             if position in pointers
             else ir.Constant(numbers.type, ir.Undefined)
-            for position in range(len(tree.parameters))
+            for position in range(len(parameters))
         ]
         jit = AstJit(builder, numbers)
-        store(builder, jit.lower(tree, arguments), out, offset, numbers.element)
+        for out, value in zip(outs, jit.lower_together(trees, arguments), strict=True):
+            store(builder, value, out, offset, numbers.element)
         failed = loop.values[0]
         loop.results = [failed if jit.failed is None else builder.or_(failed, any_lane(builder, jit.failed))]
-    builder.ret(loop.values[0])
-    return function
+    return loop.values[0]
 
 
-def _used_parameters(tree: Tree) -> list[int]:
-    """Positions of the parameters a formula reads."""
-    expressions = [value for _, value in tree.assignments] + [tree.result]
+def _used_parameters(trees: Sequence[Tree]) -> list[int]:
+    """Positions of the parameters that formulas with the same assignments read."""
+    expressions = [value for _, value in trees[0].assignments] + [tree.result for tree in trees]
     used = {node.id for expression in expressions for node in ast.walk(expression) if isinstance(node, ast.Name)}
-    return [position for position, name in enumerate(tree.parameters) if name in used]
+    return [position for position, name in enumerate(trees[0].parameters) if name in used]
 
 
 def _tile_function(module: ir.Module, numbers: Numbers, parameters: int) -> ir.Function:

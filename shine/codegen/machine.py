@@ -75,7 +75,8 @@ SCRATCH = ("program", "operands", "tiles", "result")
 Job = dict[str, ir.Value]
 
 _BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
-_HANDLER = FunctionPointer(handler_type())
+HANDLER_POINTER = FunctionPointer(handler_type())
+"""Address of an instruction's handler."""
 
 
 def operand_room(functions: Sequence[Primitive]) -> int:
@@ -129,18 +130,18 @@ def _emit_tables(module: ir.Module, functions: Sequence[Primitive], dtype: str, 
         if i in arithmetic and j in arithmetic:
             fused[(((i * 3 + kind) * 4 + j) * 2 + side) * 2 + constant] = handler(instruction)
     return Tables(
-        arity=_table(module, "arity", [number(f.arity) for f in functions]),
-        arithmetic=_table(module, "arithmetic", [number(i) for i in arithmetic]),
-        handlers=_table(module, "handlers", handlers),
-        fused=_table(module, "fused", fused),
-        commutative=_table(module, "commutative", [number(int(name in COMMUTATIVE)) for name in ARITHMETIC]),
+        arity=table(module, "arity", [number(f.arity) for f in functions]),
+        arithmetic=table(module, "arithmetic", [number(i) for i in arithmetic]),
+        handlers=table(module, "handlers", handlers),
+        fused=table(module, "fused", fused),
+        commutative=table(module, "commutative", [number(int(name in COMMUTATIVE)) for name in ARITHMETIC]),
         fill=handler(Instruction("shine.fill", (True,), identity, True)),
         copy=handler(Instruction("shine.copy", (False,), identity, True)),
         end=end,
     )
 
 
-def _table(module: ir.Module, name: str, entries: Sequence[ir.Value]) -> ir.GlobalVariable:
+def table(module: ir.Module, name: str, entries: Sequence[ir.Value]) -> ir.GlobalVariable:
     """A constant array of words."""
     element = I64 if all(entry.type == I64 for entry in entries) else POINTER
     kind = ir.ArrayType(element, len(entries))
@@ -148,6 +149,22 @@ def _table(module: ir.Module, name: str, entries: Sequence[ir.Value]) -> ir.Glob
     table.type, table.linkage, table.global_constant = POINTER, "internal", True
     table.initializer = ir.Constant(kind, list(entries))
     return table
+
+
+@contextmanager
+def over_parts(build: ir.IRBuilder, job: Job, wanted: Variables) -> Iterator[tuple[Job, ir.Value, ir.Value]]:
+    """A loop over the two parts of the rows, those in place and the tail, while more are `wanted`: a job for the part,
+    its first row and the row after its last."""
+    with counted(build, number(0), number(2)) as part:
+        tail = build.icmp_unsigned("==", part.index, number(1))
+        here = job | {
+            field: build.select(tail, job[f"tail_{field}"], job[field]) for field in ("columns", "target", "weights")
+        }
+        begin = build.select(tail, job["full"], number(0))
+        end = build.select(tail, job["rows"], job["full"])
+        exists = build.icmp_unsigned("<", begin, end)
+        with build.if_then(build.and_(exists, build.icmp_unsigned("!=", wanted["further"], number(0)))):
+            yield here, begin, end
 
 
 class _Driver:
@@ -171,17 +188,8 @@ class _Driver:
         wanted = Variables(build, further=0)
         with counted(build, job["first"], job["last"]) as individual:
             wanted["further"] = 1
-            with counted(build, number(0), number(2)) as part:
-                tail = build.icmp_unsigned("==", part.index, number(1))
-                here = job | {
-                    field: build.select(tail, job[f"tail_{field}"], job[field])
-                    for field in ("columns", "target", "weights")
-                }
-                begin = build.select(tail, job["full"], number(0))
-                end = build.select(tail, job["rows"], job["full"])
-                exists = build.icmp_unsigned("<", begin, end)
-                with build.if_then(build.and_(exists, build.icmp_unsigned("!=", wanted["further"], number(0)))):
-                    self._part(build, here, individual.index, begin, end, wanted, epilogue)
+            with over_parts(build, job, wanted) as (here, begin, end):
+                self._part(build, here, individual.index, begin, end, wanted, epilogue)
         build.ret_void()
 
     def _part(
@@ -239,7 +247,7 @@ class _Driver:
         begin = build.mul(start, element)
         end = build.add(begin, build.mul(whole, element))
         program = build.inttoptr(job["program"], POINTER)
-        handler = load(build, program, number(0), _BYTE, _HANDLER, 8)
+        handler = load(build, program, number(0), _BYTE, HANDLER_POINTER, 8)
         with counted(build, begin, end, length) as tile:
             left = build.sub(end, tile.index)
             short = build.select(build.icmp_unsigned("<", left, length), left, length)

@@ -145,17 +145,34 @@ def unless(rare: ir.Value, result: Lanes, name: str, general: Callable[..., Lane
 
     Where `result` is right, `general` must have the same bits: which of the two a lane gets depends on the others.
     """
-    builder = result.builder
+
+    def body(*values: Lanes) -> Sequence[Lanes]:
+        return (general(*values),)
+
+    return unless_all(rare, (result,), name, body, *arguments)[0]
+
+
+def unless_all(
+    rare: ir.Value, results: Sequence[Lanes], name: str, general: Callable[..., Sequence[Lanes]], *arguments: Lanes
+) -> Sequence[Lanes]:
+    """The same for several results at once."""
+    builder = results[0].builder
     values = [argument.value for argument in arguments]
 
     def body(inner: ir.IRBuilder, *parameters: ir.Value) -> ir.Value:
-        return general(*(Lanes(inner, parameter) for parameter in parameters)).value
+        changed = general(*(Lanes(inner, parameter) for parameter in parameters))
+        return changed[0].value if len(changed) == 1 else _pack(inner, changed)
 
+    types = [lanes.type for lanes in results]
+    result_type = types[0] if len(types) == 1 else ir.LiteralStructType(types)
     before = builder.block
     with builder.if_then(rare, likely=False):
-        types = [value.type for value in values]
-        function = define(builder, f"shine.{name}.{suffix(types[0])}", result.type, types, body)
+        inputs = [value.type for value in values]
+        function = define(builder, f"shine.{name}.{suffix(inputs[0])}", result_type, inputs, body)
+        # Inlined, this would take most of a kernel's compile time.
         function.attributes.update(("noinline", "cold"))
-        changed = builder.call(function, values)
+        returned = builder.call(function, values)
+        changed = [Lanes(builder, returned)] if len(types) == 1 else _unpack(builder, returned)
         inside = builder.block
-    return merge(builder, [(result.value, before), (changed, inside)])
+    pairs = zip(results, changed, strict=True)
+    return [merge(builder, [(old.value, before), (new.value, inside)]) for old, new in pairs]

@@ -104,11 +104,17 @@ def exp(x: Lanes) -> Lanes:
 
 
 def _general_exp(x: Lanes) -> Lanes:
-    """exp of any number. The bounds lie beyond overflow and beyond underflow to zero."""
+    """exp of any number. The bounds lie beyond overflow and beyond underflow to zero.
+
+    Where nothing is left of the result, the product is one of zeros: many processors multiply slowly when the exact
+    product is not zero and the rounded one is, or is subnormal.
+    """
     double = x.format is DOUBLE
-    bounded = x.at_most(710.0 if double else 90.0).at_least(-746.0 if double else -105.0)
+    lowest = -746.0 if double else -105.0
+    bounded = x.at_most(710.0 if double else 90.0).at_least(lowest)
     exponent, coarse, small = _reduced_exponent(bounded, exponent_offset(x.format))
-    return scaled_twice(exponent, _significand(coarse - small))[0]
+    significand = _significand(coarse - small)
+    return scaled_twice(exponent, (x <= lowest).where(x.constant(0.0), significand))[0]
 
 
 def _split_exponential(r: Lanes, tail: Lanes) -> tuple[Lanes, Lanes]:

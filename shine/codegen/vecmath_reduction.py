@@ -6,16 +6,20 @@ pi/2: no float64 comes nearer to one than about 2**-61.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from llvmlite import ir
 
-from shine.codegen.vecmath_control import RarePath, repeat
-from shine.codegen.vecmath_lanes import DOUBLE, Lanes, rounded
+from shine.codegen.vecmath_control import unless_all
+from shine.codegen.vecmath_lanes import DOUBLE, SINGLE, Lanes, rounded
+from shine.codegen.vecmath_tables import entries_at, table
 
 TWO_OVER_PI = 0.6366197723675814
+HALF_PI = 1.5707963267948966
 # pi/2 in parts of 37 bits (the last one of 53): a part times a k of up to 16 bits is exact.
 QUARTER_TURN_PARTS = (1.5707963267923333, 2.5633441515839558e-12, 1.0562999066987428e-23)
 # Parts of 29 and 53 bits, for angles that were float32 numbers.
@@ -24,9 +28,12 @@ SHORT_QUARTER_TURN_PARTS = (1.570796325802803, 9.920935796805404e-10)
 NEAR_LIMIT = 2.0**16
 SHORT_NEAR_LIMIT = 2.0**20
 
-# For float32: 12 bits, 17 bits and then zeros up to 2**-38, the rest; and up to where k has 7 bits.
-SINGLE_QUARTER_TURN_PARTS = (1.57080078125, -4.45445766672492e-06, 2.5633440682570896e-12)
+ONE_OVER_PI = 0.3183098861837907
+# pi in float32: 12 bits, 17 bits and then zeros up to 2**-37, the rest; and up to where twice k has 7 bits.
+SINGLE_HALF_TURN_PARTS = (3.1416015625, -8.90891533344984e-06, 5.126688136514179e-12)
 SINGLE_LIMIT = 200.0
+# The least exponent field of a float32 in the table of half turns: 128.
+_FIRST_FIELD = SINGLE.bias + 7
 
 _WORD = 32
 _MASK = (1 << _WORD) - 1
@@ -46,27 +53,66 @@ class Reduced(NamedTuple):
 
 def reduced(x: Lanes) -> Reduced:
     """For float64 x >= 0: the angle in quarter turns and the rest; NaN for infinity."""
-    return Reduced(*_FAR_ANGLE.replace(x.any_finite_above(NEAR_LIMIT), _reduce_near(x), x))
+
+    def far(x: Lanes, *near: Lanes) -> Sequence[Lanes]:
+        beyond = (x > NEAR_LIMIT) & (x < math.inf)
+        return [beyond.where(new, old) for new, old in zip(_reduce_far(x), near, strict=True)]
+
+    near = _reduce_near(x)
+    return Reduced(*unless_all(x.any_finite_above(NEAR_LIMIT), near, "angle", far, x, *near))
 
 
 def reduced_short(x: Lanes) -> tuple[Lanes, Lanes]:
     """For float64 x >= 0 that are float32 numbers: quarters and r, which then needs no tail."""
+
+    def far(x: Lanes, *near: Lanes) -> Sequence[Lanes]:
+        y, rest = half_turns(x.convert(SINGLE))
+        k, quarters = rounded(y + y)
+        r = (((y + y) - k) + (rest + rest)) * HALF_PI
+        beyond = x > SHORT_NEAR_LIMIT
+        return [beyond.where(new, old) for new, old in zip((quarters, r), near, strict=True)]
+
     near = _reduce_near_short(x)
-    quarters, r, _ = _FAR_SHORT_ANGLE.replace(x.any_finite_above(SHORT_NEAR_LIMIT), (*near, near[1]), x)
+    quarters, r = unless_all(x.any_finite_above(SHORT_NEAR_LIMIT), near, "angle.short", far, x, *near)
     return quarters, r
 
 
-def reduced_single(x: Lanes, quarters_ahead: int) -> tuple[Lanes, Lanes, Lanes]:
-    """For float32 0 <= x <= SINGLE_LIMIT: quarters, plus `quarters_ahead`, r, and nearly r a little earlier.
+def reduced_single(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
+    """For float32 |x| <= SINGLE_LIMIT: x = k * pi + (r - rest) with |r| <= pi/2; k as bits, r, rest.
 
-    The products with the first two parts and the first difference are exact. The second one is rounded, the last
-    one too small to be so again unless r itself is small.
+    The products with the first two parts of pi and the first difference are exact, the second one is rounded. The rest
+    is so small that it matters next to a multiple of pi only, where r is exact. -0 gives -0: only positive zeros are
+    subtracted from it, which is what the second, opposite k is for.
     """
-    k, quarters = rounded(x * TWO_OVER_PI)
-    *parts, last = SINGLE_QUARTER_TURN_PARTS
-    for part in parts:
-        x = x - k * part
-    return quarters + quarters_ahead if quarters_ahead else quarters, x - k * last, x
+    first, second, third = SINGLE_HALF_TURN_PARTS
+    k, bits = rounded(x * ONE_OVER_PI)
+    opposite = SINGLE.magic - bits.real()
+    return bits, (x - k * first) - opposite * -second, k * third
+
+
+def reduced_single_centred(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
+    """The same with x = (k + 1/2) * pi - (r - rest), for 0 <= x <= SINGLE_LIMIT."""
+    first, second, third = (0.5 * part for part in SINGLE_HALF_TURN_PARTS)
+    # The sum is 2**24 + 2k, as numbers from there on are even; twice k + 1/2 is odd.
+    shifted = (x * (2.0 * ONE_OVER_PI) - 1.0).magnitude() + 2.0**24
+    odd = shifted - (2.0**24 - 1.0)
+    return shifted.bits(), odd * second - (x - odd * first), odd * -third
+
+
+def half_turns(x: Lanes) -> tuple[Lanes, Lanes]:
+    """x / pi for float32 x >= 128, modulo 2: a multiple of 2**-28 below 2**25, and a small rest, both float64.
+
+    x is m * 2**e with m of 24 bits, and 2**e / pi modulo 2 comes from a table, as a number of 29 bits, whose product
+    with m is exact, and 53 bits more. The sum is right to 2**-57; no float32 is nearer to a multiple of pi/2 than about
+    2**-31. Infinity and NaN give NaN, numbers below 128 anything.
+    """
+    bits = x.bits()
+    fraction = SINGLE.fraction
+    m = ((bits & ((1 << fraction) - 1)) | SINGLE.bits_of(1.0)).real().convert(DOUBLE)
+    row = ((bits >> fraction) - _FIRST_FIELD).at_least(0)
+    powers = table(x.builder.module, "shine.powers_over_pi", DOUBLE.real, powers_over_pi())
+    head, tail = entries_at(powers, row << 1, 2)
+    return m * head, m * tail
 
 
 def _reduce_near(x: Lanes) -> Reduced:
@@ -95,18 +141,18 @@ def _reduce_near_short(x: Lanes) -> tuple[Lanes, Lanes]:
 
 
 def _reduce_far(x: Lanes) -> Reduced:
-    """For one float64 1 <= x < inf, after Payne and Hanek (1983): exact integer arithmetic on the digits of 2/pi.
+    """For float64 1 <= x < inf, after Payne and Hanek (1983): exact integer arithmetic on the digits of 2/pi.
 
     With x = m * 2**e, digits of 2/pi worth a multiple of 4 / 2**e only add whole turns, so six words from there
     on suffice: m times the digits dropped behind them is less than 2**-137. The four highest words of the product
-    leave 65 bits next to a multiple of pi/2.
+    leave 65 bits next to a multiple of pi/2. Other numbers give anything.
     """
     bits = x.bits()
     fraction = DOUBLE.fraction
     significand = (bits & ((1 << fraction) - 1)) | (1 << fraction)
+    field = (bits >> fraction).at_least(DOUBLE.bias).at_most(2 * DOUBLE.bias)
     # The first digit used is worth 2 / 2**e.
-    digit = (bits >> fraction) - (DOUBLE.bias + fraction - (_LEADING_ZERO_WORDS * _WORD - 2))
-    product = _times_digits(significand, digit)
+    product = _times_digits(significand, field - (DOUBLE.bias + fraction - (_LEADING_ZERO_WORDS * _WORD - 2)))
     # Two integer bits, then the fraction of a quarter; from a half on it belongs to the next quarter.
     upper_half = (product[0] >> 29) & 1
     quarters = (product[0] >> 30) + upper_half
@@ -120,44 +166,25 @@ def _reduce_far(x: Lanes) -> Reduced:
     return Reduced(quarters, r.flip_sign(sign), rest.flip_sign(sign))
 
 
-def _is_far(x: Lanes) -> Lanes:
-    return (x > NEAR_LIMIT) & (x < float("inf"))
-
-
-def _is_far_for_single(x: Lanes) -> Lanes:
-    return (x > SHORT_NEAR_LIMIT) & (x < float("inf"))
-
-
-_FAR_SHORT_ANGLE = RarePath("angle.short", _is_far_for_single, _reduce_far)
-_FAR_ANGLE = RarePath("angle", _is_far, _reduce_far)
-
-
-def _times_digits(significand: Lanes, digit: Lanes) -> Sequence[Lanes]:
+def _times_digits(significand: Lanes, digit: Lanes) -> list[Lanes]:
     """The significand times six words of 2/pi from a binary digit on: the highest words, highest first.
 
     Schoolbook multiplication from the lowest word up, in products of 32 bits that with their carries stay below
     64. Modulo 2**192: what would be carried out of the highest word are whole turns.
     """
-    builder = significand.builder
-    table = _digit_table(builder.module)
+    digits = table(significand.builder.module, "shine.two_over_pi", ir.IntType(32), _padded_digits())
     low, high = significand & _MASK, significand >> _WORD
-    first_place, shift = digit >> 5, digit & (_WORD - 1)
-
-    def step(
-        place: Lanes, word_below: Lanes, low_carry: Lanes, high_carry: Lanes, *product: Lanes
-    ) -> tuple[Lanes, Sequence[Lanes]]:
-        pair = significand.constant(0)
-        for address in (place, place + 1):
-            pointer = builder.gep(table, [ir.IntType(32)(0), address.value], inbounds=True)
-            pair = (pair << _WORD) | Lanes(builder, builder.zext(builder.load(pointer), digit.type))
-        word = (pair << shift) >> _WORD
+    shift = digit & (_WORD - 1)
+    words = [word.convert(DOUBLE) for word in entries_at(digits, digit >> 5, _WORDS_USED + 1)]
+    shifted = [(((above << _WORD) | below) << shift) >> _WORD for above, below in pairwise(words)]
+    product: list[Lanes] = []
+    word_below = low_carry = high_carry = digit.constant(0)
+    for word in reversed(shifted):
         low_product = low * word + low_carry
         total = high * word_below + (low_product & _MASK) + high_carry
-        carries = low_product >> _WORD, total >> _WORD
-        return place > first_place, (place - 1, word, *carries, total & _MASK, *product[:-1])
-
-    zeros = [digit.constant(0)] * (3 + _WORDS_KEPT)
-    return repeat("word", (first_place + (_WORDS_USED - 1), *zeros), step)[4:]
+        word_below, low_carry, high_carry = word, low_product >> _WORD, total >> _WORD
+        product.insert(0, total & _MASK)
+    return product[:_WORDS_KEPT]
 
 
 def _as_real(word: Lanes) -> Lanes:
@@ -189,23 +216,38 @@ def _times_quarter_turn(head: Lanes, tail: Lanes) -> tuple[Lanes, Lanes]:
     return r, small - (r - large)
 
 
-def _digit_table(module: ir.Module) -> ir.GlobalVariable:
-    known = module.globals.get("shine.two_over_pi")
-    if known is not None:
-        return known
-    words = (0,) * _LEADING_ZERO_WORDS + two_over_pi_words()
-    table_type = ir.ArrayType(ir.IntType(32), len(words))
-    table = ir.GlobalVariable(module, table_type, "shine.two_over_pi")
-    table.initializer = ir.Constant(table_type, words)
-    table.linkage, table.global_constant, table.unnamed_addr = "private", True, True
-    return table
+@cache
+def powers_over_pi() -> tuple[float, ...]:
+    """2**e / pi modulo 2, between -1 and 1, times 2**23, in two parts: for e = -16 to 104, then NaN.
+
+    They belong to float32 numbers from 128 = 2**23 * 2**-16 up to the largest, by the field of their exponents.
+    """
+    precision = 200
+    one_over_pi = _two_over_pi_bits(precision + SINGLE.bias) >> 1
+    parts: list[float] = []
+    for e in range(_FIRST_FIELD - SINGLE.bias - SINGLE.fraction, SINGLE.bias - SINGLE.fraction + 1):
+        scaled = one_over_pi << e >> SINGLE.bias if e >= 0 else one_over_pi >> (SINGLE.bias - e)
+        turns = scaled % (2 << precision)
+        turns -= (2 << precision) if turns >= 1 << precision else 0
+        head = (turns + (1 << (precision - 29))) >> (precision - 28) << (precision - 28)
+        parts += [math.ldexp(part, SINGLE.fraction - precision) for part in (head, turns - head)]
+    return (*parts, math.nan, math.nan)
+
+
+def _padded_digits() -> tuple[int, ...]:
+    return (0,) * _LEADING_ZERO_WORDS + two_over_pi_words()
 
 
 @cache
 def two_over_pi_words() -> tuple[int, ...]:
     """The binary digits of 2/pi, as many words of 32 as the largest float64 needs."""
     count = -(-(_LARGEST_EXPONENT - 2) // _WORD) + _WORDS_USED + 1
-    precision = _WORD * count
+    digits = _two_over_pi_bits(_WORD * count)
+    return tuple((digits >> (_WORD * (count - 1 - i))) & _MASK for i in range(count))
+
+
+def _two_over_pi_bits(precision: int) -> int:
+    """2/pi times 2**precision, rounded down."""
     guard = 64
 
     def arctangent_of_inverse(n: int) -> int:
@@ -219,5 +261,4 @@ def two_over_pi_words() -> tuple[int, ...]:
         return total
 
     pi = 4 * (4 * arctangent_of_inverse(5) - arctangent_of_inverse(239))  # Machin's formula
-    digits = ((2 << (2 * (precision + guard))) // pi) >> guard
-    return tuple((digits >> (_WORD * (count - 1 - i))) & ((1 << _WORD) - 1) for i in range(count))
+    return ((2 << (2 * (precision + guard))) // pi) >> guard

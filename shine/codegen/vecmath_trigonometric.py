@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from shine.codegen.vecmath_control import unless
-from shine.codegen.vecmath_lanes import DOUBLE, SINGLE, Lanes, polynomial
+from shine.codegen.vecmath_lanes import DOUBLE, SINGLE, Lanes, polynomial, rounded
 from shine.codegen.vecmath_reduction import (
     SINGLE_LIMIT,
+    half_turns,
     reduced,
     reduced_short,
     reduced_single,
+    reduced_single_centred,
 )
 
 # (sin(r) / r - 1) / r**2 over r**2, for |r| <= pi/4: 2**-57.2, and 2**-37.6.
@@ -30,9 +32,13 @@ DOUBLE_COS = (
 )
 SHORT_COS = (0.04166664683940447, -0.0013887366120685501, 2.4438283707191622e-05)
 
-# The same in float32, and with its leading coefficients fixed for the cosine: 2**-27.9, and 2**-33.
-SINGLE_SIN = (-0.16666655242443085, 0.008332189172506332, -0.00019518285989761353, 0.0)
-SINGLE_COS = (-0.5, 0.04166664555668831, -0.0013887309469282627, 2.4432327336398885e-05)
+# The negative of the first one in float32, for |r| <= pi/2: 2**-27. Its last bits are chosen for the errors of float32.
+SINGLE_SIN = (0.16666659712791443, -0.008333065547049046, 0.00019809648802038282, -2.6062625693157315e-06)
+# sin(pi f) / f over f**2, for |f| <= 1/2: 2**-35.3.
+HALF_TURN_SIN = (
+    *(3.1415926535232868, -5.167712762111681, 2.550163240227861, -0.5992513292801918, 0.0820464754660088),
+    -0.007022158523609276,
+)
 
 # (asin(x) / x - 1) / x**2 over x**2, for |x| <= 1/2: 2**-58.8, and 2**-31.7.
 DOUBLE_ASIN = (
@@ -132,52 +138,51 @@ def tan(x: Lanes) -> Lanes:
     return result.flip_sign(_quarter_turn_sign(angle.quarters) ^ x.sign())
 
 
-def _single_sine(x: Lanes, quarters_ahead: int, sign: Lanes | None = None) -> Lanes:
-    """sin(x + quarters_ahead * pi/2) for float32 0 <= x <= SINGLE_LIMIT, negated if `sign` begins with a one.
+def _near_sine(bits: Lanes, r: Lanes, rest: Lanes) -> Lanes:
+    """sin(r - rest) in float32 for |r| <= pi/2, negated where the last one of the bits is a one.
 
-    Coefficients are chosen lane by lane: sine and cosine are base + base r**2 P(r**2), with r or 1 for the base.
+    Reduced to half turns, the sine needs no choice between two polynomials. Nearly all of its error is that of
+    these operations, whose order is part of the bound: no other one stayed below 2 ulp.
     """
-    quarters, r, nearly_r = reduced_single(x, quarters_ahead)
-    odd = _is_odd(quarters)
-    square = nearly_r * nearly_r
-    pairs = zip(SINGLE_COS, SINGLE_SIN, strict=True)
-    curve = polynomial(square, [odd.where(r.constant(for_cos), for_sin) for for_cos, for_sin in pairs])
-    base = odd.where(r.constant(1.0), r)
-    flip = quarters << (SINGLE.width - 2)
-    return (base + base * square * curve).flip_sign((flip if sign is None else flip ^ sign) & SINGLE.sign)
-
-
-def _wide_sine(x: Lanes, quarters_ahead: int) -> Lanes:
-    """The same for angles of any size, in float64."""
-    quarters, r = reduced_short(x.magnitude().convert(DOUBLE))
-    quarters = quarters + quarters_ahead
-    odd = _is_odd(quarters)
     square = r * r
-    pairs = zip(SHORT_SIN, (-0.5, *SHORT_COS), strict=True)
-    curve = polynomial(square, [odd.where(r.constant(for_cos), for_sin) for for_sin, for_cos in pairs])
-    result = odd.where(r.constant(1.0), r) * (1.0 + square * curve)
-    return result.flip_sign(_half_turn_sign(quarters)).convert(SINGLE)
+    a, b, c, d = SINGLE_SIN
+    curve = a + (square * b + (square * square) * (c + square * d))
+    return (r - (rest + (r * square) * curve)).flip_sign(bits << (SINGLE.width - 1))
+
+
+def _far_sine(x: Lanes, ahead: float) -> Lanes:
+    """sin(x + ahead * pi) for float32 x >= 128, in float64."""
+    turns, rest = half_turns(x)
+    if ahead:
+        turns = turns + ahead
+    k, bits = rounded(turns)
+    f = (turns - k) + rest
+    return (f * polynomial(f * f, HALF_TURN_SIN)).flip_sign(bits << (DOUBLE.width - 1)).convert(SINGLE)
+
+
+def _with_far_sine(x: Lanes, near: Lanes, name: str, ahead: float) -> Lanes:
+    """`near` for float32 |x| <= SINGLE_LIMIT, sin(x + ahead * pi) beyond; infinity and NaN become NaN in either way."""
+
+    def far(x: Lanes, near: Lanes) -> Lanes:
+        size = x.magnitude()
+        sine = _far_sine(size, ahead)
+        return (size <= SINGLE_LIMIT).where(near, sine if ahead else sine.flip_sign(x.sign()))
+
+    def special(x: Lanes, near: Lanes) -> Lanes:
+        return unless(x.magnitude().any_finite_above(SINGLE_LIMIT), near, f"{name}.far", far, x, near)
+
+    suspected = x.magnitude().bits().any_above(SINGLE.bits_of(SINGLE_LIMIT))
+    return unless(suspected, near, f"{name}.special", special, x, near)
 
 
 def single_sin(x: Lanes) -> Lanes:
     """sin in float32: its own polynomial for angles up to `SINGLE_LIMIT`, float64 beyond."""
-
-    def general(x: Lanes, near: Lanes) -> Lanes:
-        return (x.magnitude() <= SINGLE_LIMIT).where(near, _wide_sine(x, 0).flip_sign(x.sign()))
-
-    # Infinity and NaN become NaN in either way.
-    near = _single_sine(x.magnitude(), 0, x.bits())
-    return unless(x.magnitude().any_finite_above(SINGLE_LIMIT), near, "sin.general", general, x, near)
+    return _with_far_sine(x, _near_sine(*reduced_single(x)), "sin", 0.0)
 
 
 def single_cos(x: Lanes) -> Lanes:
-    """cos in float32, as `single_sin`."""
-
-    def general(x: Lanes, near: Lanes) -> Lanes:
-        return (x.magnitude() <= SINGLE_LIMIT).where(near, _wide_sine(x, 1))
-
-    near = _single_sine(x.magnitude(), 1)
-    return unless(x.magnitude().any_finite_above(SINGLE_LIMIT), near, "cos.general", general, x, near)
+    """cos in float32, as `single_sin`: x = (k + 1/2) * pi - r, and the cosine is plus or minus the sine of r."""
+    return _with_far_sine(x, _near_sine(*reduced_single_centred(x.magnitude())), "cos", 0.5)
 
 
 def single_tan(x: Lanes) -> Lanes:

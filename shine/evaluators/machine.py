@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,15 +34,9 @@ SLICE = 32
 
 
 class Scratch:
-    """Memory of one thread: the assembler's and the interpreter's."""
+    """Memory of one thread: fields of a job by name, of some bytes each."""
 
-    def __init__(self, width: int, instruction: int) -> None:
-        sizes = {
-            "program": (2 * width + 3) * instruction,
-            "operands": (width + 1) * OPERAND_BYTES,
-            "tiles": (width + 2) * TILE_BYTES,
-            "result": TILE_BYTES,
-        }
+    def __init__(self, sizes: Mapping[str, int]) -> None:
         self._memory = np.empty(sum(sizes.values()) + 64 * (len(sizes) + 1), np.uint8)
         address = self._memory.ctypes.data
         self.fields: dict[str, int] = {}
@@ -65,35 +59,70 @@ class Machine:
         self.dtype = dtype
         self._instruction_bytes = instruction_bytes(operand_room(functions))
         names = ("predict", *KINDS)
-        description = (dtype, _source_digest(), *(_described(function) for function in functions))
+        description = (dtype, source_digest(), *(described(function) for function in functions))
         # Handlers are straight code: LLVM's passes would double the time of the first evaluation and gain nothing.
         code = cached(description, lambda: host_object(str(emit_machine(functions, dtype)), "O0", selection=1))
         self._engine = Engine.of_object(code, names)
         self._entries = {name: self._engine.function(name, None, ctypes.c_void_p) for name in names}
 
     def run(self, name: str, population: Population, fields: Mapping[str, int], workers: Workers) -> None:
-        """Run one function of the machine over a population; the results are where the fields say.
+        """Run one function of the machine over a population; the results are where the fields say."""
+        run_slices(self._entries[name], JOB, population, fields, workers, lambda: self._scratch(population.width))
 
-        Each individual is evaluated by one thread, so that the number of threads changes no bit.
-        """
-        codes, values = np.ascontiguousarray(population.codes), np.ascontiguousarray(population.values)
-        sizes = np.ascontiguousarray(population.sizes, dtype=np.int64)
-        job = dict.fromkeys(JOB, 0) | dict(fields)
-        job |= {"codes": codes.ctypes.data, "values": values.ctypes.data, "sizes": sizes.ctypes.data}
-        job |= {"width": population.width, "functions": population.primitives.first_function}
-        count = len(population)
-        slice_ = count if workers.threads == 1 else SLICE
-        slices = iter(range(0, count, max(slice_, 1)))
+    def _scratch(self, width: int) -> Scratch:
+        """Memory of one thread for individuals of some width."""
+        return Scratch(
+            {
+                "program": (2 * width + 3) * self._instruction_bytes,
+                "operands": (width + 1) * OPERAND_BYTES,
+                "tiles": (width + 2) * TILE_BYTES,
+                "result": TILE_BYTES,
+            }
+        )
 
-        def work(slices: Iterator[int]) -> None:
-            scratch = Scratch(population.width, self._instruction_bytes)
-            own = job | scratch.fields
-            for first in slices:
-                own |= {"first": first, "last": min(first + slice_, count)}
-                words = np.array([own[field] % 2**64 for field in JOB], dtype=np.uint64)
-                self._entries[name](words.ctypes.data)
 
-        workers.run(work, slices)
+def run_slices(
+    entry: Callable[[int], None],
+    job_fields: Sequence[str],
+    population: Population,
+    fields: Mapping[str, int],
+    workers: Workers,
+    scratch: Callable[[], Scratch],
+) -> None:
+    """Run a compiled function over a population, slice by slice.
+
+    Each individual is evaluated by one thread, so that the number of threads changes no bit.
+
+    Parameters
+    ----------
+    entry : callable
+        Takes the address of a job.
+    job_fields : sequence of str
+        Names of the words of a job.
+    population : Population
+    fields : mapping of str to int
+        Words of the job besides those that follow from the population and the scratch memory.
+    workers : Workers
+    scratch : callable
+        Makes the memory of one thread.
+    """
+    codes, values = np.ascontiguousarray(population.codes), np.ascontiguousarray(population.values)
+    sizes = np.ascontiguousarray(population.sizes, dtype=np.int64)
+    job = dict.fromkeys(job_fields, 0) | dict(fields)
+    job |= {"codes": codes.ctypes.data, "values": values.ctypes.data, "sizes": sizes.ctypes.data}
+    job |= {"width": population.width, "functions": population.primitives.first_function}
+    count = len(population)
+    slice_ = count if workers.threads == 1 else SLICE
+
+    def work(slices: Iterator[int]) -> None:
+        memory = scratch()
+        own = job | memory.fields
+        for first in slices:
+            own |= {"first": first, "last": min(first + slice_, count)}
+            words = np.array([own[field] % 2**64 for field in job_fields], dtype=np.uint64)
+            entry(words.ctypes.data)
+
+    workers.run(work, iter(range(0, count, max(slice_, 1))))
 
 
 class Workers:
@@ -151,7 +180,7 @@ def _meaning(primitive: Primitive) -> str:
 
 
 @cache
-def _source_digest() -> str:
+def source_digest() -> str:
     """Digest of the code that emits and compiles machines: a change of it makes other machines."""
     digest = hashlib.sha256()
     for package in (codegen, llvm):
@@ -161,24 +190,30 @@ def _source_digest() -> str:
 
 
 @dataclass(frozen=True)
-class _Functions:
+class Functions:
     """Functions that are equal if they mean the same, and not only if they read the same."""
 
     meaning: tuple[str, ...]
     functions: tuple[Primitive, ...] = field(compare=False)
 
+    @classmethod
+    def of(cls, functions: tuple[Primitive, ...]) -> Self:
+        """Functions with their meaning."""
+        return cls(tuple(described(function) for function in functions), functions)
+
 
 def machine_of(functions: tuple[Primitive, ...], dtype: str) -> Machine:
     """The machine of some primitives, made once a process."""
-    return _machine_of(_Functions(tuple(_described(function) for function in functions), functions), dtype)
+    return _machine_of(Functions.of(functions), dtype)
 
 
 @lru_cache(maxsize=16)
-def _machine_of(described: _Functions, dtype: str) -> Machine:
-    return Machine(described.functions, dtype)
+def _machine_of(functions: Functions, dtype: str) -> Machine:
+    return Machine(functions.functions, dtype)
 
 
-def _described(function: Primitive) -> str:
+def described(function: Primitive) -> str:
+    """Text that is equal for primitives of the same name and meaning."""
     return f"{function.name} {function.arity} {_meaning(function)}"
 
 
@@ -211,7 +246,7 @@ class MachineRows:
         # What the addresses below point to.
         self._held = columns, tail, tail_target, tail_weights
         self._pointers, self._tail_pointers = addresses(columns), addresses(tail)
-        self._fixed = {
+        self.fixed = {
             "rows": rows,
             "full": full,
             "columns": self._pointers.ctypes.data,
@@ -231,7 +266,7 @@ class MachineRows:
     def predict(self, machine: Machine, population: Population) -> NDArray[Any]:
         """Predictions, shape (n_individuals, n_rows), in the machine's number type."""
         out = np.empty((len(population), self._dataset.n_rows), dtype=self._dtype)
-        machine.run("predict", population, self._fixed | {"out": out.ctypes.data}, self._workers_for(population))
+        machine.run("predict", population, self.fixed | {"out": out.ctypes.data}, self.workers_for(population))
         return out
 
     def states(
@@ -253,13 +288,16 @@ class MachineRows:
         scaled = lines is not None
         lines = np.ascontiguousarray(lines) if scaled else out
         own = {"out": out, "limits": limits, "lines": lines} | ({"known": self._known} if kind == "products" else {})
-        fields = self._fixed | {name: array.ctypes.data for name, array in own.items()} | {"scaled": int(scaled)}
-        machine.run(kind, population, fields, self._workers_for(population))
+        fields = self.fixed | {name: array.ctypes.data for name, array in own.items()} | {"scaled": int(scaled)}
+        machine.run(kind, population, fields, self.workers_for(population))
         return out
 
-    def _workers_for(self, population: Population) -> Workers:
-        """One thread where waking another costs more than it saves."""
-        return self._workers if len(population) * self._dataset.n_rows >= SHARED_WORK else ALONE
+    def workers_for(self, population: Population, effort: int = 1) -> Workers:
+        """One thread where waking another costs more than it saves.
+
+        `effort` is what a node and row costs, in units of what its value costs.
+        """
+        return self._workers if len(population) * self._dataset.n_rows * effort >= SHARED_WORK else ALONE
 
 
 class MachineEvaluator:
@@ -288,6 +326,11 @@ class MachineEvaluator:
         measure = MachineMeasure(self._rows, self._machine(population), population, limit, limit if squared else np.inf)
         scores = score(measure, len(population), self._target, self._loss, self._linear_scaling)
         return scores.within(threshold)
+
+    def products(self, population: Population) -> Products:
+        """Moments of each individual's predictions and the target."""
+        measure = MachineMeasure(self._rows, self._machine(population), population)
+        return measure.products(np.arange(len(population)))
 
     def predict(self, population: Population) -> NDArray[Any]:
         """Predictions, shape (n_individuals, n_rows)."""

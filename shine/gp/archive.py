@@ -1,40 +1,45 @@
-"""The best individual of each size, and the Pareto front of loss and size."""
+"""The best individual of each complexity, and the Pareto front of loss and complexity."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
 from shine.fitness import Scores
+from shine.gp.complexity import code_weights, complexities
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 
 
 @dataclass(frozen=True, eq=False)
 class Archive:
-    """The best individual seen of each size.
+    """The best individual seen of each complexity.
 
     Parameters
     ----------
     individuals : Population
-        One for each size 1, 2, ..., width; row ``size - 1`` is meaningless while its loss is infinite.
+        One for each complexity 1, 2, ...; row ``complexity - 1`` is meaningless while its loss is infinite.
     scores : Scores
+    weights : mapping of str to int
+        What complexity is (see `shine.gp.complexity.complexities`).
     """
 
     individuals: Population
     scores: Scores
+    weights: Mapping[str, int]
 
     @classmethod
-    def empty(cls, primitives: PrimitiveSet, width: int) -> Self:
+    def empty(cls, primitives: PrimitiveSet, width: int, weights: Mapping[str, int] | None = None) -> Self:
         """An archive that has seen nothing, for individuals of at most `width` nodes."""
-        sizes = np.arange(1, width + 1)
-        cells = (width, width)
-        return cls(
-            Population(np.zeros(cells, np.int16), np.zeros(cells), sizes, primitives),
-            Scores(np.full(width, np.inf), np.ones(width), np.zeros(width)),
+        weights = weights or {}
+        rows = width * int(code_weights(primitives, weights).max())
+        nobody = Population(
+            np.zeros((rows, width), np.int16), np.zeros((rows, width)), np.ones(rows, np.int64), primitives
         )
+        return cls(nobody, Scores(np.full(rows, np.inf), np.ones(rows), np.zeros(rows)), weights)
 
     @property
     def best_loss(self) -> float:
@@ -51,30 +56,29 @@ class Archive:
         scores : Scores
             Of the population.
         """
-        better = np.flatnonzero(scores.losses < self.scores.losses[population.sizes - 1])
+        levels = complexities(population, self.weights) - 1
+        better = np.flatnonzero(scores.losses < self.scores.losses[levels])
         if not len(better):
             return self
-        order = better[np.lexsort((scores.losses[better], population.sizes[better]))]
-        sizes, first = np.unique(population.sizes[order], return_index=True)
-        best, rows = order[first], sizes - 1
-        codes, values = self.individuals.codes.copy(), self.individuals.values.copy()
-        codes[rows], values[rows] = population.codes[best], population.values[best]
-        losses, slopes, intercepts = (
-            own.copy() for own in (self.scores.losses, self.scores.slopes, self.scores.intercepts)
+        order = better[np.lexsort((scores.losses[better], levels[better]))]
+        rows, first = np.unique(levels[order], return_index=True)
+        best = order[first]
+        own = self.individuals
+        codes, values, sizes = own.codes.copy(), own.values.copy(), own.sizes.copy()
+        codes[rows], values[rows], sizes[rows] = population.codes[best], population.values[best], population.sizes[best]
+        return Archive(
+            Population(codes, values, sizes, own.primitives),
+            self.scores.replaced(rows, scores.take(best)),
+            self.weights,
         )
-        losses[rows], slopes[rows], intercepts[rows] = (
-            scores.losses[best], scores.slopes[best], scores.intercepts[best],
-        )  # fmt: skip
-        individuals = Population(codes, values, self.individuals.sizes, self.individuals.primitives)
-        return Archive(individuals, Scores(losses, slopes, intercepts))
 
     def front(self, enough: float = 0.0) -> tuple[Population, Scores]:
-        """The individuals that no smaller one equals or betters, in ascending size and strictly descending loss.
+        """The individuals that no simpler one equals or betters, in ascending complexity and strictly descending loss.
 
         Parameters
         ----------
         enough : float
-            The front ends with the smallest individual of at most this loss: below it, losses are noise.
+            The front ends with the simplest individual of at most this loss: below it, losses are noise.
 
         Returns
         -------
@@ -84,5 +88,4 @@ class Archive:
         losses = self.scores.losses
         smaller = np.concatenate(([np.inf], np.minimum.accumulate(losses)[:-1]))
         on_front = np.flatnonzero((losses < smaller) & ~(smaller <= enough))
-        scores = Scores(losses[on_front], self.scores.slopes[on_front], self.scores.intercepts[on_front])
-        return self.individuals.take(on_front), scores
+        return self.individuals.take(on_front), self.scores.take(on_front)

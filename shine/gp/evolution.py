@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.fitness import PopulationEvaluator, Scores
 from shine.gp.archive import Archive
-from shine.gp.creation import Terminals, ptc2, ramped_half_and_half
-from shine.gp.offspring import breed
-from shine.gp.scoring import OutOfTime, Scorer
-from shine.gp.selection import ranking, survivors
+from shine.gp.islands import Errors, Habitat, Island, migrated
+from shine.gp.scoring import Fitter, OutOfTime, Scorer
+from shine.gp.seeding import Seeds
 from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.gp.structure import Parents, depths
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.tape import Tape
+
+Seeding = Callable[[np.random.Generator, float], Seeds]
+"""Finds formulas to start from, before the clock shows a time."""
 
 Reason = Literal["loss", "generations", "seconds", "interrupted"]
 
@@ -67,7 +68,7 @@ class Outcome:
     Parameters
     ----------
     front : Population
-        The individuals that no smaller one equals or betters, in ascending size; empty when no individual had a
+        The individuals that no simpler one equals or betters, in ascending complexity; empty when no individual had a
         finite loss. The last one is the best; none follows the first that reaches the loss to stop at.
     scores : Scores
         Of the front; strictly decreasing losses.
@@ -98,7 +99,10 @@ def evolve(
     stop: StopSettings,
     rng: np.random.Generator,
     *,
+    fitter: Fitter | None = None,
+    errors: Errors | None = None,
     initial: Population | None = None,
+    seeding: Seeding | None = None,
     clock: Callable[[], float] = time.monotonic,
     report: Callable[[Progress], None] = ignore,
 ) -> Outcome:
@@ -113,8 +117,14 @@ def evolve(
         The loss is looked at after each generation, the clock also within one.
     rng : numpy.random.Generator
         Decides the outcome entirely, unless time or an interrupt ends the run.
+    fitter : callable, optional
+        Fits the constants of new individuals.
+    errors : callable, optional
+        Absolute errors on a few rows, for lexicase selection.
     initial : Population, optional
-        Individuals that join the first population, in place of as many random ones.
+        Individuals that join the first population of every island, in place of as many random ones.
+    seeding : callable, optional
+        Finds formulas to start from.
     clock : callable
         Seconds from any origin.
     report : callable
@@ -131,71 +141,76 @@ def evolve(
         If an initial individual exceeds a limit or is of another primitive set.
     """
     given = _within_limits(initial, primitives, settings)
-    run = _Run(evaluator, primitives, settings, stop, rng, clock)
-    reason = run.complete(given, report)
-    front, scores = run.scorer.archive.front(stop.loss)
-    return Outcome(front, scores, run.generation, run.scorer.evaluations, clock() - run.began, reason)
+    began = clock()
+    deadline = float("inf") if stop.seconds is None else began + stop.seconds
+    archive = Archive.empty(primitives, settings.max_size, settings.complexity)
+    scorer = Scorer(evaluator, archive, clock, deadline, fitter)
+    run = _Run(Habitat(primitives, settings, scorer, errors), stop, rng, clock, began)
+    reason = run.complete(given, seeding, report)
+    front, scores = scorer.archive.front(stop.loss)
+    return Outcome(front, scores, run.generation, scorer.evaluations, clock() - began, reason)
 
 
 class _Run:
-    """The state of a run; `generation` counts the complete ones after the first population."""
+    """The state of a run; `generation` counts the complete ones after the first populations."""
 
     def __init__(
         self,
-        evaluator: PopulationEvaluator,
-        primitives: PrimitiveSet,
-        settings: EvolutionSettings,
+        habitat: Habitat,
         stop: StopSettings,
         rng: np.random.Generator,
         clock: Callable[[], float],
+        began: float,
     ) -> None:
-        self.began = clock()
-        deadline = float("inf") if stop.seconds is None else self.began + stop.seconds
-        self.scorer = Scorer(evaluator, Archive.empty(primitives, settings.max_size), clock, deadline)
-        self.primitives, self.settings, self.stop, self.rng, self.clock = primitives, settings, stop, rng, clock
-        self.terminals = Terminals(settings.constants, settings.constant_share)
+        self.habitat, self.stop, self.rng, self.clock, self.began = habitat, stop, rng, clock, began
         self.generation = 0
 
-    def complete(self, given: Population, report: Callable[[Progress], None]) -> Reason:
+    def complete(
+        self, given: Population, seeding: Seeding | None, report: Callable[[Progress], None]
+    ) -> Reason:
         """Run to the end, and say what ended it."""
+        settings = self.habitat.settings
         try:
-            population = Population.concatenate([given, self._first(self.settings.population - len(given))])
-            losses = self.scorer.losses(population)
-            parents = Parents.of(population)
+            if seeding is not None and settings.seeding and self.stop.generations:
+                given = self._seeded(given, seeding)
+            habitat = self.habitat
+            islands = [habitat.settled(given, rng) for rng in self.rng.spawn(settings.islands)]
             while True:
                 report(self._progress())
-                if self.scorer.archive.best_loss <= self.stop.loss:
+                if habitat.scorer.archive.best_loss <= self.stop.loss:
                     return "loss"
                 if self.generation >= self.stop.generations:
                     return "generations"
-                parents, losses = self._next(parents, losses)
+                islands = [habitat.stepped(self._fresh(island)) for island in islands]
                 self.generation += 1
+                if len(islands) > 1 and self.generation % settings.migration_interval == 0:
+                    islands = migrated(islands, habitat)
         except OutOfTime:
             return "seconds"
         except KeyboardInterrupt:
             return "interrupted"
 
-    def _first(self, n: int) -> Population:
-        n, settings = max(n, 0), self.settings
-        width, max_depth = settings.max_size, settings.max_depth
-        if settings.creation == "ramped":
-            return ramped_half_and_half(n, self.primitives, width, max_depth, self.terminals, self.rng)
-        return ptc2(n, self.primitives, width, max_depth, self.terminals, self.rng, settings.initial_size)
+    def _seeded(self, given: Population, seeding: Seeding) -> Population:
+        """Formulas to start from; useful parts become part of the habitat."""
+        settings, seconds = self.habitat.settings, self.stop.seconds
+        deadline = float("inf") if seconds is None else self.began + settings.seeding * seconds
+        seeds = seeding(self.rng.spawn(1)[0], deadline)
+        if len(seeds.parts):
+            parts = Parents.of(at_width(seeds.parts, settings.max_size))
+            self.habitat = replace(self.habitat, parts=parts)
+        return Population.concatenate([given, at_width(seeds.candidates, settings.max_size)])
 
-    def _next(self, parents: Parents, losses: NDArray[np.float64]) -> tuple[Parents, NDArray[np.float64]]:
-        settings = self.settings
-        sizes = parents.population.sizes
-        offspring = breed(parents, ranking(losses, sizes, settings.parsimony), settings, self.terminals, self.rng)
-        all_losses = np.concatenate([losses, self.scorer.losses(offspring)])
-        all_sizes = np.concatenate([sizes, offspring.sizes])
-        kept = np.sort(survivors(all_losses, all_sizes, settings.population))
-        # Most survivors are parents, whose structure is known.
-        old, new = kept[kept < len(parents)], kept[kept >= len(parents)] - len(parents)
-        return Parents.concatenate([parents.take(old), Parents.of(offspring.take(new))]), all_losses[kept]
+    def _fresh(self, island: Island) -> Island:
+        """The island, or a new one in its place if it has stagnated."""
+        if island.generation - island.improved < self.habitat.settings.patience:
+            return island
+        nobody = island.parents.population.take(np.zeros(0, np.int64))
+        return self.habitat.settled(nobody, self.rng.spawn(1)[0])
 
     def _progress(self) -> Progress:
-        front, scores = self.scorer.archive.front(self.stop.loss)
-        return Progress(self.generation, self.scorer.evaluations, self.clock() - self.began, front, scores)
+        archive = self.habitat.scorer.archive
+        front, scores = archive.front(self.stop.loss)
+        return Progress(self.generation, self.habitat.scorer.evaluations, self.clock() - self.began, front, scores)
 
 
 def _within_limits(initial: Population | None, primitives: PrimitiveSet, settings: EvolutionSettings) -> Population:
@@ -216,7 +231,12 @@ def _within_limits(initial: Population | None, primitives: PrimitiveSet, setting
                 f"initial individual {worst} has {found[worst]} {what}, and {setting} is {limit}; "
                 f"raise {setting} or leave the individual out"
             )
-    codes, values = np.zeros((len(initial), width), np.int16), np.zeros((len(initial), width))
-    shared = min(width, initial.width)
-    codes[:, :shared], values[:, :shared] = initial.codes[:, :shared], initial.values[:, :shared]
-    return Population(codes, values, initial.sizes, primitives)
+    return at_width(initial, width)
+
+
+def at_width(population: Population, width: int) -> Population:
+    """Individuals, none of which is larger, with room for so many nodes."""
+    codes, values = np.zeros((len(population), width), np.int16), np.zeros((len(population), width))
+    shared = min(width, population.width)
+    codes[:, :shared], values[:, :shared] = population.codes[:, :shared], population.values[:, :shared]
+    return Population(codes, values, population.sizes, population.primitives)

@@ -2,57 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from shine.gp import variation
 from shine.gp.creation import Terminals
-from shine.gp.selection import tournaments
 from shine.gp.settings import EvolutionSettings
 from shine.gp.structure import Parents
 from shine.lang.population import Population
 
 
+@dataclass(frozen=True, eq=False)
+class Offspring:
+    """A generation of new individuals.
+
+    Parameters
+    ----------
+    population : Population
+    ancestors : ndarray of shape (n_individuals,), int64
+        The parent that each has most of.
+    """
+
+    population: Population
+    ancestors: NDArray[np.int64]
+
+
 def breed(
     everyone: Parents,
-    ranked: NDArray[np.int64],
+    select: Callable[[int], NDArray[np.int64]],
     settings: EvolutionSettings,
     terminals: Terminals,
     rng: np.random.Generator,
-) -> Population:
+    parts: Parents | None = None,
+) -> Offspring:
     """As many offspring as the settings say a population has.
 
     Parameters
     ----------
     everyone : Parents
         All possible parents.
-    ranked : ndarray of shape (n_individuals,), int64
-        Their indices, the fittest first.
+    select : callable
+        ``select(n)``: indices of n parents.
     settings : EvolutionSettings
     terminals : Terminals
     rng : numpy.random.Generator
+    parts : Parents, optional
+        Formulas whose parts are useful; without them there is no part mutation.
     """
-
-    def parents(n: int) -> Parents:
-        return everyone.take(tournaments(ranked, n, settings.tournament, rng))
-
-    crossed, regrown, hoisted, pointed, moved = _counts(settings, rng)
-    depth = settings.max_depth
-    return Population.concatenate(
+    counts = _counts(settings, rng, parts is not None)
+    selected = [select(n) for n in counts]
+    crossed, regrown, enriched, hoisted, pointed, moved = (everyone.take(chosen) for chosen in selected)
+    donors, depth = everyone.take(select(counts[0])), settings.max_depth
+    useful = everyone.take(np.zeros(0, np.int64)) if parts is None else parts.take(rng.integers(0, len(parts), len(enriched)))
+    population = Population.concatenate(
         [
-            variation.subtree_crossover(parents(crossed), parents(crossed), depth, rng),
-            variation.subtree_mutation(parents(regrown), depth, terminals, rng),
-            variation.hoist_mutation(parents(hoisted), rng),
-            variation.point_mutation(parents(pointed).population, terminals, rng),
-            variation.constant_mutation(parents(moved).population, rng),
+            variation.subtree_crossover(crossed, donors, depth, rng),
+            variation.subtree_mutation(regrown, depth, terminals, rng),
+            variation.subtree_crossover(enriched, useful, depth, rng),
+            variation.hoist_mutation(hoisted, rng),
+            variation.point_mutation(pointed.population, terminals, rng),
+            variation.constant_mutation(moved.population, rng),
         ]
     )
+    return Offspring(population, np.concatenate(selected))
 
 
-def _counts(settings: EvolutionSettings, rng: np.random.Generator) -> tuple[int, ...]:
+def _counts(settings: EvolutionSettings, rng: np.random.Generator, with_parts: bool) -> tuple[int, ...]:
     shares = np.array([
         settings.crossover,
         settings.subtree_mutation,
+        settings.part_mutation if with_parts else 0.0,
         settings.hoist_mutation,
         settings.point_mutation,
         settings.constant_mutation,

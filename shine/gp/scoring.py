@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.fitness import PopulationEvaluator
+from shine.fitness import PopulationEvaluator, Scores
 from shine.gp.archive import Archive
-from shine.gp.hashing import Memory, hashes
+from shine.gp.hashing import Hashes, Memory, hashes
 from shine.lang.population import Population
 
 FIRST_SLICE = 128
 """Individuals evaluated before anything is known of an evaluator's speed."""
 
 SECONDS_BETWEEN_CHECKS = 0.2
+
+Fitter = Callable[[Population, Scores], Population]
+"""Individuals and their scores -> the same individuals with better constants, or with the ones they have."""
 
 
 class OutOfTime(Exception):
@@ -34,19 +38,26 @@ class Scorer:
     clock : callable
     deadline : float
         On that clock.
+    fitter : callable, optional
+        Fits the constants of individuals that are new; without it they stay as they are.
     """
 
     def __init__(
-        self, evaluator: PopulationEvaluator, archive: Archive, clock: Callable[[], float], deadline: float
+        self,
+        evaluator: PopulationEvaluator,
+        archive: Archive,
+        clock: Callable[[], float],
+        deadline: float,
+        fitter: Fitter | None = None,
     ) -> None:
         self.evaluations = 0
         self.archive = archive
-        self._evaluator, self._clock, self._deadline = evaluator, clock, deadline
+        self._evaluator, self._clock, self._deadline, self._fitter = evaluator, clock, deadline, fitter
         self._memory = Memory()
         self._slice = FIRST_SLICE
 
-    def losses(self, population: Population) -> NDArray[np.float64]:
-        """Loss of each individual.
+    def scored(self, population: Population) -> tuple[Population, NDArray[np.float64]]:
+        """The individuals, the new ones among them with fitted constants, and the loss of each.
 
         Raises
         ------
@@ -56,22 +67,44 @@ class Scorer:
         keys, first, inverse = np.unique(hashes(population), return_index=True, return_inverse=True)
         known, scores = self._memory.recall(keys)
         unknown = np.flatnonzero(~known)
+        values = population.values[first]
         while len(unknown):
             now, unknown = unknown[: self._slice], unknown[self._slice :]
-            scores.losses[now] = self._evaluate(keys[now], population.take(first[now]))
+            fitted, scores.losses[now] = self._evaluate(keys[now], population.take(first[now]))
+            values[now] = fitted.values
         if self._clock() >= self._deadline:
             raise OutOfTime
         losses: NDArray[np.float64] = scores.losses[inverse]
-        return losses
+        return replace(population, values=values[inverse]), losses
 
-    def _evaluate(self, keys: NDArray[np.uint64], individuals: Population) -> NDArray[np.float64]:
+    def _evaluate(self, keys: Hashes, individuals: Population) -> tuple[Population, NDArray[np.float64]]:
         began = self._clock()
         if began >= self._deadline:
             raise OutOfTime
         scores = self._evaluator.score(individuals)
         self._memory.store(keys, scores)
+        if self._fitter is not None:
+            individuals, scores = self._fitted(self._fitter, individuals, scores)
         self.archive = self.archive.updated(individuals, scores)
         self.evaluations += len(individuals)
         elapsed = self._clock() - began
         self._slice = max(1, int(len(individuals) * min(SECONDS_BETWEEN_CHECKS / max(elapsed, 1e-9), 1e6)))
-        return scores.losses
+        return individuals, scores.losses
+
+    def _fitted(self, fitter: Fitter, individuals: Population, scores: Scores) -> tuple[Population, Scores]:
+        """Individuals with their constants fitted where that made them better; what they became is known as well."""
+        fitted = fitter(individuals, scores)
+        changed = np.flatnonzero((fitted.values != individuals.values).any(axis=1))
+        if not len(changed):
+            return individuals, scores
+        found = self._evaluator.score(fitted.take(changed))
+        better = found.losses < scores.losses[changed]
+        at = changed[better]
+        values = individuals.values.copy()
+        values[at] = fitted.values[at]
+        individuals = replace(individuals, values=values)
+        scores = scores.replaced(at, found.take(better))
+        keys, first = np.unique(hashes(individuals.take(at)), return_index=True)
+        new = ~self._memory.recall(keys)[0]
+        self._memory.store(keys[new], scores.take(at[first[new]]))
+        return individuals, scores

@@ -1,4 +1,4 @@
-"""Who becomes a parent, and who survives: by loss, with a price on size."""
+"""Who becomes a parent: tournaments by loss with a price on complexity, and lexicase selection."""
 
 from __future__ import annotations
 
@@ -12,56 +12,20 @@ NOISE_BITS = 20
 """Low bits of a loss's mantissa that are noise: losses within about 2^-32 of each other, relative, tie."""
 
 
-def ranking(losses: Floats, sizes: Integers, parsimony: float = 0.0) -> Integers:
+def ranking(losses: Floats, complexities: Integers, parsimony: float = 0.0) -> Integers:
     """Indices of the individuals, the fittest first.
 
     Parameters
     ----------
     losses : ndarray of shape (n_individuals,), float64
         Not negative; inf ranks last, never NaN.
-    sizes : ndarray of shape (n_individuals,), int64
-        Decide between equal losses, the smaller one first; then the order of the individuals decides.
+    complexities : ndarray of shape (n_individuals,), int64
+        Decide between equal losses, the simpler one first; then the order of the individuals decides.
     parsimony : float
-        The fitness is ``loss * (1 + parsimony * size)``: the share of its loss that a node has to earn.
+        The fitness is ``loss * (1 + parsimony * complexity)``: the share of its loss that a node has to earn.
     """
-    fitness = losses * (1 + parsimony * sizes)
-    return np.lexsort((sizes, _rounded(fitness)))
-
-
-def survivors(losses: Floats, sizes: Integers, n: int) -> Integers:
-    """Individuals that go on to the next generation: the best few of every size, without repeated losses.
-
-    Parameters
-    ----------
-    losses, sizes
-        As in `ranking`.
-    n : int
-        Individuals to keep; all are kept if there are fewer.
-
-    Returns
-    -------
-    ndarray of shape (min(n, n_individuals),), int64
-        Indices of the survivors.
-
-    Notes
-    -----
-    Individuals of one loss are mostly the same formula in another guise, and would crowd out everything else; only
-    the smallest of them competes. The others are ranked among those of their own size, and the ranks compared:
-    small formulas, the building blocks of the exact one, are not driven out by large approximate ones. Repeated
-    and infinite losses only fill what is left.
-    """
-    ranked = ranking(losses, sizes)
-    rounded = _rounded(losses[ranked])
-    distinct = np.isfinite(losses[ranked])
-    distinct[1:] &= rounded[1:] != rounded[:-1]
-    best = ranked[distinct]
-    by_size = np.argsort(sizes[best], kind="stable")
-    ordered = sizes[best][by_size]
-    rank_in_size = np.empty(len(best), np.int64)
-    rank_in_size[by_size] = np.arange(len(best)) - np.searchsorted(ordered, ordered)
-    best = best[np.argsort(rank_in_size, kind="stable")]
-    kept: Integers = np.concatenate([best, ranked[~distinct]])[:n]
-    return kept
+    fitness = losses * (1 + parsimony * complexities)
+    return np.lexsort((complexities, rounded(fitness)))
 
 
 def tournaments(ranked: Integers, n: int, competitors: int, rng: np.random.Generator) -> Integers:
@@ -85,7 +49,54 @@ def tournaments(ranked: Integers, n: int, competitors: int, rng: np.random.Gener
     return winners
 
 
-def _rounded(losses: Floats) -> Integers:
+def lexicase(errors: Floats, n: int, rng: np.random.Generator) -> Integers:
+    """Parents by epsilon-lexicase selection: each faces the cases in an order of its own, and those that are worse than
+    the best left by more than a case's epsilon drop out, until one is left or no case is.
+
+    Parameters
+    ----------
+    errors : ndarray of shape (n_individuals, n_cases), float64
+        Absolute errors on a sample of the rows; inf where there is none.
+    n : int
+        Parents to select.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of shape (n,), int64
+        Indices of the parents, drawn from who is left.
+
+    References
+    ----------
+    W. La Cava et al., "Epsilon-lexicase selection for regression", GECCO 2016 (epsilon is the median absolute deviation
+    of a case's errors); T. Helmuth and L. Spector, "Explaining and exploiting the advantages of down-sampled lexicase
+    selection", ALIFE 2020.
+    """
+    individuals, cases = errors.shape
+    usable = np.isfinite(errors).all(axis=1)
+    left = np.flatnonzero(usable) if usable.any() else np.arange(individuals)
+    own = np.where(np.isfinite(errors[left]), errors[left], np.finfo(np.float64).max).T
+    epsilon = np.median(np.abs(own - np.median(own, axis=1, keepdims=True)), axis=1)
+    alive = np.ones((n, len(left)), np.bool_)
+    orders = rng.permuted(np.tile(np.arange(cases), (n, 1)), axis=1)
+    open_, chosen = np.arange(n), rng.random(n)
+    for place in range(cases):
+        if not len(open_):
+            break
+        case = orders[open_, place]
+        faced = np.where(alive[open_], own[case], np.inf)
+        passed = faced <= (faced.min(axis=1) + epsilon[case])[:, None]
+        alive[open_] &= passed
+        open_ = open_[np.count_nonzero(alive[open_], axis=1) > 1]
+    counts = np.count_nonzero(alive, axis=1)
+    nth = (chosen * counts).astype(np.int64)
+    winners = np.argmax(np.cumsum(alive, axis=1) > nth[:, None], axis=1)
+    selected: Integers = left[winners]
+    return selected
+
+
+def rounded(losses: Floats) -> Integers:
+    """Numbers that are ordered like the losses, which are not negative, and equal where losses differ by noise."""
     # The bits of non-negative floats are ordered like the floats.
     rounded: Integers = np.ascontiguousarray(losses).view(np.int64) >> NOISE_BITS
     return rounded

@@ -15,6 +15,7 @@ import pytest
 from llvmlite import ir
 
 from shine.codegen import vecmath
+from shine.codegen.vecmath_reduction import powers_over_pi
 from shine.errors import LoweringError
 from shine.llvm import Engine, assembly
 
@@ -169,6 +170,26 @@ def test_a_lane_beside_special_ones_keeps_its_bits(name: str, dtype: type) -> No
         with np.errstate(all="ignore"):
             beside = np.stack([x, np.full_like(x, special)], 1).ravel()
         assert same(compiled(name, dtype)(beside)[::2], alone).all()
+
+
+@pytest.mark.parametrize("dtype", PRECISIONS)
+def test_sine_is_odd_and_cosine_even_to_the_bit(dtype: type) -> None:
+    x = samples(np.random.default_rng(7), dtype, HUGE[dtype])
+    assert same(compiled("sin", dtype)(-x), -compiled("sin", dtype)(x)).all()
+    assert same(compiled("cos", dtype)(-x), compiled("cos", dtype)(x)).all()
+
+
+def test_powers_of_two_over_pi_are_right_to_80_bits() -> None:
+    table = powers_over_pi()
+    with mpmath.workprec(400):
+        for row, e in enumerate(range(-16, 105)):
+            head, tail = (mpmath.mpf(part) / 2**23 for part in table[2 * row : 2 * row + 2])
+            turns = (mpmath.mpf(2) ** e / mpmath.pi - (head + tail)) / 2
+            assert abs(turns - mpmath.nint(turns)) < mpmath.mpf(2) ** -81
+            assert head * 2**28 == mpmath.nint(head * 2**28)
+            assert abs(head) <= 1
+    assert all(math.isnan(part) for part in table[-2:])
+    assert len(table) == 2 * 122
 
 
 def test_sine_of_the_float64_nearest_to_a_multiple_of_a_quarter_turn() -> None:

@@ -1,7 +1,8 @@
 from dataclasses import replace
 
 import numpy as np
-from unit.gp.oracles import assert_same, assert_valid, primitive_set
+import pytest
+from unit.gp.oracles import assert_same, assert_valid, population_of, primitive_set
 
 from shine.gp.creation import Terminals, ptc2
 from shine.gp.offspring import breed
@@ -22,23 +23,41 @@ def population_of_parents():
     return ptc2(100, primitive_set(), 20, 6, Terminals(), np.random.default_rng(0))
 
 
-def bred(settings=SETTINGS, seed=1):
+def bred(settings=SETTINGS, seed=1, among=100):
+    rng = np.random.default_rng(seed)
     return breed(
-        Parents.of(population_of_parents()), np.arange(100), settings, Terminals(), np.random.default_rng(seed)
+        Parents.of(population_of_parents()), lambda n: rng.integers(0, among, n), settings, Terminals(), rng
     )
 
 
 def test_there_are_as_many_offspring_as_a_population_has_individuals():
-    assert_valid(bred(), 20, 6)
-    assert len(bred()) == 300
+    assert_valid(bred().population, 20, 6)
+    assert len(bred().population) == len(bred().ancestors) == 300
+
+
+@pytest.mark.parametrize("operator", NONE)
+def test_an_ancestor_is_the_parent_that_an_offspring_has_most_of(operator):
+    # Every constant of a parent is its number, so that parts tell where they come from.
+    primitives = primitive_set("add mul")
+    bottom = [f"{i} {i} add {i} {i} mul add" for i in range(50)]
+    parents = population_of([f"{part} {part} mul {part} {part} add mul" for part in bottom], primitives, 31)
+    settings = replace(SETTINGS, **{**NONE, operator: 1.0}, max_size=31)
+    rng = np.random.default_rng(1)
+    found = breed(Parents.of(parents), lambda n: rng.integers(0, 50, n), settings, Terminals((60.0, 70.0), 1.0), rng)
+    constants = np.where(found.population.codes == 0, found.population.values, np.nan)
+    constants[np.arange(31) >= found.population.sizes[:, None]] = np.nan
+    own = np.nansum(constants == found.ancestors[:, None], axis=1) / np.count_nonzero(~np.isnan(constants), axis=1)
+    # A subtree that takes the place of the root leaves nothing of its ancestor.
+    assert np.mean(own >= 0.5) > 0.75
 
 
 def test_shares_count_in_relation_to_each_other():
     parents = population_of_parents()
     only_hoist = bred(replace(SETTINGS, **{**NONE, "hoist_mutation": 0.01}))
-    assert len(only_hoist) == 300
-    assert only_hoist.sizes.mean() < parents.sizes.mean()
+    assert len(only_hoist.population) == 300
+    assert only_hoist.population.sizes.mean() < parents.sizes.mean()
 
 
 def test_a_seed_repeats():
-    assert_same(bred(), bred())
+    assert_same(bred().population, bred().population)
+    assert np.array_equal(bred().ancestors, bred().ancestors)

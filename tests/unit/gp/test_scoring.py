@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from unit.gp.oracles import NodeCounter, population_of, primitive_set
+from unit.gp.oracles import NodeCounter, assert_same, population_of, primitive_set
 
 from shine.gp.archive import Archive
 from shine.gp.creation import Terminals, ptc2
@@ -30,8 +30,8 @@ class SlowCounter(NodeCounter):
         return super().score(population)
 
 
-def scorer_of(evaluator, clock=lambda: 0.0, deadline=np.inf, width=20):
-    return Scorer(evaluator, Archive.empty(PRIMITIVES, width), clock, deadline)
+def scorer_of(evaluator, clock=lambda: 0.0, deadline=np.inf, width=20, fitter=None):
+    return Scorer(evaluator, Archive.empty(PRIMITIVES, width), clock, deadline, fitter)
 
 
 def random_population(n=1000):
@@ -41,20 +41,22 @@ def random_population(n=1000):
 def test_losses_come_in_the_order_of_the_individuals():
     scorer = scorer_of(NodeCounter(NEG, 3))
     population = population_of(["x", "x neg neg", "y neg", "x"], PRIMITIVES, 20)
-    assert scorer.losses(population).tolist() == [3.0, 1.0, 2.0, 3.0]
+    same, losses = scorer.scored(population)
+    assert losses.tolist() == [3.0, 1.0, 2.0, 3.0]
+    assert_same(same, population)
 
 
 def test_an_individual_is_evaluated_once_within_a_population():
     evaluator = NodeCounter(NEG, 3)
-    scorer_of(evaluator).losses(population_of(["x", "x", "y", "x"], PRIMITIVES, 20))
+    scorer_of(evaluator).scored(population_of(["x", "x", "y", "x"], PRIMITIVES, 20))
     assert sum(map(len, evaluator.seen)) == 2
 
 
 def test_an_individual_is_evaluated_once_over_all_populations():
     evaluator = NodeCounter(NEG, 3)
     scorer = scorer_of(evaluator)
-    first = scorer.losses(random_population())
-    again = scorer.losses(random_population())
+    _, first = scorer.scored(random_population())
+    _, again = scorer.scored(random_population())
     assert np.array_equal(first, again)
     assert scorer.evaluations == sum(map(len, evaluator.seen))
     assert scorer.evaluations == len({p.codes[i].tobytes() + p.values[i].tobytes() + bytes([p.sizes[i]])
@@ -64,13 +66,14 @@ def test_an_individual_is_evaluated_once_over_all_populations():
 def test_slices_do_not_change_the_losses():
     clock = Clock()
     slow = scorer_of(SlowCounter(clock, 0.01), clock)
-    assert np.array_equal(slow.losses(random_population()), scorer_of(NodeCounter(NEG, 3)).losses(random_population()))
+    fast = scorer_of(NodeCounter(NEG, 3))
+    assert np.array_equal(slow.scored(random_population())[1], fast.scored(random_population())[1])
 
 
 def test_slow_evaluators_get_small_slices():
     clock = Clock()
     evaluator = SlowCounter(clock, 0.01)
-    scorer_of(evaluator, clock).losses(random_population())
+    scorer_of(evaluator, clock).scored(random_population())
     assert len(evaluator.seen[0]) == FIRST_SLICE
     assert max(map(len, evaluator.seen[1:])) == 20
 
@@ -79,6 +82,6 @@ def test_the_deadline_ends_a_population_between_slices():
     clock = Clock()
     scorer = scorer_of(SlowCounter(clock, 0.01), clock, deadline=3.0)
     with pytest.raises(OutOfTime):
-        scorer.losses(random_population())
+        scorer.scored(random_population())
     assert 3.0 <= clock.now < 3.3
     assert scorer.archive.best_loss < np.inf

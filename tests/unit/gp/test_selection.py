@@ -1,6 +1,12 @@
-import numpy as np
+import math
+from fractions import Fraction
 
-from shine.gp.selection import ranking, survivors, tournaments
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shine.gp.selection import lexicase, ranking, rounded, tournaments
 
 
 def sizes_of(*sizes):
@@ -33,24 +39,6 @@ def test_parsimony_charges_for_size():
     assert ranking(losses, sizes, parsimony=0.05).tolist() == [1, 0]
 
 
-def test_survivors_of_one_size_are_the_fittest():
-    assert survivors(np.array([4.0, 1.0, 3.0, 2.0]), sizes_of(1, 1, 1, 1), 2).tolist() == [1, 3]
-
-
-def test_the_best_of_each_size_survives():
-    losses = np.array([1.0, 2.0, 3.0, 9.0])
-    assert sorted(survivors(losses, sizes_of(8, 8, 8, 1), 2).tolist()) == [0, 3]
-
-
-def test_of_a_repeated_loss_the_smallest_survives():
-    assert sorted(survivors(np.array([1.0, 1.0, 9.0]), sizes_of(5, 4, 1), 2).tolist()) == [1, 2]
-
-
-def test_repeated_and_infinite_losses_fill_what_is_left():
-    losses = np.array([1.0, np.inf, 1.0, 9.0])
-    assert survivors(losses, sizes_of(5, 1, 4, 4), 4).tolist() == [2, 3, 0, 1]
-
-
 def test_a_tournament_of_one_draws_evenly():
     winners = tournaments(np.arange(4), 8000, 1, np.random.default_rng(0))
     assert np.bincount(winners).min() > 1800
@@ -60,3 +48,88 @@ def test_a_tournament_of_two_prefers_the_fittest_as_theory_says():
     # The best of 4 wins unless both competitors are others: 1 - (3/4)^2.
     winners = tournaments(np.array([2, 0, 1, 3]), 20000, 2, np.random.default_rng(0))
     assert abs(np.mean(winners == 2) - 7 / 16) < 0.02
+
+
+errors_of_all = st.tuples(st.integers(1, 12), st.integers(1, 6)).flatmap(
+    lambda shape: st.lists(
+        st.lists(st.sampled_from([0.0, 0.5, 1.0, 1.25, 2.0, 7.0, math.inf]), min_size=shape[1], max_size=shape[1]),
+        min_size=shape[0],
+        max_size=shape[0],
+    )
+)
+"""Errors of some individuals on some cases, with ties and without a prediction."""
+
+
+class Dealt:
+    """A generator of random numbers that are known beforehand."""
+
+    def __init__(self, orders, numbers):
+        self.orders, self.numbers = orders, numbers
+
+    def permuted(self, array, axis):
+        assert array.shape == self.orders.shape and axis == 1
+        return self.orders
+
+    def random(self, n):
+        assert n == len(self.numbers)
+        return self.numbers
+
+
+def filtered(errors, order):
+    """Who is left after the cases in an order, one individual and one case at a time."""
+    usable = [i for i, own in enumerate(errors) if all(map(math.isfinite, own))]
+    if not usable:
+        return list(range(len(errors)))
+    left = usable
+    for case in order:
+        middle = np.median([errors[i][case] for i in usable])
+        epsilon = np.median([abs(errors[i][case] - middle) for i in usable])
+        best = min(errors[i][case] for i in left)
+        if len(left) > 1:
+            left = [i for i in left if errors[i][case] <= best + epsilon]
+    return left
+
+
+@given(errors_of_all, st.integers(0, 2**32))
+def test_lexicase_leaves_those_that_are_best_in_the_order_of_the_cases(errors, seed):
+    rng = np.random.default_rng(seed)
+    orders = rng.permuted(np.tile(np.arange(len(errors[0])), (20, 1)), axis=1)
+    numbers = rng.random(20)
+    found = lexicase(np.array(errors), 20, Dealt(orders, numbers))
+    left = [filtered(errors, order) for order in orders.tolist()]
+    if any(all(map(math.isfinite, own)) for own in errors):
+        assert found.tolist() == [who[int(u * len(who))] for who, u in zip(left, numbers.tolist(), strict=True)]
+    assert all(i in who for i, who in zip(found.tolist(), left, strict=True))
+
+
+def test_lexicase_selects_specialists_that_tournaments_do_not():
+    # Individual 0 is right in one case of ten, and so wrong in the others that it has the worst loss by far.
+    rng = np.random.default_rng(0)
+    errors = rng.uniform(0.9, 1.1, (100, 10))
+    errors[0] = [0.0] + [100.0] * 9
+    ranked = ranking((errors**2).mean(axis=1), np.ones(100, np.int64))
+    assert np.mean(lexicase(errors, 5000, rng) == 0) == pytest.approx(0.1, abs=0.02)
+    assert np.mean(tournaments(ranked, 5000, 3, rng) == 0) < 0.001
+
+
+def test_lexicase_draws_evenly_from_those_that_are_equal():
+    drawn = np.bincount(lexicase(np.zeros((4, 3)), 8000, np.random.default_rng(0)), minlength=4)
+    assert drawn.tolist() == pytest.approx([2000] * 4, rel=0.1)
+
+
+def test_lexicase_passes_over_individuals_without_a_prediction():
+    errors = np.array([[0.0, 0.0, math.inf], [5.0, 5.0, 5.0], [math.inf] * 3])
+    assert set(lexicase(errors, 50, np.random.default_rng(0)).tolist()) == {1}
+
+
+def test_lexicase_draws_from_everyone_where_nobody_has_a_prediction():
+    assert set(lexicase(np.full((3, 2), math.inf), 200, np.random.default_rng(0)).tolist()) == {0, 1, 2}
+
+
+@given(st.floats(0, allow_nan=False), st.floats(0, allow_nan=False))
+def test_rounding_keeps_the_order_of_losses(one, other):
+    low, high = rounded(np.array(sorted([one, other]))).tolist()
+    assert low <= high
+    if math.isfinite(one) and math.isfinite(other) and min(one, other) > 1e-300:
+        ratio = Fraction(max(one, other)) / Fraction(min(one, other))
+        assert low < high or ratio < 1 + Fraction(1, 2**31)

@@ -1,0 +1,123 @@
+"""The CSV file of an experiment: one line for every run, written when it ends, read to go on or to summarize."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is run: one engine on one problem. Two runs that are equal here are the same run."""
+
+    problem: str
+    engine: str
+    seed: int
+    noise: float
+    budget: float
+    rows: int
+    threads: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """What came of a run; see `quality.scoring.Score` for the columns that are there twice.
+
+    Parameters
+    ----------
+    rows : int
+        Rows to learn from that were asked for; 0 means as many as the problem has by itself.
+    expressible : bool
+        Whether the primitives can express the truth.
+    seconds : float
+        Of the search alone.
+    simplified : str
+        What SymPy says of the recommended formula, if it was asked: "yes", "no", "timeout" or "failed".
+    error : str
+        Why there is no formula; empty if there is one.
+    """
+
+    problem: str
+    engine: str
+    seed: int
+    noise: float
+    budget: float
+    rows: int
+    threads: int
+    expressible: bool = True
+    seconds: float = float("nan")
+    recovered: str = ""
+    r2_train: float = float("-inf")
+    r2_test: float = float("-inf")
+    loss: float = float("inf")
+    size: int = 0
+    expression: str = ""
+    simplified: str = ""
+    accurate_recovered: str = ""
+    accurate_r2_train: float = float("-inf")
+    accurate_r2_test: float = float("-inf")
+    accurate_loss: float = float("inf")
+    accurate_size: int = 0
+    accurate_expression: str = ""
+    error: str = ""
+
+    @property
+    def run(self) -> Run:
+        """What was run."""
+        return Run(**{field.name: getattr(self, field.name) for field in fields(Run)})
+
+    @property
+    def family(self) -> str:
+        """What stands before the last hyphen of the problem's name."""
+        return self.problem.rpartition("-")[0]
+
+
+_COLUMNS = [field.name for field in fields(Record)]
+_READERS: dict[str, Callable[[str], object]] = {
+    "int": int,
+    "float": float,
+    "str": str,
+    "bool": lambda text: text == "True",
+}
+
+
+def read_records(path: Path) -> list[Record]:
+    """Records of a file, none if there is no such file; a line that was cut off is left out.
+
+    Raises
+    ------
+    ValueError
+        If the file has other columns.
+    """
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = csv.DictReader(file)
+        if lines.fieldnames not in (None, _COLUMNS):
+            raise ValueError(f"{path} has other columns than this experiment writes; choose another folder")
+        return list(_records(lines))
+
+
+def _records(lines: Iterable[dict[str, str]]) -> Iterator[Record]:
+    for line in lines:
+        try:
+            values: dict[str, Any] = {f.name: _READERS[str(f.type)](line[f.name]) for f in fields(Record)}
+        except (KeyError, TypeError, ValueError):
+            continue
+        yield Record(**values)
+
+
+def append_record(path: Path, record: Record) -> None:
+    """Add a line to a file, which begins with the names of the columns."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    before = path.read_bytes() if path.exists() else b""
+    with path.open("a", encoding="utf-8", newline="") as file:
+        if before and not before.endswith(b"\n"):
+            file.write("\n")
+        writer = csv.DictWriter(file, _COLUMNS, lineterminator="\n")
+        if not before:
+            writer.writeheader()
+        writer.writerow(asdict(record))

@@ -1,0 +1,285 @@
+"""Is a formula the true one? Decided by an identity of numbers in high precision, not by rewriting symbols.
+
+SRBench (La Cava et al. 2021) counts a formula as recovered when, its constants rounded to three decimals and both
+simplified by a computer algebra system, it differs from the truth by a constant or by a constant factor. Two things
+make that unreliable: simplification often cannot prove that equal formulas are equal, and rounding to decimals spoils
+constants that are right (0.0796 for 1/(4 pi) becomes 0.08). The rule here says the same without either:
+
+    A formula is recovered if there are constants that agree with the printed ones to three digits (relative
+    difference at most 5e-4; or both below 1e-4, which counts as zero), with which the formula is identical to the
+    truth but for an added constant or a constant factor.
+
+Identical means: at random points within the ranges of the data, more of them than constants, to 30 digits. Analytic
+functions that agree there are the same function, with a probability that differs from one by nothing that matters. The
+constants are looked for by the method of Levenberg and Marquardt in 100 digits, from the printed ones and near them. It
+converges quadratically where there is an identity; an approximation, however good, is left with a residual and given
+up.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from mpmath import MPContext, mp
+from numpy.typing import NDArray
+
+from quality.formulas import Formula, Operation
+
+Array = NDArray[np.float64]
+
+AGREEMENT = 5e-4
+"""Largest relative change of a printed constant."""
+
+VANISHING = 1e-4
+"""Constants of at most this size count as zero."""
+
+DIGITS = 100
+IDENTICAL = 30
+"""Digits to which two formulas agree that are the same."""
+
+PROMISING = 0.99
+"""A formula that correlates less with the truth (squared) is not looked at further; both are noise-free."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a formula is the true one.
+
+    Parameters
+    ----------
+    recovered : bool
+    reason : {"factor", "difference", "no", "undecided"}
+        What remains between it and the truth: a constant factor (1 included) or an added constant. "undecided" if
+        time ran out; that counts as not recovered.
+    """
+
+    recovered: bool
+    reason: str
+
+
+def judge(
+    candidate: Formula,
+    truth: Formula,
+    bounds: Sequence[tuple[float, float]],
+    *,
+    seconds: float = 20.0,
+    seed: int = 0,
+    clock: Callable[[], float] = time.monotonic,
+) -> Verdict:
+    """Whether a formula is the true one, by the rule of this module.
+
+    Parameters
+    ----------
+    candidate, truth : Formula
+        Over the same features.
+    bounds : sequence of (low, high)
+        Range of each feature, in which points are drawn.
+    seconds : float
+        Limit, after which the answer is "undecided".
+    seed : int
+        Of the points.
+    clock : callable
+        The time in seconds.
+    """
+    deadline = clock() + seconds
+    points = _points(candidate, truth, bounds, np.random.default_rng(seed))
+    if points is None:
+        return Verdict(False, "no")
+    relation = _Relation(candidate, truth, points[0])
+    factor, difference = _start(*points[1:])
+    nearly_zero = [abs(value) <= VANISHING for value in relation.printed]
+    everything = [True] * len(nearly_zero)
+    # Without what is nearly zero first: zeros that are free to move make many a root a multiple one.
+    choices = [[not tiny for tiny in nearly_zero], everything] if any(nearly_zero) else [everything]
+    for free, (reason, start) in itertools.product(choices, (("factor", factor), ("difference", difference))):
+        try:
+            if relation.holds(reason, start, free, lambda: clock() > deadline):
+                return Verdict(True, reason)
+        except TimeoutError:
+            return Verdict(False, "undecided")
+    return Verdict(False, "no")
+
+
+class _Relation:
+    """A formula and the truth at the same points, in high precision."""
+
+    def __init__(self, candidate: Formula, truth: Formula, X: Array) -> None:
+        self._ctx = ctx = MPContext()
+        ctx.dps = DIGITS
+        self._candidate, self._operations = candidate, _operations(ctx)
+        self._rows = [[ctx.mpf(float(value)) for value in row] for row in X]
+        self._truth = [truth.evaluate(row, _numbers(truth, ctx), self._operations) for row in self._rows]
+        self._scale = max(abs(value) for value in self._truth)
+        self.printed = _numbers(candidate, ctx)
+
+    def holds(self, reason: str, start: float, free: Sequence[bool], expired: Callable[[], bool]) -> bool:
+        """Whether the truth differs by a factor or a difference near `start` if the free constants are chosen well.
+
+        The others are zero.
+        """
+        origin = list(itertools.compress(self.printed, free))
+        limits = [self._limit(value) for value in origin]
+        # All constants and the factor zero would be an identity, too.
+        limits.append(abs(start) / 10 if reason == "factor" else self._ctx.inf)
+
+        def residuals(parameters: list[Any]) -> list[Any]:
+            *moving, last = parameters
+            given = iter(moving)
+            constants = [next(given) if move else self._ctx.zero for move in free]
+            values = (self._candidate.evaluate(row, constants, self._operations) for row in self._rows)
+            related = (g * last if reason == "factor" else g + last for g in self._truth)
+            return [(f - g) / self._scale for f, g in zip(values, related, strict=True)]
+
+        found = _root(residuals, [*origin, self._ctx.mpf(start)], limits, self._ctx, expired)
+        return found is not None and all(map(_agree, origin, found[:-1]))
+
+    def _limit(self, printed: Any) -> Any:
+        """How far a constant may go on the way to where it has to agree."""
+        return self._ctx.mpf(VANISHING) if abs(printed) <= VANISHING else 2 * AGREEMENT * abs(printed)
+
+
+def _start(f: Array, g: Array) -> tuple[float, float]:
+    """The factor and the difference to the truth that fit best."""
+    return float(f @ g / (g @ g)), float(np.mean(f - g))
+
+
+def _points(
+    candidate: Formula, truth: Formula, bounds: Sequence[tuple[float, float]], rng: np.random.Generator
+) -> tuple[Array, Array, Array] | None:
+    """Points with the values of both formulas there; None if those show already that the formulas differ."""
+    low, high = np.array(bounds, dtype=np.float64).T
+    X = low + (high - low) * rng.random((1000, len(bounds)))
+    if any(step.kind == "harmonic" for step in truth.steps):
+        X = np.unique(np.round(X), axis=0)
+    g = truth.predict(X)
+    X, g = X[np.isfinite(g)], g[np.isfinite(g)]
+    f = candidate.predict(X)
+    count = 2 * len(candidate.constants) + 20
+    if len(X) < count or not np.isfinite(f).all() or np.ptp(f) == 0 or np.ptp(g) == 0:
+        return None
+    with np.errstate(all="ignore"):
+        if not np.corrcoef(f / np.abs(f).max(), g / np.abs(g).max())[0, 1] ** 2 >= PROMISING:
+            return None
+    return X[:count], f[:count], g[:count]
+
+
+def _numbers(formula: Formula, ctx: Any) -> list[Any]:
+    """Constants as they are written, in the context's precision."""
+    return [+ctx.pi if text == "pi" else ctx.mpf(text) for text in formula.constants]
+
+
+def _agree(printed: Any, found: Any) -> bool:
+    """Whether a constant is the printed one, or both are nearly zero."""
+    if abs(found - printed) <= AGREEMENT * abs(printed):
+        return True
+    return bool(abs(printed) <= VANISHING and abs(found) <= VANISHING)
+
+
+def _root(
+    residuals: Callable[[list[Any]], list[Any]],
+    start: list[Any],
+    limits: list[Any],
+    ctx: Any,
+    expired: Callable[[], bool],
+) -> list[Any] | None:
+    """Parameters near the start with no residual, by the method of Levenberg and Marquardt; None if it finds none.
+
+    The damping is the squared residual, with which it converges quadratically even where parameters depend on each
+    other (Yamashita and Fukushima 2001), and more if a parameter would leave its limits or the residual would grow.
+    It gives up where the residual does not become half.
+    """
+    enough, parameters, count = ctx.mpf(10) ** -IDENTICAL, start, len(start)
+    units = [abs(value) if abs(value) > VANISHING else ctx.mpf(1) for value in start]
+    errors = residuals(parameters)
+    size = _norm(errors)
+    for _ in range(60):
+        if size <= enough:
+            return parameters
+        jacobian = []
+        for position, unit in enumerate(units):
+            if expired():
+                raise TimeoutError
+            step = unit * ctx.mpf(10) ** -50
+            moved = [value + step if i == position else value for i, value in enumerate(parameters)]
+            jacobian.append([(b - a) * 10**50 for a, b in zip(errors, residuals(moved), strict=True)])
+        normal = ctx.matrix([[ctx.fdot(a, b) for b in jacobian] for a in jacobian])
+        right = ctx.matrix([-ctx.fdot(column, errors) for column in jacobian])
+        if not all(ctx.isfinite(value) for value in normal):
+            return None
+        damping, before = max(size * size, ctx.mpf(10) ** -80) * max(normal[i, i] for i in range(count)), size
+        for _ in range(20):
+            moved = _moved(parameters, units, normal + damping * ctx.eye(count), right, ctx)
+            if all(abs(new - old) <= limit for new, old, limit in zip(moved, start, limits, strict=True)):
+                errors_there = residuals(moved)
+                size = _norm(errors_there)
+                if size < before:
+                    break
+            damping *= 100
+        if not size <= before * 0.5:  # nor if it is not a number
+            return None
+        parameters, errors = moved, errors_there
+    return None
+
+
+def _moved(parameters: list[Any], units: list[Any], normal: Any, right: Any, ctx: Any) -> list[Any]:
+    """Parameters after the step that solves the normal equations; where they were if those are singular."""
+    try:
+        steps = ctx.lu_solve(normal, right)
+    except ZeroDivisionError:
+        return parameters
+    return [value + unit * step for value, unit, step in zip(parameters, units, steps, strict=True)]
+
+
+def _norm(values: list[Any]) -> Any:
+    """The largest of absolute values; NaN if one of them is."""
+    return max(abs(value) for value in values) if all(value == value for value in values) else mp.nan
+
+
+def _operations(ctx: Any) -> dict[str, Operation]:
+    """What functions do in high precision; what IEEE arithmetic makes infinite or NaN is NaN here."""
+    nan = ctx.nan
+
+    def within(function: Operation, allowed: Callable[[Any], bool] = lambda x: True) -> Operation:
+        # No float64 is larger, and an exponent that is would fill the memory.
+        return lambda x: function(x) if abs(x) < 1e308 and allowed(x) else nan
+
+    def power(base: Any, exponent: Any) -> Any:
+        whole = exponent == ctx.floor(exponent) if abs(exponent) < 1e6 else False
+        if whole:
+            return base ** int(exponent) if base != 0 or exponent >= 0 else nan
+        return exponential(exponent * ctx.log(base)) if base > 0 else nan
+
+    exponential = within(ctx.exp, lambda x: x < 710)
+    hyperbolic = lambda x: abs(x) < 710  # noqa: E731 - a bound, named
+    return {
+        "add": lambda a, b: a + b,
+        "sub": lambda a, b: a - b,
+        "mul": lambda a, b: a * b,
+        "div": lambda a, b: a / b if b != 0 else nan,
+        "pow": power,
+        "neg": lambda a: -a,
+        "abs": abs,
+        "square": lambda a: a * a,
+        "sqrt": within(ctx.sqrt, lambda x: x >= 0),
+        "exp": exponential,
+        "log": within(ctx.log, lambda x: x > 0),
+        "sin": within(ctx.sin),
+        "cos": within(ctx.cos),
+        "tan": within(ctx.tan),
+        "asin": within(ctx.asin, lambda x: abs(x) <= 1),
+        "acos": within(ctx.acos, lambda x: abs(x) <= 1),
+        "atan": within(ctx.atan),
+        "sinh": within(ctx.sinh, hyperbolic),
+        "cosh": within(ctx.cosh, hyperbolic),
+        "tanh": within(lambda x: ctx.tanh(x) if abs(x) < 710 else ctx.sign(x)),
+        "harmonic": within(ctx.harmonic),
+        "protected_div": lambda a, b: a / b if abs(b) > 0.001 else ctx.mpf(1),
+        "protected_log": within(lambda a: ctx.log(abs(a)) if abs(a) > 0.001 else ctx.mpf(0)),
+        "protected_sqrt": within(lambda a: ctx.sqrt(abs(a))),
+        "capped_exp": within(lambda a: ctx.exp(min(a, ctx.mpf(100)))),
+    }

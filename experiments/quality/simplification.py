@@ -1,0 +1,102 @@
+"""SRBench's own test for a recovered formula, by SymPy: `--sympy SECONDS` adds its answer to the table.
+
+Constants are rounded to three decimals (those below 1e-4 are zero), and the difference and the quotient of formula and
+truth are simplified; if one of them is a constant, the formula is recovered. `quality.recovery` says why this is not
+what decides here. Rounded constants are exact fractions for SymPy, which is kinder than decimals; features with a
+positive range are positive.
+
+Simplification can take any time, so it happens in a process that is ended: `python -m quality.simplification`.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from fractions import Fraction
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from quality.formulas import Formula, Operation, parse_formula
+
+EXPERIMENTS = Path(__file__).resolve().parents[1]
+
+
+def simplified(
+    candidate: str, truth: str, features: Sequence[str], bounds: Sequence[tuple[float, float]], seconds: float
+) -> str:
+    """Whether SymPy finds a formula to be the truth but for a constant or a factor.
+
+    Parameters
+    ----------
+    candidate, truth : str
+    features : sequence of str
+    bounds : sequence of (low, high)
+        Range of each feature.
+    seconds : float
+        Limit, without SymPy's start.
+
+    Returns
+    -------
+    {"yes", "no", "timeout", "failed"}
+        "failed" if SymPy ended with an error.
+    """
+    question = json.dumps([candidate, truth, list(features), [low > 0 for low, _ in bounds]])
+    command = [sys.executable, "-m", "quality.simplification"]
+    try:
+        done = subprocess.run(
+            command, input=question, capture_output=True, text=True, cwd=EXPERIMENTS, timeout=seconds + 5, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return "timeout"
+    return done.stdout.strip() if done.returncode == 0 else "failed"
+
+
+def is_truth(candidate: Formula, truth: Formula, positive: Sequence[bool]) -> bool:
+    """What `simplified` asks, without a limit of time."""
+    sympy: Any = import_module("sympy")
+    symbols = [sympy.Symbol(f"x{i}", real=True, positive=sure or None) for i, sure in enumerate(positive)]
+    first, second = (
+        formula.evaluate(symbols, _constants(formula, sympy), _operations(sympy)) for formula in (candidate, truth)
+    )
+    if not sympy.simplify(first).free_symbols:
+        return False
+    return any(not sympy.simplify(relation).free_symbols for relation in (first - second, first / second))
+
+
+def _constants(formula: Formula, sympy: Any) -> list[Any]:
+    """Constants as fractions of three decimals; whole numbers stay what they are, and so do simple quotients."""
+    rounded = [0 if abs(value) < 1e-4 else round(Fraction(value), 3) for value in formula.values.tolist()]
+    return [sympy.Rational(Fraction(value).numerator, Fraction(value).denominator) for value in rounded]
+
+
+def _operations(sympy: Any) -> dict[str, Operation]:
+    """What functions are called in SymPy."""
+    named = ("exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "harmonic")
+    return {name: getattr(sympy, name) for name in named} | {
+        "add": lambda a, b: a + b,
+        "sub": lambda a, b: a - b,
+        "mul": lambda a, b: a * b,
+        "div": lambda a, b: a / b,
+        "pow": lambda a, b: a**b,
+        "neg": lambda a: -a,
+        "square": lambda a: a**2,
+        "abs": sympy.Abs,
+        # What they protect from is not in the rows of a problem with a truth.
+        "protected_div": lambda a, b: a / b,
+        "protected_log": lambda a: sympy.log(sympy.Abs(a)),
+        "protected_sqrt": lambda a: sympy.sqrt(sympy.Abs(a)),
+        "capped_exp": sympy.exp,
+    }
+
+
+def main() -> None:
+    candidate, truth, features, positive = json.load(sys.stdin)
+    first, second = (parse_formula(text, features) for text in (candidate, truth))
+    print("yes" if is_truth(first, second, positive) else "no")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""Normal equations of fitting constants, on the gradient machine: whole populations in one native call."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.codegen.gradient_assembler import FIXED_COLUMNS, NODE_WORDS
+from shine.codegen.gradient_instructions import BROADCAST_BYTES, OPERAND_BYTES, gradient_instruction_bytes
+from shine.codegen.gradient_machine import GRADIENT_JOB, SHORTEST_TILE, emit_gradient_machine, most_arguments
+from shine.codegen.machine import CACHE_BYTES, TILE_BYTES
+from shine.codegen.normal_equations import ERROR_KINDS
+from shine.data import Dataset
+from shine.evaluators.machine import (
+    Functions,
+    MachineRows,
+    Scratch,
+    described,
+    run_slices,
+    source_digest,
+)
+from shine.fitness import LOSSES, NormalEquations
+from shine.lang.derivative import partials
+from shine.lang.population import Population
+from shine.lang.primitives import CONSTANT, Primitive
+from shine.llvm import Engine, cached, host_object
+
+Array = NDArray[np.float64]
+
+MOST_CONSTANTS = 40
+"""Constants of an individual that are fitted; those behind the first so many of its tape stay what they are."""
+
+EFFORT = 8
+"""What the normal equations cost, in units of what the value costs, about: it decides on threads only."""
+
+_SMALLEST_WEIGHED = 1e-6
+"""Absolute errors below this share of the target's deviation are fitted as if they were that large."""
+
+
+class GradientMachine:
+    """The compiled gradient machine of some primitives.
+
+    Parameters
+    ----------
+    functions : sequence of Primitive
+    """
+
+    def __init__(self, functions: tuple[Primitive, ...]) -> None:
+        self._instruction_bytes = gradient_instruction_bytes(most_arguments(functions))
+        meaning = (f"{described(function)} {partials(function)}" for function in functions)
+        description = ("gradients", source_digest(), *meaning)
+        code = cached(description, lambda: host_object(str(emit_gradient_machine(functions)), "O0", selection=1))
+        self._engine = Engine.of_object(code, ERROR_KINDS)
+        self.entries = {name: self._engine.function(name, None, ctypes.c_void_p) for name in ERROR_KINDS}
+
+    def scratch(self, width: int) -> Scratch:
+        """Memory of one thread for individuals of some width."""
+        return Scratch(
+            {
+                "program": (2 * width + 2) * self._instruction_bytes,
+                "nodes": 8 * width * NODE_WORDS,
+                "constants": width * BROADCAST_BYTES,
+                "tiles": max(CACHE_BYTES, 2 * width * SHORTEST_TILE) + TILE_BYTES,
+                "normal": (width + FIXED_COLUMNS) * OPERAND_BYTES,
+                "residual": TILE_BYTES,
+                "scratch": TILE_BYTES,
+            }
+        )
+
+
+@lru_cache(maxsize=16)
+def _gradient_machine_of(functions: Functions) -> GradientMachine:
+    return GradientMachine(functions.functions)
+
+
+class MachineLinearizer:
+    """Normal equations of a population over a data set (see `shine.fitness.Linearizer`).
+
+    Parameters
+    ----------
+    dataset : Dataset
+    loss : str
+        One of `shine.fitness.LOSSES`, which says what errors are minimized.
+    threads : int
+    rows : MachineRows, optional
+        The data set laid out in float64, if it is already.
+    """
+
+    def __init__(self, dataset: Dataset, loss: str, threads: int = 1) -> None:
+        self._rows = MachineRows(dataset, "float64", threads)
+        self._kind = LOSSES[loss].kind
+        deviation = np.sqrt(dataset.target_square / dataset.weight)
+        self._floor = np.array([max(_SMALLEST_WEIGHED * deviation, np.finfo(np.float64).tiny)])
+
+    def normal_equations(
+        self, population: Population, slopes: Array, intercepts: Array, limits: Array
+    ) -> NormalEquations:
+        """Errors, and the normal equations at the constants the population has."""
+        machine = _gradient_machine_of(Functions.of(population.primitives.functions))
+        inside = np.arange(population.width) < population.sizes[:, None]
+        counts = ((population.codes == CONSTANT) & inside).sum(axis=1)
+        most = min(int(counts.max(initial=0)), MOST_CONSTANTS)
+        stride = FIXED_COLUMNS + most
+        out = np.zeros((len(population), 1 + stride * stride))
+        lines = np.column_stack([slopes, intercepts])
+        limits = np.ascontiguousarray(limits, dtype=np.float64)
+        own = {"out": out, "lines": lines, "limits": limits, "floor": self._floor}
+        fields = self._rows.fixed | {name: array.ctypes.data for name, array in own.items()}
+        fields |= {"stride": stride, "most": most}
+        run_slices(
+            machine.entries[self._kind],
+            GRADIENT_JOB,
+            population,
+            fields,
+            self._rows.workers_for(population, EFFORT),
+            lambda: machine.scratch(population.width),
+        )
+        errors, lower = out[:, 0], out[:, 1:].reshape(-1, stride, stride)
+        matrices = lower + np.tril(lower, -1).transpose(0, 2, 1)
+        return NormalEquations(np.where(errors <= limits, errors, np.inf), matrices, np.minimum(counts, most))

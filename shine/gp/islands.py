@@ -1,0 +1,162 @@
+"""An island: a population that evolves by itself, as a plain value that can be stepped, saved and sent elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.gp.complexity import complexities
+from shine.gp.creation import Terminals, ptc2, ramped_half_and_half
+from shine.gp.offspring import breed
+from shine.gp.scoring import Scorer
+from shine.gp.selection import lexicase, ranking, tournaments
+from shine.gp.settings import EvolutionSettings
+from shine.gp.structure import Parents
+from shine.gp.survival import SURVIVAL
+from shine.lang.population import Population
+from shine.lang.primitives import PrimitiveSet
+
+Errors = Callable[[Population, np.random.Generator], NDArray[np.float64]]
+"""Absolute errors of individuals on a few rows drawn at random, shape (n_individuals, n_cases)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Island:
+    """A population and what its evolution depends on.
+
+    Parameters
+    ----------
+    parents : Parents
+    losses : ndarray of shape (n_individuals,), float64
+    births : ndarray of shape (n_individuals,), int64
+        Generation in which the first of an individual's ancestors came from nowhere.
+    generation : int
+        Generations so far.
+    improved : int
+        Generation in which the best loss last fell.
+    random : mapping
+        State of the random generator.
+    """
+
+    parents: Parents
+    losses: NDArray[np.float64]
+    births: NDArray[np.int64]
+    generation: int
+    improved: int
+    random: Mapping[str, Any]
+
+    @property
+    def best_loss(self) -> float:
+        """Loss of the best individual; inf if none has a finite one."""
+        return float(self.losses.min(initial=np.inf))
+
+
+@dataclass(frozen=True)
+class Habitat:
+    """What islands have in common.
+
+    Parameters
+    ----------
+    primitives : PrimitiveSet
+    settings : EvolutionSettings
+    scorer : Scorer
+    errors : callable, optional
+        Needed for lexicase selection.
+    parts : Parents, optional
+        Formulas whose parts are useful.
+    """
+
+    primitives: PrimitiveSet
+    settings: EvolutionSettings
+    scorer: Scorer
+    errors: Errors | None = None
+    parts: Parents | None = None
+
+    @property
+    def terminals(self) -> Terminals:
+        """How leaves are drawn."""
+        return Terminals(self.settings.constants, self.settings.constant_share)
+
+    def settled(self, given: Population, rng: np.random.Generator) -> Island:
+        """A new island: given individuals, and random ones up to the size of a population."""
+        everyone = Population.concatenate([given, self._random(self.settings.population - len(given), rng)])
+        population, losses = self.scorer.scored(everyone)
+        births = np.zeros(len(population), np.int64)
+        return Island(Parents.of(population), losses, births, 0, 0, rng.bit_generator.state)
+
+    def stepped(self, island: Island) -> Island:
+        """The island a generation later."""
+        settings, rng = self.settings, _generator(island.random)
+        population = island.parents.population
+        weights = complexities(population, settings.complexity)
+        bred = breed(island.parents, self._selector(island, weights, rng), settings, self.terminals, rng, self.parts)
+        births = island.births[bred.ancestors]
+        offspring, losses = self.scorer.scored(bred.population)
+        if settings.survival == "age":
+            arrivals, arrived = self.scorer.scored(self._random(max(1, settings.population // 100), rng))
+            offspring = Population.concatenate([offspring, arrivals])
+            losses = np.concatenate([losses, arrived])
+            births = np.concatenate([births, np.full(len(arrivals), island.generation + 1)])
+        later = replace(island, generation=island.generation + 1, random=rng.bit_generator.state)
+        later = self._survived(later, offspring, losses, births)
+        return replace(later, improved=later.generation) if later.best_loss < island.best_loss else later
+
+    def joined(self, island: Island, arrivals: Population, losses: NDArray[np.float64]) -> Island:
+        """The island after individuals from elsewhere have arrived."""
+        return self._survived(island, arrivals, losses, np.full(len(arrivals), island.generation, np.int64))
+
+    def emigrants(self, island: Island, n: int) -> tuple[Population, NDArray[np.float64]]:
+        """The fittest of an island, with their losses."""
+        population = island.parents.population
+        ranked = ranking(island.losses, complexities(population, self.settings.complexity), self.settings.parsimony)
+        return population.take(ranked[:n]), island.losses[ranked[:n]]
+
+    def _survived(
+        self, island: Island, offspring: Population, losses: NDArray[np.float64], births: NDArray[np.int64]
+    ) -> Island:
+        settings, parents = self.settings, island.parents
+        all_losses, all_births = np.concatenate([island.losses, losses]), np.concatenate([island.births, births])
+        weights = np.concatenate(
+            [complexities(everyone, settings.complexity) for everyone in (parents.population, offspring)]
+        )
+        survive = SURVIVAL[settings.survival]
+        kept = np.sort(survive(all_losses, weights, island.generation - all_births, settings.population))
+        # Most survivors are parents, whose structure is known.
+        old, new = kept[kept < len(parents)], kept[kept >= len(parents)] - len(parents)
+        everyone = Parents.concatenate([parents.take(old), Parents.of(offspring.take(new))])
+        return replace(island, parents=everyone, losses=all_losses[kept], births=all_births[kept])
+
+    def _selector(
+        self, island: Island, weights: NDArray[np.int64], rng: np.random.Generator
+    ) -> Callable[[int], NDArray[np.int64]]:
+        """What draws parents."""
+        settings = self.settings
+        if settings.selection == "lexicase" and self.errors is not None:
+            errors = self.errors(island.parents.population, rng)
+            return lambda n: lexicase(errors, n, rng)
+        ranked = ranking(island.losses, weights, settings.parsimony)
+        return lambda n: tournaments(ranked, n, settings.tournament, rng)
+
+    def _random(self, n: int, rng: np.random.Generator) -> Population:
+        n, settings = max(n, 0), self.settings
+        width, max_depth = settings.max_size, settings.max_depth
+        if settings.creation == "ramped":
+            return ramped_half_and_half(n, self.primitives, width, max_depth, self.terminals, rng)
+        return ptc2(n, self.primitives, width, max_depth, self.terminals, rng, settings.initial_size)
+
+
+def migrated(islands: Sequence[Island], habitat: Habitat) -> list[Island]:
+    """The islands after the fittest of each have been copied to the next, in a ring."""
+    n = habitat.settings.migrants
+    leaving = [habitat.emigrants(island, n) for island in islands]
+    return [habitat.joined(island, *leaving[i - 1]) for i, island in enumerate(islands)]
+
+
+def _generator(state: Mapping[str, Any]) -> np.random.Generator:
+    bits = getattr(np.random, state["bit_generator"])()
+    bits.state = state
+    return np.random.Generator(bits)

@@ -1,0 +1,174 @@
+"""The searches for several members: sums of them, and quotients of sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.gp.seeding import views
+from shine.gp.seeding.divisors import POWERS, divided, has_power
+from shine.gp.seeding.screen import Estimate, Screen
+from shine.gp.seeding.screening import Normalized, best_pairs
+from shine.gp.seeding.sums import Sums, first_terms, replaced, with_another_term
+from shine.gp.seeding.views import Chain
+from shine.gp.seeding.writing import Nodes
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+Look = tuple[Nodes | None, Chain, Array]
+"""A view of the target divided by something: that as a formula, the chain, and its values."""
+
+
+def pairs(screen: Screen, dictionary: int) -> Iterator[Estimate]:
+    """chain(y) = a*g1 + b*g2 + c, every pair of members"""
+    members = screen.distinct[:dictionary]
+    units = screen.normalized.units[members]
+    gram = units @ units.T
+    looks: list[Look] = [(None, chain, np.ones_like(screen.target)) for chain in screen.chains if len(chain) < 2]
+    seen = np.array([views.forward(chain, screen.target) for _, chain, _ in looks])
+    normal = Normalized.of(seen, screen.weights)
+    for k, (_, chain, _) in enumerate(looks):
+        first, second, _ = best_pairs(units, normal.units[k], gram, 24)
+        found = Sums(np.full(len(first), k), np.column_stack([first, second]), np.zeros(len(first)))
+        more = replaced(units, normal.units, with_another_term(units, normal.units, found))
+        for some in (found, more):
+            yield from _estimates_of_sums(screen, f"sum of {some.chosen.shape[1]}", looks, seen, members, some)
+
+
+def _estimates_of_sums(
+    screen: Screen, kind: str, looks: Sequence[Look], seen: Array, members: Indices, some: Sums
+) -> Iterator[Estimate]:
+    left = _left_of_sums(screen, looks, seen, members, some.views, some.chosen)
+    for view, row, share in zip(some.views.tolist(), some.chosen, left.tolist(), strict=True):
+        nodes, chain, _ = looks[view]
+        terms = tuple(sorted(set(members[row].tolist())))
+        yield Estimate(
+            share,
+            len(nodes or ()) + int(screen.sizes[list(terms)].sum()) + 2 * len(terms),
+            partial(screen.linear, kind, chain, nodes, terms),
+        )
+
+
+def sums(screen: Screen, dictionary: int, multipliers: int, terms: int) -> Iterator[Estimate]:
+    """chain(y / g1) = a sum of a few members, for likely factors g1"""
+    members = screen.order[:dictionary]
+    units = screen.normalized.units[members]
+    used = np.flatnonzero((units != 0).any(axis=1))
+    members, units = members[used], units[used]
+    looks: list[Look] = [(None, chain, np.ones_like(screen.target)) for chain in screen.chains if len(chain) < 2]
+    for nodes, values in divided(screen, multipliers):
+        scaled = screen.target / values
+        sign = -1.0 if (scaled < 0).all() else 1.0
+        for exponent in POWERS:
+            chain: Chain = () if exponent == 1 else (views.power(exponent, sign),)
+            if has_power(screen.writer, scaled, exponent):
+                looks.append((nodes, chain, values))
+    seen = np.array([views.forward(chain, screen.target / values) for _, chain, values in looks])
+    yield from _stepwise_estimates(screen, "sum", looks, seen, members, units, terms)
+
+
+def _stepwise_estimates(
+    screen: Screen,
+    kind: str,
+    looks: Sequence[Look],
+    seen: Array,
+    members: Indices,
+    units: NDArray[np.float32],
+    terms: int,
+) -> Iterator[Estimate]:
+    normal = Normalized.of(seen, screen.weights)
+    found = first_terms(units, normal.units, 3)
+    for _ in range(terms - 1):
+        found = with_another_term(units, normal.units, found)
+        left = _left_of_sums(screen, looks, seen, members, found.views, found.chosen)
+        promising = found.take(_promising(left, found.views))
+        for some in (promising, replaced(units, normal.units, promising, 2)):
+            yield from _estimates_of_sums(screen, kind, looks, seen, members, some)
+
+
+def rational(screen: Screen, above: int, below: int, terms: int) -> Iterator[Estimate]:
+    """chain(y) = (sum of members) / (1 + sum of members), from the linear chain(y) = sum - chain(y) * sum"""
+    usable = screen.order[screen.normalized.lengths[screen.order] > 0]
+    numerators, divisors = usable[:above], usable[:below]
+    for chain in screen.chains:
+        if len(chain) > 1 or not views.homogeneous(chain):
+            continue
+        view = views.forward(chain, screen.target)
+        columns = np.concatenate([screen.values[numerators], -view * screen.values[divisors]])
+        members = np.concatenate([numerators, divisors])
+        normal, own = Normalized.of(columns, screen.weights), Normalized.of(view[None], screen.weights)
+        units = normal.units
+        first, second, left = best_pairs(units, own.units[0], units @ units.T, 16)
+        found = Sums(np.zeros(len(first), np.int64), np.column_stack([first, second]), left)
+        for count in range(2, terms + 1):
+            if count > 2:
+                found = with_another_term(units, own.units, found)
+            found = replaced(units, own.units, found, 1)
+            for row, share in zip(
+                found.chosen,
+                _left_of_quotients(screen, chain, view, columns, found.chosen, len(numerators)),
+                strict=True,
+            ):
+                up = sorted({int(members[i]) for i in row if i < len(numerators)})
+                down = sorted({int(members[i]) for i in row if i >= len(numerators)})
+                if not up or not down:
+                    continue
+                yield Estimate(
+                    float(share),
+                    int(screen.sizes[up].sum() + screen.sizes[down].sum()) + 2 * count,
+                    partial(screen.linear, "rational", chain, None, up, down),
+                )
+
+
+def _left_of_quotients(screen: Screen, chain: Chain, view: Array, columns: Array, chosen: Indices, above: int) -> Array:
+    """Share of the target's variance that quotients leave."""
+    root = np.sqrt(screen.weights)
+    fitted = []
+    for row in chosen:
+        design = np.column_stack([np.ones_like(view), *columns[row]])
+        with np.errstate(all="ignore"):
+            scale = np.sqrt(((design * root[:, None]) ** 2).sum(axis=0))
+            solution = np.linalg.lstsq(design * root[:, None] / scale, view * root, rcond=1e-12)[0] / scale
+            up = design[:, [True, *(row < above)]] @ solution[[True, *(row < above)]]
+            down = 1 - (design[:, [False, *(row >= above)]] / view[:, None]) @ solution[[False, *(row >= above)]]
+            fitted.append(views.inverse(chain, up / down))
+    return screen.left(np.array(fitted))
+
+
+def _promising(left: Array, which: Indices) -> Indices:
+    """The best sums of each view, and the best of all."""
+    order = np.argsort(left, kind="stable")
+    _, firsts = np.unique(which[order], return_index=True)
+    return np.unique(np.concatenate([order[firsts], order[:24]]))
+
+
+def _left_of_sums(
+    screen: Screen,
+    looks: Sequence[Look],
+    seen: Array,
+    members: Indices,
+    which: Indices,
+    chosen: Indices,
+) -> Array:
+    """Share of the target's variance that sums leave, by regressions in step."""
+    root = np.sqrt(screen.weights)
+    n, k = chosen.shape
+    design = np.ones((n, k + 1, len(root)))
+    design[:, :k] = screen.values[members[chosen]]
+    design *= root
+    scale = np.sqrt(np.einsum("nkr,nkr->nk", design, design))
+    design /= scale[:, :, None]
+    gram = np.einsum("nkr,nlr->nkl", design, design) + 1e-14 * np.eye(k + 1)
+    right = np.einsum("nkr,nr->nk", design, seen[which] * root)
+    solution = np.linalg.solve(gram, right[:, :, None])[:, :, 0]
+    fitted = np.einsum("nk,nkr->nr", solution, design) / root
+    back = np.empty_like(fitted)
+    with np.errstate(all="ignore"):
+        for view in np.unique(which).tolist():
+            at = which == view
+            back[at] = looks[view][2] * views.inverse(looks[view][1], fitted[at])
+    return screen.left(back)

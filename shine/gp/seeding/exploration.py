@@ -1,0 +1,135 @@
+"""Exploration: banks over several systems of coordinates grow in turn, and each is searched as it grows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.gp.seeding import combining, searches
+from shine.gp.seeding.bank import Enumeration, Members
+from shine.gp.seeding.pool import Pool
+from shine.gp.seeding.proposals import Proposal
+from shine.gp.seeding.screen import Estimate, Screen, best
+from shine.gp.seeding.symmetries import Coordinates
+from shine.gp.seeding.writing import Nodes, Unwritable
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Exploration:
+    """Searches of banks for one target; what they find goes to a pool.
+
+    Parameters
+    ----------
+    pool : Pool
+    screened : ndarray of shape (n_screened,)
+        Rows that members are evaluated on; some of those the pool trains on.
+    chosen : ndarray of shape (n_chosen,)
+        Features that may be factors of a product, from 0.
+    capacity : int
+        Most members of a bank.
+    rng : numpy.random.Generator
+    out_of_time : callable
+        Whether to stop.
+    """
+
+    pool: Pool
+    screened: Indices
+    chosen: Indices
+    capacity: int
+    rng: np.random.Generator
+    out_of_time: Callable[[], bool]
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing left to do: a formula fits exactly, or time is up."""
+        return self.pool.exact or self.out_of_time()
+
+    def explore(self, systems: list[Coordinates]) -> dict[Nodes, float]:
+        """Grow a bank over each system of coordinates, always the smallest one next, and search it.
+
+        Returns
+        -------
+        dict
+            The members that come closest to a view of the target, with the share of its variance they explain.
+        """
+        parts: dict[Nodes, float] = {}
+        passes = [self._rounds(system, parts) for system in systems]
+        sizes: list[float] = [0.0] * len(passes)
+        while not self.over and min(sizes) < np.inf:
+            smallest = int(np.argmin(sizes))
+            sizes[smallest] = next(passes[smallest], np.inf)
+        return parts
+
+    def _rounds(self, system: Coordinates, parts: dict[Nodes, float]) -> Iterator[int]:
+        """Search a bank each time it has grown; yields its size."""
+        here, rows = system.on(self.screened), self.pool.rows
+        weights = rows.weights[self.screened] / rows.weights[self.screened].sum()
+        writer = self.pool.writer
+        members = Members(len(self.screened), writer.primitives, self.capacity, self.pool.max_size, self.rng)
+        enumeration = Enumeration(members, here.values, here.nodes)
+        screen: Screen | None = None
+        for _ in enumeration.rounds():
+            if self.over or not members.count:
+                return
+            if screen is None:
+                bases = self._bases(here)
+                screen = Screen(members, here, bases, rows.target[self.screened], weights, writer)
+            else:
+                screen.refresh()
+            for search in _searches(screen):
+                if self.over:
+                    return
+                self.pool.propose(self._proposals(search))
+            for member, share in searches.most_promising(screen, 100):
+                nodes = members.nodes(member)
+                parts[nodes] = max(share, parts.get(nodes, 0.0))
+            yield members.count
+
+    def _proposals(self, search: Callable[[], Iterator[Estimate]]) -> list[Proposal]:
+        found: list[Estimate] = []
+        for estimate in search():
+            found.append(estimate)
+            if len(found) % 64 == 0 and self.out_of_time():
+                break
+        proposals: list[Proposal] = []
+        for estimate in best(found):
+            with suppress(Unwritable):
+                proposals.append(estimate.proposal())
+        return proposals
+
+    def _bases(self, system: Coordinates) -> list[tuple[Nodes, Array]]:
+        """What monomials are made of: the features, and the coordinates that are no monomials of them."""
+        columns = self.pool.rows.columns[:, self.screened]
+        candidates: list[tuple[Nodes, Array]] = [(((i + 1, 0.0),), columns[i]) for i in self.chosen.tolist()]
+        candidates += zip(system.nodes, system.values, strict=True)
+        found: list[tuple[Nodes, Array]] = []
+        logs = [np.ones(len(self.screened))]
+        for nodes, values in candidates:
+            if not np.abs(values).min() > 0:
+                continue
+            log: Array = np.log(np.abs(values))
+            design = np.column_stack(logs)
+            rest: Array = log - design @ np.linalg.lstsq(design, log, rcond=None)[0]
+            if rest @ rest > 1e-12 * max(float(log @ log), 1e-300):
+                logs.append(log)
+                found.append((nodes, values))
+        return found
+
+
+def _searches(screen: Screen) -> Iterator[Callable[[], Iterator[Estimate]]]:
+    """The searches, the fastest first."""
+    yield partial(searches.affine, screen)
+    yield partial(searches.products, screen, 3000)
+    yield partial(combining.pairs, screen, 2500)
+    yield partial(searches.quotients, screen, 1000, 10_000)
+    yield partial(searches.shifted_products, screen, 30)
+    yield partial(combining.sums, screen, 12_000, 24, 4)
+    yield partial(combining.rational, screen, 1000, 600, 4)

@@ -1,0 +1,238 @@
+"""Proposals: formulas known up to constants, which a linear regression completes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.gp.seeding import views
+from shine.gp.seeding.views import Chain
+from shine.gp.seeding.writing import Factor, Nodes, Unwritable, Writer
+
+Array = NDArray[np.float64]
+
+NEGLIGIBLE = 1e-8
+"""Share of the spread of the whole below which a term is left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What proposals are completed on.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_features, n_rows)
+    target, weights : ndarray of shape (n_rows,)
+        Weights add up to 1.
+    """
+
+    columns: Array
+    target: Array
+    weights: Array
+
+
+@dataclass(frozen=True)
+class Linear:
+    """``chain(y / multiplier) = (sum of terms + intercept) / (1 + sum of divisors)``.
+
+    Parameters
+    ----------
+    kind : str
+        The search that proposes it.
+    chain : Chain
+    multiplier : Nodes, optional
+    terms, divisors : tuple of Nodes
+    """
+
+    kind: str
+    chain: Chain
+    multiplier: Nodes | None
+    terms: tuple[Nodes, ...]
+    divisors: tuple[Nodes, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Nodes, ...]:
+        """Formulas whose values the regression needs."""
+        return (*self.terms, *self.divisors, *(() if self.multiplier is None else (self.multiplier,)))
+
+    def complete(self, rows: Rows, values: Mapping[Nodes, Array], writer: Writer, linear_scaling: bool) -> list[Nodes]:
+        """The formula with its constants, or several that differ in what is left out of it.
+
+        The regression minimizes errors of the view, weighted by how much of them arrives at the target.
+        """
+        factor = np.ones_like(rows.target) if self.multiplier is None else values[self.multiplier]
+        scaled = rows.target / factor
+        view = views.forward(self.chain, scaled)
+        weights = rows.weights * (factor / views.slope(self.chain, scaled)) ** 2
+        above = [values[term] for term in self.terms]
+        below = [values[term] for term in self.divisors]
+        forms = []
+        for with_intercept in (True, False):
+            coefficients = _regression(above, below, view, weights, with_intercept)
+            if coefficients is None:
+                continue
+            errors = _error(coefficients, above, below, view, weights)
+            forms.append((errors, coefficients))
+        if not forms:
+            return []
+        # An intercept that explains nothing is noise.
+        keep = (
+            [forms[-1]] if forms[-1][0] <= forms[0][0] * (1 + 6 / len(view)) + 1e-26 * _spread(view, weights) else forms
+        )
+        return [self._written(c, above, writer, linear_scaling, _spread(view, weights)) for _, c in keep]
+
+    def _written(
+        self, coefficients: Array, above: Sequence[Array], writer: Writer, linear_scaling: bool, spread: float
+    ) -> Nodes:
+        n = len(self.terms)
+        own, intercept, below = coefficients[:n].copy(), float(coefficients[n]), coefficients[n + 1 :]
+        for i, values in enumerate(above):
+            if abs(own[i]) * np.std(values) <= NEGLIGIBLE * np.sqrt(spread):
+                own[i] = 0.0
+        if abs(intercept) <= NEGLIGIBLE * np.sqrt(spread):
+            intercept = 0.0
+        if not own.any():
+            raise Unwritable
+        if linear_scaling:
+            lead = float(own[np.flatnonzero(own)[0]])
+            if not self.chain:
+                shifts = self.multiplier is None and not self.divisors
+                own, intercept = own / lead, 0.0 if shifts else intercept / lead
+            elif views.homogeneous(self.chain):
+                own, intercept = own / abs(lead), intercept / abs(lead)
+        numerator = writer.linear(self.terms, own.tolist(), intercept)
+        if self.divisors:
+            numerator = writer.divide(numerator, writer.linear(self.divisors, below.tolist(), 1.0))
+        result = views.write(self.chain, writer, numerator)
+        return result if self.multiplier is None else _times(writer, self.multiplier, result)
+
+
+@dataclass(frozen=True)
+class Product:
+    """``chain(y / multiplier) = constant * product of powers of factors and features``.
+
+    Parameters
+    ----------
+    kind : str
+        The search that proposes it.
+    chain : Chain
+    multiplier : Nodes, optional
+    factors : tuple of Nodes
+    bases : tuple of Nodes
+        What the monomial is made of.
+    """
+
+    kind: str
+    chain: Chain
+    multiplier: Nodes | None
+    factors: tuple[Nodes, ...]
+    bases: tuple[Nodes, ...]
+
+    @property
+    def parts(self) -> tuple[Nodes, ...]:
+        """Formulas whose values the regression needs."""
+        return (*self.factors, *self.bases, *(() if self.multiplier is None else (self.multiplier,)))
+
+    def complete(self, rows: Rows, values: Mapping[Nodes, Array], writer: Writer, linear_scaling: bool) -> list[Nodes]:
+        """The formula with its exponents, found by regression of logarithms and rounded to halves, or to sixths where
+        the set has a function for them; also with exponents as they are, if it has `pow`."""
+        factor = np.ones_like(rows.target) if self.multiplier is None else values[self.multiplier]
+        scaled = rows.target / factor
+        view = views.forward(self.chain, scaled)
+        own = [values[nodes] for nodes in (*self.factors, *self.bases)]
+        columns = [np.log(np.abs(v)) for v in own]
+        with np.errstate(all="ignore"):
+            weights = rows.weights * (view * factor / views.slope(self.chain, scaled)) ** 2
+        found = _regression(columns, [], np.log(np.abs(view)), weights, True)
+        if found is None:
+            return []
+        exponents = found[:-1]
+        forms = [np.round(2 * exponents) / 2]
+        if writer.has("pow") or writer.has("cbrt"):
+            thirds = np.round(3 * exponents) / 3
+            forms.append(np.where(np.abs(thirds - exponents) < np.abs(forms[0] - exponents), thirds, forms[0]))
+        if writer.has("pow"):
+            forms.append(exponents)
+        written = []
+        for form in forms:
+            try:
+                written.append(self._written(form, own, view, weights, writer, linear_scaling))
+            except Unwritable:
+                continue
+        return list(dict.fromkeys(written))
+
+    def _written(
+        self,
+        exponents: Array,
+        own: Sequence[Array],
+        view: Array,
+        weights: Array,
+        writer: Writer,
+        linear_scaling: bool,
+    ) -> Nodes:
+        factors: list[Factor] = []
+        product = np.ones_like(view)
+        for nodes, values, exponent in zip((*self.factors, *self.bases), own, exponents.tolist(), strict=True):
+            if exponent % 1 and (values < 0).all():
+                nodes, values = writer.negate(nodes), -values
+            factors.append((nodes, exponent))
+            product = product * values**exponent
+        coefficient = 1.0
+        if not linear_scaling or not views.homogeneous(self.chain):
+            # Near the view itself, relative errors of a product are errors of its logarithm.
+            use = weights / np.maximum(view**2, np.finfo(np.float64).tiny)
+            coefficient = float((use * view * product).sum() / (use * product**2).sum())
+        elif (view * product < 0).all():
+            coefficient = -1.0 if self.chain else 1.0
+        if not np.isfinite(coefficient):
+            raise Unwritable
+        result = views.write(self.chain, writer, writer.product(factors, coefficient))
+        return result if self.multiplier is None else _times(writer, self.multiplier, result)
+
+
+Proposal = Linear | Product
+
+
+def _times(writer: Writer, multiplier: Nodes, other: Nodes) -> Nodes:
+    return writer.multiply(multiplier, other)
+
+
+def _spread(view: Array, weights: Array) -> float:
+    mean = (weights * view).sum() / weights.sum()
+    return float((weights * (view - mean) ** 2).sum() / weights.sum())
+
+
+def _error(coefficients: Array, above: Sequence[Array], below: Sequence[Array], view: Array, weights: Array) -> float:
+    n = len(above)
+    numerator = sum((c * v for c, v in zip(coefficients[:n], above, strict=True)), np.full_like(view, coefficients[n]))
+    denominator = sum((c * v for c, v in zip(coefficients[n + 1 :], below, strict=True)), np.ones_like(view))
+    return float((weights * (numerator / denominator - view) ** 2).sum() / weights.sum())
+
+
+def _regression(
+    above: Sequence[Array], below: Sequence[Array], view: Array, weights: Array, with_intercept: bool
+) -> Array | None:
+    """Coefficients of the terms, the intercept, and the coefficients of the divisors; None if there are none.
+
+    With divisors the linear equation ``view = sum - view * divisors`` is weighted by the inverse of the divisor found
+    before, so that in the end it is errors of the view that are small (Sanathanan and Koerner 1963).
+    """
+    n, divisor = len(above), np.ones_like(view)
+    ones = [np.ones_like(view)] if with_intercept else []
+    design = np.column_stack([*above, *ones, *(-view * v for v in below)])
+    found = np.zeros(n + 1 + len(below))
+    for _ in range(4 if below else 1):
+        root = np.sqrt(weights) / np.abs(divisor)
+        if not np.isfinite(root).all() or not np.isfinite(design).all() or not np.isfinite(view).all():
+            return None
+        scale = np.sqrt(((design * root[:, None]) ** 2).sum(axis=0))
+        if not (scale > 0).all():
+            return None
+        solution = np.linalg.lstsq(design * root[:, None] / scale, view * root, rcond=1e-13)[0] / scale
+        found[:n], found[n + 1 :] = solution[:n], solution[len(solution) - len(below) :] if below else []
+        found[n] = solution[n] if with_intercept else 0.0
+        divisor = sum((c * v for c, v in zip(found[n + 1 :], below, strict=True)), np.ones_like(view))
+    return found

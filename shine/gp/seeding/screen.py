@@ -1,0 +1,165 @@
+"""The screen: a target and a bank on the screened rows, prepared for the searches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.gp.seeding import views
+from shine.gp.seeding.bank import Members
+from shine.gp.seeding.proposals import Linear, Product, Proposal
+from shine.gp.seeding.screening import Normalized, beyond_monomials, projector
+from shine.gp.seeding.symmetries import Coordinates
+from shine.gp.seeding.views import Chain
+from shine.gp.seeding.writing import Nodes, Writer
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+PROPOSED = 20
+"""Proposals a search hands on."""
+
+PRICE = 0.02
+"""What a node more must at least gain, as a share of the error, to be proposed first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A proposal and the share of the target's variance it leaves on the screened rows."""
+
+    left: float
+    size: int
+    proposal: Callable[[], Proposal]
+
+
+class Screen:
+    """The target and the bank on the screened rows, with what several searches need of them.
+
+    Parameters
+    ----------
+    members : Members
+    coordinates : Coordinates
+        What the members are made of, and the factor of the target, on the screened rows.
+    bases : sequence of (Nodes, ndarray of shape (n_rows,))
+        What monomials are made of.
+    target, weights : ndarray of shape (n_rows,)
+        Weights add up to 1.
+    writer : Writer
+
+    Attributes
+    ----------
+    chains, shifted : list of Chain
+        Views of the target; those behind which products are looked for.
+    values, sizes : ndarray of shape (n_members, ...)
+        Of the bank's members.
+    order : ndarray of shape (n_members,)
+        Members, the cheapest first.
+    normalized : Normalized
+        The members' values.
+    logs, log_lengths : ndarray of shape (n_members, n_rows) and (n_members,)
+        What of the members' logarithms no monomial explains.
+    powered : list of (Nodes, ndarray)
+        What monomials are made of: that of the bases which has no zero.
+    divisors : list of (float, int)
+        Members that the target was divided by, with the share of its variance left then, the best first.
+    """
+
+    def __init__(
+        self,
+        members: Members,
+        coordinates: Coordinates,
+        bases: Sequence[tuple[Nodes, Array]],
+        target: Array,
+        weights: Array,
+        writer: Writer,
+    ) -> None:
+        self.members, self.weights, self.writer = members, weights, writer
+        self.factor, self.factors = coordinates.factor, coordinates.factors
+        self.target = target / self.factor
+        self.chains = views.chains(self.target, writer)
+        self.shifted = views.shifted(self.target, writer)
+        # What has a zero has no logarithm.
+        self.powered = [(nodes, values) for nodes, values in bases if np.abs(values).min() > 0]
+        self.bases = tuple(nodes for nodes, _ in self.powered)
+        self.basis = projector([values for _, values in self.powered], weights)
+        centered = target - target @ weights
+        self._unit = centered * np.sqrt(weights) / np.sqrt(weights @ centered**2)
+        self.divisors: list[tuple[float, int]] = []
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Take notice of members that joined the bank."""
+        count = self.members.count
+        self.values = self.members.values[:count]
+        self.sizes = self.members.sizes[:count]
+        self.order = np.argsort(self.members.costs[:count], kind="stable")
+        self.normalized = Normalized.of(self.values, self.weights)
+        rest, lengths = beyond_monomials(self.values, self.basis, self.weights)
+        self.logs, self.log_lengths = rest.astype(np.float32), lengths
+        for cached in ("classes", "distinct"):
+            self.__dict__.pop(cached, None)
+
+    @cached_property
+    def classes(self) -> Indices:
+        """Members whose logarithms differ beyond monomials and powers, the smallest of each class."""
+        return self._first_of_each(self.order[self.log_lengths[self.order] > 0], self.logs)
+
+    @cached_property
+    def distinct(self) -> Indices:
+        """Members that are no affine function of one another, the smallest of each class."""
+        return self._first_of_each(self.order[self.normalized.lengths[self.order] > 0], self.normalized.units)
+
+    @staticmethod
+    def _first_of_each(order: Indices, units: NDArray[np.float32]) -> Indices:
+        rest = units[order]
+        sign = np.sign(rest[np.arange(len(rest)), np.argmax(np.abs(rest[:, :8]), axis=1)])
+        with np.errstate(over="ignore"):
+            multipliers = np.arange(1, rest.shape[1] + 1, dtype=np.int64) * np.int64(0x1E3779B97F4A7C15) | 1
+        _, first = np.unique(np.rint(rest * sign[:, None] * 2e4).astype(np.int64) @ multipliers, return_index=True)
+        return order[np.sort(first)]
+
+    def left(self, predictions: Array) -> Array:
+        """Share of the target's variance left by the best line through each prediction, times the factor."""
+        with np.errstate(all="ignore"):
+            predictions = predictions * self.factor
+            centered = (predictions - (predictions @ self.weights)[:, None]) * np.sqrt(self.weights)
+            squares = np.einsum("ij,ij->i", centered, centered)
+            residuals = centered @ self._unit
+            errors = centered - residuals[:, None] * self._unit
+            # Seen from the prediction, the angle is the same.
+            left = np.einsum("ij,ij->i", errors, errors) / squares
+        return np.where(np.isfinite(left), left, 1.0)
+
+    def linear(
+        self, kind: str, chain: Chain, divisor: Nodes | None, terms: Sequence[int], below: Sequence[int] = ()
+    ) -> Linear:
+        """The proposal that a view of the target, divided by something, is a sum of members, or a quotient of sums."""
+        above, under = (tuple(self.members.nodes(m) for m in which) for which in (terms, below))
+        return Linear(kind, chain, self._multiplier(divisor), above, under)
+
+    def product(self, kind: str, chain: Chain, divisor: Nodes | None, factors: Sequence[int]) -> Product:
+        """The proposal that a view of the target, divided by something, is a monomial times powers of members."""
+        nodes = tuple(self.members.nodes(m) for m in factors)
+        return Product(kind, chain, self._multiplier(divisor), nodes, self.bases)
+
+    def _multiplier(self, divisor: Nodes | None) -> Nodes | None:
+        """The factor of the target, times another."""
+        factors = [*self.factors, *(() if divisor is None else ((divisor, 1.0),))]
+        return self.writer.product(factors) if factors else None
+
+    def nodes(self, member: int) -> Nodes:
+        """A member as a formula."""
+        return self.members.nodes(member)
+
+
+def best(estimates: list[Estimate], most: int = PROPOSED) -> list[Estimate]:
+    """The most promising estimates: the least error, and the least error at its price."""
+    finite = [e for e in estimates if e.left < 0.999]
+    by_error = sorted(finite, key=lambda e: np.log(e.left + 1e-13) + PRICE * e.size)
+    small = sorted(finite, key=lambda e: np.log(e.left + 1e-6) + 5 * PRICE * e.size)
+    chosen = dict.fromkeys([*by_error[: 2 * most // 3], *small[: most // 3]])
+    return list(chosen)

@@ -1,0 +1,159 @@
+"""Screening: which members of a bank explain which views of the target, by correlations of blocks with blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Short = NDArray[np.float32]
+Indices = NDArray[np.int64]
+
+CHUNK = 1 << 23
+"""Correlations held at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Normalized:
+    """Rows of values with their weighted mean taken off, scaled to length 1.
+
+    Parameters
+    ----------
+    units : ndarray of shape (n, n_rows), float32
+        0 where a row of values is unusable.
+    means, lengths : ndarray of shape (n,)
+    """
+
+    units: Short
+    means: Array
+    lengths: Array
+
+    @classmethod
+    def of(cls, values: Array, weights: Array) -> Normalized:
+        """Normalize rows of values; non-finite ones are unusable.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n, n_rows)
+        weights : ndarray of shape (n_rows,)
+            Adding up to 1.
+        """
+        with np.errstate(all="ignore"):
+            means = values @ weights
+            centered = (values - means[:, None]) * np.sqrt(weights)
+            lengths = np.sqrt(np.einsum("ij,ij->i", centered, centered))
+            good = np.isfinite(lengths) & (lengths > 1e-9 * np.abs(means)) & (lengths > 1e-150)
+            inverse = np.where(good, 1 / np.where(good, lengths, 1), 0)
+            units = np.where(good[:, None], centered, 0) * inverse[:, None]
+        return cls(units.astype(np.float32), np.where(good, means, 0), np.where(good, lengths, 0))
+
+
+def best_matches(members: Short, views: Short, each: int) -> tuple[Indices, Indices, Array]:
+    """The members that correlate best with each view.
+
+    Parameters
+    ----------
+    members : ndarray of shape (n_members, n_rows), float32
+    views : ndarray of shape (n_views, n_rows), float32
+    each : int
+        Members a view.
+
+    Returns
+    -------
+    views, members : ndarray of shape (n,), int64
+    correlations : ndarray of shape (n,)
+    """
+    at_once = max(1, CHUNK // max(len(members), 1))
+    found_views, found_members, found = [], [], []
+    each = min(each, len(members))
+    for start in range(0, len(views), at_once):
+        correlations = views[start : start + at_once] @ members.T
+        best = largest(np.abs(correlations), each)
+        found_members.append(best.ravel())
+        found_views.append(np.repeat(np.arange(start, start + len(correlations)), best.shape[1]))
+        found.append(np.take_along_axis(correlations, best, axis=1).ravel())
+    if not found:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    return np.concatenate(found_views), np.concatenate(found_members), np.concatenate(found).astype(np.float64)
+
+
+def largest(table: Short, each: int) -> Indices:
+    """Columns of the largest entries of each row, shape (n_rows, each); the table is overwritten."""
+    each = min(each, table.shape[1])
+    if each > 4:
+        return np.argpartition(table, table.shape[1] - each, axis=1)[:, table.shape[1] - each :]
+    # A few passes over the table are faster than a partition of it.
+    found = np.empty((len(table), each), np.int64)
+    rows = np.arange(len(table))
+    for place in range(each):
+        found[:, place] = np.argmax(table, axis=1)
+        table[rows, found[:, place]] = -1
+    return found
+
+
+def best_pairs(units: Short, view: Short, gram: Short, most: int) -> tuple[Indices, Indices, Array]:
+    """Pairs of members that explain a view best together, each member with its best partner.
+
+    Parameters
+    ----------
+    units : ndarray of shape (n, n_rows), float32
+    view : ndarray of shape (n_rows,), float32
+    gram : ndarray of shape (n, n)
+        Correlations of the members.
+    most : int
+
+    Returns
+    -------
+    first, second : ndarray of shape (n_pairs,), int64
+    shares : ndarray of shape (n_pairs,)
+        Share of the view's variance that is left.
+
+    Notes
+    -----
+    For two regressors, ``1 - R2 = (1 - a^2 - b^2 - r^2 + 2 a b r) / (1 - r^2)`` with their correlations a, b with the
+    view and r with each other. Pairs that are nearly parallel are left out.
+    """
+    own = units @ view
+    found: list[tuple[Indices, Indices, Array]] = []
+    block = max(1, CHUNK // 4 // max(len(units), 1))
+    for start in range(0, len(units), block):
+        a, r = own[start : start + block, None], gram[start : start + block]
+        apart = 1 - r * r
+        left = (apart - a * a - own * own + 2 * a * own * r) / np.maximum(apart, 1e-3)
+        left[apart < 1e-3] = 1
+        partner = np.argmin(left, axis=1)
+        rows = np.arange(len(partner))
+        found.append((rows + start, partner, left[rows, partner].astype(np.float64)))
+    i, j, left = (np.concatenate(column) for column in zip(*found, strict=True))
+    _, once = np.unique(np.minimum(i, j) * len(units) + np.maximum(i, j), return_index=True)
+    i, j, left = i[once], j[once], left[once]
+    order = np.argsort(left, kind="stable")[:most]
+    return i[order], j[order], left[order]
+
+
+def projector(columns: Sequence[Array], weights: Array) -> Array:
+    """An orthonormal basis of the span of 1 and log|column|, times the square roots of weights; (n_rows, n_basis)."""
+    ones = np.ones(len(weights))
+    logs = [np.log(np.abs(column)) for column in columns]
+    basis = np.column_stack([ones, *logs]) * np.sqrt(weights)[:, None]
+    q, r = np.linalg.qr(basis)
+    independent = np.abs(np.diag(r)) > 1e-9 * np.abs(np.diag(r)).max()
+    return q[:, independent]
+
+
+def beyond_monomials(values: Array, basis: Array, weights: Array) -> tuple[Array, Array]:
+    """What of log|values| no monomial explains, each scaled to length 1, and its length.
+
+    Rows that are zero or non-finite anywhere, or monomials themselves, become 0 and have the length 0.
+    """
+    with np.errstate(all="ignore"):
+        logs = np.log(np.abs(values)) * np.sqrt(weights)
+        total = np.sqrt(np.einsum("ij,ij->i", logs, logs))
+        rest = logs - (logs @ basis) @ basis.T
+        lengths = np.sqrt(np.einsum("ij,ij->i", rest, rest))
+        good = np.isfinite(lengths) & (lengths > 1e-7 * total)
+        rest = np.where(good[:, None], rest / np.where(good, lengths, 1)[:, None], 0)
+    return rest, np.where(good, lengths, 0.0)

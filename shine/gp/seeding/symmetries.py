@@ -1,0 +1,310 @@
+"""Symmetries of the target: features that matter only together, found from the gradient of a smooth model of it.
+
+If y depends on x1 and x2 only through x1 - x2, its derivatives by them are opposite everywhere; through x1 * x2, the
+derivatives by their logarithms are equal; and so on. A polynomial fitted to the target has nearly its gradient, and
+being a regression it averages noise out. So features are merged into fewer *coordinates*, of which a bank reaches much
+deeper, and factors that only multiply the target are divided out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, combinations_with_replacement
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.gp.seeding.writing import Factor, Nodes, Unwritable, Writer
+
+Array = NDArray[np.float64]
+
+ROWS_A_TERM = 6
+"""Rows a term of the polynomial needs."""
+
+DEGREE = 6
+"""Highest degree of the polynomial."""
+
+LEAST_EXPLAINED = 0.5
+"""Share of variance a polynomial must explain for its gradient to be looked at."""
+
+INNER = 1.7
+"""Standard deviations from the mean, in every coordinate, up to which a gradient is trusted."""
+
+RATIOS = (1.0, 2.0, 0.5, 3.0, 1 / 3, 1.5, 2 / 3)
+"""Exponents that two merged coordinates may have relative to each other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """What the target may be a function of, once its factor is divided out.
+
+    Parameters
+    ----------
+    nodes : tuple of Nodes
+        Each coordinate as a formula of the features.
+    values : ndarray of shape (n_coordinates, n_rows)
+    factors : tuple of (Nodes, float)
+        Powers whose product multiplies the target.
+    factor : ndarray of shape (n_rows,)
+        That product.
+    """
+
+    nodes: tuple[Nodes, ...]
+    values: Array
+    factors: tuple[Factor, ...]
+    factor: Array
+
+    @classmethod
+    def of_features(cls, columns: Array, chosen: NDArray[np.int64]) -> Coordinates:
+        """Some features as they are."""
+        nodes = tuple(((i + 1, 0.0),) for i in chosen.tolist())
+        return cls(nodes, columns[chosen], (), np.ones(columns.shape[1]))
+
+    def on(self, rows: NDArray[np.int64]) -> Coordinates:
+        """These coordinates on some rows."""
+        return replace(self, values=self.values[:, rows], factor=self.factor[rows])
+
+    def without(self, which: Sequence[int]) -> Coordinates:
+        """These coordinates but for some."""
+        kept = [i for i in range(len(self.nodes)) if i not in which]
+        return replace(self, nodes=tuple(self.nodes[i] for i in kept), values=self.values[kept])
+
+    def with_one(self, nodes: Nodes, values: Array) -> Coordinates:
+        """These coordinates and another."""
+        return replace(self, nodes=(*self.nodes, nodes), values=np.vstack([self.values, values]))
+
+    def divided_by(self, factor: int, exponent: float) -> Coordinates:
+        """These coordinates with a power of one as another factor of the target."""
+        if exponent == 0:
+            return self
+        return replace(
+            self,
+            factors=(*self.factors, (self.nodes[factor], exponent)),
+            factor=self.factor * self.values[factor] ** exponent,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """New coordinates, and how far the gradient is from allowing them: a share of it, squared."""
+
+    doubt: float
+    coordinates: Coordinates
+    merges: bool = False
+
+
+def systems(
+    start: Coordinates, target: Array, weights: Array, writer: Writer, doubts: Sequence[float]
+) -> list[Coordinates]:
+    """Systems of fewer coordinates, one for each degree of doubt that still lets features merge.
+
+    Parameters
+    ----------
+    start : Coordinates
+        The features.
+    target, weights : ndarray of shape (n_rows,)
+    writer : Writer
+    doubts : sequence of float
+        In ascending order.
+
+    Returns
+    -------
+    list of Coordinates
+        The fewest coordinates first, then those they were merged from.
+    """
+    found: list[Coordinates] = []
+    current = start
+    for doubt in doubts:
+        while len(current.nodes) > 1:
+            changes = sorted(_changes(current, target, weights, writer, doubt), key=lambda c: (c.merges, c.doubt))
+            if not changes or changes[0].doubt > doubt:
+                break
+            if changes[0].merges and current is not start:
+                found.append(current)
+            current = changes[0].coordinates
+        if current is not start and current not in found:
+            found.append(current)
+    return found[::-1]
+
+
+def _changes(coordinates: Coordinates, target: Array, weights: Array, writer: Writer, doubt: float) -> Iterator[Change]:
+    """Changes of coordinates that the gradient may allow."""
+    reduced = target / coordinates.factor
+    responses = [(reduced, False)]
+    if (reduced > 0).all() or (reduced < 0).all():
+        responses.append((np.log(np.abs(reduced)), True))
+    for response, logarithmic in responses:
+        for values in _charts(coordinates.values):
+            model = Surrogate.of(values, response, weights)
+            if model.explained < LEAST_EXPLAINED:
+                continue
+            gradient = model.gradient * _chain_rule(values, coordinates.values)
+            inner = model.inner
+            offset = np.ones(int(inner.sum())) if logarithmic else model.fitted[inner]
+            yield from _allowed(coordinates, gradient[:, inner], offset, inner, writer, doubt)
+
+
+def _charts(values: Array) -> list[Array]:
+    """The coordinates as they are, and the logarithms of those that are positive."""
+    positive = np.asarray((values > 0).all(axis=1))
+    if not positive.any():
+        return [values]
+    return [values, np.where(positive[:, None], np.log(np.where(values > 0, values, 1)), values)]
+
+
+def _chain_rule(chart: Array, values: Array) -> Array:
+    """Derivatives of a chart by the coordinates."""
+    same = (chart == values).all(axis=1)
+    return np.where(same[:, None], 1.0, 1 / np.where(values == 0, 1, values))
+
+
+def _allowed(
+    coordinates: Coordinates, gradient: Array, offset: Array, inner: NDArray[np.bool_], writer: Writer, doubt: float
+) -> Iterator[Change]:
+    values = coordinates.values[:, inner]
+    # By the coordinate, by its logarithm, and by half its square.
+    by = {"plain": gradient, "log": gradient * values, "square": gradient / np.where(values == 0, np.inf, values)}
+    total = (by["log"] ** 2).sum(axis=1)
+    for i in range(len(gradient)):
+        # A factor: x * dy/dx = e * y; with e = 0, the coordinate does not matter.
+        exponent, left = _share_left(by["log"][i], offset)
+        snapped = round(2 * exponent) / 2
+        nothing = total[i] <= 1e-3 * doubt * total.max()
+        if nothing:
+            yield Change(0.0, coordinates.without([i]))
+        elif snapped and abs(exponent - snapped) < 0.05 and left < 0.1 * doubt:
+            x = coordinates.values[i]
+            if (x > 0).all() or (snapped % 1 == 0 and (x != 0).all()):
+                yield Change(left, coordinates.divided_by(i, snapped).without([i]))
+    for i, j in combinations(range(len(gradient)), 2):
+        for kind in ("plain", "square"):
+            a, b = by[kind][i], by[kind][j]
+            size = (a @ a) + (b @ b)
+            for sign in (1.0, -1.0):
+                apart = float(((a - sign * b) ** 2).sum() / size) if size > 0 else 1.0
+                if apart < doubt:
+                    yield from _merged(coordinates, i, j, kind, sign, 0.0, apart, writer)
+        yield from _powers(coordinates, i, j, by["log"][i], by["log"][j], offset, doubt, writer)
+
+
+def _powers(
+    coordinates: Coordinates, i: int, j: int, a: Array, b: Array, offset: Array, doubt: float, writer: Writer
+) -> Iterator[Change]:
+    """Merging x_i and x_j into a product of powers, where they may also be factors of the target."""
+    for free in (False, True):
+        if free:
+            along = offset / np.sqrt(offset @ offset)
+            a0, b0 = a - (a @ along) * along, b - (b @ along) * along
+        else:
+            a0, b0 = a, b
+        aa, bb, ab = a0 @ a0, b0 @ b0, a0 @ b0
+        if min(aa, bb) <= 1e-4 * max(a @ a, b @ b):
+            continue
+        left = 1 - ab * ab / (aa * bb)
+        ratio = np.sign(ab) * np.sqrt(aa / bb)
+        snapped = min(RATIOS, key=lambda r: abs(np.log(abs(ratio) / r)))
+        if left > doubt * (0.1 if free else 1.0) or abs(np.log(abs(ratio) / snapped)) > 0.1:
+            continue
+        exponent = 0.0
+        if free:
+            e, _ = _share_left(a - np.sign(ratio) * snapped * b, offset)
+            exponent = round(2 * e) / 2
+            if abs(e - exponent) > 0.1:
+                continue
+        yield from _merged(coordinates, i, j, "log", float(np.sign(ratio)) * snapped, exponent, float(left), writer)
+
+
+def _merged(
+    coordinates: Coordinates, i: int, j: int, kind: str, ratio: float, exponent: float, doubt: float, writer: Writer
+) -> Iterator[Change]:
+    """One coordinate for two; `exponent` is that of x_i as a factor of the target."""
+    x, y = coordinates.values[i], coordinates.values[j]
+    a, b = coordinates.nodes[i], coordinates.nodes[j]
+    try:
+        if kind == "log":
+            # Whole exponents where there are some: x^2 * y rather than x * y^(1/2).
+            scale = next(s for s in (1, 2, 3) if abs(s * ratio - round(s * ratio)) < 1e-9)
+            p, q = float(round(scale * ratio)), float(scale)
+            with np.errstate(all="ignore"):
+                nodes, values = writer.product([(a, p), (b, q)]), x**p * y**q
+        elif kind == "square":
+            a2, b2 = writer.power(a, 2.0), writer.power(b, 2.0)
+            nodes, values = (
+                (writer.add(a2, b2), x * x + y * y) if ratio > 0 else (writer.subtract(a2, b2), x * x - y * y)
+            )
+        else:
+            nodes, values = (writer.add(a, b), x + y) if ratio > 0 else (writer.subtract(a, b), x - y)
+    except Unwritable:
+        return
+    if np.isfinite(values).all() and np.ptp(values) > 0 and not (exponent % 1 and (x < 0).any()):
+        if exponent and (x == 0).any():
+            return
+        yield Change(doubt, coordinates.divided_by(i, exponent).without([i, j]).with_one(nodes, values), True)
+
+
+def _share_left(vector: Array, direction: Array) -> tuple[float, float]:
+    """Coefficient of a direction in a vector, and the share of the vector's square that it leaves."""
+    coefficient = float(vector @ direction / (direction @ direction))
+    size = float(vector @ vector)
+    return coefficient, float(((vector - coefficient * direction) ** 2).sum()) / size if size > 0 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Surrogate:
+    """A polynomial fitted to rows.
+
+    Parameters
+    ----------
+    explained : float
+        Share of the response's variance.
+    fitted : ndarray of shape (n_rows,)
+    gradient : ndarray of shape (n_variables, n_rows)
+    inner : ndarray of shape (n_rows,), bool
+        Rows away from the edge of the data, where polynomials go astray.
+    """
+
+    explained: float
+    fitted: Array
+    gradient: Array
+    inner: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, values: Array, response: Array, weights: Array) -> Surrogate:
+        """Fit a polynomial of the highest degree that the rows are enough for."""
+        d, n = values.shape
+        means, weights = values @ weights, weights / weights.sum()
+        spreads = np.sqrt((values - means[:, None]) ** 2 @ weights)
+        spreads = np.where(spreads > 0, spreads, 1)
+        units = (values - means[:, None]) / spreads[:, None]
+        exponents = _exponents(d, int(n / ROWS_A_TERM))
+        powers = units[None] ** np.arange(int(exponents.max()) + 1)[:, None, None]
+        terms = np.prod(powers[exponents, np.arange(d)], axis=1)
+        scales = np.sqrt(terms**2 @ weights)
+        terms /= scales[:, None]
+        gram = (terms * weights) @ terms.T + 1e-8 * np.eye(len(terms))
+        coefficients = np.linalg.solve(gram, (terms * weights) @ response) / scales
+        fitted = coefficients @ (terms * scales[:, None])
+        gradient = np.empty_like(values)
+        for i in range(d):
+            lowered = exponents.copy()
+            lowered[:, i] = np.maximum(lowered[:, i] - 1, 0)
+            derivative = np.prod(powers[lowered, np.arange(d)], axis=1)
+            gradient[i] = (coefficients * exponents[:, i]) @ derivative / spreads[i]
+        spread = (response - response @ weights) ** 2 @ weights
+        explained = 1 - float((response - fitted) ** 2 @ weights / spread) if spread > 0 else 0.0
+        inner = np.asarray((np.abs(units) < INNER).all(axis=0))
+        if inner.sum() < min(50, n):
+            inner = np.ones(n, bool)
+        return cls(explained, fitted, gradient, inner)
+
+
+def _exponents(variables: int, most: int) -> NDArray[np.int64]:
+    """Exponents of the terms of a polynomial, shape (n_terms, n_variables), of the highest degree with few enough."""
+    terms: list[tuple[int, ...]] = [()]
+    for degree in range(1, DEGREE + 1):
+        more = list(combinations_with_replacement(range(variables), degree)) if variables**degree < 10**6 else None
+        if more is None or (degree > 1 and len(terms) + len(more) > most):
+            break
+        terms = [*terms, *more]
+    return np.array([[term.count(i) for i in range(variables)] for term in terms])

@@ -1,0 +1,221 @@
+"""Writing formulas as tapes of a primitive set: sums, products and powers in whatever functions the set has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from shine.lang.primitives import CONSTANT, PrimitiveSet
+from shine.lang.tape import Tape
+
+Nodes = tuple[tuple[int, float], ...]
+"""A formula in postfix order: pairs of a code and, where that is a constant, its value."""
+
+Factor = tuple[Nodes, float]
+"""What is raised to a power, and the power."""
+
+_ROUNDING = 1e-10
+"""Relative distance from a whole number that counts as rounding."""
+
+
+class Unwritable(Exception):
+    """The primitive set has no functions for what should be written."""
+
+
+class Writer:
+    """Writes formulas with the functions of a primitive set.
+
+    Every method returns the shortest form it knows, and raises `Unwritable` if the set has no functions for any.
+
+    Parameters
+    ----------
+    primitives : PrimitiveSet
+    """
+
+    def __init__(self, primitives: PrimitiveSet) -> None:
+        self.primitives = primitives
+
+    def has(self, name: str) -> bool:
+        """Whether the set has a function."""
+        return name in self.primitives.function_codes
+
+    def call(self, name: str, *arguments: Nodes) -> Nodes:
+        """A function of the set applied to formulas."""
+        if name not in self.primitives.function_codes:
+            raise Unwritable(name)
+        return (*(node for argument in arguments for node in argument), (self.primitives.function_codes[name], 0.0))
+
+    def shortest(self, *forms: Callable[[], Nodes]) -> Nodes:
+        """The shortest of several forms; the first of those equally short."""
+        written = []
+        for form in forms:
+            try:
+                written.append(form())
+            except Unwritable:
+                continue
+        if not written:
+            raise Unwritable
+        return min(written, key=len)
+
+    def add(self, a: Nodes, b: Nodes) -> Nodes:
+        """a + b"""
+        if is_constant(a) and is_constant(b):
+            return constant(a[0][1] + b[0][1])
+        for zero, other in ((a, b), (b, a)):
+            if is_constant(zero) and zero[0][1] == 0:
+                return other
+        return self.shortest(
+            lambda: self.call("add", a, b),
+            lambda: self.call("sub", a, constant(-b[0][1]) if is_constant(b) else self.call("sub", constant(0.0), b)),
+        )
+
+    def subtract(self, a: Nodes, b: Nodes) -> Nodes:
+        """a - b"""
+        if is_constant(b):
+            return self.add(a, constant(-b[0][1]))
+        return self.shortest(lambda: self.call("sub", a, b), lambda: self.call("add", a, self.negate(b)))
+
+    def negate(self, a: Nodes) -> Nodes:
+        """-a"""
+        if is_constant(a):
+            return constant(-a[0][1])
+        if self.has("sub") and a[-1][0] == self.primitives.function_codes["sub"]:
+            left, right = self._operands(a)
+            return self.call("sub", right, left)
+        return self.shortest(
+            lambda: self.call("neg", a),
+            lambda: self.call("sub", constant(0.0), a),
+            lambda: self.call("mul", constant(-1.0), a),
+            lambda: self.call("div", a, constant(-1.0)),
+        )
+
+    def _operands(self, nodes: Nodes) -> tuple[Nodes, Nodes]:
+        """The two arguments of the root."""
+        missing, at = 1, len(nodes) - 1
+        while missing:
+            at -= 1
+            missing += int(self.primitives.arities[nodes[at][0]]) - 1
+        return nodes[:at], nodes[at:-1]
+
+    def multiply(self, a: Nodes, b: Nodes) -> Nodes:
+        """a * b"""
+        if is_constant(a) and is_constant(b):
+            return constant(a[0][1] * b[0][1])
+        for one, other in ((a, b), (b, a)):
+            if is_constant(one) and one[0][1] == 1:
+                return other
+        return self.shortest(
+            lambda: self.call("mul", a, b),
+            lambda: self.call("div", b, self._inverted_constant(a)),
+            lambda: self.call("div", a, self.call("div", constant(1.0), b)),
+        )
+
+    def _inverted_constant(self, a: Nodes) -> Nodes:
+        if not is_constant(a) or a[0][1] == 0:
+            raise Unwritable
+        return constant(1 / a[0][1])
+
+    def divide(self, a: Nodes, b: Nodes) -> Nodes:
+        """a / b"""
+        if is_constant(b) and b[0][1] != 0:
+            return self.multiply(a, constant(1 / b[0][1]))
+        one = is_constant(a) and a[0][1] == 1
+        return self.shortest(
+            lambda: self.call("inv", b) if one else self.call("mul", a, self.call("inv", b)),
+            lambda: self.call("div", a, b),
+            lambda: self.multiply(a, self.call("pow", b, constant(-1.0))),
+        )
+
+    def power(self, a: Nodes, exponent: float) -> Nodes:
+        """a to a power; one that is no multiple of 1/2 needs `pow`, or `cbrt` for thirds."""
+        if exponent == 0:
+            return constant(1.0)
+        if exponent < 0:
+            return self.shortest(
+                lambda: self.call("pow", a, constant(exponent)) if exponent != -1 else self.call("inv", a),
+                lambda: self.divide(constant(1.0), self.power(a, -exponent)),
+            )
+        if exponent == 1:
+            return a
+        named = {2.0: "square", 3.0: "cube", 0.5: "sqrt", 1 / 3: "cbrt"}
+        forms = [lambda: self.call(named[exponent], a)] if exponent in named else []
+        forms.append(lambda: self.call("pow", a, constant(exponent)))
+        whole, rest = divmod(exponent, 1.0)
+        if exponent == 2:
+            forms.append(lambda: self.call("mul", a, a))
+        elif rest == 0 and whole % 2 == 0:
+            forms.append(lambda: self.power(self.power(a, exponent / 2), 2.0))
+        elif whole >= 1 and exponent <= 8:
+            forms.append(lambda: self.multiply(self.power(a, exponent - 1), a))
+        elif 3 * exponent == 2:
+            forms.append(lambda: self.power(self.call("cbrt", a), 2.0))
+        return self.shortest(*forms)
+
+    def product(self, factors: Sequence[Factor], coefficient: float = 1.0) -> Nodes:
+        """A constant times a product of powers: one power of all factors that share an exponent, one quotient."""
+        above: dict[float, Nodes] = {}
+        below: dict[float, Nodes] = {}
+        for base, exponent in factors:
+            side = above if exponent > 0 else below
+            if exponent:
+                key = abs(exponent)
+                side[key] = self.multiply(side[key], base) if key in side else base
+        numerator, denominator = self._powers(above), self._powers(below)
+        if coefficient != 1:
+            numerator = constant(coefficient) if numerator is None else self.multiply(constant(coefficient), numerator)
+        if denominator is None:
+            return constant(1.0) if numerator is None else numerator
+        if numerator is None:
+            return self.divide(constant(1.0), denominator)
+        return self.divide(numerator, denominator)
+
+    def _powers(self, bases: dict[float, Nodes]) -> Nodes | None:
+        result: Nodes | None = None
+        for exponent in sorted(bases):
+            raised = self.power(bases[exponent], exponent)
+            result = raised if result is None else self.multiply(result, raised)
+        return result
+
+    def linear(self, terms: Sequence[Nodes], coefficients: Sequence[float], intercept: float = 0.0) -> Nodes:
+        """A sum of terms with coefficients, and an intercept."""
+        pairs = [(tidy(c), term) for c, term in zip(coefficients, terms, strict=True) if c != 0]
+        if not pairs:
+            return constant(intercept)
+        # A sum that begins with a positive term needs no sign.
+        first = next((i for i, (c, _) in enumerate(pairs) if c == 1), None)
+        if first is None:
+            first = next((i for i, (c, _) in enumerate(pairs) if c > 0), 0)
+        pairs.insert(0, pairs.pop(first))
+        if pairs[0][0] == -1 and intercept:
+            result, intercept = self.subtract(constant(tidy(intercept)), pairs[0][1]), 0.0
+        else:
+            result = self._scaled(*pairs[0])
+        for c, term in pairs[1:]:
+            scaled = self._scaled(abs(c), term)
+            result = self.add(result, scaled) if c > 0 else self.subtract(result, scaled)
+        return self.add(result, constant(tidy(intercept))) if intercept else result
+
+    def _scaled(self, coefficient: float, term: Nodes) -> Nodes:
+        return self.negate(term) if coefficient == -1 else self.multiply(constant(coefficient), term)
+
+
+def constant(value: float) -> Nodes:
+    """A constant as a formula."""
+    return ((CONSTANT, float(value)),)
+
+
+def is_constant(nodes: Nodes) -> bool:
+    """Whether a formula is a single constant."""
+    return len(nodes) == 1 and nodes[0][0] == CONSTANT
+
+
+def tidy(value: float) -> float:
+    """A number, or the whole number that it is but for rounding."""
+    nearest = round(value)
+    return float(nearest) if nearest and abs(value - nearest) <= _ROUNDING * abs(value) else float(value)
+
+
+def tape(nodes: Nodes) -> Tape:
+    """The tape of a formula."""
+    return Tape(np.array([code for code, _ in nodes], np.int16), np.array([value for _, value in nodes], np.float64))

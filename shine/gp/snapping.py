@@ -1,0 +1,171 @@
+"""Constants turned into the numbers that people write: whole numbers, simple fractions, multiples of pi and e.
+
+A constant that data determine only so well costs ``log(|c| / sigma)`` to write down, a simple number much less; so it is
+replaced where what the fit gets worse by, in units of the noise, is less than what is saved. That is the principle of
+minimum description length (Rissanen 1978) for one constant at a time; the others are fitted again after each.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.fitness import Linearizer
+from shine.gp.constants import fit_constants, places
+from shine.lang.population import Population
+
+Array = NDArray[np.float64]
+
+_LARGEST_DENOMINATOR = 12
+_LARGEST_NUMERATOR = 48
+_STEPS = 8
+"""Steps that the other constants are fitted by after one has been replaced."""
+
+_NATS = 1e-3
+"""What a step must promise to save in the length of the residuals, or the other constants are fitted well enough."""
+
+
+@dataclass(frozen=True)
+class _Simple:
+    """Numbers simpler than others, and what each costs to write down, in nats."""
+
+    numbers: Array
+    costs: Array
+
+
+@cache
+def _simple_numbers() -> _Simple:
+    """Positive fractions, and their products with pi, 1 / pi, e, sqrt(2) and the square roots of these with pi."""
+    units = {1.0: 0.0, math.pi: 2.0, 1 / math.pi: 2.0, math.e: 3.0, 1 / math.e: 3.0, math.sqrt(2): 3.0}
+    units |= {math.sqrt(3): 3.0, math.sqrt(math.pi): 4.0, 1 / math.sqrt(math.pi): 4.0}
+    units |= {math.sqrt(2 * math.pi): 4.0, 1 / math.sqrt(2 * math.pi): 4.0, math.pi**2: 4.0, 1 / math.pi**2: 4.0}
+    found: dict[float, float] = {}
+    for unit, extra in units.items():
+        for denominator in range(1, _LARGEST_DENOMINATOR + 1):
+            for numerator in range(1, _LARGEST_NUMERATOR + 1):
+                if math.gcd(numerator, denominator) == 1:
+                    cost = math.log(numerator + 1) + (math.log(denominator + 1) + 1 if denominator > 1 else 0) + extra
+                    number = numerator / denominator * unit
+                    found[number] = min(cost, found.get(number, math.inf))
+    numbers = np.array(sorted(found))
+    return _Simple(numbers, np.array([found[number] for number in numbers.tolist()]))
+
+
+def snapped(population: Population, linearizer: Linearizer, rows: float, least_error: float) -> Population:
+    """The individuals with constants replaced by simple numbers wherever the fit does not suffer.
+
+    Parameters
+    ----------
+    population : Population
+        Complete formulas with fitted constants; slope 1 and intercept 0 apply.
+    linearizer : Linearizer
+    rows : float
+        Rows, or the sum of their weights.
+    least_error : float
+        Sum of errors that is nothing but rounding.
+    """
+    ones, zeros = np.ones(len(population)), np.zeros(len(population))
+    at = places(population)
+    count = 1 + int(at[2].max(initial=-1))
+    fixed = np.ones((len(population), count), np.bool_)
+    fixed[at[0], at[2]] = False
+    tried: list[set[tuple[int, float]]] = [set() for _ in range(len(population))]
+    limits = np.full(len(population), np.inf)
+    equations = linearizer.normal_equations(population, ones, zeros, limits)
+    while True:
+        proposals = {}
+        deviations = _deviations(equations.matrices, equations.errors, fixed, rows, least_error)
+        for i in range(len(population)):
+            if np.isfinite(equations.errors[i]):
+                values = _constants(population, i)
+                proposal = _proposal(values, deviations[i], fixed[i], tried[i])
+                if proposal is not None:
+                    proposals[i] = proposal
+        if not proposals:
+            return population
+        chosen = np.array(list(proposals), dtype=np.int64)
+        trial, held = population.take(chosen), fixed[chosen]
+        for row, (rank, number, _) in enumerate(proposals.values()):
+            _set_constant(trial, row, rank, number)
+            held[row, rank] = True
+        fit = fit_constants(
+            trial,
+            ones[chosen],
+            zeros[chosen],
+            linearizer,
+            _STEPS,
+            scaled=False,
+            fixed=held,
+            tolerance=2 * _NATS / max(rows, 1.0),
+        )
+        before = np.maximum(equations.errors[chosen], least_error)
+        with np.errstate(all="ignore"):
+            # Twice the change of the log-likelihood is what the squared error rises by, in units of the noise.
+            worse = 0.5 * rows * np.log(np.maximum(fit.errors, least_error) / before)
+        saved = np.array([saving for _, _, saving in proposals.values()])
+        accepted = worse < saved
+        values = population.values.copy()
+        values[chosen[accepted]] = fit.population.values[accepted]
+        population = replace(population, values=values)
+        fixed[chosen[accepted]] = held[accepted]
+        for row, (i, (rank, number, _)) in enumerate(proposals.items()):
+            if not accepted[row]:
+                tried[i].add((rank, number))
+        equations = linearizer.normal_equations(population, ones, zeros, limits)
+
+
+def _constants(population: Population, individual: int) -> Array:
+    tape = population.take(np.array([individual]))
+    _, columns, _ = places(tape)
+    return tape.values[0, columns]
+
+
+def _set_constant(population: Population, individual: int, rank: int, number: float) -> None:
+    _, columns, _ = places(population.take(np.array([individual])))
+    population.values[individual, columns[rank]] = number
+
+
+def _deviations(matrices: Array, errors: Array, fixed: NDArray[np.bool_], rows: float, least_error: float) -> Array:
+    """Standard deviation of each constant given the data, shape (n_individuals, n_constants); inf where undetermined."""
+    count = min(matrices.shape[1] - 3, fixed.shape[1])
+    deviations = np.full(fixed.shape, np.inf)
+    for i in range(len(matrices)):
+        free = np.flatnonzero(~fixed[i, :count])
+        own = matrices[i][np.ix_(3 + free, 3 + free)]
+        scale = np.sqrt(np.diag(own))
+        if not len(free) or not np.isfinite(own).all() or not (scale > 0).all():
+            continue
+        noise = max(errors[i], least_error) / max(rows - len(free), 1.0)
+        inverse = np.linalg.pinv(own / np.outer(scale, scale), rcond=1e-14, hermitian=True)
+        deviations[i, free] = np.sqrt(np.maximum(np.diag(inverse), 1.0) * noise) / scale
+    return deviations
+
+
+def _proposal(
+    values: Array, deviations: Array, fixed: NDArray[np.bool_], tried: set[tuple[int, float]]
+) -> tuple[int, float, float] | None:
+    """The constant, the number to try in its place, and what that would save; None if nothing is worth it."""
+    best: tuple[int, float, float] | None = None
+    simple = _simple_numbers()
+    for rank, (value, deviation) in enumerate(zip(values.tolist(), deviations[: len(values)].tolist(), strict=True)):
+        if fixed[rank] or not math.isfinite(value) or not math.isfinite(deviation):
+            continue
+        # The rounding of a double is the least uncertainty there is.
+        deviation = max(deviation, 4e-16 * abs(value))
+        now = math.log(max(abs(value) / deviation, 1.0)) + 1.0
+        whole = float(round(value))
+        numbers = np.append(np.copysign(simple.numbers, value), whole)
+        savings = now - np.append(simple.costs, math.log(abs(whole) + 1))
+        # What it costs the fit to be so far off, to first order.
+        worth = savings > 0.5 * ((numbers - value) / deviation) ** 2
+        for position in np.flatnonzero(worth)[np.argsort(-savings[worth], kind="stable")].tolist():
+            proposal = rank, float(numbers[position]), float(savings[position])
+            if best is not None and proposal[2] <= best[2]:
+                break
+            if proposal[:2] not in tried:
+                best = proposal
+    return best

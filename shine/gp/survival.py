@@ -1,0 +1,120 @@
+"""Who survives a generation: three policies, by loss, complexity and age.
+
+Each is a function ``(losses, complexities, ages, n) -> indices`` of the individuals to keep, the best first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.gp.selection import ranking, rounded
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Survival = Callable[[Floats, Integers, Integers, int], Integers]
+
+
+def best_of_each_complexity(losses: Floats, complexities: Integers, ages: Integers, n: int) -> Integers:
+    """The best few of every complexity, without repeated losses.
+
+    Individuals of one loss are mostly the same formula in another guise, and would crowd out everything else; only
+    the simplest of them competes. The others are ranked among those of their own complexity, and the ranks compared:
+    small formulas, the building blocks of the exact one, are not driven out by large approximate ones. Repeated and
+    infinite losses only fill what is left.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n_individuals,), float64
+    complexities, ages : ndarray of shape (n_individuals,), int64
+    n : int
+        Individuals to keep; all are kept if there are fewer.
+
+    Returns
+    -------
+    ndarray of shape (min(n, n_individuals),), int64
+    """
+    best, others = _distinct(losses, complexities)
+    by_complexity = np.argsort(complexities[best], kind="stable")
+    ordered = complexities[best][by_complexity]
+    rank = np.empty(len(best), np.int64)
+    rank[by_complexity] = np.arange(len(best)) - np.searchsorted(ordered, ordered)
+    kept: Integers = np.concatenate([best[np.argsort(rank, kind="stable")], others])[:n]
+    return kept
+
+
+def nsga2(losses: Floats, complexities: Integers, ages: Integers, n: int) -> Integers:
+    """The first Pareto fronts of loss and complexity; of the last one that fits in part, the least crowded.
+
+    Repeated losses only fill what is left, as in `best_of_each_complexity`. Parameters and result are the same.
+
+    References
+    ----------
+    K. Deb et al., "A fast and elitist multiobjective genetic algorithm: NSGA-II", IEEE TEC 6(2), 2002.
+    """
+    best, others = _distinct(losses, complexities)
+    return _by_fronts(best, others, losses, complexities, n)
+
+
+def age_fitness(losses: Floats, complexities: Integers, ages: Integers, n: int) -> Integers:
+    """The first Pareto fronts of loss and age: the young are not judged by what the old have reached.
+
+    Parameters and result as in `best_of_each_complexity`.
+
+    References
+    ----------
+    M. Schmidt and H. Lipson, "Age-fitness Pareto optimization", Genetic Programming Theory and Practice VIII, 2011.
+    """
+    best, others = _distinct(losses, complexities)
+    return _by_fronts(best, others, losses, ages, n)
+
+
+SURVIVAL: dict[str, Survival] = {
+    "complexity": best_of_each_complexity,
+    "nsga2": nsga2,
+    "age": age_fitness,
+}
+"""The policies by name."""
+
+
+def _distinct(losses: Floats, complexities: Integers) -> tuple[Integers, Integers]:
+    """Individuals of finite losses, the simplest of each loss, in ascending order of it; and all others."""
+    ranked = ranking(losses, complexities)
+    keys = rounded(losses[ranked])
+    distinct = np.isfinite(losses[ranked])
+    distinct[1:] &= keys[1:] != keys[:-1]
+    return ranked[distinct], ranked[~distinct]
+
+
+def _by_fronts(best: Integers, others: Integers, losses: Floats, second: Integers, n: int) -> Integers:
+    kept: list[Integers] = []
+    room = n
+    # In ascending order of loss, those are not dominated that undercut all before them in the second objective.
+    while len(best) and room > 0:
+        values = second[best]
+        least = np.concatenate([[np.iinfo(np.int64).max], np.minimum.accumulate(values)[:-1]])
+        in_front = values < least
+        front, best = best[in_front], best[~in_front]
+        if len(front) > room:
+            front = front[np.argsort(-_crowding(losses[front], second[front]), kind="stable")[:room]]
+        kept.append(front)
+        room -= len(front)
+    return np.concatenate([*kept, others[: max(room, 0)]]).astype(np.int64)
+
+
+def _crowding(losses: Floats, second: Integers) -> Floats:
+    """Distance of each member of a front to its neighbours in the front; the ends are infinitely far from any.
+
+    Losses differ by orders of magnitude along a front, so that their logarithms are compared.
+    """
+    distance = np.zeros(len(losses))
+    with np.errstate(divide="ignore"):
+        logarithms = np.log(np.maximum(losses, np.finfo(np.float64).tiny))
+    for values in (logarithms, second.astype(np.float64)):
+        span = max(float(np.ptp(values)), np.finfo(np.float64).tiny)
+        # A front is sorted: losses ascend while the other objective descends.
+        distance[1:-1] += np.abs(values[2:] - values[:-2]) / span
+    distance[[0, -1]] = np.inf
+    return distance

@@ -1,0 +1,335 @@
+"""Derivatives of formulas as formulas: the adjoint (reverse-mode) transform and the table of partials behind it.
+
+The transform walks the values of a formula backwards and adds to the adjoint of each operand the adjoint of the value
+times a partial derivative (Linnainmaa 1976; Griewank and Walther, *Evaluating Derivatives*, 2008, chapter 3). What it
+makes are trees again, so a derivative has derivatives, is printed and is compiled like any formula.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from shine.lang.library import STANDARD
+from shine.lang.parse import parse
+from shine.lang.primitives import Primitive
+from shine.lang.tree import CONDITIONAL, Tree
+from shine.lang.values import ValueGraph
+
+ARGUMENTS = ("a", "b", "c")
+"""What the arguments of a primitive are called in its partials."""
+
+VALUE = "y"
+"""What the primitive's own value is called in its partials."""
+
+_LESS, _NOT_LESS = "1 if a < b else 0", "0 if a < b else 1"
+_GREATER, _NOT_GREATER = "1 if a > b else 0", "0 if a > b else 1"
+_IF, _IF_NOT = "1 if a else 0", "0 if a else 1"
+
+PARTIALS: dict[str, tuple[str | None, ...]] = {
+    "add": ("1", "1"),
+    "sub": ("1", "-1"),
+    "mul": ("b", "a"),
+    "div": ("1 / b", "-(y / b)"),
+    "floordiv": (None, None),
+    "mod": ("1", "-(a // b)"),
+    # The first is 0 for the exponent 0, of the base 0 too; the second is 0 for the base 0, whatever the exponent. The
+    # condition of the first leaves out that point alone: a condition cuts off further derivatives where it fails.
+    "pow": ("b * a ** (b - 1) if b != 0 or a != 0 else 0", "y * log(a) if a != 0 and y != 0 else 0"),
+    # Of equal operands the second is the result, and has the derivative.
+    "min": (_LESS, _NOT_LESS),
+    "max": (_GREATER, _NOT_GREATER),
+    "neg": ("-1",),
+    "abs": ("sign(a)",),
+    "sqrt": ("0.5 / y",),
+    "exp": ("y",),
+    "log": ("1 / a",),
+    "floor": (None,),
+    "ceil": (None,),
+    "sign": (None,),
+    "sin": ("cos(a)",),
+    "cos": ("-sin(a)",),
+    "tan": ("1 + y * y",),
+    # 1 - a is exact near 1, and 1 + a near -1; a * a is neither.
+    "asin": ("1 / sqrt((1 - a) * (1 + a))",),
+    "acos": ("-1 / sqrt((1 - a) * (1 + a))",),
+    "atan": ("1 / (1 + a * a)",),
+    "sinh": ("cosh(a)",),
+    "cosh": ("sinh(a)",),
+    # 1 - y * y cancels where y is near 1, and the square of cosh overflows.
+    "tanh": ("4 * (sigmoid(2 * a) * sigmoid(-(2 * a)))",),
+    "lt": (None, None),
+    "le": (None, None),
+    "gt": (None, None),
+    "ge": (None, None),
+    "eq": (None, None),
+    "ne": (None, None),
+    # These yield an operand: `a and b` is b unless a is 0, `a or b` is a unless a is 0.
+    "logical_and": (None, _IF),
+    "logical_or": (_IF, _IF_NOT),
+    "logical_not": (None,),
+    "where": (None, _IF, _IF_NOT),
+    # From here on composites: shorter or more accurate than the derivative of their code.
+    "square": ("2 * a",),
+    "cube": ("3 * (a * a)",),
+    "inv": ("-(y * y)",),
+    "sigmoid": ("y * sigmoid(-a)",),
+    "relu": ("1 if a > 0 else 0",),
+    "hypot": ("a / y if y != 0 else 0", "b / y if y != 0 else 0"),
+    "log1p": ("1 / (1 + a)",),
+    "expm1": ("exp(a)",),
+    "cbrt": ("1 / (3 * (y * y))",),
+    "protected_sqrt": ("0.5 * sign(a) / y if a != 0 else 0",),
+}
+"""Partial derivatives of primitives by argument, in the language itself: in the arguments a, b, c and the value y.
+
+None is a derivative that is zero wherever there is one. Where a function has a step, a kink or a cusp, the derivative
+is that of one of its sides, or 0. Every basic primitive has a row; the partials of a composite without one are
+derived from its definition. Where a function itself is NaN, its partials mean nothing.
+"""
+
+
+def partials(primitive: Primitive) -> tuple[Tree | None, ...]:
+    """Partial derivatives of a primitive, one an argument.
+
+    Parameters
+    ----------
+    primitive : Primitive
+        A basic one, or a composite: of the standard library or a function of the user's own.
+
+    Returns
+    -------
+    tuple of (Tree or None)
+        The parameters of each tree are the arguments and then the primitive's value, used or not. None is a
+        derivative that is zero everywhere; one that is the same everywhere has a constant as its result.
+    """
+    if primitive.name in PARTIALS and primitive == STANDARD.get(primitive.name):
+        return _table_partials(primitive.name)
+    definition = primitive.definition
+    assert definition is not None, f"the basic primitive {primitive.name!r} lacks a row in PARTIALS"
+    value = unused_name(VALUE, definition.parameters)
+    found = (derivative(definition, name) for name in definition.parameters)
+    return tuple(
+        None if is_constant(tree, 0) else replace(tree, parameters=(*tree.parameters, value)) for tree in found
+    )
+
+
+def is_constant(tree: Tree, number: float) -> bool:
+    """Whether a tree is one number for all arguments, and says so: ``is_constant(partial, 1)`` of a sum's partial."""
+    return isinstance(tree.result, ast.Constant) and tree.result.value == number
+
+
+def unused_name(wanted: str, names: Sequence[str]) -> str:
+    """A name, with a number added where it is taken."""
+    candidates = itertools.chain([wanted], (f"{wanted}_{number}" for number in itertools.count(1)))
+    return next(name for name in candidates if name not in names)
+
+
+def derivative(tree: Tree, parameter: str) -> Tree:
+    """The derivative of a formula with respect to one parameter.
+
+    Raises
+    ------
+    ValueError
+        If the formula has no such parameter.
+
+    Examples
+    --------
+    >>> print(derivative(parse("sin(a)*b"), "a"))
+    b*cos(a)
+    """
+    return gradient(tree, [parameter])[0]
+
+
+def gradient(tree: Tree, wrt: Sequence[str] | None = None, *, seed: str | None = None) -> tuple[Tree, ...]:
+    """The partial derivatives of a formula with respect to its parameters.
+
+    Parameters
+    ----------
+    tree : Tree
+        Of floating-point numbers; integers have no derivatives.
+    wrt : sequence of str, optional
+        Parameters to differentiate with respect to, in the order of the result; all by default.
+    seed : str, optional
+        Name of a further parameter, the first of the result's, which the derivatives are multiplied with.
+
+    Returns
+    -------
+    tuple of Tree
+        One a parameter in `wrt`. All have the same assignments: the values, of the formula and its adjoints, that
+        more than one expression of any of them needs.
+
+    Raises
+    ------
+    ValueError
+        If a parameter in `wrt` is unknown, or the seed has the name of a parameter.
+
+    Notes
+    -----
+    The result is linear in the size of the formula, functions it calls counted at every call. A branch that is not
+    taken contributes nothing, even where the derivatives in it are infinite or NaN. Where factors of the chain rule
+    are 0 and infinite, as in ``sqrt(x*x)`` at 0, the derivative is NaN.
+    """
+    return _transform(tree, wrt, seed, keep_value=False)
+
+
+def value_and_gradient(tree: Tree, wrt: Sequence[str] | None = None, *, seed: str | None = None) -> tuple[Tree, ...]:
+    """The formula itself, then its partial derivatives as of `gradient`, all with the same assignments."""
+    return _transform(tree, wrt, seed, keep_value=True)
+
+
+def _transform(tree: Tree, wrt: Sequence[str] | None, seed: str | None, *, keep_value: bool) -> tuple[Tree, ...]:
+    wanted = tree.parameters if wrt is None else tuple(wrt)
+    unknown = [name for name in wanted if name not in tree.parameters]
+    if unknown:
+        known = ", ".join(tree.parameters) or "none"
+        raise ValueError(f"the formula has no parameter {unknown[0]!r} to differentiate by; its parameters are {known}")
+    if seed in tree.parameters:
+        raise ValueError(f"the seed cannot be called {seed!r} like a parameter of the formula; choose another name")
+    graph = ValueGraph()
+    arguments = {name: graph.parameter(name) for name in tree.parameters}
+    result = graph.read(tree, list(arguments.values()), kept=PARTIALS)
+    start = graph.constant(1) if seed is None else graph.parameter(seed)
+    adjoints = _adjoints(graph, result, {arguments[name] for name in wanted}, start)
+    results = [result] * keep_value + [adjoints[arguments[name]] for name in wanted]
+    parameters = tree.parameters if seed is None else (seed, *tree.parameters)
+    return graph.write(results, parameters, tree.name)
+
+
+@cache
+def _table_partials(name: str) -> tuple[Tree | None, ...]:
+    parameters = (*ARGUMENTS[: STANDARD[name].arity], VALUE)
+    return tuple(None if text is None else parse(text, parameters) for text in PARTIALS[name])
+
+
+def _adjoints(graph: ValueGraph, result: int, wrt: set[int], seed: int) -> dict[int, int]:
+    """The adjoint of each parameter: the seed times the derivative of the result."""
+    varies = _varying(graph, wrt)
+    regions = _Regions(graph)
+    contributions: dict[int, list[tuple[int, int]]] = {result: [(seed, _EVERYWHERE)]}
+    adjoints = {value: graph.constant(0) for value in wrt}
+    # Every value stands behind its operands, so backwards a value's adjoint is complete before it is passed on.
+    for value in range(result, -1, -1):
+        if value not in contributions or not varies[value]:
+            continue
+        adjoint, region = regions.total(contributions.pop(value))
+        if graph.is_parameter(value):
+            adjoints[value] = regions.confined(adjoint, region)
+            continue
+        operands = graph.operands[value]
+        for operand, tree in zip(operands, _table_partials(graph.names[value]), strict=True):
+            if tree is not None and varies[operand]:
+                partial = graph.read(tree, [*operands, value], kept=PARTIALS, simplify=True)
+                partial, inner = regions.split(partial, region)
+                product = graph.simplified("mul", adjoint, partial)
+                if graph.number(product) != 0:
+                    contributions.setdefault(operand, []).append((product, inner))
+    return adjoints
+
+
+def _varying(graph: ValueGraph, wrt: set[int]) -> list[bool]:
+    """Whether each value changes with the parameters, other than in steps."""
+    varies: list[bool] = []
+    for value, (name, operands) in enumerate(zip(graph.names, graph.operands, strict=True)):
+        varies.append(
+            value in wrt
+            if not operands
+            else any(
+                tree is not None and varies[operand]
+                for operand, tree in zip(operands, _table_partials(name), strict=True)
+            )
+        )
+    return varies
+
+
+_EVERYWHERE = 0
+"""The region of all points."""
+
+
+@dataclass(frozen=True)
+class _Region:
+    """Where a condition holds within another region.
+
+    `jump` leads to an ancestor far up, so that common ancestors are found in a logarithmic number of steps (Myers, An
+    applicative random-access stack, 1983).
+    """
+
+    parent: int
+    jump: int
+    depth: int
+    condition: int
+
+
+class _Regions:
+    """Nested regions of points, each with the condition that tells its points from all others.
+
+    A branch that is not taken must not contribute to an adjoint. Multiplying with 0 is not enough, as derivatives in
+    it may be infinite. So adjoints within a branch are computed as if it were taken everywhere, and what leaves the
+    branch is replaced by 0 where it is not: `confined`.
+    """
+
+    def __init__(self, graph: ValueGraph) -> None:
+        self.graph = graph
+        self.regions = [_Region(_EVERYWHERE, _EVERYWHERE, 0, graph.constant(1))]
+        self.known: dict[tuple[int, int], int] = {}
+
+    def split(self, partial: int, region: int) -> tuple[int, int]:
+        """A partial derivative without the conditions outside which it is 0, and the region where they hold."""
+        simplified, number = self.graph.simplified, self.graph.number
+        while self.graph.names[partial] == CONDITIONAL:
+            test, body, orelse = self.graph.operands[partial]
+            if number(orelse) == 0:
+                partial, region = body, self._within(region, test)
+            elif number(body) == 0:
+                partial, region = orelse, self._within(region, simplified("logical_not", test))
+            else:
+                break
+        return partial, region
+
+    def total(self, contributions: Iterable[tuple[int, int]]) -> tuple[int, int]:
+        """Sum of (value, region) pairs, and the smallest region that has all of theirs in it."""
+        sums: dict[int, int] = {}
+        for value, region in contributions:
+            sums[region] = self.graph.simplified("add", sums[region], value) if region in sums else value
+        common = next(iter(sums))
+        for region in sums:
+            common = self._common(common, region)
+        total = None
+        for region, value in sums.items():
+            confined = value if region == common else self.confined(value, region)
+            total = confined if total is None else self.graph.simplified("add", total, confined)
+        assert total is not None
+        return total, common
+
+    def confined(self, value: int, region: int) -> int:
+        """A value where a region is, 0 elsewhere."""
+        return self.graph.simplified(CONDITIONAL, self.regions[region].condition, value, self.graph.constant(0))
+
+    def _within(self, parent: int, test: int) -> int:
+        key = parent, test
+        if key not in self.known:
+            regions, outer = self.regions, self.regions[parent]
+            further = regions[outer.jump]
+            balanced = outer.depth - further.depth == further.depth - regions[further.jump].depth
+            condition = self.graph.simplified("logical_and", outer.condition, test)
+            self.known[key] = len(regions)
+            regions.append(_Region(parent, further.jump if balanced else parent, outer.depth + 1, condition))
+        return self.known[key]
+
+    def _common(self, a: int, b: int) -> int:
+        """The smallest region around two."""
+        regions = self.regions
+        while a != b:
+            if regions[a].depth < regions[b].depth:
+                a, b = b, a
+            first, second = regions[a], regions[b]
+            if first.depth > second.depth:
+                a = first.jump if regions[first.jump].depth >= second.depth else first.parent
+            elif first.jump != second.jump:
+                a, b = first.jump, second.jump
+            else:
+                a, b = first.parent, second.parent
+        return a

@@ -1,0 +1,221 @@
+"""Formulas while they are simplified: every distinct subformula once, under a number (hash-consing, Ershov 1958).
+
+Equal subformulas have equal numbers, and arguments have smaller numbers than what they are arguments of; so likeness
+is one comparison, and no walk needs recursion.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from shine.lang.interpret import REFERENCE, evaluate
+from shine.lang.primitives import ARITIES, Primitive
+from shine.lang.tape import application
+from shine.lang.tree import (
+    BINARY_OPERATORS,
+    BOOLEAN_OPERATORS,
+    COMPARISONS,
+    CONDITIONAL,
+    UNARY_OPERATORS,
+    Tree,
+)
+from shine.lang.visitor import TreeVisitor, Visit
+
+CONSTANT, NAME = "constant", "name"
+"""Operations of the leaves; every other one is the name of a primitive, or a chain of comparisons."""
+
+_CHAIN = "compare "
+"""Begins the operation of ``a < b <= c``, which has more than two operands."""
+
+_COMPARISON_NODES: dict[str, type[ast.cmpop]] = {name: node for node, name in COMPARISONS.items()}
+
+Key = tuple[int, int, int]
+"""What formulas are ordered by: their first feature, their size, and a digest that does not depend on the process."""
+
+
+class Terms:
+    """The table of all subformulas.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Features and assigned names, in the order in which formulas list them.
+    functions : mapping of str to Primitive
+        Definitions of composite primitives.
+    integers : bool
+        Whether whole constants are written without a decimal point.
+    """
+
+    def __init__(self, names: Sequence[str], functions: Mapping[str, Primitive], integers: bool) -> None:
+        self.operations: list[str] = []
+        self.arguments: list[tuple[int, ...]] = []
+        self.values: list[float] = []
+        self.sizes: list[int] = []
+        self.keys: list[Key] = []
+        self._names = list(names)
+        self._ranks = {name: rank for rank, name in enumerate(self._names)}
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._functions = functions
+        self._integers = integers
+
+    def constant(self, value: float) -> int:
+        """The term that is a finite number."""
+        # The sign tells 0.0 from -0.0, which are equal.
+        known = self._numbers.get((CONSTANT, value, math.copysign(1.0, value)))
+        if known is not None:
+            return known
+        key = (len(self._names), 1, hash((value, math.copysign(1.0, value))))
+        return self._new((CONSTANT, value, math.copysign(1.0, value)), CONSTANT, (), value, 1, key)
+
+    def name(self, name: str) -> int:
+        """The term that is a feature or an assigned name."""
+        known = self._numbers.get((NAME, name))
+        if known is not None:
+            return known
+        rank = self._ranks[name]
+        return self._new((NAME, name), NAME, (), float(rank), 1, (rank, 1, rank))
+
+    def make(self, operation: str, *arguments: int) -> int:
+        """The term that applies an operation, as it is."""
+        number = (operation, *arguments)
+        known = self._numbers.get(number)
+        if known is not None:
+            return known
+        first, size, digests = len(self._names), 1, [zlib.crc32(operation.encode())]
+        for argument in arguments:
+            key = self.keys[argument]
+            first = min(first, key[0])
+            size += key[1]
+            digests.append(key[2])
+        return self._new(number, operation, arguments, 0.0, size, (first, size, hash(tuple(digests))))
+
+    def _new(
+        self, number: tuple[object, ...], operation: str, arguments: tuple[int, ...], value: float, size: int, key: Key
+    ) -> int:
+        term = self._numbers[number] = len(self.operations)
+        self.operations.append(operation)
+        self.arguments.append(arguments)
+        self.values.append(value)
+        self.sizes.append(size)
+        self.keys.append(key)
+        return term
+
+    def number(self, term: int) -> float | None:
+        """The value of a constant; None for every other term."""
+        return self.values[term] if self.operations[term] == CONSTANT else None
+
+    def is_application(self, term: int, operation: str, arguments: tuple[int, ...]) -> bool:
+        """Whether a term applies an operation to these arguments."""
+        return self.operations[term] == operation and self.arguments[term] == arguments
+
+    def fold(self, operation: str, arguments: Sequence[int]) -> int | None:
+        """The constant that an operation on constants is by the reference semantics; None where it is not finite."""
+        numbers = [self.values[argument] for argument in arguments]
+        with np.errstate(all="ignore"):
+            if len(numbers) == ARITIES.get(operation):
+                value = float(REFERENCE[operation](*(np.array([number]) for number in numbers))[0])
+            elif not operation.startswith(_CHAIN) and self._functions[operation].definition is None:
+                return None
+            else:
+                node = self.node(self.make(operation, *arguments))
+                value = float(evaluate(Tree((), node, functions=self._functions), ())[0])
+        return self.constant(value) if math.isfinite(value) else None
+
+    def reachable(self, roots: Sequence[int]) -> list[int]:
+        """The terms that some terms are made of, themselves included, arguments first."""
+        seen, stack = set(roots), list(roots)
+        while stack:
+            for argument in self.arguments[stack.pop()]:
+                if argument not in seen:
+                    seen.add(argument)
+                    stack.append(argument)
+        return sorted(seen)
+
+    def term(self, node: ast.expr) -> int:
+        """The term of a verified expression."""
+        term: int = _Reader(self).visit(node)
+        return term
+
+    def node(self, root: int) -> ast.expr:
+        """The expression of a term; a tree of its own, in which no node occurs twice."""
+        results: list[ast.expr] = []
+        stack = [(root, False)]
+        while stack:
+            term, complete = stack.pop()
+            arguments = self.arguments[term]
+            if arguments and not complete:
+                stack.append((term, True))
+                stack += [(argument, False) for argument in reversed(arguments)]
+                continue
+            first = len(results) - len(arguments)
+            nodes = results[first:]
+            del results[first:]
+            results.append(self._node(term, nodes))
+        return results.pop()
+
+    def _node(self, term: int, arguments: list[ast.expr]) -> ast.expr:
+        operation = self.operations[term]
+        if operation == CONSTANT:
+            return ast.Constant(self._literal(self.values[term]))
+        if operation == NAME:
+            return ast.Name(self._names[int(self.values[term])], ast.Load())
+        if operation.startswith(_CHAIN):
+            operators: list[ast.cmpop] = [_COMPARISON_NODES[name]() for name in operation.split()[1:]]
+            return ast.Compare(arguments[0], operators, arguments[1:])
+        return application(operation, arguments)
+
+    def _literal(self, value: float) -> int | float:
+        negative_zero = value == 0 and math.copysign(1.0, value) < 0
+        return int(value) if self._integers and abs(value) < 2**53 and value.is_integer() and not negative_zero else value
+
+
+class _Reader(TreeVisitor):
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+
+    def visit_Constant(self, node: ast.Constant) -> int:
+        assert isinstance(node.value, int | float)
+        return self.terms.constant(float(node.value))
+
+    def visit_Name(self, node: ast.Name) -> int:
+        return self.terms.name(node.id)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
+        operand = yield node.operand
+        return self.terms.make(UNARY_OPERATORS[type(node.op)], operand)
+
+    def visit_BinOp(self, node: ast.BinOp) -> Visit:
+        left = yield node.left
+        right = yield node.right
+        return self.terms.make(BINARY_OPERATORS[type(node.op)], left, right)
+
+    def visit_Compare(self, node: ast.Compare) -> Visit:
+        operands = []
+        for operand in (node.left, *node.comparators):
+            operands.append((yield operand))
+        names = [COMPARISONS[type(operator)] for operator in node.ops]
+        return self.terms.make(names[0] if len(names) == 1 else _CHAIN + " ".join(names), *operands)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Visit:
+        operands = []
+        for operand in node.values:
+            operands.append((yield operand))
+        return self.terms.make(BOOLEAN_OPERATORS[type(node.op)], *operands)
+
+    def visit_IfExp(self, node: ast.IfExp) -> Visit:
+        test = yield node.test
+        body = yield node.body
+        orelse = yield node.orelse
+        return self.terms.make(CONDITIONAL, test, body, orelse)
+
+    def visit_Call(self, node: ast.Call) -> Visit:
+        assert isinstance(node.func, ast.Name)
+        arguments = []
+        for argument in node.args:
+            arguments.append((yield argument))
+        return self.terms.make(node.func.id, *arguments)

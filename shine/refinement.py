@@ -1,0 +1,175 @@
+"""From the individuals a search leaves to the models it hands over: complete, polished, short."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.data import Dataset
+from shine.evaluators.gradients import MachineLinearizer
+from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.rows import target_of
+from shine.fitness import LOSSES, best_lines
+from shine.gp.constants import fit_constants
+from shine.gp.evolution import Outcome
+from shine.gp.snapping import snapped
+from shine.lang.library import STANDARD
+from shine.lang.population import Population
+from shine.lang.primitives import PrimitiveSet, select
+simplify = lambda tree: tree  # TEMPORARY
+from shine.lang.tape import application, functions_of
+from shine.lang.tree import Tree
+from shine.model import Model
+
+Array = NDArray[np.float64]
+
+POLISHING_ROWS = 10_000
+"""Rows that constants are polished and made simple on; on all rows they are fitted once more."""
+
+_STEPS, _LAST_STEPS = 50, 5
+"""Steps of the fit of all constants, and of the last one on all rows."""
+
+
+def refined(
+    outcome: Outcome,
+    dataset: Dataset,
+    loss: str,
+    linear_scaling: bool,
+    weights: Mapping[str, int],
+    enough: float,
+    threads: int,
+) -> tuple[Model, ...]:
+    """The Pareto front of what a search found.
+
+    Linear scaling is written into the formulas, which are simplified; their constants are fitted to convergence and
+    replaced by simple numbers where the loss does not suffer. A formula that this would make worse stays what it was.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    dataset : Dataset
+        All rows.
+    loss : str
+    linear_scaling : bool
+    weights : mapping of str to int
+        What complexity is.
+    enough : float
+        Loss below which two formulas are equally right.
+    threads : int
+    """
+    trees = [
+        Tree(dataset.features, ast.Constant(dataset.target_mean)),
+        *_completed(outcome, dataset, linear_scaling, threads),
+    ]
+    trees = [*trees, *_polished([simplify(tree) for tree in trees], dataset, loss, outcome.front.primitives, threads)]
+    return pareto_front(_measured(trees, dataset, loss, weights, outcome.front.primitives, threads), enough)
+
+
+def pareto_front(models: Iterable[Model], enough: float) -> tuple[Model, ...]:
+    """Models that no simpler one equals or betters; it ends with the first whose loss is at most `enough`."""
+    front: list[Model] = []
+    for model in sorted(models, key=lambda model: (model.complexity, model.loss)):
+        if not front or enough < front[-1].loss > model.loss:
+            front.append(model)
+    return tuple(front)
+
+
+def _completed(outcome: Outcome, dataset: Dataset, linear_scaling: bool, threads: int) -> Iterator[Tree]:
+    """The individuals as they are, and with their best slope, intercept, or both.
+
+    A formula is to carry no more of them than it needs.
+    """
+    individuals = outcome.front
+    if not len(individuals):
+        return
+    lines: list[Array] = []
+    if linear_scaling:
+        products = MachineEvaluator(dataset, "mse", False, "float64", threads).products(individuals)
+        target = target_of(dataset, "float64")
+        with np.errstate(all="ignore"):
+            slopes, intercepts = best_lines(products, target)
+            # Without an intercept, moments are about 0 instead of the means.
+            product = products.product + target.weight * products.mean * target.mean
+            square = products.square + target.weight * products.mean**2
+            ones, zeros = np.ones(len(individuals)), np.zeros(len(individuals))
+            lines = [
+                np.stack(pair)
+                for pair in ((product / square, zeros), (ones, target.mean - products.mean), (slopes, intercepts))
+            ]
+    for index in range(len(individuals)):
+        tree = individuals.tree(index)
+        yield tree
+        for slope, intercept in (line[:, index].tolist() for line in lines):
+            if math.isfinite(slope) and math.isfinite(intercept) and slope != 0:
+                yield replace(tree, result=_scaled(tree.result, slope, intercept))
+
+
+def _scaled(node: ast.expr, slope: float, intercept: float) -> ast.expr:
+    if slope != 1:
+        node = application("mul", [ast.Constant(slope), node])
+    if intercept != 0:
+        node = application("add" if intercept > 0 else "sub", [node, ast.Constant(abs(intercept))])
+    return node
+
+
+def _polished(
+    trees: Sequence[Tree], dataset: Dataset, loss: str, primitives: PrimitiveSet, threads: int
+) -> Iterator[Tree]:
+    """The formulas with constants fitted, and with simple ones in their place."""
+    population = _population(trees, primitives)
+    sample = dataset.sampled(POLISHING_ROWS, np.random.default_rng(0))
+    linearizer = MachineLinearizer(sample, loss, threads)
+    fitted = _fitted(population, linearizer, _STEPS)
+    found = [fitted, snapped(fitted, linearizer, sample.weight, _rounding_error(sample, loss))]
+    if sample is not dataset:
+        found.append(_fitted(fitted, MachineLinearizer(dataset, loss, threads), _LAST_STEPS))
+    for individuals in found:
+        for index in range(len(individuals)):
+            yield simplify(individuals.tree(index))
+
+
+def _population(trees: Sequence[Tree], primitives: PrimitiveSet) -> Population:
+    """Trees as tapes, of the search's primitives where they do: those are compiled already."""
+    names = dict.fromkeys(name for tree in trees for name in functions_of(tree))
+    added = select(STANDARD, [name for name in names if name not in primitives.table])
+    return Population.from_trees(trees, replace(primitives, functions=(*primitives.functions, *added)))
+
+
+def _fitted(population: Population, linearizer: MachineLinearizer, steps: int) -> Population:
+    ones = np.ones(len(population))
+    return fit_constants(population, ones, 0 * ones, linearizer, steps, scaled=False, tolerance=1e-13).population
+
+
+def _rounding_error(dataset: Dataset, loss: str) -> float:
+    """Sum of errors that rounding alone may leave."""
+    size = 16 * np.finfo(np.float64).eps * np.abs(dataset.target)
+    terms = size**2 if LOSSES[loss].kind == "squared" else size
+    return max(float(dataset.row_weights @ terms), float(np.finfo(np.float64).tiny))
+
+
+def _measured(
+    trees: Sequence[Tree],
+    dataset: Dataset,
+    loss: str,
+    weights: Mapping[str, int],
+    primitives: PrimitiveSet,
+    threads: int,
+) -> Iterator[Model]:
+    """Models of those formulas whose loss is finite, each once."""
+    trees = list(dict.fromkeys(trees))
+    population = _population(trees, primitives)
+    losses, errors = (
+        MachineEvaluator(dataset, name, False, "float64", threads).score(population).losses for name in (loss, "mse")
+    )
+    variance = dataset.target_square / dataset.weight
+    with np.errstate(all="ignore"):
+        # As scikit-learn has it: a constant target is explained fully or not at all.
+        r2 = 1 - errors / variance if variance > 0 else np.where(errors > 0, 0.0, 1.0)
+    for tree, value, share in zip(trees, losses.tolist(), r2.tolist(), strict=True):
+        if math.isfinite(value):
+            yield Model(tree, value, share, weights)

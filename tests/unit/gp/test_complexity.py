@@ -1,0 +1,99 @@
+"""Complexity weights, wherever complexity is looked at."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from unit.gp.oracles import population_of, primitive_set, scores_of
+
+import shine
+from shine.gp.archive import Archive
+from shine.gp.complexity import CONSTANT_NAME, code_weights, complexities, tree_complexity
+from shine.gp.creation import Terminals, ptc2
+from shine.lang.library import STANDARD
+from shine.lang.primitives import PrimitiveSet, select
+from shine.model import Model
+
+PRIMITIVES = PrimitiveSet(select(STANDARD, ("add", "mul", "neg", "sin", "where")), ("x", "y"))
+NAMES = (CONSTANT_NAME, "x", "y", "add", "mul", "neg", "sin", "where")
+
+weights_of_names = st.dictionaries(st.sampled_from([*NAMES, "exp"]), st.integers(1, 9))
+
+
+def counted(population, index, weights):
+    """The weights of an individual's nodes, one after another."""
+    names = [NAMES[code] for code in population.tape(index).codes.tolist()]
+    return sum(weights.get(name, 1) for name in names)
+
+
+@given(weights_of_names, st.integers(0, 2**32))
+def test_each_node_counts_as_often_as_its_weight_says(weights, seed):
+    population = ptc2(20, PRIMITIVES, 15, 6, Terminals(), np.random.default_rng(seed))
+    found = complexities(population, weights)
+    assert found.tolist() == [counted(population, i, weights) for i in range(20)]
+    assert [tree_complexity(population.tree(i), weights) for i in range(20)] == found.tolist()
+
+
+def test_without_weights_complexity_is_size():
+    population = ptc2(50, PRIMITIVES, 15, 6, Terminals(), np.random.default_rng(0))
+    assert complexities(population, {}).tolist() == population.sizes.tolist()
+
+
+def test_weights_come_in_the_order_of_the_codes():
+    assert code_weights(PRIMITIVES, {"sin": 4, "y": 2, CONSTANT_NAME: 3}).tolist() == [3, 1, 2, 1, 1, 1, 4, 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "weights", "complexity"),
+    [
+        ("a + b", {}, 3),
+        ("sin(a) + sin(b)", {"sin": 5}, 13),
+        ("2.5*a + 2.5", {"constant": 3}, 9),
+        ("a*b", {"a": 4, "add": 9}, 6),
+        ("-a", {"neg": 2}, 3),
+    ],
+)
+def test_a_model_is_as_complex_as_the_weights_say(text, weights, complexity):
+    assert Model(shine.parse(text, ("a", "b")), 0.0, 1.0, weights).complexity == complexity
+
+
+def archive_of(losses, weights):
+    primitives = primitive_set()
+    population = population_of(["x", "x y add", "x neg neg neg"], primitives, 5)
+    return Archive.empty(primitives, 5, weights).updated(population, scores_of(losses))
+
+
+def test_an_archive_keeps_the_best_of_each_complexity_and_not_of_each_size():
+    archive = archive_of([5.0, 3.0, 2.0], {"add": 8, "neg": 3})
+    assert np.flatnonzero(np.isfinite(archive.scores.losses)).tolist() == [0, 9]
+    assert archive.scores.losses[9] == 2.0
+
+
+def test_a_front_ascends_in_complexity_and_not_in_size():
+    front, scores = archive_of([5.0, 2.0, 3.0], {"add": 20}).front()
+    assert front.sizes.tolist() == [1, 4, 3]
+    assert scores.losses.tolist() == [5.0, 3.0, 2.0]
+
+
+def test_an_archive_has_room_for_the_most_complex_individual():
+    weights = {"x": 7, "add": 7}
+    primitives = primitive_set()
+    largest = population_of(["x x add x add"], primitives, 5)
+    archive = Archive.empty(primitives, 5, weights).updated(largest, scores_of([1.0]))
+    assert archive.best_loss == 1.0
+
+
+def test_a_search_counts_complexity_by_its_weights():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1, 3, (60, 2))
+    weights = {"sin": 6, "mul": 2}
+    found = shine.evolve(
+        X, np.sin(X[:, 0]) * X[:, 1], primitives=["add", "mul", "sin"], features=["a", "b"], population=100,
+        generations=5, seconds=None, complexity=weights,
+    )  # fmt: skip
+    counted = [tree_complexity(model.tree, weights) for model in found.front]
+    assert [model.complexity for model in found.front] == counted == sorted(set(counted))
+    assert found.best.expression in ("sin(a)*b", "b*sin(a)")
+    assert found.best.complexity == 10

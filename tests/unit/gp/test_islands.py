@@ -1,0 +1,265 @@
+"""Islands are values: stepping one changes nothing, and it goes on the same wherever it is."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from unit.gp.oracles import NodeCounter, assert_same, assert_valid, population_of, primitive_set
+
+import shine
+from shine.data import Dataset
+from shine.evaluators.evaluator import evaluator_of
+from shine.evaluators.gradients import MachineLinearizer
+from shine.gp.archive import Archive
+from shine.gp.constants import fitter
+from shine.gp.evolution import evolve
+from shine.gp.islands import Habitat, Island, migrated
+from shine.gp.scoring import Scorer
+from shine.gp.settings import EvolutionSettings, StopSettings
+from shine.gp.structure import Parents, Structure
+from shine.lang.library import STANDARD
+from shine.lang.population import Population
+from shine.lang.primitives import PrimitiveSet, select
+
+PRIMITIVES = primitive_set()
+NEG = PRIMITIVES.function_codes["neg"]
+SETTINGS = EvolutionSettings(population=60, max_size=15, max_depth=6, islands=3, migrants=4)
+NOBODY = Population(np.zeros((0, 15), np.int16), np.zeros((0, 15)), np.zeros(0, np.int64), PRIMITIVES)
+
+SURVIVALS = ["complexity", "nsga2", "age"]
+
+
+def errors_of(population, rng):
+    """Errors on cases that have nothing to do with the loss: how far the tape is from random codes."""
+    return np.abs(population.codes[:, :5] - rng.integers(0, 7, 5)).astype(float)
+
+
+def habitat_of(settings=SETTINGS, evaluator=None):
+    scorer = Scorer(evaluator or NodeCounter(NEG, 50), Archive.empty(PRIMITIVES, 15), lambda: 0.0, np.inf)
+    return Habitat(PRIMITIVES, settings, scorer, errors_of)
+
+
+def settled(habitat, seed=0):
+    return habitat.settled(NOBODY, np.random.default_rng(seed))
+
+
+def stepped(habitat, island, times=1):
+    for _ in range(times):
+        island = habitat.stepped(island)
+    return island
+
+
+def bits(island: Island) -> bytes:
+    """Everything an island is, as bytes."""
+    population, structure = island.parents.population, island.parents.structure
+    arrays = (
+        population.codes, population.values, population.sizes, structure.sizes, structure.depths, structure.levels,
+        island.losses, island.births,
+    )  # fmt: skip
+    rest = island.generation, island.improved, repr(island.random)
+    return b"".join(array.tobytes() for array in arrays) + repr(rest).encode()
+
+
+def step_elsewhere(data: bytes) -> bytes:
+    """In another process: step a pickled island five times."""
+    return bits(stepped(habitat_of(), pickle.loads(data), 5))
+
+
+@pytest.mark.parametrize("survival", SURVIVALS)
+@pytest.mark.parametrize("selection", ["tournament", "lexicase"])
+def test_stepping_an_island_twice_gives_the_same_and_leaves_it_alone(survival, selection):
+    habitat = habitat_of(replace(SETTINGS, survival=survival, selection=selection))
+    island = stepped(habitat, settled(habitat), 3)
+    before = bits(island)
+    one, other = habitat.stepped(island), habitat.stepped(island)
+    assert bits(one) == bits(other) != before
+    assert bits(island) == before
+
+
+def test_an_island_can_be_pickled_and_goes_on_the_same_in_another_process():
+    habitat = habitat_of()
+    island = stepped(habitat, settled(habitat), 2)
+    assert bits(pickle.loads(pickle.dumps(island))) == bits(island)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        elsewhere = pool.apply(step_elsewhere, (pickle.dumps(island),))
+    assert elsewhere == bits(stepped(habitat, island, 5))
+
+
+def test_an_island_whose_constants_are_fitted_goes_on_the_same_in_a_new_habitat():
+    rng = np.random.default_rng(0)
+    dataset = Dataset(rng.uniform(1, 3, (2, 50)), rng.uniform(1, 3, 50), None, ("x", "y"))
+    primitives = PrimitiveSet(select(STANDARD, ("add", "mul", "exp")), ("x", "y"))
+    nobody = replace(NOBODY, primitives=primitives)
+
+    def habitat():
+        fit = fitter(MachineLinearizer(dataset, "mse"), 5, scaled=True)
+        evaluator = evaluator_of(dataset, "mse", True, "float64", "machine", 1)
+        return Habitat(primitives, SETTINGS, Scorer(evaluator, Archive.empty(primitives, 15), lambda: 0.0, np.inf, fit))
+
+    island = habitat().stepped(habitat().settled(nobody, rng))
+    assert bits(habitat().stepped(island)) == bits(habitat().stepped(island))
+
+
+@pytest.mark.parametrize("survival", SURVIVALS)
+def test_an_island_keeps_its_population_its_limits_and_its_structure(survival):
+    habitat = habitat_of(replace(SETTINGS, survival=survival))
+    island = stepped(habitat, settled(habitat), 4)
+    assert_valid(island.parents.population, 15, 6)
+    assert len(island.parents) == len(island.losses) == len(island.births) == 60
+    structure = Structure.of(island.parents.population)
+    for name in ("sizes", "depths", "levels"):
+        assert np.array_equal(getattr(structure, name), getattr(island.parents.structure, name))
+    assert np.array_equal(NodeCounter(NEG, 50).score(island.parents.population).losses, island.losses)
+
+
+def test_the_best_loss_never_rises_and_its_falls_are_noted():
+    habitat = habitat_of()
+    island, improved = settled(habitat), 0
+    for generation in range(1, 9):
+        later = habitat.stepped(island)
+        assert later.generation == generation
+        assert later.best_loss <= island.best_loss
+        improved = generation if later.best_loss < island.best_loss else improved
+        assert later.improved == improved
+        island = later
+
+
+def test_given_individuals_settle_with_random_ones():
+    habitat = habitat_of()
+    island = habitat.settled(population_of(["x neg neg", "y"], PRIMITIVES, 15), np.random.default_rng(0))
+    assert len(island.parents) == 60
+    assert_same(island.parents.population.take([0, 1]), population_of(["x neg neg", "y"], PRIMITIVES, 15))
+
+
+def test_new_individuals_arrive_where_survival_is_by_age():
+    habitat = habitat_of(replace(SETTINGS, survival="age"))
+    births = stepped(habitat, settled(habitat), 6).births
+    assert births.min() < births.max() <= 6
+    habitat = habitat_of()
+    assert not stepped(habitat, settled(habitat), 6).births.any()
+
+
+def island_of(texts, losses):
+    """An island of given individuals, each as old as its place."""
+    n = len(texts)
+    parents = Parents.of(population_of(texts, PRIMITIVES, 15))
+    return Island(parents, np.array(losses), np.arange(n), 7, 3, np.random.default_rng(0).bit_generator.state)
+
+
+def test_emigrants_are_the_fittest_with_their_losses():
+    habitat = habitat_of(replace(SETTINGS, parsimony=0.0))
+    population, losses = habitat.emigrants(island_of(["x", "y", "x neg", "y neg"], [4.0, 2.0, np.inf, 3.0]), 2)
+    assert_same(population, population_of(["y", "y neg"], PRIMITIVES, 15))
+    assert losses.tolist() == [2.0, 3.0]
+
+
+def test_migration_copies_the_fittest_to_the_next_island_in_a_ring():
+    habitat = habitat_of(replace(SETTINGS, migrants=1, population=3, parsimony=0.0))
+    islands = [
+        island_of([name, f"{name} neg", f"{name} neg neg"], [loss, loss + 1.0, loss + 2.0])
+        for name, loss in (("x", 10.0), ("y", 20.0), ("1.5", 30.0))
+    ]
+    before = [bits(island) for island in islands]
+    after = migrated(islands, habitat)
+    assert [bits(island) for island in islands] == before
+    # The arrival drives out the worst of its complexity: the fittest of the island before, at its loss.
+    for here, (own, arrived) in enumerate([("x", "1.5"), ("y", "x"), ("1.5", "y")]):
+        found = {tuple(after[here].parents.population.tape(i).codes.tolist()) for i in range(3)}
+        assert len(after[here].parents) == 3
+        assert arrivals_loss(after[here]) >= {min(islands[here - 1].losses)} - {30.0}
+        assert tuple(population_of([own], PRIMITIVES, 15).tape(0).codes.tolist()) in found or own > arrived
+
+
+def arrivals_loss(island):
+    return set(island.losses.tolist())
+
+
+def test_arrivals_are_as_young_as_the_generation_they_arrive_in():
+    habitat = habitat_of(replace(SETTINGS, population=3))
+    island = island_of(["x", "x neg"], [5.0, 4.0])
+    later = habitat.joined(island, population_of(["y neg neg"], PRIMITIVES, 15), np.array([1.0]))
+    assert later.losses.tolist() == [5.0, 4.0, 1.0]
+    assert later.births.tolist() == [0, 1, 7]
+
+
+def run(settings, stop, evaluator=None, **options):
+    evaluator = evaluator or NodeCounter(NEG, 50)
+    return evolve(evaluator, PRIMITIVES, settings, stop, np.random.default_rng(0), **options)
+
+
+STOP = StopSettings(generations=12, seconds=None, loss=0.0)
+
+
+@pytest.mark.parametrize("survival", SURVIVALS)
+@pytest.mark.parametrize("selection", ["tournament", "lexicase"])
+@pytest.mark.parametrize("islands", [1, 3])
+def test_a_seed_repeats_with_every_policy(survival, selection, islands):
+    settings = replace(SETTINGS, survival=survival, selection=selection, islands=islands, migration_interval=3)
+    one, other = (run(settings, STOP, errors=errors_of) for _ in range(2))
+    assert_same(one.front, other.front)
+    assert one.evaluations == other.evaluations
+    assert one.scores.losses.tobytes() == other.scores.losses.tobytes()
+
+
+def test_islands_multiply_the_individuals_that_are_tried():
+    one, three = (run(replace(SETTINGS, islands=n), replace(STOP, generations=0)).evaluations for n in (1, 3))
+    assert 2.5 * one < three <= 180
+
+
+def test_an_island_that_stagnates_begins_anew():
+    class Constant(NodeCounter):
+        """Nothing is ever better than anything else."""
+
+        def score(self, population):
+            return replace(super().score(population), losses=np.ones(len(population)))
+
+    seen = []
+    for patience in (100, 4):
+        evaluator = Constant(NEG, 0)
+        run(replace(SETTINGS, islands=1, patience=patience), STOP, evaluator)
+        seen.append([len(population) for population in evaluator.seen])
+    assert sum(seen[1]) > sum(seen[0])
+
+
+def test_what_a_stagnated_island_found_stays_in_the_front():
+    settings = replace(SETTINGS, islands=1, patience=2, population=20)
+    best = []
+    run(settings, replace(STOP, generations=40), report=lambda progress: best.append(progress.best_loss))
+    assert all(np.diff(best) <= 0)
+
+
+def front_of(seed=1, threads=1, **settings):
+    rng = np.random.default_rng(7)
+    X = rng.uniform(0.5, 3.0, (150, 2))
+    y = 1.7 * np.exp(-0.6 * X[:, 0]) + np.sin(X[:, 1]) / 3
+    found = shine.evolve(
+        X, y, generations=6, seconds=None, population=150, max_size=15, seed=seed, threads=threads, **settings
+    )
+    return [(model.expression, model.loss, model.r2) for model in found.front], found.evaluations
+
+
+@pytest.mark.parametrize("loss", ["mse", "mae"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"linear_scaling": False},
+        {"islands": 3, "migration_interval": 2, "patience": 3},
+        {"selection": "lexicase", "survival": "nsga2"},
+        {"survival": "age", "constant_steps": 0},
+    ],
+    ids=str,
+)
+def test_threads_change_no_bit_of_a_front(loss, settings, monkeypatch):
+    # As if there were so many rows that the threads share the work.
+    monkeypatch.setattr("shine.evaluators.machine.SHARED_WORK", 1)
+    one, two = (front_of(threads=threads, loss=loss, **settings) for threads in (1, 2))
+    assert one == two
+
+
+def test_seeds_differ():
+    assert front_of(seed=1) != front_of(seed=2)

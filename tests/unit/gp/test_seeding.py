@@ -1,0 +1,313 @@
+"""Seeding end to end: planted formulas of each kind are found, within the limits, from the primitives given."""
+
+import numpy as np
+import pytest
+
+from shine.gp.seeding import SeedingSettings, Seeds, seed
+from shine.gp.structure import depths
+from shine.lang.interpret import evaluate_tape
+from shine.lang.parse import primitive_table
+from shine.lang.population import Population
+from shine.lang.primitives import PrimitiveSet, select
+
+STANDARD = ("add", "sub", "mul", "div", "sqrt", "square", "exp", "log", "sin", "cos")
+
+
+class Problem:
+    """Rows with a target, and their predictions by the reference interpreter."""
+
+    def __init__(self, columns, target, functions=STANDARD, weights=None):
+        self.columns, self.target, self.weights = np.array(columns), np.asarray(target, float), weights
+        table, names = primitive_table(functions)
+        self.primitives = PrimitiveSet(select(table, names), tuple(f"x{i}" for i in range(len(self.columns))))
+
+    def predict(self, population: Population, columns=None):
+        rows = self.columns if columns is None else columns
+        tapes = [population.tape(i) for i in range(len(population))]
+        return np.array([evaluate_tape(t.codes, t.values, self.primitives, list(rows)) for t in tapes])
+
+    def seeds(self, generator=0, settings=None, **options) -> Seeds:
+        settings = settings or SeedingSettings(members=6000)
+        rng = np.random.default_rng(generator)
+        return seed(
+            self.columns, self.target, self.weights, self.primitives, self.predict, rng, settings=settings, **options
+        )
+
+    def left(self, seeds: Seeds, columns, target, index=0):
+        """Share of the variance that one candidate leaves of other rows."""
+        prediction = self.predict(seeds.candidates.take([index]), columns)[0]
+        return 1 - np.corrcoef(prediction, target)[0, 1] ** 2
+
+
+def uniform(features, rows, low, high, generator=1):
+    return np.random.default_rng(generator).uniform(low, high, (features, rows))
+
+
+PLANTED = {
+    "affine of a member": lambda x: 3 - 7 * np.sin(x[0] * x[1]),
+    "monomial": lambda x: 2 * x[0] ** 3 / (x[1] ** 2 * np.sqrt(x[2])),
+    "monomial times a member": lambda x: x[0] ** 2 * np.sqrt(x[1]) * np.cos(x[2] / 2) / x[2],
+    "product of two members": lambda x: x[2] * np.sin(x[0]) * (x[1] + np.log(x[0])) ** 2,
+    "inverse of a power": lambda x: 1 / (2.5 + 1.7 * x[0] * x[1]),
+    "root": lambda x: np.sqrt(1.3 * x[0] ** 2 + x[1] * x[2] + 0.4),
+    "exponential": lambda x: np.exp(0.31 * x[0] - 1.4 * x[1] / x[2]),
+    "logarithm": lambda x: np.log(2 + x[0] ** 2 + x[1]),
+    "sum of three": lambda x: x[0] * x[1] + 0.7 * np.sin(x[2]) + 3.1 * x[2] / x[0],
+    "factor times a sum": lambda x: x[0] / x[1] * (x[2] ** 2 + 1.3 * np.cos(x[1]) + 0.2),
+    "rational": lambda x: (x[0] * x[1] + 2 * x[2]) / (x[0] + 1.7 * x[1]),
+    "difference of features": lambda x: np.exp(-((x[0] - x[1]) ** 2) / x[2] ** 2),
+    "shifted product": lambda x: x[0] * (1 + 0.8 * x[1] * np.cos(x[2]) / x[0] ** 3),
+}
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_a_planted_formula_is_found_exactly(kind):
+    formula = PLANTED[kind]
+    x, fresh = uniform(3, 600, 1, 3), uniform(3, 500, 1, 3, generator=2)
+    problem = Problem(x, formula(x))
+    seeds = problem.seeds()
+    assert seeds.exact
+    assert problem.left(seeds, fresh, formula(fresh)) < 1e-10
+
+
+def test_symmetries_make_many_features_few():
+    def law(x):
+        return x[0] * x[1] / ((x[2] - x[3]) ** 2 + (x[4] - x[5]) ** 2)
+
+    x, fresh = uniform(6, 800, 1, 4), uniform(6, 500, 1, 4, generator=2)
+    x[3], fresh[3] = x[3] + 5, fresh[3] + 5
+    problem = Problem(x, law(x))
+    assert problem.left(problem.seeds(), fresh, law(fresh)) < 1e-10
+
+
+def test_noise_leaves_the_structure():
+    x, fresh = uniform(3, 800, 1, 3), uniform(3, 500, 1, 3, generator=2)
+    for kind in ("monomial", "root", "difference of features"):
+        clean = PLANTED[kind](x)
+        noise = 0.02 * np.std(clean) * np.random.default_rng(3).standard_normal(len(clean))
+        problem = Problem(x, clean + noise)
+        seeds = problem.seeds(settings=SeedingSettings(members=800))
+        assert not seeds.exact
+        assert problem.left(seeds, fresh, PLANTED[kind](fresh)) < 1e-4
+
+
+def test_noise_alone_is_not_explained():
+    x = uniform(3, 600, -1, 1)
+    seeds = Problem(x, np.random.default_rng(5).standard_normal(600)).seeds(settings=SeedingSettings(members=800))
+    assert not seeds.exact
+    assert (seeds.left > 0.9).all()
+
+
+def test_zero_and_negative_features():
+    def formula(x):
+        return x[0] * (x[1] + x[2] ** 2) + 2 * np.cos(x[1])
+
+    x, fresh = uniform(3, 600, -2, 2), uniform(3, 500, -2, 2, generator=2)
+    x[0, ::7] = 0
+    x[1, ::5] = 0
+    problem = Problem(x, formula(x))
+    assert problem.left(problem.seeds(), fresh, formula(fresh)) < 1e-10
+
+
+def test_one_feature():
+    x, fresh = uniform(1, 400, 0, 3), uniform(1, 400, 0, 3, generator=2)
+    problem = Problem(x, np.exp(-x[0]) * np.sin(2 * x[0]))
+    assert problem.left(problem.seeds(), fresh, np.exp(-fresh[0]) * np.sin(2 * fresh[0])) < 1e-10
+
+
+def test_few_of_fifty_features():
+    def formula(x):
+        return x[17] * x[31] + 2 * np.sin(x[44])
+
+    x, fresh = uniform(50, 600, -2, 2), uniform(50, 500, -2, 2, generator=2)
+    problem = Problem(x, formula(x))
+    assert problem.left(problem.seeds(), fresh, formula(fresh)) < 1e-10
+
+
+def test_features_that_say_nothing():
+    x = uniform(4, 500, 1, 2)
+    x[1], x[3] = 3.0, x[0]
+    problem = Problem(x, x[0] * np.log(x[2]))
+    assert problem.seeds().exact
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 20])
+def test_few_rows(rows):
+    x = uniform(2, rows, 1, 3)
+    problem = Problem(x, x[0] / x[1])
+    seeds = problem.seeds(settings=SeedingSettings(members=500))
+    assert len(seeds.candidates) > 0
+    assert seeds.candidates.is_valid
+    if rows == 20:
+        fresh = uniform(2, 100, 1, 3, generator=2)
+        assert problem.left(seeds, fresh, fresh[0] / fresh[1]) < 1e-10
+
+
+def test_a_constant_target_gets_its_constant():
+    x = uniform(2, 100, 1, 3)
+    seeds = Problem(x, np.full(100, 4.5)).seeds()
+    assert seeds.candidates.codes[:, 0].tolist() == [0]
+    assert seeds.candidates.values[0, 0] == pytest.approx(4.5)
+    assert seeds.left.tolist() == [0.0]
+
+
+def test_constant_features_give_the_mean():
+    target = np.random.default_rng(0).standard_normal(100)
+    seeds = Problem(np.ones((2, 100)), target).seeds()
+    assert seeds.candidates.values[0, 0] == pytest.approx(target.mean())
+    assert seeds.left.tolist() == [1.0]
+
+
+def test_rows_without_weight_do_not_count():
+    x, fresh = uniform(2, 600, 1, 3), uniform(2, 500, 1, 3, generator=2)
+    target, weights = x[0] * np.exp(x[1]), np.random.default_rng(4).uniform(0.1, 2, 600)
+    target[::3], weights[::3] = 1e6, 0
+    problem = Problem(x, target, weights=weights)
+    seeds = problem.seeds()
+    assert seeds.exact
+    assert problem.left(seeds, fresh, fresh[0] * np.exp(fresh[1])) < 1e-10
+
+
+def test_heavy_rows_decide():
+    # Two laws in one table: the heavy rows' is the one to find.
+    x, fresh = uniform(2, 600, 1, 3), uniform(2, 500, 1, 3, generator=2)
+    heavy = np.arange(600) % 2 == 0
+    target = np.where(heavy, x[0] * x[1], 9 * np.sin(x[0] / x[1]))
+    problem = Problem(x, target, weights=np.where(heavy, 1e6, 1.0))
+    seeds = problem.seeds(settings=SeedingSettings(members=800))
+    assert problem.left(seeds, fresh, fresh[0] * fresh[1]) < 1e-3
+
+
+@pytest.mark.parametrize(
+    "functions",
+    [("add", "mul"), ("sub", "div"), ("mul", "sin"), ("exp",), ("add", "inv", "pow"), ("min", "max", "neg"), ()],
+    ids=lambda names: " ".join(names) or "none",
+)
+def test_nothing_but_the_primitives_of_the_set_appears(functions):
+    x = uniform(3, 200, 0.5, 3)
+    problem = Problem(x, x[0] * x[1] / x[2] + np.sqrt(x[0]), functions)
+    seeds = problem.seeds(settings=SeedingSettings(members=1000))
+    for population in (seeds.candidates, seeds.parts):
+        assert population.primitives is problem.primitives
+        assert population.is_valid
+    assert np.isfinite(problem.predict(seeds.candidates)).all()
+
+
+def test_quotients_without_division():
+    x, fresh = uniform(2, 400, 1, 3), uniform(2, 400, 1, 3, generator=2)
+    problem = Problem(x, x[0] ** 2 / x[1], ("mul", "inv"))
+    assert problem.left(problem.seeds(), fresh, fresh[0] ** 2 / fresh[1]) < 1e-10
+
+
+def test_real_exponents_where_the_set_has_powers():
+    x, fresh = uniform(2, 400, 1, 3), uniform(2, 400, 1, 3, generator=2)
+    problem = Problem(x, x[0] ** 0.37 * x[1] ** -1.9, ("add", "mul", "div", "pow"))
+    assert problem.left(problem.seeds(), fresh, fresh[0] ** 0.37 * fresh[1] ** -1.9) < 1e-10
+
+
+def test_composite_primitives_of_the_user():
+    def bump(t: float) -> float:
+        return 1 / (1 + t * t)
+
+    x, fresh = uniform(2, 400, -3, 3), uniform(2, 400, -3, 3, generator=2)
+    problem = Problem(x, 2 - 3 / (1 + (x[0] - x[1]) ** 2), ("add", "sub", "mul", bump))
+    seeds = problem.seeds()
+    assert problem.left(seeds, fresh, 1 / (1 + (fresh[0] - fresh[1]) ** 2)) < 1e-10
+    assert seeds.candidates.sizes[0] <= 5
+
+
+@pytest.mark.parametrize(("max_size", "max_depth"), [(1, 1), (5, 3), (12, 4), (30, 10)])
+def test_candidates_keep_the_limits(max_size, max_depth):
+    x = uniform(3, 300, 1, 3)
+    seeds = Problem(x, PLANTED["sum of three"](x)).seeds(
+        settings=SeedingSettings(members=800), max_size=max_size, max_depth=max_depth
+    )
+    assert (seeds.candidates.sizes <= max_size).all()
+    assert (depths(seeds.candidates) <= max_depth).all()
+    assert seeds.candidates.width == seeds.parts.width == max_size
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_without_linear_scaling_candidates_are_complete(kind):
+    x, fresh = uniform(3, 600, 1, 3), uniform(3, 200, 1, 3, generator=2)
+    problem = Problem(x, PLANTED[kind](x))
+    seeds = problem.seeds(linear_scaling=False)
+    prediction = problem.predict(seeds.candidates.take([0]), fresh)[0]
+    target = PLANTED[kind](fresh)
+    assert np.mean((prediction - target) ** 2) < 1e-10 * np.var(target)
+
+
+def test_candidates_are_ordered_and_diverse():
+    x = uniform(3, 600, 1, 3)
+    target = PLANTED["factor times a sum"](x) + np.random.default_rng(0).normal(0, 0.2, 600)
+    seeds = Problem(x, target).seeds(settings=SeedingSettings(members=800, price=0.02))
+    criterion = np.log(seeds.left + 1e-15) + 0.02 * seeds.candidates.sizes
+    assert (np.diff(criterion) >= -1e-12).all()
+    assert len(np.unique(seeds.candidates.sizes)) > 10
+    assert len(set(seeds.kinds)) > 4
+    assert len(seeds.kinds) == len(seeds.left) == len(seeds.candidates)
+
+
+def test_what_is_left_is_measured():
+    x = uniform(3, 600, 1, 3)
+    target = PLANTED["root"](x) + np.random.default_rng(0).normal(0, 0.2, 600)
+    problem = Problem(x, target)
+    seeds = problem.seeds(settings=SeedingSettings(members=800))
+    overall = [problem.left(seeds, x, target, i) for i in range(20)]
+    assert np.allclose(seeds.left[:20], overall, rtol=0.5)
+
+
+def test_parts_are_what_the_law_is_made_of():
+    x = uniform(3, 600, 1, 3)
+    problem = Problem(x, np.sin(x[0] * x[1]) + 0.1 * np.random.default_rng(0).standard_normal(600))
+    seeds = problem.seeds(settings=SeedingSettings(members=800))
+    assert (np.diff(seeds.scores) <= 0).all()
+    assert ((seeds.scores >= 0) & (seeds.scores <= 1)).all()
+    correlations = [
+        np.corrcoef(part, np.sin(x[0] * x[1]))[0, 1] ** 2 for part in problem.predict(seeds.parts) if np.ptp(part) > 0
+    ]
+    assert max(correlations) > 1 - 1e-12
+
+
+def test_equal_generators_give_equal_seeds():
+    x = uniform(3, 300, 1, 3)
+    problem = Problem(x, PLANTED["rational"](x) + 0.1 * np.sin(9 * x[0]))
+    one, other = (problem.seeds(generator=8, settings=SeedingSettings(members=1500)) for _ in range(2))
+    assert np.array_equal(one.candidates.codes, other.candidates.codes)
+    assert np.array_equal(one.candidates.values, other.candidates.values)
+    assert np.array_equal(one.parts.codes, other.parts.codes)
+    assert one.kinds == other.kinds
+
+
+def test_the_deadline_ends_the_search():
+    x = uniform(5, 300, 1, 3)
+    problem = Problem(x, np.random.default_rng(0).standard_normal(300))
+    looks = []
+
+    def clock():
+        looks.append(len(looks))
+        return float(len(looks))
+
+    seeds = problem.seeds(clock=clock, deadline=6.0)
+    assert len(looks) < 20
+    assert seeds.candidates.is_valid
+    assert len(seeds.candidates) > 0
+
+
+def test_a_deadline_in_the_past_still_gives_a_candidate():
+    x = uniform(2, 100, 1, 3)
+    seeds = Problem(x, x[0] * x[1]).seeds(clock=lambda: 1.0, deadline=0.0)
+    assert len(seeds.candidates) == 1
+
+
+def test_an_exact_fit_ends_the_search():
+    x = uniform(2, 300, 1, 3)
+    problem = Problem(x, x[0] * x[1])
+    calls = []
+
+    def counted(population):
+        calls.append(len(population))
+        return Problem.predict(problem, population)
+
+    seed(x, problem.target, None, problem.primitives, counted, np.random.default_rng(0))
+    assert len(calls) <= 4

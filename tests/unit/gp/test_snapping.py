@@ -1,0 +1,150 @@
+"""Constants become simple numbers where data allow it, and nowhere else."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shine.data import Dataset
+from shine.evaluators.gradients import MachineLinearizer
+from shine.gp.constants import fit_constants
+from shine.gp.creation import Terminals, ptc2
+from shine.gp.snapping import snapped
+from shine.lang.library import STANDARD
+from shine.lang.population import Population
+from shine.lang.primitives import CONSTANT, PrimitiveSet, select
+
+ROWS = 400
+ROUNDING = 1e-25
+"""Sum of squared errors that rounding leaves, about."""
+
+
+def dataset_of(target, noise=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    x, y = rng.uniform(0.5, 3.0, (2, ROWS))
+    return Dataset(np.array([x, y]), target(x, y) + noise * rng.normal(size=ROWS), None, ("x", "y"))
+
+
+def polished(texts, dataset, loss="mse"):
+    """Formulas with their constants fitted to the end, and then with simple ones; and the errors of both."""
+    linearizer = MachineLinearizer(dataset, loss)
+    population = Population.from_sources(texts, ("x", "y"))
+    ones = np.ones(len(population))
+    fitted = fit_constants(population, ones, 0 * ones, linearizer, 100, scaled=False, tolerance=1e-13)
+    simple = snapped(fitted.population, linearizer, dataset.weight, ROUNDING)
+    errors = linearizer.normal_equations(simple, ones, 0 * ones, np.full(len(population), np.inf)).errors
+    return simple, fitted, errors
+
+
+def constants_after(text, target, noise=0.0, seed=0):
+    simple, _, _ = polished([text], dataset_of(target, noise, seed))
+    tape = simple.tape(0)
+    return tape.values[tape.codes == CONSTANT].tolist()
+
+
+@pytest.mark.parametrize(
+    "number",
+    [2.0, 0.5, 1 / 3, math.pi, math.pi / 2, -7.0, 1.0, 0.25, math.sqrt(2), 1 / math.sqrt(2 * math.pi), 120.0, -2 / 3],
+)
+def test_constants_of_exact_data_become_exact_simple_numbers(number):
+    found = constants_after("1.5*x + 0.7*y", lambda x, y: number * x + 3.0 * y)
+    assert found == [number, 3.0]
+
+
+def test_constants_inside_functions_become_simple_too():
+    found = constants_after("exp(-0.4*x*x) + sin(2.9*y)", lambda x, y: np.exp(-0.5 * x * x) + np.sin(math.pi * y))
+    assert np.abs(found).tolist() == [0.5, math.pi]
+
+
+@pytest.mark.parametrize("number", [2.7318, 0.1234567, -19.8071, 6.62607, 1.0000134])
+def test_numbers_that_are_not_simple_stay(number):
+    found = constants_after("1.5*x + 0.7*y", lambda x, y: number * x + 3.0 * y)
+    assert found[0] == pytest.approx(number, rel=1e-11)
+    assert found[1] == 3.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_constants_become_simple_within_the_noise(seed):
+    # x has a mean square of 3.6 in 400 rows: the constant is known to 0.01 / sqrt(400 * 3.6) = 0.0003.
+    assert constants_after("1.5*x", lambda x, y: 2.0 * x, 0.01, seed) == [2.0]
+    assert constants_after("1.5*x", lambda x, y: 2.0003 * x, 0.01, seed) == [2.0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("number", "noise"), [(2.3021, 0.001), (2.003, 0.001), (2.02, 0.01), (3.1, 0.01)])
+def test_constants_beyond_the_noise_stay_near_what_they_are(number, noise, seed):
+    deviation = noise / math.sqrt(ROWS * 3.6)
+    found = constants_after("1.5*x", lambda x, y: number * x, noise, seed)[0]
+    assert abs(found - number) < 5 * deviation
+
+
+def test_a_constant_without_evidence_for_it_becomes_zero():
+    gone = []
+    for seed in range(20):
+        dataset = dataset_of(lambda x, y: 0 * x, 0.05, seed)
+        y = dataset.columns[1]
+        fitted = float(y @ dataset.target / (y @ y))
+        noise = float(np.sum((dataset.target - fitted * y) ** 2)) / (ROWS - 1)
+        sigmas = abs(fitted) / math.sqrt(noise / (y @ y))
+        found = constants_after("0.3*y", lambda x, y: 0 * x, 0.05, seed)[0]
+        assert found == 0 if sigmas < 1.4 else sigmas < 2.5 or found != 0
+        gone.append(found == 0)
+    assert sum(gone) >= 10
+
+
+@pytest.mark.parametrize("loss", ["mse", "mae"])
+def test_the_fit_suffers_no_more_than_the_length_of_a_number(loss):
+    texts = ["1.0*x + 1.0*y", "1.0*exp(-1.0*x) + 1.0", "1.0*x/(1.0*y + 1.0)", "1.3", "x*y", "1.0*sin(1.1*x)*y"]
+    dataset = dataset_of(lambda x, y: 2.1234 * np.exp(-0.777 * x) + y / 3, 0.02)
+    simple, fitted, errors = polished(texts, dataset, loss)
+    constants = (simple.codes == CONSTANT).sum(axis=1)
+    # No constant is worth more nats than a double has; half the rows times the logarithm is what the fit costs.
+    assert (0.5 * ROWS * np.log(errors / fitted.errors) <= 40.0 * constants).all()
+    assert (errors < 1.2 * fitted.errors).all()
+
+
+def test_the_others_make_up_for_a_constant_that_became_simple():
+    # Once the intercept has become 3, the best slope is another.
+    dataset = dataset_of(lambda x, y: 0.1234 * x + 2.999, 0.05)
+    simple, _, errors = polished(["0.2*x + 2.0"], dataset)
+    tape = simple.tape(0)
+    values = tape.values[tape.codes == CONSTANT]
+    assert values[1] == 3.0
+    x = dataset.columns[0]
+    assert values[0] == pytest.approx(float(x @ (dataset.target - 3.0) / (x @ x)), rel=1e-4)
+    assert errors[0] < 1.1 * ROWS * 0.05**2
+
+
+def test_individuals_without_finite_errors_or_without_constants_stay():
+    simple, fitted, _ = polished(["log(-0.5*x*x)", "x*y"], dataset_of(lambda x, y: x * y))
+    assert np.array_equal(simple.values, fitted.population.values)
+
+
+def test_the_individuals_that_are_given_stay_what_they_are():
+    _, fitted, _ = polished(["1.5*x"], dataset_of(lambda x, y: 2 * x))
+    before = fitted.population.values.copy()
+    snapped(fitted.population, MachineLinearizer(dataset_of(lambda x, y: 2 * x), "mse"), ROWS, ROUNDING)
+    assert np.array_equal(fitted.population.values, before)
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 2**32), st.sampled_from([0.0, 0.01, 1.0]), st.sampled_from(["mse", "mae"]))
+def test_random_formulas_keep_their_shape_and_their_fit(seed, noise, loss):
+    primitives = PrimitiveSet(select(STANDARD, ("add", "mul", "div", "exp", "sin", "sqrt", "max")), ("x", "y"))
+    population = ptc2(12, primitives, 15, 6, Terminals(share=0.5), np.random.default_rng(seed))
+    dataset = dataset_of(lambda x, y: 2.5 * np.exp(-0.3 * x) + y, noise, seed)
+    linearizer = MachineLinearizer(dataset, loss)
+    lines = np.ones(12), np.zeros(12)
+    fitted = fit_constants(population, *lines, linearizer, 20, scaled=False)
+    simple = snapped(fitted.population, linearizer, dataset.weight, ROUNDING)
+    assert np.array_equal(simple.codes, population.codes)
+    errors = linearizer.normal_equations(simple, *lines, np.full(12, np.inf)).errors
+    finite = np.isfinite(fitted.errors)
+    assert np.isfinite(errors[finite]).all()
+    constants = (simple.codes == CONSTANT).sum(axis=1)[finite]
+    worse = 0.5 * ROWS * np.log(np.maximum(errors[finite], ROUNDING) / np.maximum(fitted.errors[finite], ROUNDING))
+    assert (worse <= 40.0 * constants + 1e-6).all()
