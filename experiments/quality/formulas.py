@@ -100,10 +100,11 @@ class Formula:
                 stack.append(operations[step.kind](*arguments))
         return stack.pop()
 
-    def predict(self, X: Array) -> Array:
-        """Values in float64, shape (n_rows,); not finite where the formula is not defined."""
+    def predict(self, X: Array, constants: Array | None = None) -> Array:
+        """Values in float64, shape (n_rows,), with other constants if they are given; not finite where undefined."""
+        given = self.values if constants is None else constants
         with np.errstate(all="ignore"):
-            value = self.evaluate(list(X.T), list(self.values), NUMPY)
+            value = self.evaluate(list(X.T), list(given), NUMPY)
         return np.broadcast_to(np.asarray(value, dtype=np.float64), (len(X),)).copy()
 
 
@@ -135,9 +136,13 @@ def _whole(node: ast.expr) -> int | None:
     """The whole number that is written, None if something else is."""
     sign, number = (-1, node.operand) if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else (1, node)
     match number:
-        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool) and value == int(value):
+        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool) and _is_whole(value):
             return sign * int(value)
     return None
+
+
+def _is_whole(value: float) -> bool:
+    return abs(value) <= 1000 and value == int(value)
 
 
 class _Reader:

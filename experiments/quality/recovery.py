@@ -6,8 +6,9 @@ make that unreliable: simplification often cannot prove that equal formulas are 
 constants that are right (0.0796 for 1/(4 pi) becomes 0.08). The rule here says the same without either:
 
     A formula is recovered if there are constants that agree with the printed ones to three digits (relative
-    difference at most 5e-4; or both below 1e-4, which counts as zero), with which the formula is identical to the
-    truth but for an added constant or a constant factor.
+    difference at most 5e-4, or zero for one without which the values change by at most 5e-4 of their spread, both
+    measured by medians), with which the formula is identical to the truth but for an added constant or a constant
+    factor.
 
 Identical means: at random points within the ranges of the data, more of them than constants, to 30 digits. Analytic
 functions that agree there are the same function, with a probability that differs from one by nothing that matters. The
@@ -33,10 +34,7 @@ from quality.formulas import Formula, Operation
 Array = NDArray[np.float64]
 
 AGREEMENT = 5e-4
-"""Largest relative change of a printed constant."""
-
-VANISHING = 1e-4
-"""Constants of at most this size count as zero."""
+"""Largest relative change of a printed constant, or of the values if it is left out."""
 
 DIGITS = 100
 IDENTICAL = 30
@@ -90,31 +88,43 @@ def judge(
     points = _points(candidate, truth, bounds, np.random.default_rng(seed))
     if points is None:
         return Verdict(False, "no")
-    relation = _Relation(candidate, truth, points[0])
-    factor, difference = _start(*points[1:])
-    nearly_zero = [abs(value) <= VANISHING for value in relation.printed]
-    everything = [True] * len(nearly_zero)
-    # Without what is nearly zero first: zeros that are free to move make many a root a multiple one.
-    choices = [[not tiny for tiny in nearly_zero], everything] if any(nearly_zero) else [everything]
-    for free, (reason, start) in itertools.product(choices, (("factor", factor), ("difference", difference))):
+    X, f, g = points
+    relation = _Relation(candidate, truth, X, float(np.abs(f).max()))
+    starts = {"factor": float(f @ g / (g @ g)), "difference": float(np.mean(f - g))}
+    # With what changes nothing left out first: zeros that are free to move make many a root a multiple one. Then with
+    # less left out, since what changes little may be part of the truth.
+    relevant, size = _relevant(candidate, X, f), np.abs(candidate.values)
+    choices = dict.fromkeys(tuple(free.tolist()) for free in (relevant, relevant | (size > AGREEMENT), size > 0))
+    for free, reason in itertools.product(choices, starts):
         try:
-            if relation.holds(reason, start, free, lambda: clock() > deadline):
+            if relation.holds(reason, starts[reason], free, lambda: clock() > deadline):
                 return Verdict(True, reason)
         except TimeoutError:
             return Verdict(False, "undecided")
     return Verdict(False, "no")
 
 
-class _Relation:
-    """A formula and the truth at the same points, in high precision."""
+def _relevant(formula: Formula, X: Array, values: Array) -> NDArray[np.bool_]:
+    """Which constants cannot be zero instead without a change of the values."""
+    constants, enough = formula.values, AGREEMENT * np.median(np.abs(values - np.median(values)))
+    changes = []
+    for position in range(len(constants)):
+        without = np.where(np.arange(len(constants)) == position, 0.0, constants)
+        with np.errstate(all="ignore"):
+            changes.append(np.median(np.abs(formula.predict(X, without) - values)))
+    return ~(np.array(changes) <= enough)
 
-    def __init__(self, candidate: Formula, truth: Formula, X: Array) -> None:
+
+class _Relation:
+    """A formula and the truth at the same points, in high precision; errors are relative to the formula's `scale`."""
+
+    def __init__(self, candidate: Formula, truth: Formula, X: Array, scale: float) -> None:
         self._ctx = ctx = MPContext()
         ctx.dps = DIGITS
         self._candidate, self._operations = candidate, _operations(ctx)
         self._rows = [[ctx.mpf(float(value)) for value in row] for row in X]
         self._truth = [truth.evaluate(row, _numbers(truth, ctx), self._operations) for row in self._rows]
-        self._scale = max(abs(value) for value in self._truth)
+        self._scale = ctx.mpf(scale)
         self.printed = _numbers(candidate, ctx)
 
     def holds(self, reason: str, start: float, free: Sequence[bool], expired: Callable[[], bool]) -> bool:
@@ -123,7 +133,7 @@ class _Relation:
         The others are zero.
         """
         origin = list(itertools.compress(self.printed, free))
-        limits = [self._limit(value) for value in origin]
+        limits = [2 * AGREEMENT * abs(value) for value in origin]
         # All constants and the factor zero would be an identity, too.
         limits.append(abs(start) / 10 if reason == "factor" else self._ctx.inf)
 
@@ -137,15 +147,6 @@ class _Relation:
 
         found = _root(residuals, [*origin, self._ctx.mpf(start)], limits, self._ctx, expired)
         return found is not None and all(map(_agree, origin, found[:-1]))
-
-    def _limit(self, printed: Any) -> Any:
-        """How far a constant may go on the way to where it has to agree."""
-        return self._ctx.mpf(VANISHING) if abs(printed) <= VANISHING else 2 * AGREEMENT * abs(printed)
-
-
-def _start(f: Array, g: Array) -> tuple[float, float]:
-    """The factor and the difference to the truth that fit best."""
-    return float(f @ g / (g @ g)), float(np.mean(f - g))
 
 
 def _points(
@@ -174,10 +175,8 @@ def _numbers(formula: Formula, ctx: Any) -> list[Any]:
 
 
 def _agree(printed: Any, found: Any) -> bool:
-    """Whether a constant is the printed one, or both are nearly zero."""
-    if abs(found - printed) <= AGREEMENT * abs(printed):
-        return True
-    return bool(abs(printed) <= VANISHING and abs(found) <= VANISHING)
+    """Whether a constant is the printed one."""
+    return bool(abs(found - printed) <= AGREEMENT * abs(printed))
 
 
 def _root(
@@ -194,7 +193,7 @@ def _root(
     It gives up where the residual does not become half.
     """
     enough, parameters, count = ctx.mpf(10) ** -IDENTICAL, start, len(start)
-    units = [abs(value) if abs(value) > VANISHING else ctx.mpf(1) for value in start]
+    units = [abs(value) or ctx.one for value in start]
     errors = residuals(parameters)
     size = _norm(errors)
     for _ in range(60):

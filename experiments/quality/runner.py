@@ -57,7 +57,7 @@ def execute(run: Run, problem: Problem, python: str, limit: float | None = None,
         chosen, accurate = (asdict(score) for score in score_both(found, problem, split))
         if simplify and problem.text:
             chosen["simplified"] = simplified(found.chosen, problem.text, problem.features, problem.bounds, simplify)
-    except (RunError, ValueError, OSError) as error:
+    except Exception as error:  # whatever an engine does, it costs one line of the table
         return Record(**fixed, error=" ".join(f"{type(error).__name__}: {error}".split())[:500])
     return Record(**fixed, seconds=found.seconds, **chosen, **{f"accurate_{name}": v for name, v in accurate.items()})
 

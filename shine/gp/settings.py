@@ -70,7 +70,7 @@ class EvolutionSettings:
     """Price of complexity: in tournaments individuals compete by ``loss * (1 + parsimony * complexity)``."""
     constants: tuple[float, float] = (-5.0, 5.0)
     """Range that ephemeral constants are drawn from."""
-    constant_share: Probability = 0.2
+    constant_share: Probability = 0.1
     """Share of terminals that are constants."""
 
     def __post_init__(self) -> None:

@@ -71,8 +71,8 @@ def parse_unit(text: str) -> Dimension:
     Parameters
     ----------
     text : str
-        Units with products, quotients, powers and brackets: ``"kg*m^2/s**2"``, ``"J/(kg K)"``, ``"1/s"``, ``"m^(1/2)"``,
-        ``"m/s²"``; ``"1"`` has no dimension. Operators apply from the left: ``"J/kg*K"`` is ``"(J/kg)*K"``.
+        Units with products, quotients, powers and brackets: ``"kg*m^2/s**2"``, ``"J/(kg K)"``, ``"1/s"``, ``"m/s²"``,
+        ``"m^(1/2)"``; ``"1"`` has no dimension. Operators apply from the left: ``"J/kg*K"`` is ``"(J/kg)*K"``.
 
     Returns
     -------

@@ -24,6 +24,9 @@ _LARGEST = 2.0**500
 
 _EXACT = 2.0**53
 
+_NONE = -1
+"""Stands for a power that the allowed functions cannot express."""
+
 
 class Unfit(Exception):
     """There is no such formula: a constant leaves the range of numbers, or a function is missing. Never escapes."""
@@ -244,26 +247,24 @@ class Builder:
     def _power(self, base: int, exponent: int) -> int:
         """The shortest formula for a positive power, from those of the lower ones."""
         powers = self._powers.setdefault(base, [base])
-        sizes = self.terms.sizes
         while len(powers) < exponent:
             n = len(powers) + 1
             ways = []
             if "square" in self.allowed and n % 2 == 0:
-                ways.append(self.terms.make("square", powers[n // 2 - 1]))
+                ways.append(self._applied("square", powers[n // 2 - 1]))
             if "cube" in self.allowed and n % 3 == 0:
-                ways.append(self.terms.make("cube", powers[n // 3 - 1]))
+                ways.append(self._applied("cube", powers[n // 3 - 1]))
             if "mul" in self.allowed:
-                ways.append(self.terms.make("mul", powers[-1], base))
+                ways.append(self._applied("mul", powers[-1], base))
             if "pow" in self.allowed:
                 ways.append(self.terms.make("pow", base, self._number(float(n))))
-            if not ways:
-                # There may be a way to the next power nevertheless; a formula with this one is refused below.
-                ways = [base]
-            powers.append(min(ways, key=lambda way: sizes[way]))
-        result = powers[exponent - 1]
-        if exponent > 1 and result == base:
+            powers.append(min(ways, key=lambda way: self.terms.sizes[way] if way != _NONE else math.inf, default=_NONE))
+        if powers[exponent - 1] == _NONE:
             raise Unfit
-        return result
+        return powers[exponent - 1]
+
+    def _applied(self, operation: str, *arguments: int) -> int:
+        return _NONE if _NONE in arguments else self.terms.make(operation, *arguments)
 
     def _make(self, operation: str, *arguments: int) -> int:
         if operation not in self.allowed:
