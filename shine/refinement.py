@@ -21,7 +21,7 @@ from shine.gp.snapping import snapped
 from shine.lang.library import STANDARD
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
-simplify = lambda tree: tree  # TEMPORARY
+from shine.lang.simplify import simplify
 from shine.lang.tape import application, functions_of
 from shine.lang.tree import Tree
 from shine.model import Model
@@ -33,6 +33,10 @@ POLISHING_ROWS = 10_000
 
 _STEPS, _LAST_STEPS = 50, 5
 """Steps of the fit of all constants, and of the last one on all rows."""
+
+
+_NATS_A_NODE = 0.5
+"""What simple constants may cost, in units of the log-likelihood, a node of the formula."""
 
 
 def refined(
@@ -62,12 +66,13 @@ def refined(
         Loss below which two formulas are equally right.
     threads : int
     """
-    trees = [
-        Tree(dataset.features, ast.Constant(dataset.target_mean)),
-        *_completed(outcome, dataset, linear_scaling, threads),
-    ]
-    trees = [*trees, *_polished([simplify(tree) for tree in trees], dataset, loss, outcome.front.primitives, threads)]
-    return pareto_front(_measured(trees, dataset, loss, weights, outcome.front.primitives, threads), enough)
+    primitives = outcome.front.primitives
+    constant = Tree(dataset.features, ast.Constant(dataset.target_mean))
+    trees = [simplify(tree) for tree in (constant, *_completed(outcome, dataset, linear_scaling, threads))]
+    versions = [trees, *_polished(trees, dataset, loss, primitives, threads)]
+    models = [_measured(version, dataset, loss, weights, primitives, threads) for version in versions]
+    preferred = _preferred(models, dataset, loss)
+    return pareto_front([model for model in preferred if math.isfinite(model.loss)], enough)
 
 
 def pareto_front(models: Iterable[Model], enough: float) -> tuple[Model, ...]:
@@ -80,33 +85,19 @@ def pareto_front(models: Iterable[Model], enough: float) -> tuple[Model, ...]:
 
 
 def _completed(outcome: Outcome, dataset: Dataset, linear_scaling: bool, threads: int) -> Iterator[Tree]:
-    """The individuals as they are, and with their best slope, intercept, or both.
-
-    A formula is to carry no more of them than it needs.
-    """
+    """The individuals with their best slope and intercept."""
     individuals = outcome.front
     if not len(individuals):
         return
-    lines: list[Array] = []
+    slopes, intercepts = np.ones(len(individuals)), np.zeros(len(individuals))
     if linear_scaling:
         products = MachineEvaluator(dataset, "mse", False, "float64", threads).products(individuals)
-        target = target_of(dataset, "float64")
         with np.errstate(all="ignore"):
-            slopes, intercepts = best_lines(products, target)
-            # Without an intercept, moments are about 0 instead of the means.
-            product = products.product + target.weight * products.mean * target.mean
-            square = products.square + target.weight * products.mean**2
-            ones, zeros = np.ones(len(individuals)), np.zeros(len(individuals))
-            lines = [
-                np.stack(pair)
-                for pair in ((product / square, zeros), (ones, target.mean - products.mean), (slopes, intercepts))
-            ]
-    for index in range(len(individuals)):
+            slopes, intercepts = best_lines(products, target_of(dataset, "float64"))
+    for index, (slope, intercept) in enumerate(zip(slopes.tolist(), intercepts.tolist(), strict=True)):
         tree = individuals.tree(index)
-        yield tree
-        for slope, intercept in (line[:, index].tolist() for line in lines):
-            if math.isfinite(slope) and math.isfinite(intercept) and slope != 0:
-                yield replace(tree, result=_scaled(tree.result, slope, intercept))
+        if math.isfinite(slope) and math.isfinite(intercept):
+            yield replace(tree, result=_scaled(tree.result, slope, intercept))
 
 
 def _scaled(node: ast.expr, slope: float, intercept: float) -> ast.expr:
@@ -119,18 +110,30 @@ def _scaled(node: ast.expr, slope: float, intercept: float) -> ast.expr:
 
 def _polished(
     trees: Sequence[Tree], dataset: Dataset, loss: str, primitives: PrimitiveSet, threads: int
-) -> Iterator[Tree]:
-    """The formulas with constants fitted, and with simple ones in their place."""
+) -> Iterator[list[Tree]]:
+    """The formulas with constants fitted, and then with simple ones in their place."""
     population = _population(trees, primitives)
     sample = dataset.sampled(POLISHING_ROWS, np.random.default_rng(0))
     linearizer = MachineLinearizer(sample, loss, threads)
     fitted = _fitted(population, linearizer, _STEPS)
-    found = [fitted, snapped(fitted, linearizer, sample.weight, _rounding_error(sample, loss))]
+    simple = snapped(fitted, linearizer, sample.weight, _rounding_error(sample, loss))
     if sample is not dataset:
-        found.append(_fitted(fitted, MachineLinearizer(dataset, loss, threads), _LAST_STEPS))
-    for individuals in found:
-        for index in range(len(individuals)):
-            yield simplify(individuals.tree(index))
+        fitted = _fitted(fitted, MachineLinearizer(dataset, loss, threads), _LAST_STEPS)
+    for individuals in (fitted, simple):
+        yield [simplify(individuals.tree(index)) for index in range(len(individuals))]
+
+
+def _preferred(versions: Sequence[Sequence[Model]], dataset: Dataset, loss: str) -> Iterator[Model]:
+    """Of the versions of each formula the last, if it is as good as the best within the noise; else the best."""
+    kind = LOSSES[loss]
+    floor = float(kind.of_sum(np.array(_rounding_error(dataset, loss)), dataset.weight, dataset.target_square or 1.0))
+    power = 0.5 * dataset.n_rows * (2.0 if loss == "rmse" else 1.0)
+    for models in zip(*versions, strict=True):
+        best, last = min(models, key=lambda model: model.loss), models[-1]
+        worse = (
+            power * math.log(max(last.loss, floor) / max(best.loss, floor)) if math.isfinite(last.loss) else math.inf
+        )
+        yield last if math.isfinite(last.loss) and worse <= _NATS_A_NODE * last.complexity else best
 
 
 def _population(trees: Sequence[Tree], primitives: PrimitiveSet) -> Population:
@@ -159,9 +162,8 @@ def _measured(
     weights: Mapping[str, int],
     primitives: PrimitiveSet,
     threads: int,
-) -> Iterator[Model]:
-    """Models of those formulas whose loss is finite, each once."""
-    trees = list(dict.fromkeys(trees))
+) -> list[Model]:
+    """The formulas as models."""
     population = _population(trees, primitives)
     losses, errors = (
         MachineEvaluator(dataset, name, False, "float64", threads).score(population).losses for name in (loss, "mse")
@@ -170,6 +172,5 @@ def _measured(
     with np.errstate(all="ignore"):
         # As scikit-learn has it: a constant target is explained fully or not at all.
         r2 = 1 - errors / variance if variance > 0 else np.where(errors > 0, 0.0, 1.0)
-    for tree, value, share in zip(trees, losses.tolist(), r2.tolist(), strict=True):
-        if math.isfinite(value):
-            yield Model(tree, value, share, weights)
+    measured = zip(trees, losses.tolist(), r2.tolist(), strict=True)
+    return [Model(tree, value, share, weights) for tree, value, share in measured]

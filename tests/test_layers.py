@@ -34,9 +34,11 @@ BELOW: dict[str, set[str]] = {
     "evaluators": _EVALUATION,
     "kernel": _EVALUATION,
     "gradient": _EVALUATION | {"kernel"},
-    "model": _EVALUATION | {"kernel"},
+    # The complexity of a formula is that of its nodes on a tape.
+    "model": _EVALUATION | {"kernel", "gp"},
+    "refinement": _SEARCH,
     "population": {"errors", "lang", "gp"},
-    "search": _SEARCH,
+    "search": _SEARCH | {"refinement"},
     "shine": _SEARCH | {"search", "population", "gradient"},
     "loading": {"errors", "lang", "data"},
     "config": {"errors", "lang", "data", "gp", "loading"},

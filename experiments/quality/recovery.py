@@ -136,6 +136,7 @@ class _Relation:
         limits = [2 * AGREEMENT * abs(value) for value in origin]
         # All constants and the factor zero would be an identity, too.
         limits.append(abs(start) / 10 if reason == "factor" else self._ctx.inf)
+        units = [*map(abs, origin), abs(start) if reason == "factor" else self._scale]
 
         def residuals(parameters: list[Any]) -> list[Any]:
             *moving, last = parameters
@@ -145,7 +146,7 @@ class _Relation:
             related = (g * last if reason == "factor" else g + last for g in self._truth)
             return [(f - g) / self._scale for f, g in zip(values, related, strict=True)]
 
-        found = _root(residuals, [*origin, self._ctx.mpf(start)], limits, self._ctx, expired)
+        found = _root(residuals, [*origin, self._ctx.mpf(start)], limits, units, self._ctx, expired)
         return found is not None and all(map(_agree, origin, found[:-1]))
 
 
@@ -183,17 +184,17 @@ def _root(
     residuals: Callable[[list[Any]], list[Any]],
     start: list[Any],
     limits: list[Any],
+    units: list[Any],
     ctx: Any,
     expired: Callable[[], bool],
 ) -> list[Any] | None:
     """Parameters near the start with no residual, by the method of Levenberg and Marquardt; None if it finds none.
 
     The damping is the squared residual, with which it converges quadratically even where parameters depend on each
-    other (Yamashita and Fukushima 2001), and more if a parameter would leave its limits or the residual would grow.
-    It gives up where the residual does not become half.
+    other (Yamashita and Fukushima 2001), and more where the residual would grow; parameters stop at their limits. It
+    gives up where the residual does not become half. `units` are the sizes that steps are measured by.
     """
     enough, parameters, count = ctx.mpf(10) ** -IDENTICAL, start, len(start)
-    units = [abs(value) or ctx.one for value in start]
     errors = residuals(parameters)
     size = _norm(errors)
     for _ in range(60):
@@ -212,12 +213,12 @@ def _root(
             return None
         damping, before = max(size * size, ctx.mpf(10) ** -80) * max(normal[i, i] for i in range(count)), size
         for _ in range(20):
-            moved = _moved(parameters, units, normal + damping * ctx.eye(count), right, ctx)
-            if all(abs(new - old) <= limit for new, old, limit in zip(moved, start, limits, strict=True)):
-                errors_there = residuals(moved)
-                size = _norm(errors_there)
-                if size < before:
-                    break
+            free = _moved(parameters, units, normal + damping * ctx.eye(count), right, ctx)
+            moved = [min(max(new, old - far), old + far) for new, old, far in zip(free, start, limits, strict=True)]
+            errors_there = residuals(moved)
+            size = _norm(errors_there)
+            if size < before:
+                break
             damping *= 100
         if not size <= before * 0.5:  # nor if it is not a number
             return None

@@ -1,8 +1,8 @@
 """What each function asks of the dimensions of its arguments, and what it makes of them.
 
-Both are linear in the exponents of the base units: `add` asks that those of its
-arguments are equal, `mul` adds them, `sqrt` halves them, `exp` asks that they are 0. So a function is a few linear
-forms (`Rule`), a composite's follow from those in its definition, and a population is a sweep of small matrix products (`shine.gp.dimensions`).
+Both are linear in the exponents of the base units: `add` asks that those of its arguments are equal, `mul` adds them,
+`sqrt` halves them, `exp` asks that they are 0. So a function is a few linear forms (`Rule`), a composite's follow from
+those in its definition, and a population is a sweep of small matrix products (`shine.gp.dimensions`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which formulas of a population are consistent in their units: they add, compare and take the sine of only what they may.
+"""Which formulas are consistent in their units: they add, compare and take the sine of nothing but what they may.
 
 A constant may have any dimension. What such a free part is multiplied with is free as well, and a condition on it holds
 for one choice of the constant. Each constant stands in one place, so that no two conditions meet on the same one, and

@@ -68,31 +68,44 @@ class Scorer:
         known, scores = self._memory.recall(keys)
         unknown = np.flatnonzero(~known)
         values = population.values[first]
-        while len(unknown):
-            now, unknown = unknown[: self._slice], unknown[self._slice :]
-            fitted, scores.losses[now] = self._evaluate(keys[now], population.take(first[now]))
-            values[now] = fitted.values
+        slices: list[tuple[Scores, Scores]] = []
+        left = unknown
+        while len(left):
+            now, left = left[: self._slice], left[self._slice :]
+            individuals, before, after = self._evaluate(population.take(first[now]))
+            values[now], scores.losses[now] = individuals.values, after.losses
+            slices.append((before, after))
         if self._clock() >= self._deadline:
             raise OutOfTime
+        # Slices follow the clock; what is remembered, and in which order, must not.
+        self._remember(keys[unknown], Scores.concatenate([before for before, _ in slices]))
+        if self._fitter is not None:
+            fitted = replace(population.take(first[unknown]), values=values[unknown])
+            self._remember(hashes(fitted), Scores.concatenate([after for _, after in slices]))
         losses: NDArray[np.float64] = scores.losses[inverse]
         return replace(population, values=values[inverse]), losses
 
-    def _evaluate(self, keys: Hashes, individuals: Population) -> tuple[Population, NDArray[np.float64]]:
+    def _remember(self, keys: Hashes, scores: Scores) -> None:
+        keys, first = np.unique(keys, return_index=True)
+        new = ~self._memory.recall(keys)[0]
+        self._memory.store(keys[new], scores.take(first[new]))
+
+    def _evaluate(self, individuals: Population) -> tuple[Population, Scores, Scores]:
+        """Individuals, those with fitted constants that are better; the scores before, and the scores of these."""
         began = self._clock()
         if began >= self._deadline:
             raise OutOfTime
-        scores = self._evaluator.score(individuals)
-        self._memory.store(keys, scores)
+        before = after = self._evaluator.score(individuals)
         if self._fitter is not None:
-            individuals, scores = self._fitted(self._fitter, individuals, scores)
-        self.archive = self.archive.updated(individuals, scores)
+            individuals, after = self._fitted(self._fitter, individuals, before)
+        self.archive = self.archive.updated(individuals, after)
         self.evaluations += len(individuals)
         elapsed = self._clock() - began
         self._slice = max(1, int(len(individuals) * min(SECONDS_BETWEEN_CHECKS / max(elapsed, 1e-9), 1e6)))
-        return individuals, scores.losses
+        return individuals, before, after
 
     def _fitted(self, fitter: Fitter, individuals: Population, scores: Scores) -> tuple[Population, Scores]:
-        """Individuals with their constants fitted where that made them better; what they became is known as well."""
+        """Individuals with their constants fitted where that made them better."""
         fitted = fitter(individuals, scores)
         changed = np.flatnonzero((fitted.values != individuals.values).any(axis=1))
         if not len(changed):
@@ -102,9 +115,4 @@ class Scorer:
         at = changed[better]
         values = individuals.values.copy()
         values[at] = fitted.values[at]
-        individuals = replace(individuals, values=values)
-        scores = scores.replaced(at, found.take(better))
-        keys, first = np.unique(hashes(individuals.take(at)), return_index=True)
-        new = ~self._memory.recall(keys)[0]
-        self._memory.store(keys[new], scores.take(at[first[new]]))
-        return individuals, scores
+        return replace(individuals, values=values), scores.replaced(at, found.take(better))

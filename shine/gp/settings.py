@@ -74,9 +74,9 @@ class EvolutionSettings:
     """Share of terminals that are constants."""
 
     def __post_init__(self) -> None:
+        # Part mutation is none of them: there may be no useful parts.
         shares = (
-            self.crossover, self.subtree_mutation, self.part_mutation, self.hoist_mutation, self.point_mutation,
-            self.constant_mutation,
+            self.crossover, self.subtree_mutation, self.hoist_mutation, self.point_mutation, self.constant_mutation,
         )  # fmt: skip
         if not any(shares):
             raise ValueError("every share of variation is 0; raise one, for example crossover")

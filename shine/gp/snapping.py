@@ -1,8 +1,8 @@
 """Constants turned into the numbers that people write: whole numbers, simple fractions, multiples of pi and e.
 
-A constant that data determine only so well costs ``log(|c| / sigma)`` to write down, a simple number much less; so it is
-replaced where what the fit gets worse by, in units of the noise, is less than what is saved. That is the principle of
-minimum description length (Rissanen 1978) for one constant at a time; the others are fitted again after each.
+A constant that data determine only so well costs ``log(|c| / sigma)`` to write down, a simple number much less; so it
+is replaced where what the fit gets worse by, in units of the noise, is less than what is saved. That is the principle
+of minimum description length (Rissanen 1978) for one constant at a time; the others are fitted again after each.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _set_constant(population: Population, individual: int, rank: int, number: fl
 
 
 def _deviations(matrices: Array, errors: Array, fixed: NDArray[np.bool_], rows: float, least_error: float) -> Array:
-    """Standard deviation of each constant given the data, shape (n_individuals, n_constants); inf where undetermined."""
+    """Standard deviation of each constant given the data, (n_individuals, n_constants); inf where undetermined."""
     count = min(matrices.shape[1] - 3, fixed.shape[1])
     deviations = np.full(fixed.shape, np.inf)
     for i in range(len(matrices)):

@@ -52,7 +52,7 @@ def simplify(tree: Tree, primitives: PrimitiveSet | None = None, *, rounding: bo
     """
     nodes = [*(value for _, value in tree.assignments), tree.result]
     names = sorted({*tree.parameters, *(name for name, _ in tree.assignments)}, key=natural_order)
-    terms = Terms(names, tree.functions, _has_integers(nodes))
+    terms = Terms(names, tree.functions, _writes_integers(nodes))
     used = functions_of(tree)
     allowed = frozenset(used | ARITHMETIC) if primitives is None else frozenset(primitives.function_codes)
     step: Callable[[int], int]
@@ -105,8 +105,10 @@ class _Exact:
         return result[root]
 
 
-def _has_integers(nodes: list[ast.expr]) -> bool:
-    return any(isinstance(node, ast.Constant) and isinstance(node.value, int) for root in nodes for node in ast.walk(root))
+def _writes_integers(nodes: list[ast.expr]) -> bool:
+    """Whether whole numbers are written without a point: some are already, or there are no numbers."""
+    numbers = [node.value for root in nodes for node in ast.walk(root) if isinstance(node, ast.Constant)]
+    return not numbers or any(isinstance(number, int) for number in numbers)
 
 
 def _needed(assignments: tuple[tuple[str, ast.expr], ...], result: ast.expr) -> tuple[tuple[str, ast.expr], ...]:

@@ -160,29 +160,31 @@ class Algebra(SumBuilder):
 
     def _finish(self, term: int) -> int:
         region = self._regions.pop(term)
+        if not self.terms.arguments[term]:
+            return term
         if region is None:
             operation = self.terms.operations[term]
             arguments = tuple(self._simplified[argument] for argument in self.terms.arguments[term])
             return self._function(operation, arguments)
+        table: Sum | Product
         try:
-            if self.terms.operations[term] in _SUMS:
-                total = self._collected_sum(region)
-                result = self._written_sum(total)
-            else:
-                product = self._collected_product(region)
-                result = self._written_product(product)
+            is_sum = self.terms.operations[term] in _SUMS
+            table = self._collected_sum(region) if is_sum else self._collected_product(region)
         except Unfit:
             return self._as_it_was(term, region)
-        sizes, simplified = self.terms.sizes, self._simplified
-        saved = sum(sizes[leaf] - sizes[simplified[leaf]] for _, leaf in region.leaves)
-        if sizes[result] <= sizes[term] - saved:
-            return result
-        kept = self._as_it_was(term, region)
-        if sizes[kept] < sizes[result]:
-            if self.terms.operations[term] in _SUMS:
-                return self.remember_sum(kept, total)
-            return self.remember_product(kept, product)
-        return result
+        try:
+            result = self._written_sum(table) if isinstance(table, Sum) else self._written_product(table)
+            sizes, simplified = self.terms.sizes, self._simplified
+            saved = sum(sizes[leaf] - sizes[simplified[leaf]] for _, leaf in region.leaves)
+            if sizes[result] <= sizes[term] - saved:
+                return result
+            kept = self._as_it_was(term, region)
+            if sizes[result] <= sizes[kept]:
+                return result
+        except Unfit:
+            kept = self._as_it_was(term, region)
+        # What it is helps those above it, even if it is not written so.
+        return self.remember_sum(kept, table) if isinstance(table, Sum) else self.remember_product(kept, table)
 
     def _as_it_was(self, root: int, region: _Region) -> int:
         """The region with simplified leaves, but for local rules."""
@@ -234,7 +236,9 @@ class Algebra(SumBuilder):
             inner = self.sum_of(base)
             rest = {other: exponent for other, exponent in factors.items() if other != base}
             items: list[tuple[Coefficient, Mapping[int, int]]] = [(inner.constant, {})]
-            items += [(times(c, self.product_of(p).coefficient), self.product_of(p).factors) for p, c in inner.parts.items()]
+            items += [
+                (times(c, self.product_of(p).coefficient), self.product_of(p).factors) for p, c in inner.parts.items()
+            ]
             if len(items) + len(parts) > _MOST_EXPANDED:
                 return None
             for c, inner_factors in items:

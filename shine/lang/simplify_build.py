@@ -188,7 +188,9 @@ class Builder:
             # A constant takes in the sign.
             number, divisor = (1.0, math.copysign(divisor, number)) if above else (number, divisor)
         if not above:
-            return self._quotient(number, self._chain(divisor, below)) if below or divisor != 1 else self._number(number)
+            return (
+                self._quotient(number, self._chain(divisor, below)) if below or divisor != 1 else self._number(number)
+            )
         result = self._chain(1.0 if number == -1 else number, above)
         if below or divisor != 1:
             bottom = self._chain(divisor, below)
@@ -231,8 +233,19 @@ class Builder:
                 together = self._power(self._multiplied(bases), exponent)
                 if self.terms.sizes[together] < sum(self.terms.sizes[power] for power in alone) + len(alone) - 1:
                     alone = [together]
-            pieces += alone
+            for power in alone:
+                # A power that is itself written as a product joins the others without parentheses.
+                is_product = exponent > 1 and self.terms.operations[power] == "mul" and len(alone) == len(bases)
+                pieces += self._factors(power) if is_product else [power]
         return self._multiplied(pieces, number)
+
+    def _factors(self, term: int) -> list[int]:
+        """Operands of nested multiplications, from the left."""
+        right = []
+        while self.terms.operations[term] == "mul":
+            term, factor = self.terms.arguments[term]
+            right.append(factor)
+        return [term, *reversed(right)]
 
     def _multiplied(self, pieces: list[int], number: float = 1.0) -> int:
         sizes, keys = self.terms.sizes, self.terms.keys
@@ -254,10 +267,10 @@ class Builder:
                 ways.append(self._applied("square", powers[n // 2 - 1]))
             if "cube" in self.allowed and n % 3 == 0:
                 ways.append(self._applied("cube", powers[n // 3 - 1]))
-            if "mul" in self.allowed:
-                ways.append(self._applied("mul", powers[-1], base))
             if "pow" in self.allowed:
                 ways.append(self.terms.make("pow", base, self._number(float(n))))
+            if "mul" in self.allowed:
+                ways.append(self._applied("mul", powers[-1], base))
             powers.append(min(ways, key=lambda way: self.terms.sizes[way] if way != _NONE else math.inf, default=_NONE))
         if powers[exponent - 1] == _NONE:
             raise Unfit

@@ -48,7 +48,6 @@ def demands_on(operation: str, position: int, demands: int) -> int:
     return EVERYTHING
 
 
-
 class ExactRules:
     """Local rules, applied to an operation whose arguments are simple already.
 

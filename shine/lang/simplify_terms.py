@@ -171,7 +171,9 @@ class Terms:
 
     def _literal(self, value: float) -> int | float:
         negative_zero = value == 0 and math.copysign(1.0, value) < 0
-        return int(value) if self._integers and abs(value) < 2**53 and value.is_integer() and not negative_zero else value
+        return (
+            int(value) if self._integers and abs(value) < 2**53 and value.is_integer() and not negative_zero else value
+        )
 
 
 class _Reader(TreeVisitor):

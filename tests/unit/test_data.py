@@ -104,3 +104,51 @@ def test_a_stable_sum_is_the_sum_along_the_last_axis(shape):
     values = np.random.default_rng(0).normal(size=shape)
     expected = [float(sum(map(Fraction, row))) for row in values.reshape(-1, shape[-1]).tolist()]
     assert np.ravel(stable_sum(values)).tolist() == pytest.approx(expected, rel=1e-14, abs=1e-14)
+
+
+def weighted_rows(n=100):
+    rng = np.random.default_rng(0)
+    return Dataset.from_arrays(rng.normal(size=(n, 2)), np.arange(n), rng.uniform(1, 2, n), ["a", "b"])
+
+
+def test_taken_rows_bring_their_target_and_weight_with_them():
+    dataset = weighted_rows()
+    taken = dataset.take([5, 0, 5])
+    assert taken.columns.tolist() == [[row[5], row[0], row[5]] for row in dataset.columns.tolist()]
+    assert taken.target.tolist() == [5.0, 0.0, 5.0]
+    assert taken.weights is not None and dataset.weights is not None
+    assert taken.weights.tolist() == [dataset.weights[i] for i in (5, 0, 5)]
+    assert taken.features == ("a", "b")
+    assert taken.columns.flags.c_contiguous
+
+
+def test_taken_rows_weigh_one_where_all_do():
+    assert Dataset.from_arrays(X, Y).take([1]).weights is None
+
+
+def test_a_sample_is_some_rows_in_their_order_each_once():
+    dataset = weighted_rows()
+    sample = dataset.sampled(30, np.random.default_rng(1))
+    assert sample.n_rows == 30
+    assert (np.diff(sample.target) > 0).all()
+    rows = sample.target.astype(int)
+    assert np.array_equal(sample.columns, dataset.columns[:, rows])
+    assert np.array_equal(sample.row_weights, dataset.row_weights[rows])
+
+
+def test_every_row_is_drawn_as_often_as_any_other():
+    dataset, rng, drawn = weighted_rows(20), np.random.default_rng(2), np.zeros(20)
+    for _ in range(2000):
+        drawn[dataset.sampled(5, rng).target.astype(int)] += 1
+    assert drawn.tolist() == pytest.approx([500] * 20, rel=0.2)
+
+
+@pytest.mark.parametrize("rows", [100, 101])
+def test_a_sample_of_all_rows_is_the_data_set_itself(rows):
+    dataset = weighted_rows()
+    assert dataset.sampled(rows, np.random.default_rng(0)) is dataset
+
+
+def test_a_seed_draws_the_same_sample():
+    one, other = (weighted_rows().sampled(10, np.random.default_rng(3)).target for _ in range(2))
+    assert one.tolist() == other.tolist()

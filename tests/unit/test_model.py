@@ -11,7 +11,7 @@ import pytest
 import shine
 from shine.errors import DataError
 from shine.model import Model, Result, choose
-from shine.search import pareto_front
+from shine.refinement import pareto_front
 
 FORMULAS = {1: "a", 2: "-a", 3: "a + b", 4: "-a + b", 5: "a + b*a", 7: "a + b*a + b", 9: "a + b*a + b*b"}
 """A formula of each size."""
@@ -33,6 +33,20 @@ def test_a_model_knows_its_text_and_its_size():
     assert [(model(size, 1.0).expression, model(size, 1.0).complexity) for size in FORMULAS] == [
         (text, size) for size, text in FORMULAS.items()
     ]
+
+
+def test_complexity_counts_nodes_as_often_as_their_weights_say():
+    weighed = Model(shine.parse("2.5*sin(a) + a", ("a", "b")), 0.0, 1.0, {"sin": 4, "constant": 3, "a": 2})
+    # add, mul, 2.5, sin, a, a
+    assert weighed.complexity == 1 + 1 + 3 + 4 + 2 + 2
+
+
+def test_a_front_is_ordered_by_weighted_complexity():
+    sine, sums = (
+        Model(shine.parse(text, ("a", "b")), loss, 0.0, {"sin": 9})
+        for text, loss in (("sin(a)", 1.0), ("a + b + a", 2.0))
+    )
+    assert [each.expression for each in pareto_front([sine, sums], 0.0)] == ["a + b + a", "sin(a)"]
 
 
 @pytest.mark.parametrize("rows", [1, 5])

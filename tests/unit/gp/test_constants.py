@@ -168,7 +168,7 @@ def test_planted_constants_are_found(text, target, planted, loss):
 
 def test_a_slope_and_an_intercept_are_fitted_with_the_constants():
     found = fit(individuals("exp(-0.5*x)"), dataset_of(lambda x, y: 40 * np.exp(-1.3 * x) - 7), scaled=True)
-    assert constants_of(found.population) + [found.slopes[0], found.intercepts[0]] == pytest.approx([-1.3, 40, -7])
+    assert [*constants_of(found.population), found.slopes[0], found.intercepts[0]] == pytest.approx([-1.3, 40, -7])
 
 
 def test_a_line_that_is_not_to_be_fitted_stays():
@@ -248,7 +248,9 @@ def test_individuals_without_finite_errors_are_left_alone():
 def test_constants_behind_the_most_that_are_fitted_stay():
     many = " + ".join(f"{1 + i / 8}*x" for i in range(MOST_CONSTANTS + 3))
     found = fit(individuals(many, "1.0*y"), dataset_of(lambda x, y: y))
-    assert constants_of(found.population)[MOST_CONSTANTS:] == [1 + i / 8 for i in range(MOST_CONSTANTS, MOST_CONSTANTS + 3)]
+    assert constants_of(found.population)[MOST_CONSTANTS:] == [
+        1 + i / 8 for i in range(MOST_CONSTANTS, MOST_CONSTANTS + 3)
+    ]
     assert constants_of(found.population)[0] != 1.0
 
 

@@ -4,11 +4,16 @@ import numpy as np
 import pytest
 from unit.gp.oracles import NodeCounter, assert_same, assert_valid, population_of, primitive_set, tree_of
 
+from shine.data import Dataset
+from shine.evaluators.evaluator import evaluator_of
+from shine.evaluators.gradients import MachineLinearizer
 from shine.fitness import Scores
+from shine.gp.constants import fitter
 from shine.gp.evolution import evolve
 from shine.gp.settings import EvolutionSettings, StopSettings
+from shine.lang.library import STANDARD
 from shine.lang.population import Population
-from shine.lang.primitives import Primitive, PrimitiveSet
+from shine.lang.primitives import Primitive, PrimitiveSet, select
 
 PRIMITIVES = primitive_set()
 NEG = PRIMITIVES.function_codes["neg"]
@@ -127,6 +132,31 @@ def test_slow_evaluators_find_the_same():
     assert_same(slow.front, fast.front)
 
 
+def test_slow_machines_fit_the_same_constants():
+    class Clock:
+        """Time passes at another rate all the time, so that every slice has another size."""
+
+        now, calls = 0.0, 0
+
+        def __call__(self):
+            self.calls += 1
+            self.now += 0.4 / (1 + self.calls % 7)
+            return self.now
+
+    rng = np.random.default_rng(0)
+    dataset = Dataset(rng.uniform(1, 3, (2, 60)), rng.normal(size=60), None, ("x", "y"))
+    primitives = PrimitiveSet(select(STANDARD, ("add", "mul", "div", "exp", "sin")), ("x", "y"))
+    fit = fitter(MachineLinearizer(dataset, "mse"), 8, scaled=True)
+    evaluator = evaluator_of(dataset, "mse", True, "float64", "machine", 1)
+    slow, fast = (
+        evolve(evaluator, primitives, SETTINGS, STOP, np.random.default_rng(1), fitter=fit, clock=clock)
+        for clock in (Clock(), lambda: 0.0)
+    )
+    assert_same(slow.front, fast.front)
+    assert slow.scores.losses.tobytes() == fast.scores.losses.tobytes()
+    assert slow.evaluations == fast.evaluations
+
+
 def test_no_generations_evaluate_only_the_first_population():
     outcome = run(stop=replace(STOP, generations=0))
     assert (outcome.generations, outcome.stopped_by) == (0, "generations")
@@ -231,3 +261,10 @@ def test_any_primitive_set_and_limits_can_run(functions, features, max_size, max
     evaluator = NodeCounter(1, UNREACHABLE)
     evolve(evaluator, primitives, settings, replace(STOP, generations=3), np.random.default_rng(0))
     assert_valid(Population.concatenate(evaluator.seen), max_size, max_depth)
+
+
+@pytest.mark.parametrize("only", ["crossover", "subtree_mutation", "hoist_mutation", "point_mutation"])
+def test_any_operator_can_be_the_only_one(only):
+    shares = ("crossover", "subtree_mutation", "hoist_mutation", "point_mutation", "constant_mutation")
+    settings = replace(SETTINGS, **{share: float(share == only) for share in shares})
+    assert run(settings=settings).generations == 5

@@ -177,7 +177,10 @@ def test_migration_copies_the_fittest_to_the_next_island_in_a_ring():
     assert [bits(island) for island in islands] == before
     # The first place of each complexity is the better one's, and there is room for three.
     assert [sorted(island.losses.tolist()) for island in after] == [[10, 11, 12], [10, 21, 22], [20, 31, 32]]
-    arrived = [after[1].parents.population.take(after[1].losses == 10), after[2].parents.population.take(after[2].losses == 20)]
+    arrived = [
+        after[1].parents.population.take(after[1].losses == 10),
+        after[2].parents.population.take(after[2].losses == 20),
+    ]
     assert_same(arrived[0], population_of(["x"], PRIMITIVES, 15))
     assert_same(arrived[1], population_of(["y"], PRIMITIVES, 15))
     roomy = migrated(islands, replace(habitat, settings=replace(habitat.settings, population=4)))

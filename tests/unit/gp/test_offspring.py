@@ -25,9 +25,7 @@ def population_of_parents():
 
 def bred(settings=SETTINGS, seed=1, among=100):
     rng = np.random.default_rng(seed)
-    return breed(
-        Parents.of(population_of_parents()), lambda n: rng.integers(0, among, n), settings, Terminals(), rng
-    )
+    return breed(Parents.of(population_of_parents()), lambda n: rng.integers(0, among, n), settings, Terminals(), rng)
 
 
 def test_there_are_as_many_offspring_as_a_population_has_individuals():
@@ -61,3 +59,22 @@ def test_shares_count_in_relation_to_each_other():
 def test_a_seed_repeats():
     assert_same(bred().population, bred().population)
     assert np.array_equal(bred().ancestors, bred().ancestors)
+
+
+def test_without_useful_parts_there_is_no_part_mutation():
+    # Its share goes to the others: hoists only, and none of them larger than its ancestor.
+    found = bred(replace(SETTINGS, **{**NONE, "hoist_mutation": 0.1, "part_mutation": 0.9}))
+    assert (found.population.sizes <= population_of_parents().sizes[found.ancestors]).all()
+
+
+def test_part_mutation_puts_a_part_of_a_useful_formula_in_a_parent():
+    primitives = primitive_set()
+    parents = Parents.of(population_of(["x y add", "y x mul"], primitives, 20))
+    parts = Parents.of(population_of(["7 neg"], primitives, 20))
+    settings, rng = (
+        replace(SETTINGS, **{**NONE, "part_mutation": 1.0, "hoist_mutation": 1e-9}),
+        np.random.default_rng(0),
+    )
+    found = breed(parents, lambda n: rng.integers(0, 2, n), settings, Terminals(), rng, parts).population
+    inside = np.arange(20) < found.sizes[:, None]
+    assert ((found.values == 7.0) & inside).any(axis=1).all()

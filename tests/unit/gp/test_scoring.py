@@ -1,9 +1,13 @@
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
-from unit.gp.oracles import NodeCounter, assert_same, population_of, primitive_set
+from unit.gp.oracles import NodeCounter, assert_same, population_of, primitive_set, scores_of
 
 from shine.gp.archive import Archive
 from shine.gp.creation import Terminals, ptc2
+from shine.gp.hashing import Memory
 from shine.gp.scoring import FIRST_SLICE, OutOfTime, Scorer
 
 PRIMITIVES = primitive_set()
@@ -85,3 +89,74 @@ def test_the_deadline_ends_a_population_between_slices():
         scorer.scored(random_population())
     assert 3.0 <= clock.now < 3.3
     assert scorer.archive.best_loss < np.inf
+
+
+class SumOfConstants:
+    """An evaluator: the loss is how far the sum of the constants is from a goal."""
+
+    def __init__(self, clock=None, seconds_each=0.0):
+        self.clock, self.seconds_each, self.count = clock, seconds_each, 0
+
+    def score(self, population):
+        self.count += len(population)
+        if self.clock is not None:
+            self.clock.now += self.seconds_each * len(population)
+        return scores_of(np.abs(population.values.sum(axis=1) - 100.0).tolist())
+
+
+def rounded_up(population, scores):
+    """A fitter: whole constants larger by one, so that many individuals become the same."""
+    constants = (population.codes == 0) & (np.arange(population.width) < population.sizes[:, None])
+    return replace(population, values=np.where(constants, np.ceil(population.values) + 1.0, population.values))
+
+
+def rounded_down(population, scores):
+    return replace(population, values=np.floor(population.values) - 5.0 * (population.values != 0))
+
+
+def test_new_individuals_come_back_with_the_constants_that_were_fitted():
+    population = population_of(["1.5 x mul", "x", "1.5 x mul", "2 3 add"], PRIMITIVES, 20)
+    same, losses = scorer_of(SumOfConstants(), fitter=rounded_up).scored(population)
+    assert_same(same, population_of(["3 x mul", "x", "3 x mul", "3 4 add"], PRIMITIVES, 20))
+    assert losses.tolist() == [97.0, 100.0, 97.0, 93.0]
+
+
+def test_constants_that_the_fit_made_worse_stay_what_they_were():
+    population = population_of(["1.5 x mul", "2 3 add"], PRIMITIVES, 20)
+    same, losses = scorer_of(SumOfConstants(), fitter=rounded_down).scored(population)
+    assert_same(same, population)
+    assert losses.tolist() == [98.5, 95.0]
+
+
+def test_the_archive_holds_the_fitted_individual_and_its_scores():
+    scorer = scorer_of(SumOfConstants(), fitter=rounded_up)
+    scorer.scored(population_of(["1.5 x mul"], PRIMITIVES, 20))
+    assert scorer.archive.individuals.values[2, 0] == 3.0
+    assert scorer.archive.scores.losses[2] == 97.0
+
+
+def test_what_an_individual_became_is_not_evaluated_again():
+    evaluator = SumOfConstants()
+    scorer = scorer_of(evaluator, fitter=rounded_up)
+    fitted, losses = scorer.scored(population_of(["1.5 x mul", "2 3 add"], PRIMITIVES, 20))
+    before = evaluator.count
+    again, same = scorer.scored(fitted)
+    assert evaluator.count == before
+    assert_same(again, fitted)
+    assert np.array_equal(losses, same)
+
+
+def test_slices_do_not_change_what_is_found_or_remembered(monkeypatch):
+    # A memory so small that it forgets all the time, and that it matters when it does.
+    monkeypatch.setattr("shine.gp.scoring.Memory", partial(Memory, capacity=700))
+    clock = Clock()
+    slow = scorer_of(SumOfConstants(clock, 0.01), clock, fitter=rounded_up)
+    fast = scorer_of(SumOfConstants(), fitter=rounded_up)
+    terminals = Terminals((0.0, 3.0), 0.7)
+    for seed in range(40):
+        population = ptc2(400, PRIMITIVES, 20, 10, terminals, np.random.default_rng(seed % 7 + seed // 20))
+        one, other = slow.scored(population), fast.scored(population)
+        assert_same(one[0], other[0])
+        assert np.array_equal(one[1], other[1])
+        assert slow.evaluations == fast.evaluations
+    assert_same(slow.archive.individuals, fast.archive.individuals)

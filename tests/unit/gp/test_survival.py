@@ -102,9 +102,7 @@ def test_age_fitness_keeps_the_first_fronts_of_loss_and_age(group: Individuals, 
 def test_the_best_of_each_complexity_come_by_their_rank_in_it(group: Individuals, n: int) -> None:
     losses, complexities, _ = group
     competing = simplest_of_each_loss(group)
-    rank = {
-        i: sum(complexities[j] == complexities[i] and losses[j] < losses[i] for j in competing) for i in competing
-    }
+    rank = {i: sum(complexities[j] == complexities[i] and losses[j] < losses[i] for j in competing) for i in competing}
     kept = kept_by("complexity", group, n)
     assert kept[: len(competing)] == sorted(competing, key=lambda i: (rank[i], losses[i]))[:n]
 

@@ -57,6 +57,7 @@ def test_the_truth_in_another_form_is_recovered(candidate, truth, reason):
         ("sqrt(0.0 + (1.0000001*x**2 + 0.9999998*y**2))", "sqrt(x**2 + y**2)"),
         ("(0.00000001573 + 1.0000007*(sin(-0.9999525*z)*(1.0000579*y)))", "sin(z)*y"),
         ("x**1.99999*y", "x**2*y"),
+        ("0.0796*x/y**2 + 3e-13*z - 0.00001", "x/(4*pi*y**2)"),
     ],
 )
 def test_constants_that_round_to_the_true_ones_are_right(candidate, truth):
