@@ -127,7 +127,7 @@ class Result:
             }
 
 
-def choose(front: Sequence[Model], enough: float, rows: int, squared: bool) -> int:
+def choose(front: Sequence[Model], enough: float, rows: float, power: float) -> int:
     """Position of the formula to recommend.
 
     The simplest whose loss is at most `enough`, if there is one. Otherwise the one of least description length: what
@@ -140,14 +140,13 @@ def choose(front: Sequence[Model], enough: float, rows: int, squared: bool) -> i
         Rising complexity, falling loss; not empty.
     enough : float
         Loss below which two formulas are equally right.
-    rows : int
-        Number of rows the losses were measured on.
-    squared : bool
-        Whether the loss is in squared units, so that its logarithm counts half.
+    rows : float
+        Number of rows the losses were measured on, or what they count as if they have weights.
+    power : float
+        What the logarithm of a loss counts: half if it is in squared units.
     """
     for position, model in enumerate(front):
         if model.loss <= enough:
             return position
-    power = 0.5 if squared else 1.0
-    lengths = [power * rows * math.log(m.loss) + 0.5 * m.complexity * math.log(rows) for m in front]
+    lengths = [power * rows * math.log(m.loss) + 0.5 * m.tree.size * math.log(rows) for m in front]
     return lengths.index(min(lengths))

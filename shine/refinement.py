@@ -116,7 +116,13 @@ def _polished(
     sample = dataset.sampled(POLISHING_ROWS, np.random.default_rng(0))
     linearizer = MachineLinearizer(sample, loss, threads)
     fitted = _fitted(population, linearizer, _STEPS)
-    simple = snapped(fitted, linearizer, sample.weight, _rounding_error(sample, loss))
+    simple = snapped(
+        fitted,
+        linearizer,
+        effective_rows(sample),
+        _rounding_error(sample, loss),
+        squared=LOSSES[loss].kind == "squared",
+    )
     if sample is not dataset:
         fitted = _fitted(fitted, MachineLinearizer(dataset, loss, threads), _LAST_STEPS)
     for individuals in (fitted, simple):
@@ -127,13 +133,24 @@ def _preferred(versions: Sequence[Sequence[Model]], dataset: Dataset, loss: str)
     """Of the versions of each formula the last, if it is as good as the best within the noise; else the best."""
     kind = LOSSES[loss]
     floor = float(kind.of_sum(np.array(_rounding_error(dataset, loss)), dataset.weight, dataset.target_square or 1.0))
-    power = 0.5 * dataset.n_rows * (2.0 if loss == "rmse" else 1.0)
+    power = log_likelihood_power(loss) * effective_rows(dataset)
     for models in zip(*versions, strict=True):
         best, last = min(models, key=lambda model: model.loss), models[-1]
         worse = (
             power * math.log(max(last.loss, floor) / max(best.loss, floor)) if math.isfinite(last.loss) else math.inf
         )
         yield last if math.isfinite(last.loss) and worse <= _NATS_A_NODE * last.complexity else best
+
+
+def log_likelihood_power(loss: str) -> float:
+    """What the logarithm of a loss counts in the log-likelihood of a row: half if it is in squared units."""
+    return 0.5 if LOSSES[loss].kind == "squared" and loss != "rmse" else 1.0
+
+
+def effective_rows(dataset: Dataset) -> float:
+    """How many rows of equal weight tell as much (Kish 1965); whatever the unit of the weights."""
+    weights = dataset.row_weights
+    return dataset.weight**2 / float(weights @ weights)
 
 
 def _population(trees: Sequence[Tree], primitives: PrimitiveSet) -> Population:

@@ -28,7 +28,7 @@ from shine.lang.parse import Source, parse, primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
 from shine.model import Result, choose
-from shine.refinement import refined
+from shine.refinement import effective_rows, log_likelihood_power, refined
 
 Array = NDArray[np.float64]
 Settings = TypeVar("Settings", EvolutionSettings, StopSettings)
@@ -112,7 +112,7 @@ def search(
         raise DataError(f"no formula has a finite {loss}, not even a constant; rescale the target")
     return Result(
         front,
-        choose(front, enough, dataset.n_rows, LOSSES[loss].kind == "squared" and loss != "rmse"),
+        choose(front, enough, effective_rows(dataset), log_likelihood_power(loss)),
         outcome.generations,
         outcome.evaluations,
         time.monotonic() - began,

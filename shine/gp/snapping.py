@@ -55,7 +55,9 @@ def _simple_numbers() -> _Simple:
     return _Simple(numbers, np.array([found[number] for number in numbers.tolist()]))
 
 
-def snapped(population: Population, linearizer: Linearizer, rows: float, least_error: float) -> Population:
+def snapped(
+    population: Population, linearizer: Linearizer, rows: float, least_error: float, *, squared: bool
+) -> Population:
     """The individuals with constants replaced by simple numbers wherever the fit does not suffer.
 
     Parameters
@@ -64,10 +66,13 @@ def snapped(population: Population, linearizer: Linearizer, rows: float, least_e
         Complete formulas with fitted constants; slope 1 and intercept 0 apply.
     linearizer : Linearizer
     rows : float
-        Rows, or the sum of their weights.
+        Number of rows; with weights, what they count as.
     least_error : float
         Sum of errors that is nothing but rounding.
+    squared : bool
+        Whether the errors are squared, those of normal noise; else absolute, those of Laplace's.
     """
+    power = 0.5 if squared else 1.0
     ones, zeros = np.ones(len(population)), np.zeros(len(population))
     at = places(population)
     count = 1 + int(at[2].max(initial=-1))
@@ -104,8 +109,8 @@ def snapped(population: Population, linearizer: Linearizer, rows: float, least_e
         )
         before = np.maximum(equations.errors[chosen], least_error)
         with np.errstate(all="ignore"):
-            # Twice the change of the log-likelihood is what the squared error rises by, in units of the noise.
-            worse = 0.5 * rows * np.log(np.maximum(fit.errors, least_error) / before)
+            # What the log-likelihood falls by, with the scale of the noise estimated from the errors.
+            worse = power * rows * np.log(np.maximum(fit.errors, least_error) / before)
         saved = np.array([saving for _, _, saving in proposals.values()])
         accepted = worse < saved
         values = population.values.copy()

@@ -35,7 +35,7 @@ def polished(texts, dataset, loss="mse"):
     population = Population.from_sources(texts, ("x", "y"))
     ones = np.ones(len(population))
     fitted = fit_constants(population, ones, 0 * ones, linearizer, 100, scaled=False, tolerance=1e-13)
-    simple = snapped(fitted.population, linearizer, dataset.weight, ROUNDING)
+    simple = snapped(fitted.population, linearizer, dataset.weight, ROUNDING, squared=True)
     errors = linearizer.normal_equations(simple, ones, 0 * ones, np.full(len(population), np.inf)).errors
     return simple, fitted, errors
 
@@ -127,7 +127,7 @@ def test_individuals_without_finite_errors_or_without_constants_stay():
 def test_the_individuals_that_are_given_stay_what_they_are():
     _, fitted, _ = polished(["1.5*x"], dataset_of(lambda x, y: 2 * x))
     before = fitted.population.values.copy()
-    snapped(fitted.population, MachineLinearizer(dataset_of(lambda x, y: 2 * x), "mse"), ROWS, ROUNDING)
+    snapped(fitted.population, MachineLinearizer(dataset_of(lambda x, y: 2 * x), "mse"), ROWS, ROUNDING, squared=True)
     assert np.array_equal(fitted.population.values, before)
 
 
@@ -140,7 +140,7 @@ def test_random_formulas_keep_their_shape_and_their_fit(seed, noise, loss):
     linearizer = MachineLinearizer(dataset, loss)
     lines = np.ones(12), np.zeros(12)
     fitted = fit_constants(population, *lines, linearizer, 20, scaled=False)
-    simple = snapped(fitted.population, linearizer, dataset.weight, ROUNDING)
+    simple = snapped(fitted.population, linearizer, dataset.weight, ROUNDING, squared=True)
     assert np.array_equal(simple.codes, population.codes)
     errors = linearizer.normal_equations(simple, *lines, np.full(12, np.inf)).errors
     finite = np.isfinite(fitted.errors)
