@@ -131,8 +131,7 @@ def _polished(
 
 def _preferred(versions: Sequence[Sequence[Model]], dataset: Dataset, loss: str) -> Iterator[Model]:
     """Of the versions of each formula the last, if it is as good as the best within the noise; else the best."""
-    kind = LOSSES[loss]
-    floor = float(kind.of_sum(np.array(_rounding_error(dataset, loss)), dataset.weight, dataset.target_square or 1.0))
+    floor = rounding_loss(dataset, loss)
     power = log_likelihood_power(loss) * effective_rows(dataset)
     for models in zip(*versions, strict=True):
         best, last = min(models, key=lambda model: model.loss), models[-1]
@@ -165,9 +164,15 @@ def _fitted(population: Population, linearizer: MachineLinearizer, steps: int) -
     return fit_constants(population, ones, 0 * ones, linearizer, steps, scaled=False, tolerance=1e-13).population
 
 
-def _rounding_error(dataset: Dataset, loss: str) -> float:
+def rounding_loss(dataset: Dataset, loss: str, dtype: str = "float64") -> float:
+    """Loss that rounding alone may leave."""
+    total = np.array(_rounding_error(dataset, loss, dtype))
+    return float(LOSSES[loss].of_sum(total, dataset.weight, dataset.target_square or 1.0))
+
+
+def _rounding_error(dataset: Dataset, loss: str, dtype: str = "float64") -> float:
     """Sum of errors that rounding alone may leave."""
-    size = 16 * np.finfo(np.float64).eps * np.abs(dataset.target)
+    size = 8 * np.finfo(dtype).eps * np.abs(dataset.target)
     terms = size**2 if LOSSES[loss].kind == "squared" else size
     return max(float(dataset.row_weights @ terms), float(np.finfo(np.float64).tiny))
 

@@ -28,7 +28,7 @@ from shine.lang.parse import Source, parse, primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
 from shine.model import Result, choose
-from shine.refinement import effective_rows, log_likelihood_power, refined
+from shine.refinement import effective_rows, log_likelihood_power, refined, rounding_loss
 
 Array = NDArray[np.float64]
 Settings = TypeVar("Settings", EvolutionSettings, StopSettings)
@@ -92,7 +92,7 @@ def search(
     sample = dataset.sampled(settings.rows, rng)
     evaluator = evaluator_of(sample, loss, linear_scaling, dtype, tier, threads)
     linearizer = MachineLinearizer(sample, loss, workers)
-    enough = stop.loss * _constant_loss(dataset, loss)
+    enough = max(stop.loss * _constant_loss(dataset, loss), rounding_loss(dataset, loss, dtype))
     trees = [parse(source, dataset.features, table) for source in seeds]
     outcome = evolution.evolve(
         evaluator,
@@ -149,11 +149,11 @@ def _seeds(
 
 def _constant_loss(dataset: Dataset, loss: str) -> float:
     """Loss of the target's mean."""
-    kind, weight, square = LOSSES[loss].kind, dataset.weight, dataset.target_square
+    square = dataset.target_square
     total = square
-    if kind == "absolute":
+    if LOSSES[loss].kind == "absolute":
         total = float(dataset.row_weights @ np.abs(dataset.target - dataset.target_mean))
-    return float(LOSSES[loss].of_sum(np.array(total), weight, square)) if square > 0 else 0.0
+    return float(LOSSES[loss].of_sum(np.array(total), dataset.weight, square)) if square > 0 else 0.0
 
 
 def evolve(
@@ -170,7 +170,7 @@ def evolve(
     threads: int | None = None,
     generations: int = 100,
     seconds: float | None = 60.0,
-    stop_loss: float = 1e-12,
+    stop_loss: float = 1e-20,
     seed: int = 0,
     seeds: Sequence[Source] = (),
     report: Callable[[Progress], None] | None = None,

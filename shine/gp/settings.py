@@ -93,5 +93,5 @@ class StopSettings:
     """Most generations after the first population."""
     seconds: Annotated[float, Gt(0)] | None = 60.0
     """Most seconds; also checked within long generations."""
-    loss: Annotated[float, Ge(0)] = 1e-12
-    """Share of the best constant's loss that is good enough."""
+    loss: Annotated[float, Ge(0)] = 1e-20
+    """Share of the best constant's loss that is good enough; what rounding leaves always is."""
