@@ -91,7 +91,7 @@ def search(
     rng = np.random.default_rng(seed)
     sample = dataset.sampled(settings.rows, rng)
     evaluator = evaluator_of(sample, loss, linear_scaling, dtype, tier, threads)
-    linearizer = MachineLinearizer(sample, loss, workers)
+    linearizer = MachineLinearizer(sample.sampled(settings.fitting_rows, rng), loss, workers)
     enough = max(stop.loss * _constant_loss(dataset, loss), rounding_loss(dataset, loss, dtype))
     trees = [parse(source, dataset.features, table) for source in seeds]
     outcome = evolution.evolve(

@@ -23,6 +23,9 @@ Hashes = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
+_Intervals = tuple[Integers, Integers]
+"""Where intervals of nodes start, and where they end, the end included."""
+
 COMMUTATIVE = frozenset({"add", "mul", "eq", "ne"})
 """Functions whose operands may change places without changing a bit."""
 
@@ -73,17 +76,30 @@ def canonical(population: Population, dtype: DTypeLike = np.float64) -> Populati
     """
     if not len(population):
         return population
-    nodes, number = _Nodes.of(population), np.dtype(dtype)
-    removed = nodes.rewritten(number)
+    nodes = _reduced(_Nodes.of(population), np.dtype(dtype)).ordered()
+    # In order, some arguments are alike that were not before.
+    while (removed := nodes.removed(nodes.equal_arguments())) is not None:
+        nodes = _reduced(nodes.without(removed), np.dtype(dtype)).ordered()
+    return nodes.population(population.width)
+
+
+def _reduced(nodes: _Nodes, dtype: np.dtype[Any]) -> _Nodes:
+    """The nodes after all rules but the order; each round goes on with the individuals that may have more to do."""
+    rounds: list[tuple[_Nodes, Mask]] = []
     while True:
-        while removed is not None:
-            nodes = nodes.without(removed)
-            removed = nodes.rewritten(number)
-        nodes = nodes.ordered()
-        # In order, some arguments are alike that were not before.
-        removed = nodes.removed(nodes.equal_arguments())
+        folded, others = nodes.rewritten(dtype)
+        removed = nodes.removed([folded, *others])
         if removed is None:
-            return nodes.population(population.width)
+            break
+        smaller = nodes.without(removed)
+        # Constants are found to the end in one round; the other rules make room for each other.
+        changed = np.zeros(len(nodes.sizes), bool)
+        changed[np.searchsorted(np.cumsum(nodes.sizes), _joined([ends for _, ends in others]), side="right")] = True
+        rounds.append((smaller, changed))
+        nodes = smaller.take(changed)
+    for before, changed in reversed(rounds):
+        nodes = before.replaced(changed, nodes)
+    return nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,11 +150,45 @@ class _Nodes:
         sizes = np.diff(before[ends], prepend=0)
         return _Nodes(self.codes[kept], self.values[kept], before[self.starts[kept]], sizes, self.primitives)
 
+    def take(self, rows: Mask) -> _Nodes:
+        """The nodes of some individuals."""
+        of_rows = np.repeat(rows, self.sizes)
+        before: Integers = np.cumsum(of_rows) - of_rows
+        starts: Integers = before[self.starts[of_rows]]
+        return replace(
+            self, codes=self.codes[of_rows], values=self.values[of_rows], starts=starts, sizes=self.sizes[rows]
+        )
+
+    def replaced(self, rows: Mask, others: _Nodes) -> _Nodes:
+        """These nodes with other ones for some individuals."""
+        sizes = self.sizes.copy()
+        sizes[rows] = others.sizes
+        of_rows, of_rows_before = np.repeat(rows, sizes), np.repeat(rows, self.sizes)
+        count = len(of_rows)
+        codes, values, lengths = np.empty(count, np.int16), np.empty(count), np.empty(count, np.int64)
+        for mask, nodes, chosen in ((of_rows, others, slice(None)), (~of_rows, self, ~of_rows_before)):
+            codes[mask], values[mask] = nodes.codes[chosen], nodes.values[chosen]
+            lengths[mask] = (np.arange(len(nodes.codes)) - nodes.starts)[chosen]
+        return replace(self, codes=codes, values=values, starts=np.arange(count) - lengths, sizes=sizes)
+
+    @cached_property
+    def _functions(self) -> tuple[Integers, NDArray[np.int16]]:
+        """Where functions were when first asked, and their codes then."""
+        at = np.flatnonzero(self.codes >= self.primitives.first_function)
+        return at, self.codes[at]
+
     def positions(self, *names: str) -> Integers:
         """Where functions are, in ascending order."""
-        wanted = np.zeros(len(self.primitives.arities), bool)
-        wanted[[code for name in names if (code := self.primitives.function_codes.get(name)) is not None]] = True
-        return np.flatnonzero(wanted[self.codes]) if wanted.any() else _NOWHERE
+        codes = [code for name in names if (code := self.primitives.function_codes.get(name)) is not None]
+        if not codes:
+            return _NOWHERE
+        at, own = self._functions
+        wanted = own == codes[0]
+        for code in codes[1:]:
+            wanted |= own == code
+        at = at[wanted]
+        # Some have become constants.
+        return at[self.codes[at] != CONSTANT]
 
     def arguments(self, at: Integers, arity: int) -> list[Integers]:
         """Where the arguments of functions end that all have one arity, first argument first."""
@@ -185,6 +235,8 @@ class _Nodes:
         sums = self._running_hashes()
         # Subtrees of one hash stay as they are.
         exchanged = (sums[right] - sums[left]) > (sums[at] - sums[right])
+        if not exchanged.any():
+            return self
         at, right, left = at[exchanged], right[exchanged], left[exchanged]
         moves = np.zeros(len(self.codes) + 1, np.int64)
         # Several left operands may begin at one node; right ones and functions are one each.
@@ -216,7 +268,7 @@ class _Nodes:
         A node is hashed with the way that leads to it from the root; both operands of a commutative function are the
         same way, so that their order does not matter to the sum over a subtree.
         """
-        count, codes, first_function = len(self.codes), self.codes, self.primitives.first_function
+        count, codes = len(self.codes), self.codes
         arities, n_codes = self.primitives.arities, len(self.primitives.arities)
         most = max(int(arities.max()), 1)
         ways = scrambled(np.arange(n_codes * most, dtype=np.uint64)).reshape(n_codes, most)
@@ -224,8 +276,7 @@ class _Nodes:
             if (code := self.primitives.function_codes.get(name)) is not None:
                 ways[code] = ways[code, 0]
         change = np.zeros(count + 1, np.uint64)
-        at = np.flatnonzero(codes >= first_function)
-        own = codes[at]
+        at, own = self._functions
         arity, ends = arities[own], at - 1
         for k in range(most):
             way = ways[own, k]
@@ -242,27 +293,27 @@ class _Nodes:
         np.cumsum(scrambled(hashes), out=sums[1:])
         return sums
 
-    def rewritten(self, dtype: np.dtype[Any]) -> Mask | None:
-        """Write the constants that subtrees are, and say which nodes are to be removed; None if none is."""
+    def rewritten(self, dtype: np.dtype[Any]) -> tuple[_Intervals, list[_Intervals]]:
+        """Write the constants that subtrees are; the nodes to be removed, by constants computed and by other rules."""
         folded = self._folded(dtype)
-        return self.removed([folded, self._neutral(), self._absorbed(), self._negations(), *self.equal_arguments()])
+        return folded, [self._neutral(), self._absorbed(), self._negations(), *self.equal_arguments()]
 
-    def removed(self, intervals: Sequence[tuple[Integers, Integers]]) -> Mask | None:
-        """The nodes in some intervals, given as their starts and ends; None if there are none."""
+    def removed(self, intervals: Sequence[_Intervals]) -> Mask | None:
+        """The nodes in some intervals, None if there are none."""
         starts, ends = (_joined(parts) for parts in zip((_NOWHERE, _NOWHERE), *intervals, strict=True))
         return self.covered(starts, ends) if len(starts) else None
 
-    def _become(self, at: Integers, values: NDArray[np.float64]) -> tuple[Integers, Integers]:
+    def _become(self, at: Integers, values: NDArray[np.float64]) -> _Intervals:
         """Make functions constants, and return the interval of their arguments."""
         self.codes[at], self.values[at] = CONSTANT, values
         return self.starts[at], at - 1
 
-    def _folded(self, dtype: np.dtype[Any]) -> tuple[Integers, Integers]:
+    def _folded(self, dtype: np.dtype[Any]) -> _Intervals:
         """Functions of constants become constants; inner ones first, as long as they are finite."""
         first_function = self.primitives.first_function
         variable = np.zeros(len(self.codes) + 1, np.int64)
         np.cumsum((self.codes != CONSTANT) & (self.codes < first_function), out=variable[1:])
-        at = np.flatnonzero(self.codes >= first_function)
+        at, _ = self._functions
         at = at[variable[at] == variable[self.starts[at]]]
         done = []
         while len(at):
@@ -291,7 +342,7 @@ class _Nodes:
             ends = np.maximum(self.starts[ends] - 1, 0)
         return ready
 
-    def _neutral(self) -> tuple[Integers, Integers]:
+    def _neutral(self) -> _Intervals:
         """Functions with a neutral constant, each removed together with the constant."""
         # Both arguments are not neutral: the function would be a constant by now.
         found = []
@@ -311,7 +362,7 @@ class _Nodes:
                 found += [functions, constants]
         return _joined(found), _joined(found)
 
-    def _absorbed(self) -> tuple[Integers, Integers]:
+    def _absorbed(self) -> _Intervals:
         """Products with 0, which become 0."""
         at = self.positions("mul")
         zero = (self.codes == CONSTANT) & (self.values == 0.0)
@@ -321,7 +372,7 @@ class _Nodes:
         at = at[~(self.sees_nan[at] | self.sees_sign[at])]
         return self._become(at, np.zeros(len(at)))
 
-    def _negations(self) -> tuple[Integers, Integers]:
+    def _negations(self) -> _Intervals:
         """Pairs of negations, each removed."""
         at = self.positions("neg")
         pairs = at[np.isin(at - 1, at)] if len(at) else at
@@ -333,7 +384,7 @@ class _Nodes:
         ends = at[number % 2 == 1]
         return ends - 1, ends
 
-    def equal_arguments(self) -> list[tuple[Integers, Integers]]:
+    def equal_arguments(self) -> list[_Intervals]:
         """Differences and quotients of equal arguments, which become 0 and 1."""
         found = []
         for name, number in _EQUAL_ARGUMENTS.items():
@@ -367,7 +418,7 @@ def _joined(parts: Sequence[Integers]) -> Integers:
     return np.concatenate([_NOWHERE, *parts])
 
 
-def _starts(heights: Integers, first: Integers) -> Integers:
+def _starts(heights: NDArray[np.int32], first: Integers) -> Integers:
     """Where the subtree begins that ends at each node: behind the last node of a smaller height.
 
     Heights rise by one at a time, so that the smaller height is less by one. The nodes of at least some height become
@@ -386,7 +437,9 @@ def _starts(heights: Integers, first: Integers) -> Integers:
     return starts
 
 
-def _applied(function: Primitive, arguments: Sequence[NDArray[np.float64]], dtype: np.dtype[Any]) -> NDArray[np.float64]:
+def _applied(
+    function: Primitive, arguments: Sequence[NDArray[np.float64]], dtype: np.dtype[Any]
+) -> NDArray[np.float64]:
     """A function of constants by the reference semantics; NaN if it has no meaning here."""
     given = [argument.astype(dtype) for argument in arguments]
     if function.definition is not None:
@@ -433,7 +486,9 @@ def semantic_hashes(predictions: NDArray[Any]) -> Hashes:
     """
     values = np.asarray(predictions)
     if values.ndim != 2 or values.dtype not in _DROPPED_BITS:
-        raise ValueError(f"predictions are a matrix of float64 or float32, not {values.ndim}-dimensional {values.dtype}")
+        raise ValueError(
+            f"predictions are a matrix of float64 or float32, not {values.ndim}-dimensional {values.dtype}"
+        )
     dropped = _DROPPED_BITS[values.dtype]
     unsigned: type[np.unsignedinteger[Any]] = np.uint64 if values.itemsize == 8 else np.uint32
     values = np.where(np.isnan(values), values.dtype.type(np.nan), values + values.dtype.type(0))

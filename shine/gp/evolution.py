@@ -174,7 +174,10 @@ class _Run:
             if seeding is not None and settings.seeding and self.stop.generations:
                 given = self._seeded(given, seeding)
             habitat = self.habitat
-            islands = [habitat.settled(given, rng) for rng in self.rng.spawn(settings.islands)]
+            # Seeds are for the first island alone: they can be the way into a local optimum, which others may avoid.
+            nobody = given.take(np.zeros(0, np.int64))
+            randoms = self.rng.spawn(settings.islands)
+            islands = [habitat.settled(given if i == 0 else nobody, rng) for i, rng in enumerate(randoms)]
             while True:
                 report(self._progress())
                 if habitat.scorer.archive.best_loss <= self.stop.loss:

@@ -20,7 +20,7 @@ class EvolutionSettings:
 
     population: Annotated[int, Ge(2), Le(10_000_000)] = 1000
     """Individuals that survive a generation, and offspring in it."""
-    rows: Annotated[int, Ge(1)] = 20_000
+    rows: Annotated[int, Ge(1)] = 10_000
     """Rows that the evolution looks at: a random sample of them where there are more. What it finds is fitted and judged
     on all rows."""
     max_size: Annotated[int, Ge(1), Le(10_000)] = 30
@@ -42,6 +42,8 @@ class EvolutionSettings:
     complexity, or those of loss and age."""
     constant_steps: Annotated[int, Ge(0)] = 8
     """Most Levenberg-Marquardt steps that fit the constants of a new individual; 0 leaves constants to mutation."""
+    fitting_rows: Annotated[int, Ge(1)] = 250
+    """Rows that constants are fitted on during the evolution, of those it looks at."""
     islands: Annotated[int, Ge(1), Le(10_000)] = 1
     """Populations that evolve apart, each of the size `population`."""
     migration_interval: Annotated[int, Ge(1)] = 20

@@ -9,9 +9,8 @@ from dataclasses import replace
 from shine.lang.parse import natural_order
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.simplify_algebra import Algebra
-from shine.lang.simplify_exact import EVERYTHING, ExactRules, demands_on
+from shine.lang.simplify_exact import ExactRules, demands_on
 from shine.lang.simplify_terms import Terms
-from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
 
 ARITHMETIC = frozenset({"add", "sub", "mul", "div"})
@@ -50,35 +49,31 @@ def simplify(tree: Tree, primitives: PrimitiveSet | None = None, *, rounding: bo
     >>> str(simplify(parse("(a*2 + 4)*0.5 + b/b")))
     'a + 3'
     """
+    equal_sized = [tree]
+    for _ in range(_MOST_PASSES):
+        following = _pass(tree, primitives, rounding)
+        if following in equal_sized:
+            # Of formulas that lead to each other, the same one is always chosen.
+            return min(equal_sized[equal_sized.index(following) :], key=lambda tree: tree.tokens)
+        if following.size > tree.size:
+            return tree
+        equal_sized = [*equal_sized, following] if following.size == tree.size else [following]
+        tree = following
+    return tree
+
+
+def _pass(tree: Tree, primitives: PrimitiveSet | None, rounding: bool) -> Tree:
+    """Every subformula simplified once."""
     nodes = [*(value for _, value in tree.assignments), tree.result]
     names = sorted({*tree.parameters, *(name for name, _ in tree.assignments)}, key=natural_order)
-    terms = Terms(names, tree.functions, _writes_integers(nodes))
-    used = functions_of(tree)
-    allowed = frozenset(used | ARITHMETIC) if primitives is None else frozenset(primitives.function_codes)
+    terms = Terms(names, tree.functions)
+    given = [terms.term(node) for node in nodes]
+    allowed = ARITHMETIC.union(terms.operations) if primitives is None else frozenset(primitives.function_codes)
     step: Callable[[int], int]
-    if rounding:
-        step = Algebra(terms, allowed).simplified
-    else:
-        step = _Exact(terms, allowed).simplified
-    simple = [terms.node(_settled(terms, terms.term(node), step)) for node in nodes]
-    assignments = tuple((name, node) for (name, _), node in zip(tree.assignments, simple, strict=False))
-    return replace(tree, assignments=_needed(assignments, simple[-1]), result=simple[-1])
-
-
-def _settled(terms: Terms, term: int, step: Callable[[int], int]) -> int:
-    """What a step makes of a term when repeated until it changes nothing, or would lead back or to more nodes."""
-    equal_sized: list[int] = [term]
-    for _ in range(_MOST_PASSES):
-        following = step(term)
-        if following in equal_sized:
-            # Of terms that lead to each other, the same one is always chosen.
-            cycle = equal_sized[equal_sized.index(following) :]
-            return min(cycle, key=terms.keys.__getitem__)
-        if terms.sizes[following] > terms.sizes[term]:
-            return term
-        equal_sized = [*equal_sized, following] if terms.sizes[following] == terms.sizes[term] else [following]
-        term = following
-    return term
+    step = Algebra(terms, allowed).simplified if rounding else _Exact(terms, allowed).simplified
+    *values, result = [terms.node(step(term)) for term in given]
+    assignments = tuple((name, value) for (name, _), value in zip(tree.assignments, values, strict=True))
+    return replace(tree, assignments=_needed(assignments, result), result=result)
 
 
 class _Exact:
@@ -103,12 +98,6 @@ class _Exact:
             else:
                 result[term] = term
         return result[root]
-
-
-def _writes_integers(nodes: list[ast.expr]) -> bool:
-    """Whether whole numbers are written without a point: some are already, or there are no numbers."""
-    numbers = [node.value for root in nodes for node in ast.walk(root) if isinstance(node, ast.Constant)]
-    return not numbers or any(isinstance(number, int) for number in numbers)
 
 
 def _needed(assignments: tuple[tuple[str, ast.expr], ...], result: ast.expr) -> tuple[tuple[str, ast.expr], ...]:

@@ -1,4 +1,4 @@
-"""Algebra up to rounding: sums and products as wholes, and functions that undo each other.
+"""Algebra up to rounding: sums and products as wholes.
 
 A *region* is a connected part of a formula that is one sum, or one product, whatever the order and the nesting of its
 operations: ``a - (b - 2*(c + 1))``. Its leaves are simplified first, then collected into one table; the region is
@@ -7,10 +7,11 @@ written anew from that, in the shortest form found, and kept as it was where tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from shine.lang.simplify_build import (
+    LARGEST_EXPONENT,
     MINUS_ONE,
     ONE,
     ZERO,
@@ -26,11 +27,11 @@ from shine.lang.simplify_build import (
     to_the_power,
     value,
 )
-from shine.lang.simplify_exact import NOT_NEGATIVE, ExactRules
+from shine.lang.simplify_exact import ExactRules
 from shine.lang.simplify_factors import SumBuilder
+from shine.lang.simplify_functions import FUNCTION_RULES
 from shine.lang.simplify_terms import CONSTANT, Terms
 
-_LARGEST_EXPONENT = 64
 _MOST_EXPANDED = 12
 """Most parts of a sum whose products with sums are multiplied out, to see whether parts cancel."""
 
@@ -97,7 +98,7 @@ class Algebra(SumBuilder):
         operation, arguments = self.terms.operations[term], self.terms.arguments[term]
         if operation == "pow":
             exponent = self.terms.number(arguments[1])
-            whole = exponent is not None and exponent.is_integer() and abs(exponent) <= _LARGEST_EXPONENT
+            whole = exponent is not None and exponent.is_integer() and abs(exponent) <= LARGEST_EXPONENT
             return (int(exponent),) if whole and exponent is not None else ()
         if operation == "neg":
             return (1,)
@@ -148,7 +149,7 @@ class Algebra(SumBuilder):
             exponents = self._exponents(term)
             if terms.operations[term] == CONSTANT:
                 constant = times(constant, to_the_power(coefficient(terms.values[term]), exponent))
-            elif exponents and max(abs(exponent * own) for own in exponents) <= _LARGEST_EXPONENT:
+            elif exponents and max(abs(exponent * own) for own in exponents) <= LARGEST_EXPONENT:
                 interior.append(term)
                 if terms.operations[term] == "neg" and exponent % 2:
                     constant = negative(constant)
@@ -165,7 +166,7 @@ class Algebra(SumBuilder):
         if region is None:
             operation = self.terms.operations[term]
             arguments = tuple(self._simplified[argument] for argument in self.terms.arguments[term])
-            return self._function(operation, arguments)
+            return self.function(operation, arguments)
         table: Sum | Product
         try:
             is_sum = self.terms.operations[term] in _SUMS
@@ -259,7 +260,7 @@ class Algebra(SumBuilder):
             assert isinstance(exponent, int)
             term = self._simplified[leaf]
             own, inside = self.product_of(term)
-            if any(abs(exponent * e) > _LARGEST_EXPONENT for e in inside.values()):
+            if any(abs(exponent * e) > LARGEST_EXPONENT for e in inside.values()):
                 own, inside = ONE, {term: 1}
             constant = times(constant, to_the_power(own, exponent))
             for base, e in inside.items():
@@ -313,9 +314,9 @@ class Algebra(SumBuilder):
             del factors[base]
             if list(inside) == [inner]:
                 factors.pop(inner, None)
-                whole, odd = int(halves / 2), halves % 2
             else:
-                whole, odd = int(exponent / 2), exponent % 2
+                halves = exponent
+            whole, odd = int(halves / 2), halves % 2
             factors = _combined(factors, {factor: e * whole for factor, e in inside.items() if whole})
             if odd:
                 factors[base] = 1 if halves > 0 else -1
@@ -363,15 +364,15 @@ class Algebra(SumBuilder):
                 inner = self.sum_of(self.terms.arguments[base][0])
                 total = _plus_sum(total, times_sum((float(factors[base]), 1.0), inner))
             rest = {base: exponent for base, exponent in factors.items() if base not in exponentials}
-            power = self._function("exp", (self._written_sum(total),))
+            power = self.function("exp", (self._written_sum(total),))
             own, inside = self.product_of(power)
             return self.product(times(constant, own), _combined(rest, inside))
         except Unfit:
             return None
 
-    def _function(self, operation: str, arguments: tuple[int, ...]) -> int:
+    def function(self, operation: str, arguments: tuple[int, ...]) -> int:
         """The shortest known term for a function of simplified arguments that is no part of a sum or product."""
-        rule = _RULES.get(operation)
+        rule = FUNCTION_RULES.get(operation)
         if rule is not None and any(self.terms.operations[argument] != CONSTANT for argument in arguments):
             try:
                 found = rule(self, operation, arguments)
@@ -413,120 +414,3 @@ def _plus_sum(one: Sum, other: Sum) -> Sum:
     for part, factor in other.parts.items():
         parts[part] = plus(parts[part], factor) if part in parts else factor
     return Sum(plus(one.constant, other.constant), {part: factor for part, factor in parts.items() if factor[0] != 0})
-
-
-def _even_function(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> int | None:
-    (a,) = arguments
-    if (inner := algebra.exact.inside(a, "abs")) is not None:
-        return algebra.exact.apply(operation, (inner,), 0)
-    return algebra.exact.apply(operation, (algebra.positive(a)[0],), 0)
-
-
-def _odd_function(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> int | None:
-    undone = _INVERSES.get(operation)
-    if undone is not None and (inner := algebra.exact.inside(arguments[0], undone)) is not None:
-        return inner
-    a, changed = algebra.positive(arguments[0])
-    return algebra.product(MINUS_ONE, {algebra.exact.apply(operation, (a,), 0): 1}) if changed else None
-
-
-def _inverse(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> int | None:
-    inner = algebra.exact.inside(arguments[0], _INVERSES[operation])
-    return inner if inner is not None else _even_function(algebra, operation, arguments)
-
-
-def _absolute(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> int | None:
-    a, _ = algebra.positive(arguments[0])
-    (number, divisor), factors = algebra.product_of(a)
-    if not all(_is_not_negative(algebra, base, exponent) for base, exponent in factors.items()):
-        if (number, divisor) == ONE:
-            return algebra.exact.apply("abs", (a,), 0)
-        inner = algebra.exact.apply("abs", (algebra.product(ONE, factors),), 0)
-        own, factors = algebra.product_of(inner)
-        number, divisor = times((number, divisor), own)
-    return algebra.product((abs(number), divisor), factors)
-
-
-def _is_not_negative(algebra: Algebra, base: int, exponent: int) -> bool:
-    return exponent % 2 == 0 or algebra.terms.operations[base] in NOT_NEGATIVE
-
-
-def _root(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> int | None:
-    """The root of an even power: half of it, without its sign."""
-    (number, divisor), factors = algebra.product_of(arguments[0])
-    if number < 0 or not factors or any(exponent % 2 for exponent in factors.values()):
-        return None
-    signed = [base for base, e in factors.items() if e // 2 % 2 and algebra.terms.operations[base] not in NOT_NEGATIVE]
-    halved = {base: exponent // 2 for base, exponent in factors.items() if base not in signed}
-    if signed:
-        if "abs" not in algebra.allowed:
-            return None
-        halved[algebra.terms.make("abs", algebra.product(ONE, {base: factors[base] // 2 for base in signed}))] = 1
-    return algebra.product(coefficient(number**0.5, divisor**0.5), halved)
-
-
-def _exponential(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> int | None:
-    """Powers of what a logarithm is of."""
-    factor, factors = algebra.product_of(arguments[0])
-    if len(factors) != 1:
-        return None
-    ((base, exponent),) = factors.items()
-    inner = algebra.exact.inside(base, "log")
-    power = value(factor)
-    if inner is None or exponent != 1:
-        return None
-    if power.is_integer() and abs(power) <= _LARGEST_EXPONENT:
-        own, inside = algebra.product_of(inner)
-        scaled = {part: int(power) * e for part, e in inside.items()}
-        return algebra.product(to_the_power(own, int(power)), scaled)
-    if power == 0.5 and "sqrt" in algebra.allowed:
-        return algebra._function("sqrt", (inner,))
-    return algebra.terms.make("pow", inner, algebra.terms.constant(power)) if "pow" in algebra.allowed else None
-
-
-def _logarithm(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> int | None:
-    return algebra.exact.inside(arguments[0], "exp")
-
-
-def _power(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> int | None:
-    return algebra._function("sqrt", arguments[:1]) if _is_half(algebra, arguments[1]) else None
-
-
-def _is_half(algebra: Algebra, exponent: int) -> bool:
-    return algebra.terms.number(exponent) == 0.5 and "sqrt" in algebra.allowed
-
-
-def _extremum(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> int | None:
-    """``max(max(a, b), b)`` is ``max(a, b)``; of two constants one is enough."""
-    terms = algebra.terms
-    for one, other in (arguments, arguments[::-1]):
-        if terms.operations[one] != operation:
-            continue
-        inner = terms.arguments[one]
-        if other in inner:
-            return one
-        if terms.number(other) is not None and terms.number(inner[1]) is not None:
-            return algebra.exact.apply(operation, (inner[0], algebra.exact.apply(operation, (inner[1], other), 0)), 0)
-    return None
-
-
-def _equality(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> int | None:
-    return algebra.terms.constant(float(operation != "ne")) if arguments[0] == arguments[1] else None
-
-
-_INVERSES = {"sin": "asin", "tan": "atan", "cos": "acos"}
-"""Functions, and those they undo wherever these are finite."""
-
-_RULES: dict[str, Callable[[Algebra, str, tuple[int, ...]], int | None]] = {
-    "cos": _inverse,
-    "cosh": _even_function,
-    **dict.fromkeys(("sin", "tan", "asin", "atan", "sinh", "tanh"), _odd_function),
-    "abs": _absolute,
-    "sqrt": _root,
-    "exp": _exponential,
-    "log": _logarithm,
-    "pow": _power,
-    "min": _extremum,
-    "max": _extremum,
-    **dict.fromkeys(("le", "ge", "eq", "ne"), _equality),
-}

@@ -24,6 +24,9 @@ _LARGEST = 2.0**500
 
 _EXACT = 2.0**53
 
+LARGEST_EXPONENT = 64
+"""Powers beyond this are not multiplied out."""
+
 _NONE = -1
 """Stands for a power that the allowed functions cannot express."""
 
@@ -130,11 +133,10 @@ class Builder:
     def product_of(self, term: int) -> Product:
         """A simplified term as a product."""
         known = self._products.get(term)
-        if known is None:
-            number = self.terms.number(term)
-            known = Product(ONE, {term: 1}) if number is None else Product(coefficient(number), {})
-            self._products[term] = known
-        return known
+        if known is not None:
+            return known
+        number = self.terms.number(term)
+        return Product(ONE, {term: 1}) if number is None else Product(coefficient(number), {})
 
     def sum_of(self, term: int) -> Sum:
         """A simplified term as a sum."""
@@ -223,6 +225,9 @@ class Builder:
 
     def _chain(self, number: float, powers: Iterable[tuple[int, int]]) -> int:
         """A product of a number and of positive powers: the number, then names, then what is longer."""
+        powers = list(powers)
+        if number == 1 and len(powers) == 1:
+            return self._power(*powers[0])
         by_exponent: dict[int, list[int]] = {}
         for base, exponent in powers:
             by_exponent.setdefault(exponent, []).append(base)
@@ -259,6 +264,8 @@ class Builder:
 
     def _power(self, base: int, exponent: int) -> int:
         """The shortest formula for a positive power, from those of the lower ones."""
+        if exponent == 1:
+            return base
         powers = self._powers.setdefault(base, [base])
         while len(powers) < exponent:
             n = len(powers) + 1

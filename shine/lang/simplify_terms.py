@@ -47,11 +47,9 @@ class Terms:
         Features and assigned names, in the order in which formulas list them.
     functions : mapping of str to Primitive
         Definitions of composite primitives.
-    integers : bool
-        Whether whole constants are written without a decimal point.
     """
 
-    def __init__(self, names: Sequence[str], functions: Mapping[str, Primitive], integers: bool) -> None:
+    def __init__(self, names: Sequence[str], functions: Mapping[str, Primitive]) -> None:
         self.operations: list[str] = []
         self.arguments: list[tuple[int, ...]] = []
         self.values: list[float] = []
@@ -61,7 +59,7 @@ class Terms:
         self._ranks = {name: rank for rank, name in enumerate(self._names)}
         self._numbers: dict[tuple[object, ...], int] = {}
         self._functions = functions
-        self._integers = integers
+        self._number_types: set[type] = set()
 
     def constant(self, value: float) -> int:
         """The term that is a finite number."""
@@ -138,7 +136,9 @@ class Terms:
 
     def term(self, node: ast.expr) -> int:
         """The term of a verified expression."""
-        term: int = _Reader(self).visit(node)
+        reader = _Reader(self)
+        term: int = reader.visit(node)
+        self._number_types |= reader.number_types
         return term
 
     def node(self, root: int) -> ast.expr:
@@ -170,18 +170,20 @@ class Terms:
         return application(operation, arguments)
 
     def _literal(self, value: float) -> int | float:
+        # As the formulas read have it; without numbers in them, the short way.
+        integers = not self._number_types or int in self._number_types
         negative_zero = value == 0 and math.copysign(1.0, value) < 0
-        return (
-            int(value) if self._integers and abs(value) < 2**53 and value.is_integer() and not negative_zero else value
-        )
+        return int(value) if integers and abs(value) < 2**53 and value.is_integer() and not negative_zero else value
 
 
 class _Reader(TreeVisitor):
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
+        self.number_types: set[type] = set()
 
     def visit_Constant(self, node: ast.Constant) -> int:
         assert isinstance(node.value, int | float)
+        self.number_types.add(type(node.value))
         return self.terms.constant(float(node.value))
 
     def visit_Name(self, node: ast.Name) -> int:

@@ -272,6 +272,35 @@ def test_a_long_sum_and_a_long_product_are_collected():
     assert simplify(Tree(parameters, product, functions=STANDARD)).size <= 49 * 2
 
 
+NESTED = {
+    "a linear function of itself": (lambda t, x: add(mul(ast.Constant(1.0001), t), ast.Constant(1.0)), 5),
+    "a difference from itself": (lambda t, x: application("sub", [x, t]), 1),
+    "a logarithm undone": (lambda t, x: application("exp", [application("log", [add(t, x)])]), 3),
+    "a continued fraction": (lambda t, x: application("div", [ast.Constant(1.0), add(t, ast.Constant(1.0))]), 40_001),
+    "a polynomial": (lambda t, x: mul(add(t, ast.Constant(1.0)), x), 40_001),
+    "a square": (lambda t, x: application("square", [t]), 10_001),
+}
+"""Formulas made of themselves again and again, and the nodes that 10 000 steps leave."""
+
+
+def add(a: ast.expr, b: ast.expr) -> ast.expr:
+    return application("add", [a, b])
+
+
+def mul(a: ast.expr, b: ast.expr) -> ast.expr:
+    return application("mul", [a, b])
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_sums_within_products_within_sums_are_walked_once(name):
+    step, size = NESTED[name]
+    x: ast.expr = ast.Name("x", ast.Load())
+    node = x
+    for _ in range(10_000):
+        node = step(node, x)
+    assert simplify(Tree(("x",), node, functions=STANDARD)).size <= size
+
+
 def test_time_grows_little_faster_than_size():
     def seconds(size: int) -> float:
         rng = np.random.default_rng(size)
