@@ -35,6 +35,9 @@ _STEPS, _LAST_STEPS = 50, 5
 """Steps of the fit of all constants, and of the last one on all rows."""
 
 
+SCALING = ("add", "sub", "mul")
+"""What writes slope and intercept into a formula, whatever the search draws from."""
+
 _NATS_A_NODE = 0.5
 """What simple constants may cost, in units of the log-likelihood, a node of the formula."""
 
@@ -66,9 +69,9 @@ def refined(
         Loss below which two formulas are equally right.
     threads : int
     """
-    primitives = outcome.front.primitives
+    primitives = _with_functions(outcome.front.primitives, SCALING)
     constant = Tree(dataset.features, ast.Constant(dataset.target_mean))
-    trees = [simplify(tree) for tree in (constant, *_completed(outcome, dataset, linear_scaling, threads))]
+    trees = [simplify(tree, primitives) for tree in (constant, *_completed(outcome, dataset, linear_scaling, threads))]
     versions = [trees, *_polished(trees, dataset, loss, primitives, threads)]
     models = [_measured(version, dataset, loss, weights, primitives, threads) for version in versions]
     preferred = _preferred(models, dataset, loss)
@@ -126,7 +129,7 @@ def _polished(
     if sample is not dataset:
         fitted = _fitted(fitted, MachineLinearizer(dataset, loss, threads), _LAST_STEPS)
     for individuals in (fitted, simple):
-        yield [simplify(individuals.tree(index)) for index in range(len(individuals))]
+        yield [simplify(individuals.tree(index), primitives) for index in range(len(individuals))]
 
 
 def _preferred(versions: Sequence[Sequence[Model]], dataset: Dataset, loss: str) -> Iterator[Model]:
@@ -154,9 +157,14 @@ def effective_rows(dataset: Dataset) -> float:
 
 def _population(trees: Sequence[Tree], primitives: PrimitiveSet) -> Population:
     """Trees as tapes, of the search's primitives where they do: those are compiled already."""
-    names = dict.fromkeys(name for tree in trees for name in functions_of(tree))
+    used = {name for tree in trees for name in functions_of(tree)}
+    return Population.from_trees(trees, _with_functions(primitives, sorted(used)))
+
+
+def _with_functions(primitives: PrimitiveSet, names: Sequence[str]) -> PrimitiveSet:
+    """The primitive set with those standard functions that it lacks."""
     added = select(STANDARD, [name for name in names if name not in primitives.table])
-    return Population.from_trees(trees, replace(primitives, functions=(*primitives.functions, *added)))
+    return replace(primitives, functions=(*primitives.functions, *added))
 
 
 def _fitted(population: Population, linearizer: MachineLinearizer, steps: int) -> Population:

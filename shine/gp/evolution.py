@@ -144,7 +144,7 @@ def evolve(
     began = clock()
     deadline = float("inf") if stop.seconds is None else began + stop.seconds
     archive = Archive.empty(primitives, settings.max_size, settings.complexity)
-    scorer = Scorer(evaluator, archive, clock, deadline, fitter)
+    scorer = Scorer(evaluator, archive, clock, deadline, fitter, settings.canonical)
     run = _Run(Habitat(primitives, settings, scorer, errors), stop, rng, clock, began)
     reason = run.complete(given, seeding, report)
     front, scores = scorer.archive.front(stop.loss)

@@ -31,7 +31,7 @@ def pairs(screen: Screen, dictionary: int) -> Iterator[Estimate]:
     looks: list[Look] = [(None, chain, np.ones_like(screen.target)) for chain in screen.chains if len(chain) < 2]
     seen = np.array([views.forward(chain, screen.target) for _, chain, _ in looks])
     normal = Normalized.of(seen, screen.weights)
-    for k, (_, chain, _) in enumerate(looks):
+    for k in range(len(looks)):
         first, second, _ = best_pairs(units, normal.units[k], gram, 24)
         found = Sums(np.full(len(first), k), np.column_stack([first, second]), np.zeros(len(first)))
         more = replaced(units, normal.units, with_another_term(units, normal.units, found))
@@ -92,13 +92,15 @@ def _stepwise_estimates(
 
 def rational(screen: Screen, above: int, below: int, terms: int) -> Iterator[Estimate]:
     """chain(y) = (sum of members) / (1 + sum of members), from the linear chain(y) = sum - chain(y) * sum"""
-    usable = screen.order[screen.normalized.lengths[screen.order] > 0]
-    numerators, divisors = usable[:above], usable[:below]
+    # Divisors that differ by a constant would explain the view by itself.
+    numerators, divisors = screen.distinct[:above], screen.distinct[:below]
     for chain in screen.chains:
         if len(chain) > 1 or not views.homogeneous(chain):
             continue
         view = views.forward(chain, screen.target)
-        columns = np.concatenate([screen.values[numerators], -view * screen.values[divisors]])
+        # Times its distance from the mean, for times a divisor that hardly varies the view would explain itself.
+        centered = screen.values[divisors] - screen.normalized.means[divisors][:, None]
+        columns = np.concatenate([screen.values[numerators], -view * centered])
         members = np.concatenate([numerators, divisors])
         normal, own = Normalized.of(columns, screen.weights), Normalized.of(view[None], screen.weights)
         units = normal.units

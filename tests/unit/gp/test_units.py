@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +15,7 @@ from shine.gp.creation import Terminals, ptc2
 from shine.gp.dimension_rules import RULES, rule_of
 from shine.gp.dimensions import MOST_ARGUMENTS, Dimensions
 from shine.gp.units import BASE, DIMENSIONLESS, LONGEST, PREFIXED, PREFIXES, UNPREFIXED, parse_unit, unit_of
-from shine.lang.interpret import REFERENCE
+from shine.lang.interpret import REFERENCE, evaluate_tape
 from shine.lang.library import STANDARD
 from shine.lang.parse import primitive_table
 from shine.lang.population import Population
@@ -101,21 +102,21 @@ def test_a_dimension_survives_writing_and_reading(dimension):
         ("", "a unit is missing"),
         ("m/", "a unit is missing"),
         ("m^", "an exponent is a number"),
-        ("m^s", "an exponent is a number, such as 2, -1, 0.5 or .1/2., not 's'"),
+        ("m^s", "an exponent is a number, such as 2, -1, 0.5 or (1/2), not 's'"),
         ("(m", "')' is missing"),
-        ("m)", "'\\)' is not expected"),
+        ("m)", "')' is not expected"),
         ("2 m", "a unit is expected, not '2'"),
         ("m^(1/0)", "divides by zero"),
         ("furlong", "unknown 'furlong'; known are m, g, s"),
         ("ohms", "did you mean 'ohm'"),
         ("kkg", "unknown 'kkg'"),
-        ("m$", "'\\$' has no place"),
+        ("m$", "'$' has no place"),
         ("m" * (LONGEST + 1), "at most 200"),
         ("(" * 150, "missing"),
     ],
 )
 def test_what_is_no_unit_is_refused(text, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=re.escape(message)):
         parse_unit(text)
 
 
@@ -188,8 +189,6 @@ def constant_value(population: Population, index: int, node: Node) -> float | No
         if name in REFERENCE:
             return float(REFERENCE[name](*map(np.float64, arguments)))
         begin = position + 1 - node.size
-        from shine.lang.interpret import evaluate_tape
-
         tape = slice(begin, position + 1)
         row = (population.codes[index, tape], population.values[index, tape], population.primitives)
         return float(evaluate_tape(*row, [np.zeros(1)] * len(population.primitives.features))[0])
@@ -241,7 +240,7 @@ def random_formulas(n: int, seed: int, names: tuple[str, ...] = NAMES, share: fl
 
 
 @pytest.mark.parametrize("free", [True, False])
-@pytest.mark.parametrize("target", [None, "1", "m/s", "kg*m/s"])
+@pytest.mark.parametrize("target", [None, "1", "m/s", "s"])
 @pytest.mark.parametrize("names", [NAMES, ("add", "mul", "div", "sqrt"), ("mul", "div", "pow", "sub")])
 def test_a_formula_is_consistent_if_its_conditions_have_a_solution(free, target, names):
     formulas = random_formulas(400, len(names), names)
@@ -363,7 +362,7 @@ def pythagoras(a, b):
         (lerp, "v 2 2 lerp", "m/s"),
         (growth, "v 2 t growth", "m/s"),
         (growth, "v t t growth", None),
-        (growth, "v 1 t inv t growth", None),
+        (growth, "v t inv t growth", "m/s"),
         (clipped, "m v clipped", "kg*m/s"),
         (pythagoras, "v v pythagoras", "m/s"),
         (pythagoras, "v m pythagoras", None),
@@ -372,9 +371,6 @@ def pythagoras(a, b):
 def test_the_rule_of_a_function_follows_from_its_definition(function, text, target):
     table, names = primitive_table([function, "inv"])
     primitives = PrimitiveSet(select(table, names), tuple(UNITS))
-    if text.split().count("inv"):
-        text = "v t inv t growth"
-        target = "m/s"
     assert consistent(text, target, True, primitives) is (target is not None)
 
 
