@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from keyword import iskeyword
@@ -78,6 +78,14 @@ class Dataset:
         at = np.asarray(rows)
         weights = None if self.weights is None else self.weights[at]
         return Dataset(np.ascontiguousarray(self.columns[:, at]), self.target[at], weights, self.features)
+
+    def without(self, features: Collection[str]) -> Dataset:
+        """The data set without some features; this very one if it has none of them."""
+        kept = [index for index, name in enumerate(self.features) if name not in features]
+        if len(kept) == len(self.features):
+            return self
+        names = tuple(self.features[index] for index in kept)
+        return Dataset(np.ascontiguousarray(self.columns[kept]), self.target, self.weights, names)
 
     def sampled(self, rows: int, rng: np.random.Generator) -> Dataset:
         """At most so many of the rows, drawn at random and in their order; this very data set if it has no more."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from shine.evaluators.rows import target_of
 from shine.fitness import LOSSES, best_lines
 from shine.gp.constants import fit_constants
 from shine.gp.evolution import Outcome
+from shine.gp.rules import Rules
 from shine.gp.snapping import snapped
 from shine.lang.library import STANDARD
 from shine.lang.population import Population
@@ -50,6 +51,7 @@ def refined(
     weights: Mapping[str, int],
     enough: float,
     threads: int,
+    rules: Callable[[PrimitiveSet], Rules] | None = None,
 ) -> tuple[Model, ...]:
     """The Pareto front of what a search found.
 
@@ -68,12 +70,17 @@ def refined(
     enough : float
         Loss below which two formulas are equally right.
     threads : int
+    rules : callable, optional
+        What formulas over a primitive set must keep to; the front has no others, and the penalties in its losses.
     """
     primitives = _with_functions(outcome.front.primitives, SCALING)
     constant = Tree(dataset.features, ast.Constant(dataset.target_mean))
-    trees = [simplify(tree, primitives) for tree in (constant, *_completed(outcome, dataset, linear_scaling, threads))]
+    found = [constant, *_completed(outcome, dataset, linear_scaling, threads)]
+    trees = [simplify(tree, primitives) for tree in found]
     versions = [trees, *_polished(trees, dataset, loss, primitives, threads)]
-    models = [_measured(version, dataset, loss, weights, primitives, threads) for version in versions]
+    if rules is not None:
+        versions.insert(0, found)  # what is simpler need not be allowed
+    models = [_measured(version, dataset, loss, weights, primitives, threads, rules) for version in versions]
     preferred = _preferred(models, dataset, loss)
     return pareto_front([model for model in preferred if math.isfinite(model.loss)], enough)
 
@@ -192,12 +199,15 @@ def _measured(
     weights: Mapping[str, int],
     primitives: PrimitiveSet,
     threads: int,
+    rules: Callable[[PrimitiveSet], Rules] | None = None,
 ) -> list[Model]:
-    """The formulas as models."""
+    """The formulas as models; the loss of one that is not allowed is inf."""
     population = _population(trees, primitives)
     losses, errors = (
         MachineEvaluator(dataset, name, False, "float64", threads).score(population).losses for name in (loss, "mse")
     )
+    if rules is not None:
+        losses = rules(population.primitives).charged(population, losses, np.ones(len(trees)))
     variance = dataset.target_square / dataset.weight
     with np.errstate(all="ignore"):
         # As scikit-learn has it: a constant target is explained fully or not at all.

@@ -165,6 +165,7 @@ def run_job(job: Job, folder: Path, report: Callable[[Progress], None] | None = 
             config.evolution,
             config.stop,
             **config.fitness.model_dump(),
+            constraints=config.constraints,
             seed=config.seed,
             seeds=config.seeds,
             report=note,

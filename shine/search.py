@@ -16,11 +16,14 @@ from shine.errors import DataError
 from shine.evaluators.evaluator import evaluator_of, processors
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.monotonic import Monotonicity
 from shine.evaluators.sampling import sampled_errors
 from shine.fitness import LOSSES
 from shine.gp import evolution
 from shine.gp.constants import fitter
+from shine.gp.constraints import Constraints, check_constraints
 from shine.gp.evolution import Progress
+from shine.gp.rules import ConstrainedEvaluator, Rules
 from shine.gp.seeding import Seeds
 from shine.gp.seeding import seed as seed_formulas
 from shine.gp.settings import EvolutionSettings, StopSettings
@@ -31,7 +34,7 @@ from shine.model import Result, choose
 from shine.refinement import effective_rows, log_likelihood_power, refined, rounding_loss
 
 Array = NDArray[np.float64]
-Settings = TypeVar("Settings", EvolutionSettings, StopSettings)
+Settings = TypeVar("Settings", EvolutionSettings, StopSettings, Constraints)
 
 DEFAULT_PRIMITIVES = ("add", "sub", "mul", "div", "sqrt", "square", "exp", "log", "sin", "cos")
 """Functions a search draws from unless told otherwise."""
@@ -52,6 +55,7 @@ def search(
     dtype: str = "float64",
     tier: str = "auto",
     threads: int | None = None,
+    constraints: Constraints | None = None,
     seed: int = 0,
     seeds: Sequence[Source] = (),
     report: Callable[[Progress], None] | None = None,
@@ -67,10 +71,12 @@ def search(
     stop : StopSettings
     loss, linear_scaling, dtype, tier, threads
         See `shine.Evaluator`.
+    constraints : Constraints, optional
+        What formulas must keep to.
     seed : int
         Of the random generator: the same seed gives the same front.
     seeds : sequence of formulas
-        Join the first population.
+        Join the first population; those that the constraints do not allow die out at once.
     report : callable, optional
         Receives the `Progress` of every generation.
 
@@ -86,14 +92,23 @@ def search(
     """
     began = time.monotonic()
     table, names = primitive_table(primitives)
-    primitive_set = PrimitiveSet(select(table, names), dataset.features)
+    functions, features = select(table, names), dataset.features
+    trees = [parse(source, features, table) for source in seeds]
+    constraints = constraints or Constraints()
+    check_constraints(constraints, functions, features, linear_scaling)
+    # What no formula may have is not there to be drawn.
+    dataset = dataset.without(constraints.forbidden)
+    primitive_set = PrimitiveSet(functions, dataset.features)
+    trees = [tree for tree in trees if not any(("name", name) in tree.tokens for name in constraints.forbidden)]
     workers = threads or processors()
     rng = np.random.default_rng(seed)
     sample = dataset.sampled(settings.rows, rng)
     evaluator = evaluator_of(sample, loss, linear_scaling, dtype, tier, threads)
+    rules = _rules(constraints, sample, workers)
+    if rules is not None:
+        evaluator = ConstrainedEvaluator(evaluator, rules(primitive_set, "implied" if linear_scaling else "none"))
     linearizer = MachineLinearizer(sample.sampled(settings.fitting_rows, rng), loss, workers)
     enough = max(stop.loss * _constant_loss(dataset, loss), rounding_loss(dataset, loss, dtype))
-    trees = [parse(source, dataset.features, table) for source in seeds]
     outcome = evolution.evolve(
         evaluator,
         primitive_set,
@@ -107,11 +122,14 @@ def search(
         clock=time.monotonic,
         report=evolution.ignore if report is None else report,
     )
-    front = refined(outcome, dataset, loss, linear_scaling, settings.complexity, enough, workers)
+    final = None if rules is None else partial(rules, scaling="written" if linear_scaling else "none")
+    front = refined(outcome, dataset, loss, linear_scaling, settings.complexity, enough, workers, final)
+    if not front and rules is not None:
+        raise DataError(f"found no formula of finite {loss} that the constraints allow; search longer, or relax them")
     if not front:
         raise DataError(f"no formula has a finite {loss}, not even a constant; rescale the target")
     return Result(
-        front,
+        tuple(replace(model, tree=replace(model.tree, parameters=features)) for model in front),
         choose(front, enough, effective_rows(dataset), log_likelihood_power(loss)),
         outcome.generations,
         outcome.evaluations,
@@ -119,6 +137,17 @@ def search(
         seed,
         outcome.stopped_by,
     )
+
+
+def _rules(constraints: Constraints, sample: Dataset, threads: int) -> Callable[..., Rules] | None:
+    """What compiles constraints for a primitive set and a kind of scaling; None where there are no constraints."""
+    if not constraints:
+        return None
+    wrong_shares = None
+    if constraints.monotonic:
+        # Its own generator: pairs of rows are measured with alike, however long the search has run.
+        wrong_shares = Monotonicity(sample, constraints.monotonic, threads, np.random.default_rng(0)).wrong_shares
+    return partial(Rules, constraints, wrong_shares=wrong_shares)
 
 
 def _seeds(
@@ -171,6 +200,7 @@ def evolve(
     generations: int = 100,
     seconds: float | None = 60.0,
     stop_loss: float = 1e-20,
+    constraints: Constraints | Mapping[str, Any] | None = None,
     seed: int = 0,
     seeds: Sequence[Source] = (),
     report: Callable[[Progress], None] | None = None,
@@ -197,6 +227,9 @@ def evolve(
         All processors by default; their number does not change the result.
     generations, seconds, stop_loss
         When to stop: whichever comes first. ``seconds=None`` sets no limit.
+    constraints : mapping or Constraints, optional
+        What formulas must keep to, by the fields of `shine.gp.constraints.Constraints`: limits, nesting, required and
+        forbidden features, monotonicity, units.
     seed : int
         The same seed gives the same front.
     seeds : sequence of formulas
@@ -236,10 +269,22 @@ def evolve(
         dtype=dtype,
         tier=tier,
         threads=threads,
+        constraints=_constraints(constraints or {}),
         seed=seed,
         seeds=seeds,
         report=report,
     )
+
+
+def _constraints(given: Constraints | Mapping[str, Any]) -> Constraints:
+    """Constraints, of which a mapping has fields by name."""
+    if isinstance(given, Constraints):
+        return given
+    known = [field.name for field in fields(Constraints)]
+    for name in given:
+        if name not in known:
+            raise ValueError(f"constraints has no {name!r}; it has {', '.join(known)}")
+    return _valid(Constraints, given)
 
 
 def _valid(kind: type[Settings], values: Mapping[str, Any]) -> Settings:

@@ -255,15 +255,17 @@ class _Assembler:
         function = self._get(node, _FUNCTION)
         is_function = build.icmp_signed(">=", function, number(0))
         reached = build.icmp_unsigned("!=", self._get(node, _REACHED), number(0))
-        with build.if_then(build.and_(is_function, reached)):
-            with self._arguments(node, function) as (argument, child):
-                partial = self._partial(function, argument)
-                wanted = build.and_(
-                    build.icmp_unsigned("!=", partial, number(NO_PARTIAL)),
-                    build.icmp_unsigned("!=", self._get(child, _VARIES), number(0)),
-                )
-                with build.if_then(wanted):
-                    self._adjoint(node, function, child, partial)
+        with (
+            build.if_then(build.and_(is_function, reached)),
+            self._arguments(node, function) as (argument, child),
+        ):
+            partial = self._partial(function, argument)
+            wanted = build.and_(
+                build.icmp_unsigned("!=", partial, number(NO_PARTIAL)),
+                build.icmp_unsigned("!=", self._get(child, _VARIES), number(0)),
+            )
+            with build.if_then(wanted):
+                self._adjoint(node, function, child, partial)
         is_constant = build.and_(
             build.not_(is_function), build.icmp_unsigned("!=", self._get(node, _VARIES), number(0))
         )

@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from shine.codegen.astjit import AstJit
 from shine.codegen.blocks import I64, POINTER, declare, element_pointer, load, store
-from shine.codegen.instructions import application, handler_type, is_light, jump
+from shine.codegen.instructions import application, handler_type, jump
 from shine.codegen.numbers import Numbers
 from shine.lang.primitives import Primitive
 from shine.lang.tree import Tree
@@ -42,7 +42,7 @@ def emit_value(module: ir.Module, primitive: Primitive, size: int) -> ir.Functio
     """Emit the handler of a primitive's value; its operands are the arguments."""
     apply = application(primitive)
     name = f"shine.value.{primitive.name}"
-    return _emit(module, name, list(range(primitive.arity)), apply, is_light(primitive), size)
+    return _emit(module, name, list(range(primitive.arity)), apply, size)
 
 
 def emit_adjoint(module: ir.Module, primitive: Primitive, argument: int, partial: Tree, size: int) -> ir.Function:
@@ -69,8 +69,7 @@ def emit_adjoint(module: ir.Module, primitive: Primitive, argument: int, partial
         return jit.emit.builder.fmul(adjoint, jit.lower(partial, arguments))
 
     name = f"shine.adjoint.{primitive.name}.{argument}"
-    light = is_light(Primitive(primitive.name, primitive.arity, partial))
-    return _emit(module, name, [0, *(1 + i for i in positions)], apply, light, size)
+    return _emit(module, name, [0, *(1 + i for i in positions)], apply, size)
 
 
 def emit_end(module: ir.Module) -> ir.Function:
@@ -81,11 +80,9 @@ def emit_end(module: ir.Module) -> ir.Function:
     return end
 
 
-def _emit(
-    module: ir.Module, name: str, positions: list[int], apply: Callable[..., ir.Value], light: bool, size: int
-) -> ir.Function:
+def _emit(module: ir.Module, name: str, positions: list[int], apply: Callable[..., ir.Value], size: int) -> ir.Function:
     """A handler that applies an operation to the operands at some positions of its instruction."""
-    numbers = Numbers("float64", (BROADCAST_BYTES if light else 64) // 8)
+    numbers = Numbers("float64", BROADCAST_BYTES // 8)
     function = declare(module, name, ir.VoidType(), handler_type().args, ("instruction", "offset", "bytes"))
     function.linkage = "internal"
     current, offset, length = function.args

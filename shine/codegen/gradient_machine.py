@@ -54,9 +54,9 @@ _BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
 def emit_gradient_machine(functions: Sequence[Primitive]) -> ir.Module:
     """The gradient machine of some primitives, in one module.
 
-    It defines ``void kind(job)`` for each of `ERROR_KINDS`, where a job is a pointer to the fields of `GRADIENT_JOB`. They
-    add to each individual's numbers of the output its sum of errors, then the normal equations: the lower triangle of a
-    square matrix with a row for each column of the fit (see `gradient_assembler`).
+    It defines ``void kind(job)`` for each of `ERROR_KINDS`, where a job is a pointer to the fields of `GRADIENT_JOB`.
+    They add to each individual's numbers of the output its sum of errors, then the normal equations: the lower triangle
+    of a square matrix with a row for each column of the fit (see `gradient_assembler`).
     """
     module = ir.Module(name="gradient_machine")
     size = gradient_instruction_bytes(most_arguments(functions))

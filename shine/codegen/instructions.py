@@ -61,24 +61,20 @@ class Instruction:
         Which operands are constants.
     apply : callable
         ``apply(jit, *operands)`` emits the operation on one vector.
-    wide : bool
-        Whether the operation is light enough for several registers an iteration.
     """
 
     name: str
     constants: tuple[bool, ...]
     apply: Callable[..., ir.Value]
-    wide: bool
 
 
 def primitive_instructions(primitive: Primitive) -> Iterator[Instruction]:
     """Instructions of one primitive: one for each kind of operands that the assembler distinguishes."""
-    wide = is_light(primitive)
     kinds = [(False,) * primitive.arity]
     if primitive.arity == 2:
         kinds = [(False, False), (False, True), (True, False)]
     for constants in kinds:
-        yield Instruction(_name(primitive.name, constants), constants, application(primitive), wide)
+        yield Instruction(_name(primitive.name, constants), constants, application(primitive))
 
 
 def fused_instructions() -> Iterator[tuple[tuple[int, int, int, int, int], Instruction]]:
@@ -100,7 +96,7 @@ def fused_instructions() -> Iterator[tuple[tuple[int, int, int, int, int], Instr
             continue
         constants = (*ab, c)
         name = _name(f"{first}.{second}.{'left' if side == 0 else 'right'}", constants)
-        yield (i, kind, j, side, int(c)), Instruction(name, constants, _fused(first, second, side), True)
+        yield (i, kind, j, side, int(c)), Instruction(name, constants, _fused(first, second, side))
 
 
 def _fused(first: str, second: str, side: int) -> Callable[..., ir.Value]:
@@ -125,18 +121,6 @@ def application(primitive: Primitive) -> Callable[..., ir.Value]:
     return lambda jit, *operands: jit.lower(tree, operands)
 
 
-_HEAVY = frozenset(
-    {"exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "pow", "mod", "floordiv"}
-)
-
-
-def is_light(primitive: Primitive) -> bool:
-    """Whether a primitive needs few registers: nothing in it is an elementary function."""
-    if primitive.definition is None:
-        return primitive.name not in _HEAVY
-    return primitive.definition.size < 8 and not any(token[0] in _HEAVY for token in primitive.definition.tokens[1:])
-
-
 def emit_handler(module: ir.Module, instruction: Instruction, dtype: str, vector_bytes: int, size: int) -> ir.Function:
     """Emit the handler of an instruction.
 
@@ -146,12 +130,12 @@ def emit_handler(module: ir.Module, instruction: Instruction, dtype: str, vector
     instruction : Instruction
     dtype : {"float64", "float32"}
     vector_bytes : int
-        Bytes of a light operation's vector; heavy ones take 64. A tile is a multiple of both.
+        Bytes of a vector; a tile is a multiple of them.
     size : int
         Bytes of an instruction.
     """
     width = Numbers(dtype)
-    numbers = Numbers(dtype, (vector_bytes if instruction.wide else 64) // width.bytes)
+    numbers = Numbers(dtype, vector_bytes // width.bytes)
     function = declare(module, instruction.name, ir.VoidType(), handler_type().args, ("instruction", "offset", "bytes"))
     function.linkage = "internal"
     current, offset, length = function.args

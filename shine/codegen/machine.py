@@ -41,7 +41,7 @@ from shine.codegen.numbers import Numbers
 from shine.lang.primitives import Primitive
 
 VECTOR_BYTES = 128
-"""Bytes of a light instruction's vector: two AVX-512 registers or four of AVX2, so that several are in flight."""
+"""Bytes of an instruction's vector: two AVX-512 registers or four of AVX2, so that several are in flight."""
 
 ROW_GROUP = 64
 """Rows that columns are filled up to a multiple of: every vector's width divides it."""
@@ -135,8 +135,8 @@ def _emit_tables(module: ir.Module, functions: Sequence[Primitive], dtype: str, 
         handlers=table(module, "handlers", handlers),
         fused=table(module, "fused", fused),
         commutative=table(module, "commutative", [number(int(name in COMMUTATIVE)) for name in ARITHMETIC]),
-        fill=handler(Instruction("shine.fill", (True,), identity, True)),
-        copy=handler(Instruction("shine.copy", (False,), identity, True)),
+        fill=handler(Instruction("shine.fill", (True,), identity)),
+        copy=handler(Instruction("shine.copy", (False,), identity)),
         end=end,
     )
 

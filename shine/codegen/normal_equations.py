@@ -1,8 +1,8 @@
 """The epilogue of constant fitting: what a tile of rows adds to the normal equations of a least squares fit.
 
 For the columns c of the Jacobian, extended by the residual r, by 1 and by the prediction, it adds up all products
-``sum(w * c_i * c_j)``: J^T J, J^T r and the sum of squares are entries of this one matrix, and the Jacobian itself never
-leaves the cache. Sums are float64 in a fixed number of lanes, in the order of the rows.
+``sum(w * c_i * c_j)``: J^T J, J^T r and the sum of squares are entries of this one matrix, and the Jacobian itself
+never leaves the cache. Sums are float64 in a fixed number of lanes, in the order of the rows.
 
 Absolute errors are fitted by iteratively reweighted least squares: a row weighs 1 / \\|r\\| besides (Lawson 1961).
 """

@@ -11,7 +11,13 @@ from typing import Any
 import yaml
 from pydantic import create_model
 
-from shine.config.checks import data_problems, dataset_problems, primitive_problems, seed_problems
+from shine.config.checks import (
+    constraint_problems,
+    data_problems,
+    dataset_problems,
+    primitive_problems,
+    seed_problems,
+)
 from shine.config.document import Document, Json, Loc, read_document
 from shine.config.models import Config, DataSettings, FitnessSettings, StrictModel
 from shine.config.nodes import Place, add_resolvers
@@ -156,6 +162,10 @@ class _Sections:
         wrong = any(self._wrong(name, problems) for name in ("seeds", "primitives", "evolution"))
         if dataset is not None and not wrong:
             found += seed_problems(values["seeds"], values["primitives"], dataset.features, values["evolution"])
+        wrong = any(self._wrong(name, problems) for name in ("constraints", "primitives", "fitness"))
+        if dataset is not None and not wrong:
+            linear_scaling = values["fitness"].linear_scaling
+            found += constraint_problems(values["constraints"], values["primitives"], dataset.features, linear_scaling)
         return dataset, found
 
     def finish(self, problems: Sequence[Problem]) -> Config:

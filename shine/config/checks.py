@@ -9,6 +9,7 @@ from shine.config.models import DataSettings
 from shine.config.problems import Problem, unknown
 from shine.data import Dataset
 from shine.errors import DataError, UnsupportedSyntaxError
+from shine.gp.constraints import Constraints
 from shine.gp.settings import EvolutionSettings
 from shine.gp.structure import depths
 from shine.lang.library import STANDARD
@@ -74,3 +75,11 @@ def seed_problems(
             yield ("seeds", index), f"has {size} nodes; evolution.max_size allows {evolution.max_size}"
         elif (depth := int(depths(individual)[0])) > evolution.max_depth:
             yield ("seeds", index), f"has {depth} levels; evolution.max_depth allows {evolution.max_depth}"
+
+
+def constraint_problems(
+    constraints: Constraints, primitives: Sequence[str], features: Sequence[str], linear_scaling: bool
+) -> Iterator[Problem]:
+    """Constraints that do not fit the primitives, the features or the scaling."""
+    for loc, message in constraints.problems(select(STANDARD, primitives), features, linear_scaling):
+        yield ("constraints", *loc), message

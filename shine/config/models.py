@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Le
 from pydantic import BaseModel, ConfigDict, Field
 
+from shine.gp.constraints import Constraints
 from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.loading import Recipe
 
@@ -61,6 +62,8 @@ class Config(StrictModel):
     """Operators and limits of the evolution."""
     fitness: FitnessSettings = Field(default_factory=FitnessSettings)
     """What makes a formula good, and how that is computed."""
+    constraints: Constraints = Field(default_factory=Constraints)
+    """What formulas must keep to."""
     stop: StopSettings = Field(default_factory=StopSettings)
     """Limits that end the run."""
     seed: Annotated[int, Ge(0), Le(2**63 - 1)] = 0

@@ -105,6 +105,20 @@ class Rules:
         factors: Array = 1 + self.constraints.penalty * self._wrong_shares(population, slopes)
         return factors
 
+    def charged(self, population: Population, losses: Array, slopes: Array) -> Array:
+        """Losses with their penalties; inf for individuals that are not allowed.
+
+        Parameters
+        ----------
+        population : Population
+        losses, slopes : ndarray of shape (n_individuals,)
+            As evaluated.
+        """
+        which = np.flatnonzero(np.isfinite(losses) & self.allowed(population))
+        charged = np.full(len(population), np.inf)
+        charged[which] = losses[which] * self.penalties(population.take(which), slopes[which])
+        return charged
+
     @staticmethod
     def _narrow(allowed: Mask, population: Population, decide: Callable[[Population], Mask]) -> None:
         if allowed.any():

@@ -75,7 +75,8 @@ def lexicase(errors: Floats, n: int, rng: np.random.Generator) -> Integers:
     individuals, cases = errors.shape
     usable = np.isfinite(errors).all(axis=1)
     left = np.flatnonzero(usable) if usable.any() else np.arange(individuals)
-    own = np.where(np.isfinite(errors[left]), errors[left], np.finfo(np.float64).max).T
+    # Halved twice, so that medians of what stands for infinity do not overflow.
+    own = np.where(np.isfinite(errors[left]), errors[left], np.finfo(np.float64).max / 4).T
     epsilon = np.median(np.abs(own - np.median(own, axis=1, keepdims=True)), axis=1)
     alive = np.ones((n, len(left)), np.bool_)
     orders = rng.permuted(np.tile(np.arange(cases), (n, 1)), axis=1)

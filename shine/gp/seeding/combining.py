@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shine.gp.seeding import views
 from shine.gp.seeding.divisors import POWERS, divided, has_power
 from shine.gp.seeding.screen import Estimate, Screen
-from shine.gp.seeding.screening import Normalized, best_pairs
+from shine.gp.seeding.screening import Normalized, best_pairs, best_triples
 from shine.gp.seeding.sums import Sums, first_terms, replaced, with_another_term
 from shine.gp.seeding.views import Chain
 from shine.gp.seeding.writing import Nodes
@@ -28,7 +28,7 @@ def pairs(screen: Screen, dictionary: int) -> Iterator[Estimate]:
     members = screen.distinct[:dictionary]
     units = screen.normalized.units[members]
     gram = units @ units.T
-    looks: list[Look] = [(None, chain, np.ones_like(screen.target)) for chain in screen.chains if len(chain) < 2]
+    looks = _undivided(screen)
     seen = np.array([views.forward(chain, screen.target) for _, chain, _ in looks])
     normal = Normalized.of(seen, screen.weights)
     for k in range(len(looks)):
@@ -37,6 +37,30 @@ def pairs(screen: Screen, dictionary: int) -> Iterator[Estimate]:
         more = replaced(units, normal.units, with_another_term(units, normal.units, found))
         for some in (found, more):
             yield from _estimates_of_sums(screen, f"sum of {some.chosen.shape[1]}", looks, seen, members, some)
+
+
+def triples(screen: Screen, simplest: int, dictionary: int) -> Iterator[Estimate]:
+    """chain(y) = a*g1 + b*g2 + c*g3 + d, every pair of the simplest members with every other"""
+    members = screen.distinct[:dictionary]
+    units = screen.normalized.units[members]
+    looks = _undivided(screen)
+    seen = np.array([views.forward(chain, screen.target) for _, chain, _ in looks])
+    normal = Normalized.of(seen, screen.weights)
+    first, second = np.triu_indices(min(simplest, len(members)), 1)
+    if not len(first):
+        return
+    for k, (_, chain, _) in enumerate(looks):
+        if views.homogeneous(chain) or chain[0].name == "exp":
+            found = Sums(np.full(len(first), k), np.column_stack([first, second]), np.zeros(len(first)))
+            found = with_another_term(units, normal.units, found)
+            found = found.take(np.argsort(found.left, kind="stable")[:16])
+            more = with_another_term(units, normal.units, found)
+            for some in (found, more):
+                yield from _estimates_of_sums(screen, f"sum of {some.chosen.shape[1]}", looks, seen, members, some)
+
+
+def _undivided(screen: Screen) -> list[Look]:
+    return [(None, chain, np.ones_like(screen.target)) for chain in screen.chains if len(chain) < 2]
 
 
 def _estimates_of_sums(
@@ -59,7 +83,7 @@ def sums(screen: Screen, dictionary: int, multipliers: int, terms: int) -> Itera
     units = screen.normalized.units[members]
     used = np.flatnonzero((units != 0).any(axis=1))
     members, units = members[used], units[used]
-    looks: list[Look] = [(None, chain, np.ones_like(screen.target)) for chain in screen.chains if len(chain) < 2]
+    looks = _undivided(screen)
     for nodes, values in divided(screen, multipliers):
         scaled = screen.target / values
         sign = -1.0 if (scaled < 0).all() else 1.0
@@ -90,10 +114,19 @@ def _stepwise_estimates(
             yield from _estimates_of_sums(screen, kind, looks, seen, members, some)
 
 
-def rational(screen: Screen, above: int, below: int, terms: int) -> Iterator[Estimate]:
-    """chain(y) = (sum of members) / (1 + sum of members), from the linear chain(y) = sum - chain(y) * sum"""
+def rational(screen: Screen, above: int, below: int, simplest: int) -> Iterator[Estimate]:
+    """chain(y) = (sum of members) / (1 + sum of members), from the linear chain(y) = sum - chain(y) * sum
+
+    With two members of all, three of the simplest, and four that begin with these three.
+    """
     # Divisors that differ by a constant would explain the view by itself.
     numerators, divisors = screen.distinct[:above], screen.distinct[:below]
+    members = np.concatenate([numerators, divisors])
+    simple = np.concatenate(
+        [np.arange(len(numerators))[:simplest], len(numerators) + np.arange(len(divisors))[:simplest]]
+    )
+    # The simplest members are the same ever after; what is found with them is found the first time.
+    fresh, screen.simplest = screen.simplest != len(simple), len(simple)
     for chain in screen.chains:
         if len(chain) > 1 or not views.homogeneous(chain):
             continue
@@ -101,29 +134,23 @@ def rational(screen: Screen, above: int, below: int, terms: int) -> Iterator[Est
         # Times its distance from the mean, for times a divisor that hardly varies the view would explain itself.
         centered = screen.values[divisors] - screen.normalized.means[divisors][:, None]
         columns = np.concatenate([screen.values[numerators], -view * centered])
-        members = np.concatenate([numerators, divisors])
-        normal, own = Normalized.of(columns, screen.weights), Normalized.of(view[None], screen.weights)
-        units = normal.units
-        first, second, left = best_pairs(units, own.units[0], units @ units.T, 16)
-        found = Sums(np.zeros(len(first), np.int64), np.column_stack([first, second]), left)
-        for count in range(2, terms + 1):
-            if count > 2:
-                found = with_another_term(units, own.units, found)
-            found = replaced(units, own.units, found, 1)
-            for row, share in zip(
-                found.chosen,
-                _left_of_quotients(screen, chain, view, columns, found.chosen, len(numerators)),
-                strict=True,
-            ):
+        units = Normalized.of(columns, screen.weights).units
+        own = Normalized.of(view[None], screen.weights).units
+        first, second, left = best_pairs(units, own[0], units @ units.T, 16)
+        found = [Sums(np.zeros(len(first), np.int64), np.column_stack([first, second]), left)]
+        found.append(replaced(units, own, with_another_term(units, own, found[0])))
+        if fresh:
+            three, left = best_triples(units[simple], own[0], 16)
+            found.append(Sums(np.zeros(len(three), np.int64), simple[three], left))
+        found.append(replaced(units, own, with_another_term(units, own, found[-1])))
+        for some in found:
+            shares = _left_of_quotients(screen, chain, view, columns, some.chosen, len(numerators))
+            for row, share in zip(some.chosen, shares, strict=True):
                 up = sorted({int(members[i]) for i in row if i < len(numerators)})
                 down = sorted({int(members[i]) for i in row if i >= len(numerators)})
-                if not up or not down:
-                    continue
-                yield Estimate(
-                    float(share),
-                    int(screen.sizes[up].sum() + screen.sizes[down].sum()) + 2 * count,
-                    partial(screen.linear, "rational", chain, None, up, down),
-                )
+                if up and down:
+                    size = int(screen.sizes[up].sum() + screen.sizes[down].sum()) + 2 * len(row)
+                    yield Estimate(float(share), size, partial(screen.linear, "rational", chain, None, up, down))
 
 
 def _left_of_quotients(screen: Screen, chain: Chain, view: Array, columns: Array, chosen: Indices, above: int) -> Array:

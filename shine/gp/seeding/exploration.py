@@ -132,4 +132,5 @@ def _searches(screen: Screen) -> Iterator[Callable[[], Iterator[Estimate]]]:
     yield partial(searches.quotients, screen, 1000, 10_000)
     yield partial(searches.shifted_products, screen, 30)
     yield partial(combining.sums, screen, 12_000, 24, 4)
-    yield partial(combining.rational, screen, 1000, 600, 4)
+    yield partial(combining.rational, screen, 1000, 600, 110)
+    yield partial(combining.triples, screen, 32, 8000)

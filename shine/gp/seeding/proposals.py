@@ -218,21 +218,25 @@ def _regression(
     """Coefficients of the terms, the intercept, and the coefficients of the divisors; None if there are none.
 
     With divisors the linear equation ``view = sum - view * divisors`` is weighted by the inverse of the divisor found
-    before, so that in the end it is errors of the view that are small (Sanathanan and Koerner 1963).
+    before, so that in the end it is errors of the view that are small (Sanathanan and Koerner 1963). The divisors count
+    from their means meanwhile: the view times one that hardly varies would explain the view.
     """
     n, divisor = len(above), np.ones_like(view)
     ones = [np.ones_like(view)] if with_intercept else []
-    design = np.column_stack([*above, *ones, *(-view * v for v in below)])
+    means = np.array([np.mean(v) for v in below])
+    centered = [v - mean for v, mean in zip(below, means, strict=True)]
+    design = np.column_stack([*above, *ones, *(-view * v for v in centered)])
+    if not np.isfinite(design).all() or not np.isfinite(view).all():
+        return None
     found = np.zeros(n + 1 + len(below))
     for _ in range(4 if below else 1):
         root = np.sqrt(weights) / np.abs(divisor)
-        if not np.isfinite(root).all() or not np.isfinite(design).all() or not np.isfinite(view).all():
-            return None
         scale = np.sqrt(((design * root[:, None]) ** 2).sum(axis=0))
-        if not (scale > 0).all():
+        if not np.isfinite(root).all() or not (scale > 0).all():
             return None
         solution = np.linalg.lstsq(design * root[:, None] / scale, view * root, rcond=1e-13)[0] / scale
         found[:n], found[n + 1 :] = solution[:n], solution[len(solution) - len(below) :] if below else []
         found[n] = solution[n] if with_intercept else 0.0
-        divisor = sum((c * v for c, v in zip(found[n + 1 :], below, strict=True)), np.ones_like(view))
-    return found
+        divisor = sum((c * v for c, v in zip(found[n + 1 :], centered, strict=True)), np.ones_like(view))
+    found /= 1 - float(found[n + 1 :] @ means)
+    return found if np.isfinite(found).all() else None

@@ -66,6 +66,8 @@ class Screen:
         What monomials are made of: that of the bases which has no zero.
     divisors : list of (float, int)
         Members that the target was divided by, with the share of its variance left then, the best first.
+    simplest : int
+        Members that were looked at in all combinations of three.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class Screen:
         centered = target - target @ weights
         self._unit = centered * np.sqrt(weights) / np.sqrt(weights @ centered**2)
         self.divisors: list[tuple[float, int]] = []
+        self.simplest = 0
         self.refresh()
 
     def refresh(self) -> None:

@@ -134,6 +134,49 @@ def best_pairs(units: Short, view: Short, gram: Short, most: int) -> tuple[Indic
     return i[order], j[order], left[order]
 
 
+def best_triples(units: Short, view: Short, most: int) -> tuple[NDArray[np.int64], Array]:
+    """Triples of members that explain a view best together, of all there are.
+
+    Parameters
+    ----------
+    units : ndarray of shape (n, n_rows), float32
+        A few hundred at most: the time grows with the cube of their number.
+    view : ndarray of shape (n_rows,), float32
+    most : int
+
+    Returns
+    -------
+    triples : ndarray of shape (n_triples, 3), int64
+        For each member the best triple in which it comes first; the best `most` of these.
+    left : ndarray of shape (n_triples,)
+        Share of the view's variance that is left.
+
+    Notes
+    -----
+    With the first member projected out of the view and of the others, what two more explain has a closed form.
+    """
+    wide = units.astype(np.float64)
+    gram, own = wide @ wide.T, wide @ view.astype(np.float64)
+    triples, left = [], []
+    for first in range(len(units) - 2):
+        rest = slice(first + 1, None)
+        along = gram[rest, first]
+        lengths = 1 - along * along
+        a = own[rest] - own[first] * along
+        r = gram[rest, rest] - along[:, None] * along
+        determinant = lengths[:, None] * lengths - r * r
+        explained = (a * a)[:, None] * lengths + (a * a) * lengths[:, None] - 2 * a[:, None] * a * r
+        flat = determinant < 1e-4
+        explained[flat] = 0
+        explained /= np.where(flat, 1, determinant)
+        second, third = divmod(int(np.argmax(explained)), len(a))
+        triples.append((first, first + 1 + min(second, third), first + 1 + max(second, third)))
+        left.append(1 - own[first] ** 2 - explained[second, third])
+    found, shares = np.array(triples, np.int64).reshape(-1, 3), np.array(left)
+    order = np.argsort(shares, kind="stable")[:most]
+    return found[order], shares[order]
+
+
 def projector(columns: Sequence[Array], weights: Array) -> Array:
     """An orthonormal basis of the span of 1 and log|column|, times the square roots of weights; (n_rows, n_basis)."""
     ones = np.ones(len(weights))
