@@ -75,11 +75,9 @@ def whole_runs(problems: list[Problem], threads: int) -> None:
         )
         ours = time.perf_counter() - begin
         ratios.append(theirs / ours)
-        print(
-            f"{problem.name:10} {ours:7.1f}s {theirs:7.1f}s {ratios[-1]:6.1f}   {1 - result.front[-1].r2:.1e} {best:.1e}"
-            + ("" if result.stopped_by == "generations" else f"   ({result.generations} generations: exact)"),
-            flush=True,
-        )
+        exact = "" if result.stopped_by == "generations" else f"   (exact after {result.generations} generations)"
+        left = f"{1 - result.front[-1].r2:.1e} {best:.1e}"
+        print(f"{problem.name:10} {ours:7.1f}s {theirs:7.1f}s {ratios[-1]:6.1f}   {left}{exact}", flush=True)
     print(f"median ratio {np.median(ratios):.1f}")
 
 
@@ -107,7 +105,8 @@ def times_to_loss(problems: list[Problem], budget: float, threads: int) -> None:
         # What floating-point numbers of 24 bits can show is what Operon's losses are good for.
         ratios.append(ours / found.seconds if reached <= max(goal, 1e-13) else np.inf)
         print(
-            f"{problem.name:10} {ours:7.2f}s {found.seconds:7.2f}s {ratios[-1]:7.3f}   {reached:.1e} {goal:.1e}", flush=True
+            f"{problem.name:10} {ours:7.2f}s {found.seconds:7.2f}s {ratios[-1]:7.3f}   {reached:.1e} {goal:.1e}",
+            flush=True,
         )
     print(f"median of Shine's time over Operon's: {np.median(ratios):.3f}")
 

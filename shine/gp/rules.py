@@ -129,6 +129,8 @@ class Rules:
         n = len(population)
         if not (self._limits or self._nesting):
             return np.ones(n, np.bool_)
+        if not self._nesting and self._scaling != "written":
+            return self._within_limits(population, inside)
         structure = Structure.of(population)
         within = self._kept(population, structure, inside)
         if self._scaling == "written":
@@ -138,10 +140,14 @@ class Rules:
             within |= self._kept(population, structure, own)
         return within
 
-    def _kept(self, population: Population, structure: Structure, counted: Mask) -> Mask:
-        kept = np.ones(len(population), np.bool_)
+    def _within_limits(self, population: Population, counted: Mask) -> Mask:
+        within = np.ones(len(population), np.bool_)
         for code, most in self._limits:
-            kept &= np.count_nonzero((population.codes == code) & counted, axis=1) <= most
+            within &= np.count_nonzero((population.codes == code) & counted, axis=1) <= most
+        return within
+
+    def _kept(self, population: Population, structure: Structure, counted: Mask) -> Mask:
+        kept = self._within_limits(population, counted)
         for outer, inner, most in self._nesting:
             rows, positions = np.nonzero((population.codes == outer) & counted)
             before = np.zeros((len(population), population.width + 1), np.int64)

@@ -53,7 +53,7 @@ class EvolutionSettings:
     """Generations between migrations."""
     migrants: Annotated[int, Ge(0)] = 10
     """Individuals that each island copies to the next in a migration."""
-    seeding: Probability = 0.3
+    seeding: Probability = 0.5
     """Share of the run's seconds that may go into enumerating small formulas before the evolution; 0 for no seeding."""
     patience: Annotated[int, Ge(1)] = 50
     """Generations without a better loss after which an island begins anew; what it found stays in the front."""

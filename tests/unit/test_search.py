@@ -22,7 +22,14 @@ ARITHMETIC = ["add", "sub", "mul"]
 
 def evolve(y, **options):
     """A small search that no clock ends."""
-    defaults = {"features": ["a", "b"], "primitives": ARITHMETIC, "population": 200, "generations": 20, "seconds": None, "seeding": 0.0}
+    defaults = {
+        "features": ["a", "b"],
+        "primitives": ARITHMETIC,
+        "population": 200,
+        "generations": 20,
+        "seconds": None,
+        "seeding": 0.0,
+    }
     return shine.evolve(X, y, **defaults | options)
 
 

@@ -82,13 +82,23 @@ class Linear:
         keep = (
             [forms[-1]] if forms[-1][0] <= forms[0][0] * (1 + 6 / len(view)) + 1e-26 * _spread(view, weights) else forms
         )
-        return [self._written(c, above, writer, linear_scaling, _spread(view, weights)) for _, c in keep]
+        spread = _spread(view, weights)
+        return [self._written(c, above, below, writer, linear_scaling, spread) for _, c in keep]
 
     def _written(
-        self, coefficients: Array, above: Sequence[Array], writer: Writer, linear_scaling: bool, spread: float
+        self,
+        coefficients: Array,
+        above: Sequence[Array],
+        below: Sequence[Array],
+        writer: Writer,
+        linear_scaling: bool,
+        spread: float,
     ) -> Nodes:
         n = len(self.terms)
-        own, intercept, below = coefficients[:n].copy(), float(coefficients[n]), coefficients[n + 1 :]
+        one, under = _divisor(coefficients[n + 1 :], below)
+        if not one:
+            coefficients = coefficients / np.abs(coefficients[n + 1 :]).max()
+        own, intercept = coefficients[:n].copy(), float(coefficients[n])
         for i, values in enumerate(above):
             if abs(own[i]) * np.std(values) <= NEGLIGIBLE * np.sqrt(spread):
                 own[i] = 0.0
@@ -104,8 +114,8 @@ class Linear:
             elif views.homogeneous(self.chain):
                 own, intercept = own / abs(lead), intercept / abs(lead)
         numerator = writer.linear(self.terms, own.tolist(), intercept)
-        if self.divisors:
-            numerator = writer.divide(numerator, writer.linear(self.divisors, below.tolist(), 1.0))
+        if under.any():
+            numerator = writer.divide(numerator, writer.linear(self.divisors, under.tolist(), one))
         result = views.write(self.chain, writer, numerator)
         return result if self.multiplier is None else _times(writer, self.multiplier, result)
 
@@ -198,6 +208,16 @@ Proposal = Linear | Product
 
 def _times(writer: Writer, multiplier: Nodes, other: Nodes) -> Nodes:
     return writer.multiply(multiplier, other)
+
+
+def _divisor(coefficients: Array, values: Sequence[Array]) -> tuple[float, Array]:
+    """The constant of a divisor and its coefficients, without what is negligible; the constant is 1 or that."""
+    sizes = np.array([abs(c) * np.sqrt(np.mean(v * v)) for c, v in zip(coefficients, values, strict=True)])
+    largest = float(sizes.max(initial=1.0))
+    coefficients = np.where(sizes > NEGLIGIBLE * largest, coefficients, 0)
+    if largest * NEGLIGIBLE < 1:
+        return 1.0, coefficients
+    return 0.0, coefficients / np.abs(coefficients).max()
 
 
 def _spread(view: Array, weights: Array) -> float:

@@ -173,7 +173,7 @@ def _allowed(
         nothing = total[i] <= 1e-3 * doubt * total.max()
         if nothing:
             yield Change(0.0, coordinates.without([i]))
-        elif snapped and abs(exponent - snapped) < 0.05 and left < 0.1 * doubt:
+        elif snapped and abs(exponent - snapped) < 0.03 and left < 0.03 * doubt:
             x = coordinates.values[i]
             if (x > 0).all() or (snapped % 1 == 0 and (x != 0).all()):
                 yield Change(left, coordinates.divided_by(i, snapped).without([i]))
