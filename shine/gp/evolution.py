@@ -165,9 +165,7 @@ class _Run:
         self.habitat, self.stop, self.rng, self.clock, self.began = habitat, stop, rng, clock, began
         self.generation = 0
 
-    def complete(
-        self, given: Population, seeding: Seeding | None, report: Callable[[Progress], None]
-    ) -> Reason:
+    def complete(self, given: Population, seeding: Seeding | None, report: Callable[[Progress], None]) -> Reason:
         """Run to the end, and say what ended it."""
         settings = self.habitat.settings
         try:

@@ -56,7 +56,7 @@ def breed(
     selected = [select(n) for n in counts]
     crossed, regrown, enriched, hoisted, pointed, moved = (everyone.take(chosen) for chosen in selected)
     donors, depth = everyone.take(select(counts[0])), settings.max_depth
-    useful = everyone.take(np.zeros(0, np.int64)) if parts is None else parts.take(rng.integers(0, len(parts), len(enriched)))
+    useful = (parts or everyone).take(rng.integers(0, len(parts or everyone), len(enriched)))
     population = Population.concatenate(
         [
             variation.subtree_crossover(crossed, donors, depth, rng),

@@ -21,8 +21,8 @@ class EvolutionSettings:
     population: Annotated[int, Ge(2), Le(10_000_000)] = 1000
     """Individuals that survive a generation, and offspring in it."""
     rows: Annotated[int, Ge(1)] = 10_000
-    """Rows that the evolution looks at: a random sample of them where there are more. What it finds is fitted and judged
-    on all rows."""
+    """Rows that the evolution looks at: a random sample of them where there are more. What it finds is fitted and
+    judged on all rows."""
     max_size: Annotated[int, Ge(1), Le(10_000)] = 30
     """Most nodes an individual may have."""
     max_depth: Annotated[int, Ge(1), Le(1_000)] = 10

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from shine.config import Config, dump_config, read_config, read_job, schema
 from shine.config.document import parse_document
+from shine.errors import ConfigError
 from shine.fitness import LOSSES
+from shine.gp.constraints import Constraints
 from shine.gp.settings import EvolutionSettings, StopSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,6 +78,47 @@ def test_small_aliases_are_copied(tmp_path: Path) -> None:
     text = SMALL.replace("a: {uniform", "a: &range {uniform").replace("}}}, t", "}}, b: *range}, t")
     features = read_job(write(tmp_path, text)).dataset.features
     assert features == ("a", "b")
+
+
+def test_constraints_are_read_and_written_back(tmp_path: Path) -> None:
+    text = """constraints:
+  limits: {mul: 3}
+  nesting: {div: {div: 0}}
+  required: [a]
+  monotonic: {a: increasing}
+  units: {a: m}
+  target_unit: m^2
+"""
+    config = read_job(write(tmp_path, SMALL + text)).config
+    assert config.constraints == Constraints(
+        limits={"mul": 3},
+        nesting={"div": {"div": 0}},
+        required=("a",),
+        monotonic={"a": "increasing"},
+        units={"a": "m"},
+        target_unit="m^2",
+    )
+    assert read_config(write(tmp_path, dump_config(config))) == config
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("limits: {mull: 3}", 3, 'constraints.limits.mull: unknown function or feature "mull"; did you mean "mul"?'),
+        ("limits: {mul: -3}", 3, "constraints.limits.mul: must be at least 0, is -3"),
+        ("required: [b]", 3, 'constraints.required: unknown feature "b"; allowed are a'),
+        ("nestng: {}", 3, 'constraints.nestng: unknown key "nestng"; did you mean "nesting"?'),
+        ("monotonic: {a: up}", 3, "constraints.monotonic.a: must be one of increasing, decreasing"),
+        ("units: {a: furlong}\n  target_unit: m", 3, "constraints.units: of 'a': unit 'furlong' cannot be read"),
+        ("units: {a: m}", 2, "target_unit is missing; units are given for all features and the target"),
+    ],
+)
+def test_a_mistake_in_the_constraints_is_found_where_it_is(text: str, line: int, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_job(write(tmp_path, f"{SMALL}constraints:\n  {text}\n"))
+    (problem,) = caught.value.problems
+    assert f"c.yaml:{line}:" in problem
+    assert message in problem
 
 
 def test_an_override_may_reach_a_section_that_the_file_lacks(tmp_path: Path) -> None:

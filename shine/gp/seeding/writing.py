@@ -161,6 +161,8 @@ class Writer:
             if exponent:
                 key = abs(exponent)
                 side[key] = self.multiply(side[key], base) if key in side else base
+        for shared in (above.keys() & below.keys()) - {1.0}:
+            above[shared] = self.divide(above[shared], below.pop(shared))
         numerator, denominator = self._powers(above), self._powers(below)
         if coefficient != 1:
             numerator = constant(coefficient) if numerator is None else self.multiply(constant(coefficient), numerator)

@@ -1,0 +1,134 @@
+"""Written formulas mean what they should, whatever functions the set offers."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shine.gp.seeding import views
+from shine.gp.seeding.writing import Unwritable, Writer, constant, tape, tidy
+from shine.lang.interpret import evaluate_tape
+from shine.lang.library import STANDARD
+from shine.lang.primitives import PrimitiveSet
+
+SETS = [
+    ("add", "sub", "mul", "div", "sqrt", "square"),
+    ("add", "mul", "inv", "neg", "sqrt"),
+    ("sub", "div", "pow"),
+    ("add", "sub", "mul", "div", "pow", "exp", "log"),
+    ("add", "mul", "pow"),
+]
+COLUMNS = list(np.random.default_rng(0).uniform(0.5, 2, (3, 20)))
+LEAVES = [((i + 1, 0.0),) for i in range(3)]
+
+
+def writer_of(names):
+    return Writer(PrimitiveSet(tuple(STANDARD[name] for name in names), ("a", "b", "c")))
+
+
+def value(writer, nodes):
+    formula = tape(nodes)
+    return evaluate_tape(formula.codes, formula.values, writer.primitives, COLUMNS)
+
+
+coefficients = st.lists(st.sampled_from([-2.5, -1.0, 0.0, 1.0, 3.0, 0.37]), min_size=3, max_size=3)
+
+
+@given(st.sampled_from(SETS), coefficients, st.sampled_from([0.0, 1.0, -4.2]))
+def test_a_sum_has_the_value_of_its_terms(names, factors, intercept):
+    writer = writer_of(names)
+    expected = sum((f * c for f, c in zip(factors, COLUMNS, strict=True)), np.full(20, intercept))
+    assert value(writer, writer.linear(LEAVES, factors, intercept)) == pytest.approx(expected, abs=1e-12)
+
+
+exponents = st.lists(st.sampled_from([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]), min_size=3, max_size=3)
+
+
+@given(st.sampled_from(SETS), exponents, st.sampled_from([1.0, -1.0, 2.5]))
+def test_a_product_has_the_value_of_its_factors(names, powers, coefficient):
+    writer = writer_of(names)
+    expected = coefficient * np.prod([c**p for c, p in zip(COLUMNS, powers, strict=True)], axis=0)
+    try:
+        nodes = writer.product(list(zip(LEAVES, powers, strict=True)), coefficient)
+    except Unwritable:
+        assert "sqrt" not in names and "pow" not in names
+        return
+    assert value(writer, nodes) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("names", "factors", "size"),
+    [
+        (("mul", "div", "sqrt"), [0.5, 0.5, -0.5], 6),
+        (("mul", "div", "square"), [2.0, 2.0, 0.0], 4),
+        (("mul", "div"), [1.0, 1.0, -1.0], 5),
+        (("mul", "inv"), [-1.0, -1.0, 0.0], 4),
+        (("mul", "div", "pow"), [0.0, 0.3, 0.0], 3),
+    ],
+)
+def test_products_are_short(names, factors, size):
+    assert len(writer_of(names).product(list(zip(LEAVES, factors, strict=True)))) == size
+
+
+def test_what_cannot_be_written_is_refused():
+    writer = writer_of(("add", "sin"))
+    for write in (
+        lambda: writer.multiply(LEAVES[0], LEAVES[1]),
+        lambda: writer.power(LEAVES[0], 0.5),
+        lambda: writer.divide(LEAVES[0], LEAVES[1]),
+        lambda: writer.call("cos", LEAVES[0]),
+        lambda: writer.negate(LEAVES[0]),
+    ):
+        with pytest.raises(Unwritable):
+            write()
+
+
+def test_a_negated_difference_is_turned_around():
+    writer = writer_of(("sub", "mul", "neg"))
+    difference = writer.subtract(writer.multiply(LEAVES[0], LEAVES[1]), LEAVES[2])
+    assert writer.negate(difference) == writer.subtract(LEAVES[2], writer.multiply(LEAVES[0], LEAVES[1]))
+
+
+def test_tidy_numbers():
+    assert tidy(3 - 1e-13) == 3.0
+    assert tidy(0.1 + 0.2) == 0.1 + 0.2
+    assert tidy(1e-13) == 1e-13
+    assert constant(2)[0] == (0, 2.0)
+
+
+TARGETS = {
+    "positive": np.linspace(0.2, 0.9, 30),
+    "negative": -np.linspace(0.2, 3, 30),
+    "mixed": np.linspace(-2, 3, 30),
+    "large": np.linspace(1, 500, 30),
+}
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_chains_go_there_and_back_as_numbers_and_as_formulas(kind):
+    writer = Writer(PrimitiveSet(tuple(STANDARD.values()), ("a", "b", "c")))
+    target = TARGETS[kind]
+    chains = views.chains(target, writer) + views.shifted(target, writer)
+    assert len(chains) >= 10
+    for chain in chains:
+        seen = views.forward(chain, target)
+        assert views.inverse(chain, seen) == pytest.approx(target, rel=1e-8)
+        formula = tape(views.write(chain, writer, LEAVES[0]))
+        back = evaluate_tape(formula.codes, formula.values, writer.primitives, [seen, seen, seen])
+        assert back == pytest.approx(target, rel=1e-8)
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_homogeneous_chains_keep_factors_outside(kind):
+    writer = Writer(PrimitiveSet(tuple(STANDARD.values()), ("a", "b", "c")))
+    for chain in views.chains(TARGETS[kind], writer):
+        if views.homogeneous(chain):
+            seen = views.forward(chain, TARGETS[kind])
+            ratio = views.inverse(chain, 3 * seen) / TARGETS[kind]
+            assert ratio == pytest.approx(np.full(30, ratio[0]), rel=1e-9)
+
+
+def test_slopes_are_derivatives():
+    chain = (views.power(-1.0), views.shift(1.0), views.exponential(1.0))
+    y = np.linspace(0.5, 3, 20)
+    assert views.slope(chain, y) == pytest.approx(-1 / (y**2 * (1 / y + 1)), rel=1e-6)
