@@ -212,8 +212,8 @@ class NormalEquations:
         finite.
     matrices : ndarray of shape (n_individuals, 3 + n_constants, 3 + n_constants)
         Weighted sums over the rows of all products of two of: the residual, 1, the prediction, and its derivative by
-        each constant in the order of the tape; 0 behind an individual's last constant. For absolute errors, each row weighs
-        the inverse of its error besides. Meaningless where the errors are infinite.
+        each constant in the order of the tape; 0 behind an individual's last constant. For absolute errors, each row
+        weighs the inverse of its error besides. Meaningless where the errors are infinite.
     counts : ndarray of shape (n_individuals,), int64
         Constants of each individual.
     """

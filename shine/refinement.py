@@ -81,7 +81,9 @@ def refined(
     if rules is not None:
         versions.insert(0, found)  # what is simpler need not be allowed
     models = [_measured(version, dataset, loss, weights, primitives, threads, rules) for version in versions]
-    preferred = _preferred(models, dataset, loss)
+    # The constant, which comes first, is the measure of all others: the best one, not a simple one.
+    constant_model = min((version[0] for version in models), key=lambda model: model.loss)
+    preferred = [constant_model, *_preferred([version[1:] for version in models], dataset, loss)]
     return pareto_front([model for model in preferred if math.isfinite(model.loss)], enough)
 
 

@@ -29,7 +29,7 @@ class Constraints:
     Raises
     ------
     ValueError
-        If parts contradict each other or cannot be read; the message begins with the field.
+        If parts contradict each other or cannot be read; the message names them.
     """
 
     limits: dict[str, Count] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Constraints:
         return bool(self.limits or self.nesting or self.required or self.forbidden or self.units)
 
     def _problems(self) -> Iterator[str]:
-        """What is wrong whatever the primitives are; each begins with the field."""
+        """What is wrong whatever the primitives are; each begins with the field to change, where it is one alone."""
         counts = [("limits", name, count) for name, count in self.limits.items()]
         counts += [("nesting", name, count) for inner in self.nesting.values() for name, count in inner.items()]
         for key, name, count in counts:
@@ -83,12 +83,15 @@ class Constraints:
         if bool(self.units) != (self.target_unit is not None):
             missing = "target_unit" if self.units else "units"
             yield f"{missing} is missing; units are given for all features and the target, or for none"
-        for key, texts in (("units", tuple(self.units.items())), ("target_unit", (("", self.target_unit),))):
-            for name, text in texts:
-                try:
-                    parse_unit(text if text is not None else "1")
-                except ValueError as error:
-                    yield f"{key}{f' of {name!r}' if name else ''}: {error}"
+        # Not begun with the field: without it, the others would miss it.
+        for what, text in (
+            *((f"the unit of {name!r}", unit) for name, unit in self.units.items()),
+            ("the unit of the target", self.target_unit or "1"),
+        ):
+            try:
+                parse_unit(text)
+            except ValueError as error:
+                yield f"{what}: {error}"
 
     def problems(
         self, functions: Sequence[Primitive], features: Sequence[str], linear_scaling: bool

@@ -137,6 +137,8 @@ class Habitat:
         settings = self.settings
         if settings.selection == "lexicase" and self.errors is not None:
             errors = self.errors(island.parents.population, rng)
+            # Whoever is not allowed, or fails on other rows, is no parent.
+            errors[~np.isfinite(island.losses)] = np.inf
             return lambda n: lexicase(errors, n, rng)
         ranked = ranking(island.losses, weights, settings.parsimony)
         return lambda n: tournaments(ranked, n, settings.tournament, rng)

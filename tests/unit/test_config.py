@@ -109,7 +109,7 @@ def test_constraints_are_read_and_written_back(tmp_path: Path) -> None:
         ("required: [b]", 3, 'constraints.required: unknown feature "b"; allowed are a'),
         ("nestng: {}", 3, 'constraints.nestng: unknown key "nestng"; did you mean "nesting"?'),
         ("monotonic: {a: up}", 3, "constraints.monotonic.a: must be one of increasing, decreasing"),
-        ("units: {a: furlong}\n  target_unit: m", 3, "constraints.units: of 'a': unit 'furlong' cannot be read"),
+        ("units: {a: furlong}\n  target_unit: m", 2, "constraints: the unit of 'a': unit 'furlong' cannot be read"),
         ("units: {a: m}", 2, "target_unit is missing; units are given for all features and the target"),
     ],
 )
@@ -191,7 +191,8 @@ def default_cell(part: dict[str, Any]) -> str:
     if part["required"]:
         return "required"
     if "default" not in part:
-        return "see below"  # a section; its keys have defaults
+        # A mapping is empty by default; the keys of a section have defaults.
+        return "`{}`" if "additionalProperties" in part else "see below"
     text = yaml.safe_dump(part["default"], default_flow_style=True).removesuffix("...\n").strip()
     return "" if text == "null" else f"`{text}`"
 

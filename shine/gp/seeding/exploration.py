@@ -34,7 +34,7 @@ class Exploration:
     chosen : ndarray of shape (n_chosen,)
         Features that may be factors of a product, from 0.
     capacity : int
-        Most members of a bank.
+        Most members of the features' bank; those of merged coordinates have half of it.
     rng : numpy.random.Generator
     out_of_time : callable
         Whether to stop.
@@ -55,25 +55,32 @@ class Exploration:
     def explore(self, systems: list[Coordinates]) -> dict[Nodes, float]:
         """Grow a bank over each system of coordinates, always the smallest one next, and search it.
 
+        Parameters
+        ----------
+        systems : list of Coordinates
+            The features first.
+
         Returns
         -------
         dict
             The members that come closest to a view of the target, with the share of its variance they explain.
         """
         parts: dict[Nodes, float] = {}
-        passes = [self._rounds(system, parts) for system in systems]
+        # Fewer coordinates need smaller banks, and all of them are in memory together.
+        capacities = [self.capacity, *[max(self.capacity // 2, 1)] * (len(systems) - 1)]
+        passes = [self._rounds(s, capacity, parts) for s, capacity in zip(systems, capacities, strict=True)]
         sizes: list[float] = [0.0] * len(passes)
         while not self.over and min(sizes) < np.inf:
             smallest = int(np.argmin(sizes))
             sizes[smallest] = next(passes[smallest], np.inf)
         return parts
 
-    def _rounds(self, system: Coordinates, parts: dict[Nodes, float]) -> Iterator[int]:
+    def _rounds(self, system: Coordinates, capacity: int, parts: dict[Nodes, float]) -> Iterator[int]:
         """Search a bank each time it has grown; yields its size."""
         here, rows = system.on(self.screened), self.pool.rows
         weights = rows.weights[self.screened] / rows.weights[self.screened].sum()
         writer = self.pool.writer
-        members = Members(len(self.screened), writer.primitives, self.capacity, self.pool.max_size, self.rng)
+        members = Members(len(self.screened), writer.primitives, capacity, self.pool.max_size, self.rng)
         enumeration = Enumeration(members, here.values, here.nodes)
         screen: Screen | None = None
         for _ in enumeration.rounds():

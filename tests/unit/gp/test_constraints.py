@@ -146,8 +146,8 @@ def test_constants_without_units_provide_none():
         ({"penalty": float("nan")}, "penalty must be a number from 0"),
         ({"units": {"x": "m"}}, "target_unit is missing"),
         ({"target_unit": "m"}, "units is missing"),
-        ({"units": {"x": "furlong"}, "target_unit": "m"}, "units of 'x': unit 'furlong' cannot be read"),
-        ({"units": {"x": "m"}, "target_unit": "m^"}, "target_unit: unit 'm\\^' cannot be read"),
+        ({"units": {"x": "furlong"}, "target_unit": "m"}, "the unit of 'x': unit 'furlong' cannot be read"),
+        ({"units": {"x": "m"}, "target_unit": "m^"}, "the unit of the target: unit 'm\\^' cannot be read"),
     ],
 )
 def test_constraints_that_make_no_sense_are_refused(fields, message):
