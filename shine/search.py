@@ -24,7 +24,7 @@ from shine.gp.constants import fitter
 from shine.gp.constraints import Constraints, check_constraints
 from shine.gp.evolution import Progress
 from shine.gp.rules import ConstrainedEvaluator, Rules
-from shine.gp.seeding import Seeds
+from shine.gp.seeding import SeedingSettings, Seeds
 from shine.gp.seeding import seed as seed_formulas
 from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.lang.parse import Source, parse, primitive_table
@@ -171,6 +171,7 @@ def _seeds(
         max_size=settings.max_size,
         max_depth=settings.max_depth,
         linear_scaling=linear_scaling,
+        settings=SeedingSettings(members=settings.seeding_members),
         clock=time.monotonic,
         deadline=deadline,
     )

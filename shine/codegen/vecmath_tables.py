@@ -24,8 +24,7 @@ def table(module: ir.Module, name: str, element: ir.Type, entries: Sequence[floa
 def entries_at(source: ir.GlobalVariable, index: Lanes, count: int) -> list[Lanes]:
     """Each lane's `count` entries of a table from `index` on, an integer that must be inside it.
 
-    A load and an insertion a lane: a gather would be taken apart into the same on most targets, and the processors
-    that have one are not faster with it.
+    A load and an insertion a lane, which every target has; most have no gather that it would be taken to.
     """
     builder = index.builder
     element = source.value_type.element

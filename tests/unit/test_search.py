@@ -248,3 +248,11 @@ def test_a_function_must_not_have_the_name_of_a_primitive_of_shine():
 
     with pytest.raises(ValueError, match="'add' is one of Shine's primitives; give your function another name"):
         shine.evolve([[1.0], [2.0]], [1.0, 2.0], primitives=[add])
+
+
+def test_the_front_does_not_depend_on_the_threads_that_share_the_seeding():
+    y = np.sin(3.7 * A) * B + 0.1 * np.random.default_rng(5).standard_normal(len(A))
+    options = {"seeding": 1.0, "seeding_members": 300, "primitives": [*ARITHMETIC, "div", "sin"], "generations": 3}
+    one, two = (evolve(y, threads=threads, **options) for threads in (1, 2))
+    assert front(one) == front(two)
+    assert one.evaluations == two.evaluations
