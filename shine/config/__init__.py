@@ -12,6 +12,7 @@ import yaml
 from pydantic import create_model
 
 from shine.config.checks import (
+    complexity_problems,
     constraint_problems,
     data_problems,
     dataset_problems,
@@ -162,6 +163,7 @@ class _Sections:
         wrong = any(self._wrong(name, problems) for name in ("seeds", "primitives", "evolution"))
         if dataset is not None and not wrong:
             found += seed_problems(values["seeds"], values["primitives"], dataset.features, values["evolution"])
+            found += complexity_problems(values["evolution"], values["primitives"], dataset.features)
         wrong = any(self._wrong(name, problems) for name in ("constraints", "primitives", "fitness"))
         if dataset is not None and not wrong:
             linear_scaling = values["fitness"].linear_scaling

@@ -9,6 +9,7 @@ from shine.config.models import DataSettings
 from shine.config.problems import Problem, unknown
 from shine.data import Dataset
 from shine.errors import DataError, UnsupportedSyntaxError
+from shine.gp.complexity import CONSTANT_NAME
 from shine.gp.constraints import Constraints
 from shine.gp.settings import EvolutionSettings
 from shine.gp.structure import depths
@@ -83,3 +84,13 @@ def constraint_problems(
     """Constraints that do not fit the primitives, the features or the scaling."""
     for loc, message in constraints.problems(select(STANDARD, primitives), features, linear_scaling):
         yield ("constraints", *loc), message
+
+
+def complexity_problems(
+    evolution: EvolutionSettings, primitives: Sequence[str], features: Sequence[str]
+) -> Iterator[Problem]:
+    """Weights of what does not occur."""
+    known = [CONSTANT_NAME, *features, *primitives]
+    for name in evolution.complexity:
+        if name not in known:
+            yield ("evolution", "complexity", name), unknown("name", name, known)

@@ -38,8 +38,17 @@ def complexities(population: Population, weights: Mapping[str, int]) -> NDArray[
 
 
 def code_weights(primitives: PrimitiveSet, weights: Mapping[str, int]) -> NDArray[np.int64]:
-    """Weight of each code, shape (n_codes,)."""
+    """Weight of each code, shape (n_codes,).
+
+    Raises
+    ------
+    ValueError
+        If a name is none of the primitive set's.
+    """
     names = [CONSTANT_NAME, *primitives.features, *(function.name for function in primitives.functions)]
+    unknown = [name for name in weights if name not in names]
+    if unknown:
+        raise ValueError(f"complexity of {unknown[0]!r}, which is not part of the search; known are {', '.join(names)}")
     return np.array([weights.get(name, 1) for name in names], dtype=np.int64)
 
 

@@ -56,8 +56,8 @@ class EvolutionSettings:
     seeding: Probability = 0.5
     """Share of the run's seconds that may go into enumerating small formulas before the evolution; 0 for no seeding."""
     seeding_members: Annotated[int, Ge(10), Le(10_000_000)] = 30_000
-    """Most expressions that the seeding keeps to combine: with the number of rows, it bounds its work whatever the clock
-    says."""
+    """Most expressions that the seeding keeps to combine: with the number of rows, it bounds its work whatever the
+    clock says."""
     patience: Annotated[int, Ge(1)] = 50
     """Generations without a better loss after which an island begins anew; what it found stays in the front."""
     complexity: dict[str, Annotated[int, Ge(1), Le(1000)]] = field(default_factory=dict)

@@ -121,6 +121,13 @@ def test_a_mistake_in_the_constraints_is_found_where_it_is(text: str, line: int,
     assert message in problem
 
 
+def test_a_weight_of_something_unknown_is_found_where_it_is(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read_job(write(tmp_path, f"{SMALL}evolution:\n  complexity: {{sine: 3}}\n"))
+    (problem,) = caught.value.problems
+    assert 'c.yaml:3:16: evolution.complexity.sine: unknown name "sine"; allowed are constant, a, add' in problem
+
+
 def test_an_override_may_reach_a_section_that_the_file_lacks(tmp_path: Path) -> None:
     config = read_config(
         write(tmp_path, SMALL), ["evolution.constants=[0, 1]", "fitness={loss: mae}", "seed=1", "seed=2"]
