@@ -100,5 +100,5 @@ def test_a_search_counts_complexity_by_its_weights():
 
 
 def test_a_weight_of_something_unknown_is_an_error_that_lists_what_is_known():
-    with pytest.raises(ValueError, match="complexity of 'sine'.*known are constant, x, y, add, mul, neg, sin, where"):
+    with pytest.raises(ValueError, match=r"complexity of 'sine'.*known are constant, x, y, add"):
         Archive.empty(PRIMITIVES, 5, {"sine": 2})
