@@ -26,6 +26,24 @@ Direction = Literal["increasing", "decreasing"]
 class Constraints:
     """What formulas must keep to; nothing by default.
 
+    Parameters
+    ----------
+    limits, nesting : dict
+        Most occurrences of a function, a feature or a `constant`: ``{"sin": 2}``; within another one's arguments:
+        ``{"sin": {"exp": 0}}``.
+    required, forbidden : tuple of str
+        Features that every formula has, and that none has.
+    monotonic : dict
+        Features with which the prediction must be ``"increasing"`` or ``"decreasing"``.
+    penalty : float
+        Price of the wrong direction.
+    units : dict
+        Units of all features: ``{"m": "kg", "v": "m/s"}``.
+    target_unit : str
+        Unit of the target; needed with `units`.
+    dimensionless_constants : bool
+        Whether constants have no unit.
+
     Raises
     ------
     ValueError
