@@ -5,7 +5,8 @@ A population as in pyoperon's own measurements: 1000 random individuals of 1 to 
 times over; ratios are medians of those, because a shared machine has better and worse minutes.
 
 `--scaling` measures rows from 1e3 to 1e7 and individuals from 1e2 to 1e5 instead, each in a process of its own, and
-what memory the process takes over that of its data.
+the memory it takes at most: what a caller holds, the arrays `X` (row by row) and `y` and the population, and what is
+needed beyond that from `shine.Evaluator(X, y)` to the losses.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+import numpy as np
+
+import shine
 from shine.bench.contenders import Contender, prepare_machine
 from shine.bench.host import description
 from shine.bench.run import (
@@ -30,11 +34,9 @@ from shine.bench.run import (
     Settings,
     benchmark,
     best_seconds,
-    random_dataset,
     random_population,
 )
 from shine.bench.table import report_text
-from shine.evaluators.machine import MachineEvaluator
 
 ARITHMETIC = ("add", "sub", "mul", "div")
 SETS = {"+ - * /": ARITHMETIC, "+ - * / exp log sin cos": (*ARITHMETIC, "exp", "log", "sin", "cos")}
@@ -141,15 +143,15 @@ def forget_peak() -> None:
 def point(rows: int, individuals: int, dtype: str) -> dict[str, object]:
     """Throughput and memory of the machine in this process, which must be a fresh one."""
     settings = Settings((rows,), individuals, ARITHMETIC)
-    warm_up = replace(settings, population=10)
-    MachineEvaluator(random_dataset(warm_up, 100), "mse", False, dtype).score(random_population(warm_up))
-    population, dataset = random_population(settings), random_dataset(settings, rows)
-    held = dataset.columns.nbytes + dataset.target.nbytes
-    held += population.codes.nbytes + population.values.nbytes + population.sizes.nbytes
+    warm_up = random_population(replace(settings, population=10))
+    shine.Evaluator(np.ones((100, settings.features)), np.ones(100), dtype=dtype, tier="machine")(warm_up)
+    population, rng = random_population(settings), np.random.default_rng(settings.seed)
+    X, y = rng.uniform(-5, 5, (rows, settings.features)), rng.normal(size=rows)
+    held = sum(array.nbytes for array in (X, y, population.codes, population.values, population.sizes))
     forget_peak()
     before = resident("VmRSS")
-    evaluator = MachineEvaluator(dataset, "mse", False, dtype)
-    seconds = best_seconds(lambda: evaluator.score(population), 5)
+    evaluate = shine.Evaluator(X, y, dtype=dtype, tier="machine")
+    seconds = best_seconds(lambda: evaluate(population), 5)
     work = int(population.sizes.sum()) * rows
     return {
         "rows": rows, "individuals": individuals, "dtype": dtype, "data_bytes": held,
@@ -160,18 +162,19 @@ def point(rows: int, individuals: int, dtype: str) -> dict[str, object]:
 def scaling() -> list[dict[str, object]]:
     """The points of the table, each in a process of its own."""
     sizes = [(10**power, 100) for power in range(3, 8)] + [(1000, 10**power) for power in range(3, 6)]
-    print("| rows | individuals | precision | seconds | node-rows/s | data | memory beyond the data |")
-    print("|---|---|---|---|---|---|---|")
+    print("| rows | individuals | precision | seconds | ns a node and row | node-rows/s | data | beyond it | in all |")
+    print("|---|---|---|---|---|---|---|---|---|")
     points = []
     for dtype in ("float64", "float32"):
         for rows, individuals in sizes:
             command = [sys.executable, __file__, "--point", str(rows), str(individuals), dtype]
             measured = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
             points.append(measured)
+            data, extra = measured["data_bytes"], measured["extra_bytes"]
             print(
                 f"| {rows:,} | {individuals:,} | {dtype} | {measured['seconds']:.3g} "
-                f"| {measured['node_rows_per_second']:.3g} | {measured['data_bytes'] / 2**20:.1f} MiB "
-                f"| {measured['extra_bytes'] / 2**20:.1f} MiB |",
+                f"| {1e9 / measured['node_rows_per_second']:.3f} | {measured['node_rows_per_second']:.3g} "
+                f"| {data / 2**20:.1f} MiB | {extra / 2**20:.1f} MiB | {1 + extra / data:.2f} times the data |",
                 flush=True,
             )
     return points

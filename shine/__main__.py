@@ -3,4 +3,4 @@
 from shine.cli import main
 
 if __name__ == "__main__":
-    main(prog_name="shine")
+    main()

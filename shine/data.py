@@ -15,6 +15,13 @@ from shine.errors import DataError
 
 Array = NDArray[np.float64]
 
+COPIED_BYTES = 1 << 25
+"""Columns of at most this size are copied to be contiguous; larger ones stay how they are, lest memory be needed
+twice."""
+
+_CHECKED = 1 << 20
+"""Numbers that are checked at a time."""
+
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
@@ -22,7 +29,8 @@ class Dataset:
 
     Parameters
     ----------
-    columns : ndarray of shape (n_features, n_rows), float64, C-contiguous
+    columns : ndarray of shape (n_features, n_rows), float64
+        Each is contiguous, unless they are large and came row by row: then it is a view of that.
     target : ndarray of shape (n_rows,), float64
     weights : ndarray of shape (n_rows,), float64, optional
         Non-negative sample weights with a positive sum; all rows weigh 1 without them.
@@ -70,14 +78,20 @@ class Dataset:
                 raise DataError(f"X has {rows} rows, but sample_weight has {len(weights)}")
             if (weights < 0).any() or not weights.sum() > 0:
                 raise DataError("sample weights must not be negative, and one must be positive")
-        # Columns that are contiguous already, as in Fortran order, are not copied.
-        return cls(np.ascontiguousarray(matrix.T), np.ascontiguousarray(target), weights, names)
+        # Columns that are contiguous already, as in Fortran order, are not copied either way.
+        columns = np.ascontiguousarray(matrix.T) if matrix.nbytes <= COPIED_BYTES else matrix.T
+        return cls(columns, np.ascontiguousarray(target), weights, names)
 
     def take(self, rows: ArrayLike) -> Dataset:
         """The rows at some indices."""
         at = np.asarray(rows)
         weights = None if self.weights is None else self.weights[at]
-        return Dataset(np.ascontiguousarray(self.columns[:, at]), self.target[at], weights, self.features)
+        return Dataset(
+            _stacked([column[at] for column in self.columns], len(self.target[at])),
+            self.target[at],
+            weights,
+            self.features,
+        )
 
     def without(self, features: Collection[str]) -> Dataset:
         """The data set without some features; this very one if it has none of them."""
@@ -85,7 +99,7 @@ class Dataset:
         if len(kept) == len(self.features):
             return self
         names = tuple(self.features[index] for index in kept)
-        return Dataset(np.ascontiguousarray(self.columns[kept]), self.target, self.weights, names)
+        return Dataset(_stacked([self.columns[index] for index in kept], self.n_rows), self.target, self.weights, names)
 
     def sampled(self, rows: int, rng: np.random.Generator) -> Dataset:
         """At most so many of the rows, drawn at random and in their order; this very data set if it has no more."""
@@ -126,6 +140,14 @@ class Dataset:
         return _total(stable_sum(weights * (target - mean) ** 2) for target, weights in self.blocks())
 
 
+def _stacked(columns: Sequence[Array], rows: int) -> Array:
+    """Contiguous columns, copied once."""
+    stacked = np.empty((len(columns), rows))
+    for own, column in zip(stacked, columns, strict=True):
+        own[:] = column
+    return stacked
+
+
 def _total(sums: Iterable[Array]) -> float:
     return float(stable_sum(np.array([float(part) for part in sums])))
 
@@ -159,8 +181,9 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> Array:
     if array.ndim != dimensions:
         shape = "(n_rows, n_features)" if dimensions == 2 else "(n_rows,)"
         raise DataError(f"{name} has shape {array.shape}; {shape} is needed")
-    finite = np.isfinite(array)
-    if not finite.all():
+    step = max(_CHECKED // max(array[:1].size, 1), 1)
+    if not all(np.isfinite(array[start : start + step]).all() for start in range(0, len(array), step)):
+        finite = np.isfinite(array)
         place = np.argwhere(~finite)[0].tolist()
         where = f"row {place[0]}" + (f", column {place[1]}" if dimensions == 2 else "")
         raise DataError(f"{name} has {(~finite).sum()} values that are NaN or infinite, the first in {where}")

@@ -6,18 +6,30 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from html import escape
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shine.data import numbers
-from shine.errors import DataError
+from shine.errors import DataError, ExportError
 from shine.gp.complexity import tree_complexity
 from shine.kernel import Kernel
+from shine.lang.library import STANDARD
+from shine.lang.parse import parse
+from shine.lang.primitives import Primitive
+from shine.lang.printing import expression_source, python_source
+from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
 
 Array = NDArray[np.float64]
+
+MANY_ROWS = 1_000_000
+"""Rows above which a formula is compiled with optimization to predict them."""
+
+WIDEST_EQUATION = 100
+"""Letters of a formula that a table shows; more are cut off."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +88,229 @@ class Model:
         if matrix.shape[1] != len(self.tree.parameters):
             names = self.tree.parameters
             raise DataError(f"X has {matrix.shape[1]} columns; the formula needs {len(names)}: {', '.join(names)}")
-        result: Array = self.kernel(*matrix.T)
+        # LLVM's passes take longer than they save on few rows; what they make has the same values.
+        kernel = self.kernel if len(matrix) > MANY_ROWS else self._quick_kernel
+        result: Array = kernel(*matrix.T)
         return result
+
+    @cached_property
+    def _quick_kernel(self) -> Kernel:
+        return Kernel(self.tree, opt_level="O0")
+
+    def export(self, to: str, name: str = "f") -> str | bytes:
+        """The formula in another form (see `shine.export`).
+
+        Parameters
+        ----------
+        to : str
+            One of `shine.export.EXPORTS`: "python", "latex", "c", "sql", ...
+        name : str
+            What the formula is called there.
+
+        Raises
+        ------
+        ValueError
+            If there is no such form.
+        ExportError
+            If the formula cannot be written in it, or a library that it takes is missing.
+        """
+        from shine.export import export
+
+        return export(self.tree, to, name)
+
+    def python(self, name: str = "f") -> str:
+        """Source of a Python function that needs NumPy only."""
+        from shine.export.python import python_source as function_source
+
+        return function_source(self.tree, name)
+
+    def latex(self) -> str:
+        """The formula in LaTeX's mathematics mode."""
+        from shine.export.latex import latex
+
+        return latex(self.tree)
+
+    def sympy(self) -> Any:
+        """The formula as a SymPy expression.
+
+        Raises
+        ------
+        ExportError
+            If SymPy is not installed.
+        """
+        from shine.export.sympy import sympy_expression
+
+        return sympy_expression(self.tree)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As text: compiled code cannot be copied to another process, and a reader of text runs none.
+        own = _definitions(self.tree)
+        return _model_of, (
+            self.expression, self.tree.parameters, own, self.loss, self.r2, dict(self.weights),
+        )  # fmt: skip
+
+
+def _definitions(tree: Tree) -> tuple[str, ...]:
+    """Text of the functions that a formula calls and that are not Shine's own, each after those it calls itself."""
+    found: dict[str, str] = {}
+
+    def look(at: Tree) -> None:
+        for name in sorted(functions_of(at) - STANDARD.keys()):
+            definition = at.functions[name].definition
+            if name not in found and definition is not None:
+                look(definition)
+                found[name] = _function_text(name, definition)
+
+    look(tree)
+    return tuple(found.values())
+
+
+def _function_text(name: str, definition: Tree) -> str:
+    if definition.assignments:
+        return python_source(definition)
+    return f"def {name}({', '.join(definition.parameters)}):\n    return {expression_source(definition.result)}"
+
+
+def _model_of(
+    expression: str,
+    parameters: tuple[str, ...],
+    definitions: tuple[str, ...],
+    loss: float,
+    r2: float,
+    weights: dict[str, int],
+) -> Model:
+    """The model that was written as text."""
+    table: dict[str, Primitive] = dict(STANDARD)
+    for text in definitions:
+        definition = parse(text, primitives=table)
+        table[definition.name] = Primitive(definition.name, len(definition.parameters), definition)
+    return Model(parse(expression, parameters, table), loss, r2, weights)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Front(Sequence[Model]):
+    """The Pareto front of a search: rising complexity, falling loss.
+
+    Parameters
+    ----------
+    models : tuple of Model
+    best_index : int
+        Position of the recommended formula.
+    """
+
+    models: tuple[Model, ...]
+    best_index: int
+
+    @overload
+    def __getitem__(self, index: int) -> Model: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Model, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Model | tuple[Model, ...]:
+        return self.models[index]
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    @property
+    def best(self) -> Model:
+        """The recommended formula."""
+        return self.models[self.best_index]
+
+    @property
+    def scores(self) -> tuple[float, ...]:
+        """By how much the logarithm of the loss falls, a unit of complexity, from each formula's predecessor.
+
+        0 for the first; inf where the loss falls to 0. As PySR has it.
+        """
+        scores = [0.0]
+        for before, after in zip(self.models, self.models[1:], strict=False):
+            if before.loss > 0:
+                fall = math.inf if after.loss <= 0 else math.log(before.loss) - math.log(after.loss)
+                scores.append(fall / (after.complexity - before.complexity))
+            else:
+                scores.append(0.0)
+        return tuple(scores[: len(self.models)])
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The front as plain values: complexity, loss, score, r2, expression, best."""
+        for position, (model, score) in enumerate(zip(self.models, self.scores, strict=True)):
+            yield {
+                "complexity": model.complexity,
+                "loss": model.loss,
+                "score": score,
+                "r2": model.r2,
+                "expression": model.expression,
+                "best": position == self.best_index,
+            }
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with the columns complexity, loss, score, equation; the index is that of the front.
+
+        Raises
+        ------
+        ExportError
+            If pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise ExportError("a DataFrame needs pandas: pip install pandas") from None
+        return pandas.DataFrame(self.columns())
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The front by columns: complexity, loss, score, equation."""
+        return {
+            "complexity": [model.complexity for model in self.models],
+            "loss": [model.loss for model in self.models],
+            "score": list(self.scores),
+            "equation": [model.expression for model in self.models],
+        }
+
+    def plot(self, ax: Any = None) -> Any:
+        """Loss over complexity, drawn by matplotlib (see `shine.report.plots.pareto`).
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from shine.report.plots import pareto
+
+        return pareto(self, ax)
+
+    def __repr__(self) -> str:
+        """A table, the recommended formula marked."""
+        lines = [f"{'':3} {'':>3} {'complexity':>10}  {'loss':<10}  {'score':<9}  equation"]
+        for position, row in enumerate(self.rows()):
+            mark = ">>>" if row["best"] else ""
+            numbers_ = f"{row['complexity']:>10}  {row['loss']:<10.4g}  {row['score']:<9.3g}"
+            lines.append(f"{mark:3} {position:>3} {numbers_}  {_shortened(row['expression'])}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """The table for notebooks, the recommended formula marked."""
+        header = "".join(f"<th>{name}</th>" for name in ("", "complexity", "loss", "score", "equation"))
+        body = []
+        for position, row in enumerate(self.rows()):
+            style = ' style="font-weight: bold; background: rgba(90, 140, 255, 0.15)"' if row["best"] else ""
+            cells = (
+                f"<td>{'&#9654; ' if row['best'] else ''}{position}</td>",
+                f"<td>{row['complexity']}</td><td>{row['loss']:.4g}</td><td>{row['score']:.3g}</td>",
+                f'<td style="text-align: left"><code>{escape(_shortened(row["expression"]))}</code></td>',
+            )
+            body.append(f"<tr{style}>{''.join(cells)}</tr>")
+        return f"<table><thead><tr>{header}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= WIDEST_EQUATION else f"{line[: WIDEST_EQUATION - 3]}..."
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +319,8 @@ class Result:
 
     Parameters
     ----------
-    front : tuple of Model
-        Pareto front: rising complexity, falling loss.
+    front : Front, or sequence of Model
+        Pareto front: rising complexity, falling loss. Any sequence becomes a `Front`.
     best_index : int
         Position in the front of the recommended formula (see `choose`).
     generations, evaluations : int
@@ -98,13 +331,17 @@ class Result:
     stopped_by : {"loss", "generations", "seconds", "interrupted"}
     """
 
-    front: tuple[Model, ...]
+    front: Front
     best_index: int
     generations: int
     evaluations: int
     seconds: float
     seed: int
     stopped_by: str
+
+    def __post_init__(self) -> None:
+        # What searches hand over is plain; how a front looks is for the front to say.
+        object.__setattr__(self, "front", Front(tuple(self.front), self.best_index))
 
     @property
     def best(self) -> Model:
@@ -117,14 +354,8 @@ class Result:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The front as plain values: complexity, loss, r2, expression, best."""
-        for position, model in enumerate(self.front):
-            yield {
-                "complexity": model.complexity,
-                "loss": model.loss,
-                "r2": model.r2,
-                "expression": model.expression,
-                "best": position == self.best_index,
-            }
+        for row in self.front.rows():
+            yield {name: value for name, value in row.items() if name != "score"}
 
 
 def choose(front: Sequence[Model], enough: float, rows: float, power: float) -> int:

@@ -17,6 +17,7 @@ from shine.evaluators.rows import target_of
 from shine.fitness import LOSSES, best_lines
 from shine.gp.constants import fit_constants
 from shine.gp.evolution import Outcome
+from shine.gp.phases import reduced_phases
 from shine.gp.rules import Rules
 from shine.gp.snapping import snapped
 from shine.lang.library import STANDARD
@@ -52,6 +53,7 @@ def refined(
     enough: float,
     threads: int,
     rules: Callable[[PrimitiveSet], Rules] | None = None,
+    polish: bool = True,
 ) -> tuple[Model, ...]:
     """The Pareto front of what a search found.
 
@@ -72,12 +74,19 @@ def refined(
     threads : int
     rules : callable, optional
         What formulas over a primitive set must keep to; the front has no others, and the penalties in its losses.
+    polish : bool
+        Whether to fit constants and make them simple, which takes nearly all of the time.
     """
     primitives = _with_functions(outcome.front.primitives, SCALING)
     constant = Tree(dataset.features, ast.Constant(dataset.target_mean))
     found = [constant, *_completed(outcome, dataset, linear_scaling, threads)]
     trees = [simplify(tree, primitives) for tree in found]
-    versions = [trees, *_polished(trees, dataset, loss, primitives, threads)]
+    if polish:
+        versions = [trees, *_polished(trees, dataset, loss, primitives, threads)]
+    else:
+        # A function that the search did not use would have to be compiled first.
+        known = primitives.table.keys()
+        versions = [[s if functions_of(s) <= known else tree for s, tree in zip(trees, found, strict=True)]]
     if rules is not None:
         versions.insert(0, found)  # what is simpler need not be allowed
     models = [_measured(version, dataset, loss, weights, primitives, threads, rules) for version in versions]
@@ -127,7 +136,7 @@ def _polished(
     population = _population(trees, primitives)
     sample = dataset.sampled(POLISHING_ROWS, np.random.default_rng(0))
     linearizer = MachineLinearizer(sample, loss, threads)
-    fitted = _fitted(population, linearizer, _STEPS)
+    fitted = _fitted(reduced_phases(population), linearizer, _STEPS)
     simple = snapped(
         fitted,
         linearizer,

@@ -22,15 +22,16 @@ from shine.fitness import LOSSES
 from shine.gp import evolution
 from shine.gp.constants import fitter
 from shine.gp.constraints import Constraints, check_constraints
-from shine.gp.evolution import Progress
+from shine.gp.evolution import Outcome, Progress
 from shine.gp.rules import ConstrainedEvaluator, Rules
 from shine.gp.seeding import SeedingSettings, Seeds
 from shine.gp.seeding import seed as seed_formulas
 from shine.gp.settings import EvolutionSettings, StopSettings
+from shine.gp.state import State
 from shine.lang.parse import Source, parse, primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
-from shine.model import Result, choose
+from shine.model import Front, Model, Result, choose
 from shine.refinement import effective_rows, log_likelihood_power, refined, rounding_loss
 
 Array = NDArray[np.float64]
@@ -58,7 +59,9 @@ def search(
     constraints: Constraints | None = None,
     seed: int = 0,
     seeds: Sequence[Source] = (),
-    report: Callable[[Progress], None] | None = None,
+    report: Callable[[Progress], object] | None = None,
+    state: State | None = None,
+    save: Callable[[State], None] | None = None,
 ) -> Result:
     """Evolve formulas that explain a data set.
 
@@ -78,19 +81,24 @@ def search(
     seeds : sequence of formulas
         Join the first population; those that the constraints do not allow die out at once.
     report : callable, optional
-        Receives the `Progress` of every generation.
+        Receives the `Progress` of every generation; it ends the run by returning True.
+    state : State, optional
+        Go on from there: the same data and settings give the same front as a search that never stopped.
+    save : callable, optional
+        Receives the `State` after every generation; see `shine.gp.evolution.evolve`.
 
     Returns
     -------
     Result
-        Interrupting the run (Ctrl-C) ends it early and returns what was found so far.
+        Interrupting the run (Ctrl-C) ends it early and returns what was found so far, without the time that fitting all
+        constants to convergence takes.
 
     Raises
     ------
     DataError, UnsupportedSyntaxError, ValueError
         If the data, a formula or a setting is unfit.
     """
-    began = time.monotonic()
+    began = time.monotonic() - (0.0 if state is None else state.seconds)
     table, names = primitive_table(primitives)
     functions, features = select(table, names), dataset.features
     trees = [parse(source, features, table) for source in seeds]
@@ -121,22 +129,40 @@ def search(
         seeding=partial(_seeds, sample, primitive_set, settings, linear_scaling, workers),
         clock=time.monotonic,
         report=evolution.ignore if report is None else report,
+        state=state,
+        save=evolution.forget if save is None else save,
     )
     final = None if rules is None else partial(rules, scaling="written" if linear_scaling else "none")
-    front = refined(outcome, dataset, loss, linear_scaling, settings.complexity, enough, workers, final)
+    finish = partial(
+        refined,
+        dataset=dataset,
+        loss=loss,
+        linear_scaling=linear_scaling,
+        weights=settings.complexity,
+        enough=enough,
+        threads=workers,
+        rules=final,
+    )
+    outcome, front = _finished(outcome, finish)
     if not front and rules is not None:
         raise DataError(f"found no formula of finite {loss} that the constraints allow; search longer, or relax them")
     if not front:
         raise DataError(f"no formula has a finite {loss}, not even a constant; rescale the target")
-    return Result(
-        tuple(replace(model, tree=replace(model.tree, parameters=features)) for model in front),
-        choose(front, enough, effective_rows(dataset), log_likelihood_power(loss)),
-        outcome.generations,
-        outcome.evaluations,
-        time.monotonic() - began,
-        seed,
-        outcome.stopped_by,
-    )
+    chosen = choose(front, enough, effective_rows(dataset), log_likelihood_power(loss))
+    models = tuple(replace(model, tree=replace(model.tree, parameters=features)) for model in front)
+    seconds = time.monotonic() - began
+    reason = outcome.stopped_by
+    return Result(Front(models, chosen), chosen, outcome.generations, outcome.evaluations, seconds, seed, reason)
+
+
+def _finished(outcome: Outcome, finish: Callable[..., tuple[Model, ...]]) -> tuple[Outcome, tuple[Model, ...]]:
+    """The front; when the user does not want to wait, without what takes time."""
+    if outcome.stopped_by != "interrupted":
+        try:
+            return outcome, finish(outcome, polish=True)
+        except KeyboardInterrupt:
+            outcome = replace(outcome, stopped_by="interrupted")
+    return outcome, finish(outcome, polish=False)
 
 
 def _rules(constraints: Constraints, sample: Dataset, threads: int) -> Callable[..., Rules] | None:
@@ -204,7 +230,7 @@ def evolve(
     constraints: Constraints | Mapping[str, Any] | None = None,
     seed: int = 0,
     seeds: Sequence[Source] = (),
-    report: Callable[[Progress], None] | None = None,
+    report: Callable[[Progress], object] | None = None,
     **settings: Any,
 ) -> Result:
     """Find short formulas that explain `y` by `X`.
@@ -236,7 +262,7 @@ def evolve(
     seeds : sequence of formulas
         Formulas to start from.
     report : callable, optional
-        Receives the `Progress` of every generation.
+        Receives the `Progress` of every generation; it ends the run by returning True.
     **settings
         Fields of `shine.gp.settings.EvolutionSettings`: population, max_size, max_depth, ...
 

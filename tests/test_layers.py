@@ -30,12 +30,14 @@ BELOW: dict[str, set[str]] = {
     "codegen": {"errors", "lang"},
     "data": {"errors", "lang"},
     "fitness": {"errors", "lang"},
+    # The coefficients of the elementary functions that ONNX Runtime lacks.
+    "export": {"errors", "lang", "codegen"},
     "gp": {"errors", "lang", "fitness"},
     "evaluators": _EVALUATION,
     "kernel": _EVALUATION,
     "gradient": _EVALUATION | {"kernel"},
     # The complexity of a formula is that of its nodes on a tape.
-    "model": _EVALUATION | {"kernel", "gp"},
+    "model": _EVALUATION | {"kernel", "gp", "export", "report"},
     "refinement": _SEARCH,
     "population": {"errors", "lang", "gp"},
     "search": _SEARCH | {"refinement"},
@@ -43,8 +45,11 @@ BELOW: dict[str, set[str]] = {
     "loading": {"errors", "lang", "data"},
     "config": {"errors", "lang", "data", "gp", "loading"},
     "runs": _FACES,
+    "report": {"errors", "lang", "data"},
+    "estimators": _SEARCH | {"search", "refinement"},
     "bench": _EVALUATION | {"population"},
-    "cli": _FACES | {"runs", "bench"},
+    "deap": _EVALUATION | {"kernel"},
+    "cli": _FACES | {"runs", "bench", "export", "report"},
     "__main__": {"cli"},
 }
 """What each layer may import besides itself; `shine` is the package's own `__init__`, the public names."""
@@ -57,6 +62,11 @@ ONLY_IN: dict[str, set[str]] = {
     "yaml": {"config"},
     "click": {"cli"},
     "tqdm": {"cli"},
+    "sklearn": {"estimators"},
+    "pandas": {"model"},
+    "torch": {"export"},
+    "jax": {"export"},
+    "onnx": {"export"},
 }
 """Foreign modules that few may import: a layer, or a module of one."""
 

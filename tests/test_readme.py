@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shine.cli import main
+from shine.cli.commands import shine as main
 from shine.config import read_config
 
 ROOT = Path(__file__).parents[1]

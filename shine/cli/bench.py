@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,7 +10,11 @@ import click
 
 from shine.bench import Settings, benchmark, report_text
 from shine.bench.plot import save_plot
-from shine.cli import FAILURE
+from shine.cli.codes import FAILURE
+from shine.cli.output import is_terminal, json_text, print_text, write_file
+
+PRINT = Path("-")
+"""The file that stands for printing."""
 
 
 def run(settings: Settings, json_path: Path | None, plot_path: Path | None) -> int:
@@ -30,9 +33,12 @@ def run(settings: Settings, json_path: Path | None, plot_path: Path | None) -> i
         raise click.UsageError(str(error)) from None
     finally:
         _show("")
-    click.echo(report_text(report))
-    if json_path:
-        json_path.write_text(json.dumps(report.as_json(), indent=1) + "\n", encoding="utf-8")
+    if json_path == PRINT:
+        print_text(json_text(report.as_json()))
+    else:
+        click.echo(report_text(report))
+    if json_path and json_path != PRINT:
+        write_file(json_path, json_text(report.as_json()).encode())
     if plot_path:
         save_plot(report, plot_path)
     for wrong in report.wrong:
@@ -45,5 +51,5 @@ def run(settings: Settings, json_path: Path | None, plot_path: Path | None) -> i
 
 
 def _show(what: str) -> None:
-    if sys.stderr.isatty():
+    if is_terminal(sys.stderr):
         click.echo(f"\r\x1b[K{what}", nl=False, err=True)

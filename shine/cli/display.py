@@ -34,11 +34,11 @@ def front_table(record: ResultRecord, width: int | None = None) -> str:
     width : int, optional
         Characters a line may have; formulas are shortened to fit. They are printed in full without it.
     """
-    lines = [f"  {'complexity':>10}  {'loss':>11}  {'r2':>9}  formula"]
-    for model in record.front:
+    lines = [f"  {'index':>5}  {'complexity':>10}  {'loss':>11}  {'r2':>9}  formula"]
+    for index, model in enumerate(record.front):
         mark = "*" if model == record.best else " "
         r2 = "" if model.r2 is None else f"{round(model.r2, 6) + 0.0:.6f}"  # + 0.0 turns -0.0 into 0.0
-        head = f"{mark} {model.complexity:>10}  {model.loss:>11.5g}  {r2:>9}  "
+        head = f"{mark} {index:>5}  {model.complexity:>10}  {model.loss:>11.5g}  {r2:>9}  "
         formula = model.expression if width is None else shortened(model.expression, max(width - len(head), 20))
         lines.append(head + formula)
     return "\n".join(lines)

@@ -38,6 +38,7 @@ from shine.codegen.instructions import (
 )
 from shine.codegen.moments import CHUNK, CHUNK_FIELDS, KINDS, LANES, errors_function, products_function
 from shine.codegen.numbers import Numbers
+from shine.codegen.sharing import emit_sharing
 from shine.lang.primitives import Primitive
 
 VECTOR_BYTES = 128
@@ -93,8 +94,8 @@ def emit_machine(functions: Sequence[Primitive], dtype: str) -> ir.Module:
     """The machine of some primitives, in one module.
 
     It defines ``void predict(job)`` and one ``void kind(job)`` for each of `shine.codegen.moments.KINDS`, where a job
-    is a pointer to the fields of `JOB`. They write, for each individual, a row of `dtype` predictions, or `LANES`
-    float64 of state.
+    is a pointer to the fields of `JOB`. They write, for each individual, a row of `dtype` predictions, or add to
+    `LANES` float64 of state. What lets threads share the individuals is there as well (`shine.codegen.sharing`).
     """
     module = ir.Module(name=f"machine.{dtype}")
     size = instruction_bytes(operand_room(functions))
@@ -104,6 +105,7 @@ def emit_machine(functions: Sequence[Primitive], dtype: str) -> ir.Module:
     driver.emit("predict", driver.copy_predictions)
     for kind in KINDS:
         driver.emit(kind, driver.products if kind == "products" else driver.errors(kind))
+    emit_sharing(module)
     return module
 
 

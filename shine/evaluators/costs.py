@@ -4,33 +4,57 @@ An individual compiled by itself runs faster than on the machine, but has to be 
 
     rows > T / (nodes * (c_machine - c_native))
 
-on, with T the time to compile one individual in a batch and c the time of a node and row in each tier.
+on, with T the time to compile one individual in a batch and c the time of a node and row in each tier. Both sides
+depend on what the nodes are: an elementary function takes many instructions, which cost much to compile, and of whose
+run time little is the machine's. So there are two `KINDS` of nodes, each with costs of its own.
 """
 
 from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shine.data import Dataset
 from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.native import BATCH, NativeFitness
 from shine.evaluators.rows import Rows
 from shine.lang.population import Population
+from shine.lang.primitives import Primitive, PrimitiveSet
 from shine.llvm import cached
+
+Array = NDArray[np.float64]
+
+ELEMENTARY = frozenset({
+    "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "pow", "mod", "floordiv",
+})  # fmt: skip
+"""Basic primitives that take a function of `shine.codegen.vecmath`, not a few instructions."""
+
+KINDS = ("simple", "elementary")
+"""Kinds of nodes: leaves and operations of a few instructions, and the others."""
 
 _ROWS = 8_192
 
-_PROBES = tuple(
-    f"(x0*{number}.5 - x1)/(x0*x0 + x1*{number}.25 + 1.5) + (x1 - {number}.75)*(x0 + x1*x1*0.5)"
-    for number in range(BATCH)
-)
-"""Formulas of the size that evolution mostly deals with, of operations that cost least: where native pays last."""
+# On a busy host, time that other processes took would count as ours.
+_clock = time.thread_time if time.get_clock_info("thread_time").resolution < 1e-6 else time.perf_counter
+
+_PROBES = {
+    "simple": tuple(
+        f"(x0*{number}.5 - x1)/(x0*x0 + x1*{number}.25 + 1.5) + (x1 - {number}.75)*(x0 + x1*x1*0.5)"
+        for number in range(BATCH)
+    ),
+    "elementary": tuple(
+        f"exp(x0*0.{number:02d}1 - x1) + log(x0 + x1*{number}.25)*sin(x0 + {number}.5) - cos(x1*x0 + 0.{number:02d}2)"
+        for number in range(BATCH)
+    ),
+}
+"""Formulas of the size that evolution mostly deals with, without elementary functions and with many."""
 
 SMALLEST = 100_000
 """Rows below which no host was seen on which native pays, so that nothing needs to be measured."""
@@ -38,7 +62,7 @@ SMALLEST = 100_000
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds, on one thread.
+    """Seconds, on one thread, of some formulas.
 
     Parameters
     ----------
@@ -62,32 +86,123 @@ class Costs:
         return self.compile / gained if gained > 0 else float("inf")
 
 
-def native_pays(rows: int, dtype: str) -> bool:
-    """Whether individuals that are evaluated once over some rows are better compiled."""
-    return rows >= SMALLEST and rows >= host_costs(dtype).break_even_rows
+@dataclass(frozen=True)
+class HostCosts:
+    """Seconds of a node of each of the `KINDS`, on one thread.
+
+    Parameters
+    ----------
+    compile : tuple of float
+        To compile it, in a batch of individuals.
+    machine, native : tuple of float
+        Of a row in each tier.
+    alone : float
+        To compile a single individual, above what it costs in a batch.
+    """
+
+    compile: tuple[float, ...]
+    machine: tuple[float, ...]
+    native: tuple[float, ...]
+    alone: float
+
+    def worth_compiling(self, nodes: Array, rows: int, threads: int = 1) -> NDArray[np.bool_]:
+        """Which individuals that are evaluated once are better compiled.
+
+        Parameters
+        ----------
+        nodes : ndarray of shape (n_individuals, 2), float64
+            Nodes of each of the `KINDS`.
+        rows : int
+        threads : int
+            Threads that the machine has; native code has one.
+
+        Returns
+        -------
+        ndarray of shape (n_individuals,), bool
+            All of them are False if all together gain less than a module by itself costs.
+        """
+        gained = rows * (nodes @ (np.array(self.machine) / threads - np.array(self.native)))
+        saved = gained - nodes @ np.array(self.compile)
+        chosen: NDArray[np.bool_] = saved > 0
+        return chosen & bool(saved[chosen].sum() > self.alone)
+
+
+def nodes_by_kind(population: Population) -> Array:
+    """Nodes of each individual by `KINDS`, shape (n_individuals, 2), float64.
+
+    A composite primitive counts as the operations of its definition.
+    """
+    weights = _weights(population.primitives)
+    totals = np.stack([kind[population.codes].sum(axis=1, dtype=np.float64) for kind in weights], axis=1)
+    # Behind the end of a tape there are zeros, the code of a constant, which is simple.
+    totals[:, 0] -= population.width - population.sizes
+    return totals
+
+
+@lru_cache(maxsize=16)
+def _weights(primitives: PrimitiveSet) -> NDArray[np.float32]:
+    """Nodes of each of the `KINDS` that a node of each code stands for, shape (2, n_codes)."""
+    counts = [{"simple": 1}] * primitives.first_function + [_operations(f) for f in primitives.functions]
+    return np.array([[count.get(kind, 0) for count in counts] for kind in KINDS], dtype=np.float32)
+
+
+def _operations(primitive: Primitive) -> Counter[str]:
+    """Operations of each kind that a primitive takes."""
+    definition = primitive.definition
+    if definition is None:
+        return Counter({"elementary" if primitive.name in ELEMENTARY else "simple": 1})
+    counts: Counter[str] = Counter()
+    for name, detail in definition.tokens[1:]:
+        if name == "compare":
+            counts["simple"] += len(detail)
+        elif name in definition.functions:
+            counts += _operations(definition.functions[name])
+        elif name not in ("constant", "name", "assign"):
+            counts["elementary" if name in ELEMENTARY else "simple"] += 1
+    return counts
 
 
 @cache
-def host_costs(dtype: str) -> Costs:
-    """Costs on this host for a number type, from the cache or measured (in about half a second)."""
+def host_costs(dtype: str) -> HostCosts:
+    """Costs on this host for a number type, from the cache or measured (in about a second)."""
 
     def measure() -> bytes:
-        return json.dumps(asdict(measured_costs(dtype))).encode()
+        return json.dumps(asdict(measured_host_costs(dtype))).encode()
 
-    return Costs(**json.loads(cached(("costs", dtype), measure)))
+    known = json.loads(cached(("costs by kind", dtype, *_PROBES["simple"][:1], *_PROBES["elementary"][:1]), measure))
+    by_kind = {name: tuple(known[name]) for name in ("compile", "machine", "native")}
+    return HostCosts(**by_kind, alone=known["alone"])
 
 
-def measured_costs(dtype: str) -> Costs:
-    """Measure the costs now."""
+def measured_host_costs(dtype: str) -> HostCosts:
+    """Measure the costs of the kinds now."""
+    simple, mixed = (measured_costs(dtype, kind) for kind in KINDS)
+    population = _probes("elementary")
+    nodes = nodes_by_kind(population).mean(axis=0)
+
+    def by_kind(of_simple: float, of_mixed: float) -> tuple[float, float]:
+        """Cost of a node of each kind from that of one in each family of probes; what noise makes negative is 0."""
+        return of_simple, max(0.0, (of_mixed * mixed.nodes - of_simple * float(nodes[0])) / float(nodes[1]))
+
+    compilation = by_kind(simple.compile / simple.nodes, mixed.compile / mixed.nodes)
+    first = _probes("simple").tree(0)
+    begin = _clock()
+    NativeFitness([first], dtype, "O0", selection=1).close()
+    alone = max(0.0, _clock() - begin - simple.compile)
+    return HostCosts(compilation, by_kind(simple.machine, mixed.machine), by_kind(simple.native, mixed.native), alone)
+
+
+def measured_costs(dtype: str, kind: str = "simple") -> Costs:
+    """Measure the costs of one family of probes now."""
     rng = np.random.default_rng(0)
     X = rng.uniform(1, 2, (_ROWS, 2))
     dataset = Dataset.from_arrays(X, X[:, 0])
-    population = Population.from_sources(_PROBES, ("x0", "x1"))
+    population = _probes(kind)
     trees = [population.tree(i) for i in range(len(population))]
     nodes = float(population.sizes.mean())
-    begin = time.perf_counter()
+    begin = _clock()
     compiled = NativeFitness(trees, dtype, "O0", selection=1)
-    compilation = (time.perf_counter() - begin) / len(trees)
+    compilation = (_clock() - begin) / len(trees)
     try:
         native, which = compiled.over(Rows(dataset, dtype)), np.arange(len(trees))
         ones, zeros = np.ones(len(trees)), np.zeros(len(trees))
@@ -100,12 +215,16 @@ def measured_costs(dtype: str) -> Costs:
     return Costs(compilation, machine_run / work, native_run / work, nodes)
 
 
+def _probes(kind: str) -> Population:
+    return Population.from_sources(_PROBES[kind], ("x0", "x1"))
+
+
 def _best(run: Callable[[], object]) -> float:
     """Least seconds of a few runs, after one that does not count."""
     run()
     times = []
     for _ in range(5):
-        begin = time.perf_counter()
+        begin = _clock()
         run()
-        times.append(time.perf_counter() - begin)
+        times.append(_clock() - begin)
     return min(times)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shine.data import Dataset
 from shine.errors import DataError
-from shine.evaluators.costs import native_pays
+from shine.evaluators.automatic import AutomaticEvaluator
 from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.native import NativeEvaluator
 from shine.evaluators.reference import ReferenceEvaluator
@@ -37,7 +37,8 @@ class Evaluator:
     dtype : {"float64", "float32"}
         Number type of the predictions; sums are float64 always.
     tier : {"auto", "machine", "native", "reference"}
-        How individuals are evaluated; "auto" takes the machine until compiling every individual pays.
+        How individuals are evaluated; "auto" takes the machine, but compiles those individuals over large data for
+        which that pays by the costs of this host, which are measured once and kept.
     threads : int, optional
         Threads that share the individuals, where there is work enough for them; all processors if None. The machine
         only. Their number changes no bit of the result.
@@ -81,13 +82,24 @@ class Evaluator:
         ----------
         population : Population
         threshold : float
-            Losses above it are reported as inf: an individual need not be evaluated to the end once the rows seen
-            prove that it exceeds the threshold.
+            Losses above it are reported as inf, all others are exactly what they are without it. The machine leaves an
+            individual as soon as the rows seen prove that its loss exceeds the threshold, so that one far above it
+            costs a tile of rows and not all of them.
+
+        Examples
+        --------
+        >>> import shine
+        >>> population = shine.Population.from_sources(["x0*x0", "x0 + 1"])
+        >>> shine.Evaluator([[1.0], [2.0]], [1.0, 4.0])(population, threshold=0.5).tolist()
+        [0.0, inf]
         """
         return self.score(population, threshold).losses
 
     def score(self, population: Population, threshold: float = np.inf) -> Scores:
-        """Losses together with the slopes and intercepts of linear scaling."""
+        """Losses together with the slopes and intercepts of linear scaling; `threshold` is that of a call.
+
+        With linear scaling, the error of the best line through the rows seen is what proves it.
+        """
         self._check(population)
         return self._evaluator.score(population, threshold)
 
@@ -130,9 +142,8 @@ def evaluator_of(
         raise ValueError(f"threads must be an integer of at least 1, or None for all processors, is {threads!r}")
     if loss in ("nmse", "r2") and not dataset.target_square > 0:
         raise DataError(f"the target is constant, so loss {loss!r} would divide by zero; use mse or mae")
-    if tier == "auto":
-        tier = "native" if native_pays(dataset.n_rows, dtype) else "machine"
-    return TIERS[tier](dataset, loss, linear_scaling, dtype, threads)
+    chosen = AutomaticEvaluator if tier == "auto" else TIERS[tier]
+    return chosen(dataset, loss, linear_scaling, dtype, threads)
 
 
 def processors() -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from functools import lru_cache
 
 import numpy as np
@@ -13,15 +12,15 @@ from shine.codegen.gradient_instructions import BROADCAST_BYTES, OPERAND_BYTES, 
 from shine.codegen.gradient_machine import GRADIENT_JOB, SHORTEST_TILE, emit_gradient_machine, most_arguments
 from shine.codegen.machine import CACHE_BYTES, TILE_BYTES
 from shine.codegen.normal_equations import ERROR_KINDS
+from shine.codegen.sharing import SHARE, emit_sharing
 from shine.data import Dataset
 from shine.evaluators.machine import (
     Functions,
     MachineRows,
-    Scratch,
     described,
-    run_slices,
     source_digest,
 )
+from shine.evaluators.sharing import PopulationFunctions, zeros
 from shine.fitness import LOSSES, NormalEquations
 from shine.lang.derivative import partials
 from shine.lang.population import Population
@@ -52,23 +51,28 @@ class GradientMachine:
         self._instruction_bytes = gradient_instruction_bytes(most_arguments(functions))
         meaning = (f"{described(function)} {partials(function)}" for function in functions)
         description = ("gradients", source_digest(), *meaning)
-        code = cached(description, lambda: host_object(str(emit_gradient_machine(functions)), "O0", selection=1))
-        self._engine = Engine.of_object(code, ERROR_KINDS)
-        self.entries = {name: self._engine.function(name, None, ctypes.c_void_p) for name in ERROR_KINDS}
+        code = cached(description, lambda: host_object(_emitted(functions), "O0", selection=1))
+        engine = Engine.of_object(code, (*ERROR_KINDS, SHARE))
+        self.functions = PopulationFunctions(engine, ERROR_KINDS, GRADIENT_JOB, self._scratch)
 
-    def scratch(self, width: int) -> Scratch:
-        """Memory of one thread for individuals of some width."""
-        return Scratch(
-            {
-                "program": (2 * width + 2) * self._instruction_bytes,
-                "nodes": 8 * width * NODE_WORDS,
-                "constants": width * BROADCAST_BYTES,
-                "tiles": max(CACHE_BYTES, 2 * width * SHORTEST_TILE) + TILE_BYTES,
-                "normal": (width + FIXED_COLUMNS) * OPERAND_BYTES,
-                "residual": TILE_BYTES,
-                "scratch": TILE_BYTES,
-            }
-        )
+    def _scratch(self, width: int) -> dict[str, int]:
+        """Bytes of the memory of one thread for individuals of some width."""
+        return {
+            "program": (2 * width + 2) * self._instruction_bytes,
+            "nodes": 8 * width * NODE_WORDS,
+            "constants": width * BROADCAST_BYTES,
+            "tiles": max(CACHE_BYTES, 2 * width * SHORTEST_TILE) + TILE_BYTES,
+            "normal": (width + FIXED_COLUMNS) * OPERAND_BYTES,
+            "residual": TILE_BYTES,
+            "scratch": TILE_BYTES,
+        }
+
+
+def _emitted(functions: tuple[Primitive, ...]) -> str:
+    """The gradient machine, and what lets threads share the individuals, as LLVM IR."""
+    module = emit_gradient_machine(functions)
+    emit_sharing(module)
+    return str(module)
 
 
 @lru_cache(maxsize=16)
@@ -85,8 +89,6 @@ class MachineLinearizer:
     loss : str
         One of `shine.fitness.LOSSES`, which says what errors are minimized.
     threads : int
-    rows : MachineRows, optional
-        The data set laid out in float64, if it is already.
     """
 
     def __init__(self, dataset: Dataset, loss: str, threads: int = 1) -> None:
@@ -104,20 +106,14 @@ class MachineLinearizer:
         counts = ((population.codes == CONSTANT) & inside).sum(axis=1)
         most = min(int(counts.max(initial=0)), MOST_CONSTANTS)
         stride = FIXED_COLUMNS + most
-        out = np.zeros((len(population), 1 + stride * stride))
+        out = zeros(len(population), 1 + stride * stride)
         lines = np.column_stack([slopes, intercepts])
         limits = np.ascontiguousarray(limits, dtype=np.float64)
         own = {"out": out, "lines": lines, "limits": limits, "floor": self._floor}
-        fields = self._rows.fixed | {name: array.ctypes.data for name, array in own.items()}
-        fields |= {"stride": stride, "most": most}
-        run_slices(
-            machine.entries[self._kind],
-            GRADIENT_JOB,
-            population,
-            fields,
-            self._rows.workers_for(population, EFFORT),
-            lambda: machine.scratch(population.width),
-        )
+        fields = {name: array.ctypes.data for name, array in own.items()} | {"stride": stride, "most": most}
+        for part in self._rows.passes(population):
+            workers = self._rows.workers_for(population, part, EFFORT)
+            machine.functions.run(self._kind, population, part.fields | fields, part.rows, workers)
         errors, lower = out[:, 0], out[:, 1:].reshape(-1, stride, stride)
         matrices = lower + np.tril(lower, -1).transpose(0, 2, 1)
         return NormalEquations(np.where(errors <= limits, errors, np.inf), matrices, np.minimum(counts, most))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
@@ -18,32 +16,27 @@ from shine import codegen, llvm
 from shine.codegen.assembler import OPERAND_BYTES
 from shine.codegen.instructions import instruction_bytes
 from shine.codegen.machine import JOB, ROW_GROUP, TILE_BYTES, emit_machine, operand_room, tile_rows
-from shine.codegen.moments import KINDS, LANES
+from shine.codegen.moments import CHUNK, KINDS, LANES
+from shine.codegen.sharing import SHARE
 from shine.data import Dataset
-from shine.evaluators.rows import addresses, converted, filled, known_chunks, lane_sums, target_of
+from shine.evaluators.rows import (
+    HELD_BYTES,
+    Columns,
+    addresses,
+    converted,
+    filled,
+    known_chunks,
+    lane_sums,
+    target_of,
+    used_features,
+)
+from shine.evaluators.sharing import ALONE, PopulationFunctions, Workers, zeros
 from shine.fitness import LOSSES, Positions, Products, Scores, score
 from shine.lang.population import Population
 from shine.lang.primitives import Primitive, PrimitiveSet
 from shine.llvm import Engine, cached, host_object
 
 Array = NDArray[np.float64]
-
-
-SLICE = 32
-"""Individuals a thread takes at a time: enough to hide the cost of a call, few enough to share the work evenly."""
-
-
-class Scratch:
-    """Memory of one thread: fields of a job by name, of some bytes each."""
-
-    def __init__(self, sizes: Mapping[str, int]) -> None:
-        self._memory = np.empty(sum(sizes.values()) + 64 * (len(sizes) + 1), np.uint8)
-        address = self._memory.ctypes.data
-        self.fields: dict[str, int] = {}
-        for name, size in sizes.items():
-            address = -(-address // 64) * 64
-            self.fields[name] = address
-            address += size
 
 
 class Machine:
@@ -62,111 +55,21 @@ class Machine:
         description = (dtype, source_digest(), *(described(function) for function in functions))
         # Handlers are straight code: LLVM's passes would double the time of the first evaluation and gain nothing.
         code = cached(description, lambda: host_object(str(emit_machine(functions, dtype)), "O0", selection=1))
-        self._engine = Engine.of_object(code, names)
-        self._entries = {name: self._engine.function(name, None, ctypes.c_void_p) for name in names}
+        engine = Engine.of_object(code, (*names, SHARE))
+        self._functions = PopulationFunctions(engine, names, JOB, self._scratch)
 
-    def run(self, name: str, population: Population, fields: Mapping[str, int], workers: Workers) -> None:
-        """Run one function of the machine over a population; the results are where the fields say."""
-        run_slices(self._entries[name], JOB, population, fields, workers, lambda: self._scratch(population.width))
+    def run(self, name: str, population: Population, fields: Mapping[str, int], rows: int, workers: Workers) -> None:
+        """Run one function of the machine over a population and some rows; the results are where the fields say."""
+        self._functions.run(name, population, fields, rows, workers)
 
-    def _scratch(self, width: int) -> Scratch:
-        """Memory of one thread for individuals of some width."""
-        return Scratch(
-            {
-                "program": (2 * width + 3) * self._instruction_bytes,
-                "operands": (width + 1) * OPERAND_BYTES,
-                "tiles": (width + 2) * TILE_BYTES,
-                "result": TILE_BYTES,
-            }
-        )
-
-
-def run_slices(
-    entry: Callable[[int], None],
-    job_fields: Sequence[str],
-    population: Population,
-    fields: Mapping[str, int],
-    workers: Workers,
-    scratch: Callable[[], Scratch],
-) -> None:
-    """Run a compiled function over a population, slice by slice.
-
-    Each individual is evaluated by one thread, so that the number of threads changes no bit.
-
-    Parameters
-    ----------
-    entry : callable
-        Takes the address of a job.
-    job_fields : sequence of str
-        Names of the words of a job.
-    population : Population
-    fields : mapping of str to int
-        Words of the job besides those that follow from the population and the scratch memory.
-    workers : Workers
-    scratch : callable
-        Makes the memory of one thread.
-    """
-    codes, values = np.ascontiguousarray(population.codes), np.ascontiguousarray(population.values)
-    sizes = np.ascontiguousarray(population.sizes, dtype=np.int64)
-    job = dict.fromkeys(job_fields, 0) | dict(fields)
-    job |= {"codes": codes.ctypes.data, "values": values.ctypes.data, "sizes": sizes.ctypes.data}
-    job |= {"width": population.width, "functions": population.primitives.first_function}
-    count = len(population)
-    slice_ = count if workers.threads == 1 else SLICE
-
-    def work(slices: Iterator[int]) -> None:
-        memory = scratch()
-        own = job | memory.fields
-        for first in slices:
-            own |= {"first": first, "last": min(first + slice_, count)}
-            words = np.array([own[field] % 2**64 for field in job_fields], dtype=np.uint64)
-            entry(words.ctypes.data)
-
-    workers.run(work, iter(range(0, count, max(slice_, 1))))
-
-
-class Workers:
-    """Threads that do the same work together, the calling one among them; they wait for the next between calls."""
-
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
-        self._pool = ThreadPoolExecutor(threads - 1, thread_name_prefix="shine") if threads > 1 else None
-
-    def run(self, work: Callable[[Iterator[int]], None], items: Iterator[int]) -> None:
-        """Call ``work(items)`` on every thread, and return when all are done; each item goes to one of them.
-
-        An interrupt ends it early, but never before the other threads are done with what they have begun: the arrays
-        they write to are freed when this returns.
-        """
-        others: list[Future[None]] = []
-        try:
-            if self._pool is not None:
-                for _ in range(self.threads - 1):
-                    others.append(self._pool.submit(work, items))
-            work(items)
-        finally:
-            for _ in items:
-                pass  # what nobody has begun, nobody is to begin
-            _wait_for_all(others)
-        for other in others:
-            other.result()
-
-
-def _wait_for_all(futures: Sequence[Future[None]]) -> None:
-    """Wait, through any number of interrupts; the first of them is raised in the end."""
-    interrupt: KeyboardInterrupt | None = None
-    while True:
-        try:
-            wait(futures)
-            break
-        except KeyboardInterrupt as caught:
-            interrupt = interrupt or caught
-    if interrupt is not None:
-        raise interrupt
-
-
-ALONE = Workers(1)
-"""The calling thread by itself."""
+    def _scratch(self, width: int) -> dict[str, int]:
+        """Bytes of the memory of one thread for individuals of some width."""
+        return {
+            "program": (2 * width + 3) * self._instruction_bytes,
+            "operands": (width + 1) * OPERAND_BYTES,
+            "tiles": (width + 2) * TILE_BYTES,
+            "result": TILE_BYTES,
+        }
 
 
 def _meaning(primitive: Primitive) -> str:
@@ -224,10 +127,34 @@ LARGE_ROWS = 1 << 17
 """Rows from which columns are not copied to be filled up; smaller data are, which saves assembling tapes twice."""
 
 
+@dataclass(frozen=True)
+class Pass:
+    """A block of rows that compiled functions go over.
+
+    Parameters
+    ----------
+    start, stop : int
+        The first row, and the one behind the last.
+    fields : dict of str to int
+        Words of a job: where these rows are.
+    """
+
+    start: int
+    stop: int
+    fields: dict[str, int]
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.stop - self.start
+
+
 class MachineRows:
     """A data set laid out for the machine: what its functions compute of a population over all rows.
 
-    Large data stay where they are: the rows behind the last full tile are copied, and evaluated as a second part.
+    Large data are gone over block by block, each of them once for the whole population, while it is in the cache. They
+    stay where they are, unless the machine needs another number type or order (see `Columns`); the rows behind the
+    last full tile are copied, and evaluated as a second part of the last block.
 
     Parameters
     ----------
@@ -238,35 +165,54 @@ class MachineRows:
 
     def __init__(self, dataset: Dataset, dtype: str, threads: int) -> None:
         self._dataset, self._dtype, self._workers = dataset, dtype, Workers(threads)
-        rows, columns = dataset.n_rows, converted(dataset.columns, dtype)
-        full = rows - rows % tile_rows(dtype) if rows >= LARGE_ROWS else 0
-        tail = np.pad(columns[:, full:], ((0, 0), (0, -(rows - full) % ROW_GROUP)), mode="edge")
-        weights = np.ones(rows - full) if dataset.weights is None else dataset.weights[full:]
-        tail_target, tail_weights = filled(dataset.target[full:], "edge"), filled(weights)
-        # What the addresses below point to.
-        self._held = columns, tail, tail_target, tail_weights
-        self._pointers, self._tail_pointers = addresses(columns), addresses(tail)
-        self.fixed = {
-            "rows": rows,
-            "full": full,
-            "columns": self._pointers.ctypes.data,
+        rows, size = dataset.n_rows, dataset.columns.size * np.dtype(dtype).itemsize
+        self._full = rows - rows % tile_rows(dtype) if rows >= LARGE_ROWS or size > HELD_BYTES else 0
+        self._columns = Columns(dataset.columns[:, : self._full], dtype)
+        rest = slice(self._full, None)
+        self._tail = np.pad(
+            converted(dataset.columns[:, rest], dtype), ((0, 0), (0, -(rows - self._full) % ROW_GROUP)), mode="edge"
+        )
+        weights = np.ones(rows - self._full) if dataset.weights is None else dataset.weights[rest]
+        self._tail_target, self._tail_weights = filled(dataset.target[rest], "edge"), filled(weights)
+        self._tail_pointers = addresses(self._tail)
+        self._tail_fields = {
             "tail_columns": self._tail_pointers.ctypes.data,
-            "target": dataset.target.ctypes.data,
-            "weights": 0 if dataset.weights is None else dataset.weights.ctypes.data,
+            "tail_target": self._tail_target.ctypes.data,
+            "tail_weights": self._tail_weights.ctypes.data,
             "weighted": int(dataset.weights is not None),
-            # Rows are counted from the beginning of the data in both parts.
-            "tail_target": tail_target.ctypes.data - 8 * full,
-            "tail_weights": tail_weights.ctypes.data - 8 * full,
         }
 
     @cached_property
     def _known(self) -> Array:
         return known_chunks(self._dataset)
 
+    def passes(self, population: Population) -> Iterator[Pass]:
+        """The blocks of rows in order, for a population; each is where it says until the next is asked for."""
+        dataset, full, rows, tail = self._dataset, self._full, self._dataset.n_rows, self._tail_fields
+        if not full:
+            yield Pass(0, rows, {"rows": rows, "full": 0, **tail})
+            return
+        weights = 0 if dataset.weights is None else dataset.weights.ctypes.data
+        target = dataset.target.ctypes.data
+        for start, stop, pointers in self._columns.blocks(len(population), used_features(population)):
+            end, size = rows if stop == full else stop, 8 * (stop - start)
+            # Rows are counted from the beginning of the block in both parts.
+            moved = {name: tail[name] - size for name in ("tail_target", "tail_weights")}
+            places = {"target": target + 8 * start, "weights": weights and weights + 8 * start}
+            own = {"rows": end - start, "full": stop - start, "columns": pointers.ctypes.data, **places}
+            yield Pass(start, end, tail | moved | own)
+
     def predict(self, machine: Machine, population: Population) -> NDArray[Any]:
         """Predictions, shape (n_individuals, n_rows), in the machine's number type."""
         out = np.empty((len(population), self._dataset.n_rows), dtype=self._dtype)
-        machine.run("predict", population, self.fixed | {"out": out.ctypes.data}, self.workers_for(population))
+        for part in self.passes(population):
+            # The machine writes whole rows of a matrix.
+            whole = part.rows == self._dataset.n_rows
+            own = out if whole else np.empty((len(population), part.rows), dtype=self._dtype)
+            fields = part.fields | {"out": own.ctypes.data}
+            machine.run("predict", population, fields, part.rows, self.workers_for(population, part))
+            if not whole:
+                out[:, part.start : part.stop] = own
         return out
 
     def states(
@@ -284,20 +230,22 @@ class MachineRows:
         lines : ndarray of shape (n_individuals, 2), optional
             Slopes and intercepts that errors are measured with; 1 and 0 by default.
         """
-        out = np.zeros((len(population), LANES))
+        out = zeros(len(population), LANES)
         scaled = lines is not None
         lines = np.ascontiguousarray(lines) if scaled else out
-        own = {"out": out, "limits": limits, "lines": lines} | ({"known": self._known} if kind == "products" else {})
-        fields = self.fixed | {name: array.ctypes.data for name, array in own.items()} | {"scaled": int(scaled)}
-        machine.run(kind, population, fields, self.workers_for(population))
+        own = {"out": out.ctypes.data, "limits": limits.ctypes.data, "lines": lines.ctypes.data, "scaled": int(scaled)}
+        for part in self.passes(population):
+            if kind == "products":
+                own["known"] = self._known[part.start // CHUNK :].ctypes.data
+            machine.run(kind, population, part.fields | own, part.rows, self.workers_for(population, part))
         return out
 
-    def workers_for(self, population: Population, effort: int = 1) -> Workers:
+    def workers_for(self, population: Population, part: Pass, effort: int = 1) -> Workers:
         """One thread where waking another costs more than it saves.
 
         `effort` is what a node and row costs, in units of what its value costs.
         """
-        return self._workers if len(population) * self._dataset.n_rows * effort >= SHARED_WORK else ALONE
+        return self._workers if len(population) * part.rows * effort >= SHARED_WORK else ALONE
 
 
 class MachineEvaluator:

@@ -11,7 +11,7 @@ from llvmlite import ir
 from numpy.typing import NDArray
 
 from shine.codegen.loops import STATE, emit_fitness, emit_predict
-from shine.codegen.moments import KINDS
+from shine.codegen.moments import CHUNK, KINDS
 from shine.data import Dataset
 from shine.evaluators.rows import Rows, lane_sums, target_of
 from shine.fitness import Positions, Products, Scores, score
@@ -74,20 +74,21 @@ class NativeMeasure:
         return Products(states[:, 0], states[:, 1], states[:, 2])
 
     def _run(self, which: Positions, kind: str, lines: Array) -> Array:
-        rows = self._rows
         states = np.zeros((len(which), STATE))
-        failed = self._function(
-            which.ctypes.data,
-            len(which),
-            KINDS.index(kind),
-            rows.pointers.ctypes.data,
-            rows.target.ctypes.data,
-            rows.weights.ctypes.data,
-            rows.count,
-            lines.ctypes.data,
-            rows.known.ctypes.data,
-            states.ctypes.data,
-        )
+        failed = 0
+        for part in self._rows.parts(len(which)):
+            failed |= self._function(
+                which.ctypes.data,
+                len(which),
+                KINDS.index(kind),
+                part.pointers.ctypes.data,
+                part.target.ctypes.data,
+                part.weights.ctypes.data,
+                part.stop - part.start,
+                lines.ctypes.data,
+                self._rows.known[part.start // CHUNK :].ctypes.data,
+                states.ctypes.data,
+            )
         if failed:
             raise ZeroDivisionError("integer division by zero in a row of the data")
         return states
@@ -119,7 +120,8 @@ class NativeEvaluator:
         out = np.empty(self._rows.count, dtype=self._dtype)
         with Engine(str(module), "O0", selection=1) as engine:
             function = engine.function("predict", ctypes.c_uint8, *[ctypes.c_void_p] * 2, ctypes.c_int64)
-            function(self._rows.pointers.ctypes.data, out.ctypes.data, self._rows.count)
+            for part in self._rows.parts(1):
+                function(part.pointers.ctypes.data, out[part.start :].ctypes.data, part.stop - part.start)
         return out
 
     def _score_batch(self, population: Population, start: int) -> Scores:

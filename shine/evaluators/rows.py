@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -11,8 +13,24 @@ from numpy.typing import NDArray
 from shine.codegen.moments import CHUNK, CHUNK_FIELDS, LANES
 from shine.data import Dataset, stable_sum
 from shine.fitness import Target
+from shine.lang.population import Population
 
 Array = NDArray[np.float64]
+
+BLOCK_BYTES = 1 << 21
+"""Size of a block of rows: a share of what caches hold, so that it stays there while a population is evaluated."""
+
+SHORTEST_BLOCK = 1 << 13
+"""Rows of a block at least, and what its rows are a multiple of: that hides the cost of assembling tapes for it."""
+
+HELD_BYTES = 1 << 25
+"""Columns of at most this size are converted once; larger ones whenever they are read, block by block."""
+
+ENOUGH_WORK = 1 << 22
+"""Individuals times rows of a block at least, where no conversion limits it: that hides the cost of a call."""
+
+_AT_ONCE = 1 << 10
+"""Rows that are converted at once: more, and what is read would leave the cache before all of it is used."""
 
 
 def target_of(dataset: Dataset, dtype: str) -> Target:
@@ -21,8 +39,29 @@ def target_of(dataset: Dataset, dtype: str) -> Target:
     return Target(dataset.weight, dataset.target_mean, dataset.target_square, epsilon)
 
 
+@dataclass(frozen=True)
+class Part:
+    """A block of rows as native code takes it: rows are filled up to whole chunks.
+
+    Parameters
+    ----------
+    start, stop : int
+        The first row, and the one behind the last.
+    pointers : ndarray of shape (n_features,), uintp
+        Where each column begins.
+    target, weights : ndarray of shape (whole chunks,), float64
+        The rows that fill up weigh nothing.
+    """
+
+    start: int
+    stop: int
+    pointers: NDArray[np.uintp]
+    target: Array
+    weights: Array
+
+
 class Rows:
-    """Columns of one number type; target and weights filled up to whole chunks, with rows that weigh nothing.
+    """A data set laid out for native code.
 
     Parameters
     ----------
@@ -32,16 +71,97 @@ class Rows:
 
     def __init__(self, dataset: Dataset, dtype: str) -> None:
         self.count = dataset.n_rows
-        self.columns = converted(dataset.columns, dtype)
-        self.pointers = addresses(self.columns)
-        self.target = filled(dataset.target, "edge")
-        self.weights = filled(dataset.row_weights)
+        self._columns = Columns(dataset.columns, dtype)
         self._dataset = dataset
+
+    def parts(self, individuals: int) -> Iterator[Part]:
+        """The rows in order, a block at a time, for some individuals; each is there until the next is asked for."""
+        dataset = self._dataset
+        for start, stop, pointers in self._columns.blocks(individuals):
+            weights = np.ones(stop - start) if dataset.weights is None else dataset.weights[start:stop]
+            yield Part(start, stop, pointers, filled(dataset.target[start:stop], "edge"), filled(weights))
 
     @cached_property
     def known(self) -> Array:
         """`CHUNK_FIELDS` of each chunk, shape (n_chunks, n_fields)."""
         return known_chunks(self._dataset)
+
+
+class Columns:
+    """Columns of a number type, for compiled code to read a block of rows at a time.
+
+    Columns that lie in memory the way they are wanted are read in place, small ones are converted once. Large ones of
+    another type, or stored row by row, are converted block by block, each time they are read: a copy of them may be
+    more than memory has room for, and costs little next to evaluating a population.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_features, n_rows)
+    dtype : {"float64", "float32", "int64", "int32"}
+    """
+
+    def __init__(self, columns: Array, dtype: str) -> None:
+        self._columns: NDArray[Any] = columns
+        self._dtype = np.dtype(dtype)
+        ready = columns.dtype == dtype and columns.strides[1] == columns.itemsize and columns.flags.aligned
+        self._held = ready or columns.size * self._dtype.itemsize <= HELD_BYTES
+        if self._held and not ready:
+            self._columns = converted(columns, dtype)
+
+    def blocks(
+        self, individuals: int, used: NDArray[np.int64] | None = None
+    ) -> Iterator[tuple[int, int, NDArray[np.uintp]]]:
+        """First row, the one behind the last, and the addresses of the columns, of each block in order.
+
+        Parameters
+        ----------
+        individuals : int
+            How many are evaluated over a block.
+        used : ndarray of shape (n_used,), optional
+            The columns they read, all by default; the others may hold anything.
+
+        Yields
+        ------
+        start, stop : int
+        pointers : ndarray of shape (n_features,), uintp
+            What they point to stays until the next block is asked for.
+        """
+        count, rows = self._columns.shape
+        size = count * self._dtype.itemsize + 8
+        step = max(BLOCK_BYTES // size // SHORTEST_BLOCK, 1) * SHORTEST_BLOCK
+        if self._held:
+            enough = ENOUGH_WORK // max(individuals, 1) // SHORTEST_BLOCK * SHORTEST_BLOCK
+            first = addresses(self._columns)
+            step = max(step, enough)
+            for start in range(0, rows, step):
+                yield start, min(start + step, rows), first + np.uintp(start * self._dtype.itemsize)
+            return
+        block = np.empty((count, min(step, rows)), self._dtype)
+        pointers = addresses(block)
+        for start in range(0, rows, step):
+            stop = min(start + step, rows)
+            _convert(self._columns[:, start:stop], block, np.arange(count) if used is None else used)
+            yield start, stop, pointers
+
+
+def used_features(population: Population) -> NDArray[np.int64]:
+    """Which columns the individuals read, in order."""
+    seen = np.zeros(population.primitives.first_function, np.bool_)
+    seen[population.codes[population.codes < len(seen)]] = True
+    return np.flatnonzero(seen[1:])
+
+
+def _convert(columns: Array, block: NDArray[Any], used: NDArray[np.int64]) -> None:
+    """Copy some columns to the beginning of those of a block."""
+    rows = columns.shape[1]
+    with np.errstate(over="ignore"):
+        if 2 * len(used) < len(columns):
+            for column in used.tolist():
+                block[column, :rows] = columns[column]
+            return
+        for start in range(0, rows, _AT_ONCE):
+            stop = min(start + _AT_ONCE, rows)
+            block[:, start:stop] = columns[:, start:stop]
 
 
 def converted(columns: Array, dtype: str) -> NDArray[Any]:
@@ -85,7 +205,9 @@ def filled(values: Array, mode: Literal["zeros", "edge"] = "zeros") -> Array:
 
     The rows that fill up repeat the last one, target and all, so that their errors are finite when the last is.
     """
-    last = values[-1] if mode == "edge" and len(values) else 0.0
+    if len(values) % CHUNK == 0:
+        return np.ascontiguousarray(values)
+    last = values[-1] if mode == "edge" else 0.0
     whole = np.full(-(-len(values) // CHUNK) * CHUNK, last)
     whole[: len(values)] = values
     return whole

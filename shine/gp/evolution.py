@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -12,9 +13,11 @@ import numpy as np
 from shine.fitness import PopulationEvaluator, Scores
 from shine.gp.archive import Archive
 from shine.gp.islands import Errors, Habitat, Island, migrated
+from shine.gp.randomness import generator_state, restored_generator
 from shine.gp.scoring import Fitter, OutOfTime, Scorer
 from shine.gp.seeding import Seeds
 from shine.gp.settings import EvolutionSettings, StopSettings
+from shine.gp.state import State
 from shine.gp.structure import Parents, depths
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
@@ -23,7 +26,7 @@ from shine.lang.tape import Tape
 Seeding = Callable[[np.random.Generator, float], Seeds]
 """Finds formulas to start from, before the clock shows a time."""
 
-Reason = Literal["loss", "generations", "seconds", "interrupted"]
+Reason = Literal["loss", "generations", "seconds", "interrupted", "callback"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +80,7 @@ class Outcome:
     evaluations : int
         Distinct individuals evaluated.
     seconds : float
-    stopped_by : {"loss", "generations", "seconds", "interrupted"}
+    stopped_by : {"loss", "generations", "seconds", "interrupted", "callback"}
     """
 
     front: Population
@@ -92,6 +95,10 @@ def ignore(progress: Progress) -> None:
     """Report to nobody."""
 
 
+def forget(state: State) -> None:
+    """Save nothing."""
+
+
 def evolve(
     evaluator: PopulationEvaluator,
     primitives: PrimitiveSet,
@@ -104,7 +111,9 @@ def evolve(
     initial: Population | None = None,
     seeding: Seeding | None = None,
     clock: Callable[[], float] = time.monotonic,
-    report: Callable[[Progress], None] = ignore,
+    report: Callable[[Progress], object] = ignore,
+    state: State | None = None,
+    save: Callable[[State], None] = forget,
 ) -> Outcome:
     """Evolve formulas of low loss.
 
@@ -128,7 +137,13 @@ def evolve(
     clock : callable
         Seconds from any origin.
     report : callable
-        Called with a `Progress` after each generation.
+        Called with a `Progress` after each generation; it ends the run by returning True.
+    state : State, optional
+        Go on from there, as if the run had never stopped, instead of from the beginning. What is random follows from it
+        and no longer from `rng`.
+    save : callable
+        Called with the `State` after each generation, before it is reported. A state shares the run's arrays, which
+        never change: taking one costs nothing.
 
     Returns
     -------
@@ -138,15 +153,21 @@ def evolve(
     Raises
     ------
     ValueError
-        If an initial individual exceeds a limit or is of another primitive set.
+        If an initial individual exceeds a limit or is of another primitive set, or a state is of another run.
     """
     given = _within_limits(initial, primitives, settings)
     began = clock()
-    deadline = float("inf") if stop.seconds is None else began + stop.seconds
     archive = Archive.empty(primitives, settings.max_size, settings.complexity)
-    scorer = Scorer(evaluator, archive, clock, deadline, fitter, settings.canonical)
+    known, evaluations = None, 0
+    if state is not None:
+        _check(state, archive, settings)
+        archive, known, evaluations = state.archive, state.known, state.evaluations
+        rng, began = restored_generator(state.random), began - state.seconds
+    deadline = float("inf") if stop.seconds is None else began + stop.seconds
+    scorer = Scorer(evaluator, archive, clock, deadline, fitter, settings.canonical, known, evaluations)
     run = _Run(Habitat(primitives, settings, scorer, errors), stop, rng, clock, began)
-    reason = run.complete(given, seeding, report)
+    first = partial(run.begun, given, seeding) if state is None else partial(run.resumed, state)
+    reason = run.complete(first, report, save)
     front, scores = scorer.archive.front(stop.loss)
     return Outcome(front, scores, run.generation, scorer.evaluations, clock() - began, reason)
 
@@ -165,41 +186,66 @@ class _Run:
         self.habitat, self.stop, self.rng, self.clock, self.began = habitat, stop, rng, clock, began
         self.generation = 0
 
-    def complete(self, given: Population, seeding: Seeding | None, report: Callable[[Progress], None]) -> Reason:
+    def complete(
+        self,
+        first: Callable[[], list[Island]],
+        report: Callable[[Progress], object],
+        save: Callable[[State], None],
+    ) -> Reason:
         """Run to the end, and say what ended it."""
-        settings = self.habitat.settings
         try:
-            if seeding is not None and settings.seeding and self.stop.generations:
-                given = self._seeded(given, seeding)
+            islands = first()
             habitat = self.habitat
-            # Seeds are for the first island alone: they can be the way into a local optimum, which others may avoid.
-            nobody = given.take(np.zeros(0, np.int64))
-            randoms = self.rng.spawn(settings.islands)
-            islands = [habitat.settled(given if i == 0 else nobody, rng) for i, rng in enumerate(randoms)]
             while True:
-                report(self._progress())
+                save(self._state(islands))
+                enough = report(self._progress()) is True
                 if habitat.scorer.archive.best_loss <= self.stop.loss:
                     return "loss"
                 if self.generation >= self.stop.generations:
                     return "generations"
+                if enough:
+                    return "callback"
                 islands = [habitat.stepped(self._fresh(island)) for island in islands]
-                self.generation += 1
-                if len(islands) > 1 and self.generation % settings.migration_interval == 0:
+                generation = self.generation + 1
+                if len(islands) > 1 and generation % habitat.settings.migration_interval == 0:
                     islands = migrated(islands, habitat)
+                self.generation = generation
         except OutOfTime:
             return "seconds"
         except KeyboardInterrupt:
             return "interrupted"
+
+    def begun(self, given: Population, seeding: Seeding | None) -> list[Island]:
+        """The first populations."""
+        settings = self.habitat.settings
+        if seeding is not None and settings.seeding and self.stop.generations:
+            given = self._seeded(given, seeding)
+        # Seeds are for the first island alone: they can be the way into a local optimum, which others may avoid.
+        nobody = given.take(np.zeros(0, np.int64))
+        randoms = self.rng.spawn(settings.islands)
+        return [self.habitat.settled(given if i == 0 else nobody, rng) for i, rng in enumerate(randoms)]
+
+    def resumed(self, state: State) -> list[Island]:
+        """The populations of an earlier part of the run."""
+        if len(state.parts):
+            self.habitat = replace(self.habitat, parts=Parents.of(state.parts))
+        self.generation = state.generation
+        return list(state.islands)
 
     def _seeded(self, given: Population, seeding: Seeding) -> Population:
         """Formulas to start from; useful parts become part of the habitat."""
         settings, seconds = self.habitat.settings, self.stop.seconds
         deadline = float("inf") if seconds is None else self.began + settings.seeding * seconds
         seeds = seeding(self.rng.spawn(1)[0], deadline)
+        found = Population.concatenate([given, at_width(seeds.candidates, settings.max_size)])
+        if seeds.interrupted:
+            # Their constants are fitted, and fitting them again would keep the user waiting.
+            self.habitat.scorer.show(found)
+            raise KeyboardInterrupt
         if len(seeds.parts):
             parts = Parents.of(at_width(seeds.parts, settings.max_size))
             self.habitat = replace(self.habitat, parts=parts)
-        return Population.concatenate([given, at_width(seeds.candidates, settings.max_size)])
+        return found
 
     def _fresh(self, island: Island) -> Island:
         """The island, or a new one in its place if it has stagnated."""
@@ -208,10 +254,33 @@ class _Run:
         nobody = island.parents.population.take(np.zeros(0, np.int64))
         return self.habitat.settled(nobody, self.rng.spawn(1)[0])
 
+    def _state(self, islands: Sequence[Island]) -> State:
+        scorer, parts = self.habitat.scorer, self.habitat.parts
+        nobody = islands[0].parents.population.take(np.zeros(0, np.int64))
+        return State(
+            tuple(islands),
+            scorer.archive,
+            scorer.known,
+            nobody if parts is None else parts.population,
+            self.generation,
+            scorer.evaluations,
+            self.clock() - self.began,
+            generator_state(self.rng),
+        )
+
     def _progress(self) -> Progress:
         archive = self.habitat.scorer.archive
         front, scores = archive.front(self.stop.loss)
         return Progress(self.generation, self.habitat.scorer.evaluations, self.clock() - self.began, front, scores)
+
+
+def _check(state: State, empty: Archive, settings: EvolutionSettings) -> None:
+    """Whether a run of these settings can have been in a state, as far as that shows."""
+    if state.primitives != empty.individuals.primitives:
+        raise ValueError("the state is of a run with another primitive set")
+    found = state.archive.individuals.codes.shape, dict(state.archive.weights), len(state.islands)
+    if found != (empty.individuals.codes.shape, dict(empty.weights), settings.islands):
+        raise ValueError("the state is of a run with another max_size, complexity or number of islands")
 
 
 def _within_limits(initial: Population | None, primitives: PrimitiveSet, settings: EvolutionSettings) -> Population:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,18 +55,52 @@ def _mixed(x: Hashes) -> Hashes:
     return x
 
 
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What a `Memory` holds, in the order in which it came.
+
+    Parameters
+    ----------
+    younger_keys, elder_keys : ndarray of shape (n_younger,) or (n_elder,), uint64
+    younger_rows, elder_rows : ndarray of shape (n_younger, 3) or (n_elder, 3), float64
+        Loss, slope and intercept of each.
+    """
+
+    younger_keys: Hashes
+    younger_rows: NDArray[np.float64]
+    elder_keys: Hashes
+    elder_rows: NDArray[np.float64]
+
+
 class Memory:
     """Scores of individuals by their hash.
 
     Two tables, the younger of which is filled; when it is full it becomes the elder, and the elder is forgotten.
+
+    Parameters
+    ----------
+    capacity : int
+    known : Known, optional
+        What to recall from the beginning.
     """
 
-    def __init__(self, capacity: int = CAPACITY) -> None:
+    def __init__(self, capacity: int = CAPACITY, known: Known | None = None) -> None:
         self._capacity = capacity
         self._younger, self._elder = _Table(_SMALLEST_TABLE), _Table(_SMALLEST_TABLE)
+        if known is not None:
+            self._younger = self._younger.with_room_for(len(known.younger_keys))
+            self._younger.insert(known.younger_keys, known.younger_rows)
+            self._elder = self._elder.with_room_for(len(known.elder_keys))
+            self._elder.insert(known.elder_keys, known.elder_rows)
 
     def __len__(self) -> int:
         return self._younger.count + self._elder.count
+
+    @property
+    def known(self) -> Known:
+        """What is known now. It costs nothing, for it shares the memory's arrays, and stays what it is: a memory only
+        ever adds to them."""
+        return Known(*self._younger.entries, *self._elder.entries)
 
     def recall(self, keys: Hashes) -> tuple[NDArray[np.bool_], Scores]:
         """Which individuals are known, shape (n,), and the scores of all of them, NaN where unknown."""
@@ -87,51 +123,61 @@ class Memory:
 
 
 class _Table:
-    """A hash table with linear probing (Knuth, TAOCP 3, 6.4), every probe a step of all keys; key 0 is a free slot."""
+    """A hash table with linear probing (Knuth, TAOCP 3, 6.4), every probe a step of all keys.
+
+    The slots hold positions in a list of the entries, which are in the order in which they came. Position 0 is taken by
+    a key 0, which no individual has: it is that of a free slot.
+    """
 
     def __init__(self, slots: int) -> None:
         self.count = 0
-        self._keys = np.zeros(slots, np.uint64)
-        self._rows = np.empty((slots, 3))
+        self._positions = np.zeros(slots, np.int32)
+        self._keys = np.zeros(1 + slots // 2, np.uint64)
+        self._rows = np.full((1 + slots // 2, 3), np.nan)
+
+    @property
+    def entries(self) -> tuple[Hashes, NDArray[np.float64]]:
+        """Keys and rows, in the order in which they came."""
+        return self._keys[1 : self.count + 1], self._rows[1 : self.count + 1]
 
     def with_room_for(self, more: int) -> _Table:
         """This table, or a larger copy of it if it would be more than half full."""
-        slots = len(self._keys)
+        slots = len(self._positions)
         while 2 * (self.count + more) > slots:
             slots *= 2
-        if slots == len(self._keys):
+        if slots == len(self._positions):
             return self
         larger = _Table(slots)
-        used = np.flatnonzero(self._keys)
-        larger.insert(self._keys[used], self._rows[used])
+        larger.insert(*self.entries)
         return larger
 
     def find(self, keys: Hashes) -> NDArray[np.float64]:
         """The row of each key, shape (n, 3); NaN for an unknown one."""
-        rows = np.full((len(keys), 3), np.nan)
+        found = np.zeros(len(keys), np.int32)
         pending, slots = np.arange(len(keys)), self._first_slots(keys)
         while len(pending):
-            there = self._keys[slots]
-            found = there == keys[pending]
-            rows[pending[found]] = self._rows[slots[found]]
-            searching = ~found & (there != 0)
+            positions = self._positions[slots]
+            there = self._keys[positions] == keys[pending]
+            found[pending[there]] = positions[there]
+            searching = ~there & (positions != 0)
             pending, slots = pending[searching], self._next_slots(slots[searching])
-        return rows
+        return self._rows[found]
 
     def insert(self, keys: Hashes, rows: NDArray[np.float64]) -> None:
         """Add distinct keys that are not in the table, which has room for them."""
+        positions = np.arange(self.count + 1, self.count + 1 + len(keys), dtype=np.int32)
+        self._keys[positions], self._rows[positions] = keys, rows
         pending, slots = np.arange(len(keys)), self._first_slots(keys)
         while len(pending):
-            free = self._keys[slots] == 0
+            free = self._positions[slots] == 0
             # Of several keys on one free slot the last written stays; the others see it and move on.
-            self._keys[slots[free]] = keys[pending[free]]
-            placed = self._keys[slots] == keys[pending]
-            self._rows[slots[placed]] = rows[pending[placed]]
+            self._positions[slots[free]] = positions[pending[free]]
+            placed = self._positions[slots] == positions[pending]
             pending, slots = pending[~placed], self._next_slots(slots[~placed])
         self.count += len(keys)
 
     def _first_slots(self, keys: Hashes) -> NDArray[np.int64]:
-        return (keys & np.uint64(len(self._keys) - 1)).astype(np.int64)
+        return (keys & np.uint64(len(self._positions) - 1)).astype(np.int64)
 
     def _next_slots(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
-        return (slots + 1) & (len(self._keys) - 1)
+        return (slots + 1) & (len(self._positions) - 1)

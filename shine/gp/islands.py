@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from shine.gp.complexity import complexities
 from shine.gp.creation import Terminals, ptc2, ramped_half_and_half
 from shine.gp.offspring import breed
+from shine.gp.randomness import generator_of
 from shine.gp.scoring import Scorer
 from shine.gp.selection import lexicase, ranking, tournaments
 from shine.gp.settings import EvolutionSettings
@@ -90,7 +91,7 @@ class Habitat:
 
     def stepped(self, island: Island) -> Island:
         """The island a generation later."""
-        settings, rng = self.settings, _generator(island.random)
+        settings, rng = self.settings, generator_of(island.random)
         population = island.parents.population
         weights = complexities(population, settings.complexity)
         bred = breed(island.parents, self._selector(island, weights, rng), settings, self.terminals, rng, self.parts)
@@ -156,9 +157,3 @@ def migrated(islands: Sequence[Island], habitat: Habitat) -> list[Island]:
     n = habitat.settings.migrants
     leaving = [habitat.emigrants(island, n) for island in islands]
     return [habitat.joined(island, *leaving[i - 1]) for i, island in enumerate(islands)]
-
-
-def _generator(state: Mapping[str, Any]) -> np.random.Generator:
-    bits = getattr(np.random, state["bit_generator"])()
-    bits.state = state
-    return np.random.Generator(bits)

@@ -54,7 +54,7 @@ def breed(
     """
     counts = _counts(settings, rng, parts is not None)
     selected = [select(n) for n in counts]
-    crossed, regrown, enriched, hoisted, pointed, moved = (everyone.take(chosen) for chosen in selected)
+    crossed, regrown, enriched, hoisted, pointed, moved, scaled = (everyone.take(chosen) for chosen in selected)
     donors, depth = everyone.take(select(counts[0])), settings.max_depth
     useful = (parts or everyone).take(rng.integers(0, len(parts or everyone), len(enriched)))
     population = Population.concatenate(
@@ -65,6 +65,7 @@ def breed(
             variation.hoist_mutation(hoisted, rng),
             variation.point_mutation(pointed.population, terminals, rng),
             variation.constant_mutation(moved.population, rng),
+            variation.coefficient_mutation(scaled, depth, rng),
         ]
     )
     return Offspring(population, np.concatenate(selected))
@@ -78,5 +79,6 @@ def _counts(settings: EvolutionSettings, rng: np.random.Generator, with_parts: b
         settings.hoist_mutation,
         settings.point_mutation,
         settings.constant_mutation,
+        settings.fitted_coefficients,
     ])  # fmt: skip
     return tuple(rng.multinomial(settings.population, shares / shares.sum()).tolist())

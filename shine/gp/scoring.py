@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shine.fitness import PopulationEvaluator, Scores
 from shine.gp.archive import Archive
 from shine.gp.canonical import canonical
-from shine.gp.hashing import Hashes, Memory, hashes
+from shine.gp.hashing import Hashes, Known, Memory, hashes
 from shine.lang.population import Population
 
 FIRST_SLICE = 128
@@ -43,6 +43,10 @@ class Scorer:
         Fits the constants of individuals that are new; without it they stay as they are.
     canonical_form : bool
         Whether individuals are brought into a canonical form first (see `shine.gp.canonical`).
+    known : Known, optional
+        Individuals that were scored before, in an earlier part of the run.
+    evaluations : int
+        Distinct individuals evaluated in that part.
     """
 
     def __init__(
@@ -53,13 +57,20 @@ class Scorer:
         deadline: float,
         fitter: Fitter | None = None,
         canonical_form: bool = False,
+        known: Known | None = None,
+        evaluations: int = 0,
     ) -> None:
-        self.evaluations = 0
+        self.evaluations = evaluations
         self.archive = archive
         self._evaluator, self._clock, self._deadline, self._fitter = evaluator, clock, deadline, fitter
         self._canonical = canonical_form
-        self._memory = Memory()
+        self._memory = Memory(known=known)
         self._slice = FIRST_SLICE
+
+    @property
+    def known(self) -> Known:
+        """The individuals that have been scored."""
+        return self._memory.known
 
     def scored(self, population: Population) -> tuple[Population, NDArray[np.float64]]:
         """The individuals, the new ones among them with fitted constants, and the loss of each.
@@ -91,6 +102,11 @@ class Scorer:
             self._remember(hashes(fitted), Scores.concatenate([after for _, after in slices]))
         losses: NDArray[np.float64] = scores.losses[inverse]
         return replace(population, values=values[inverse]), losses
+
+    def show(self, population: Population) -> None:
+        """Evaluate individuals as they are, and for the archive alone."""
+        self.archive = self.archive.updated(population, self._evaluator.score(population))
+        self.evaluations += len(population)
 
     def _remember(self, keys: Hashes, scores: Scores) -> None:
         keys, first = np.unique(keys, return_index=True)

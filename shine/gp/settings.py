@@ -15,7 +15,7 @@ Probability = Annotated[float, Ge(0), Le(1)]
 class EvolutionSettings:
     """Operators and limits of the evolution.
 
-    The six probabilities of variation are shares of the offspring; what counts is how they compare.
+    The probabilities of variation are shares of the offspring; what counts is how they compare.
     """
 
     population: Annotated[int, Ge(2), Le(10_000_000)] = 1000
@@ -72,6 +72,8 @@ class EvolutionSettings:
     """Share of offspring with nodes replaced by others of the same arity."""
     constant_mutation: Probability = 0.05
     """Share of offspring with perturbed constants."""
+    coefficient_mutation: Probability = 0.15
+    """Share of offspring in which a part receives a coefficient or an offset, to be fitted; none without fitting."""
     part_mutation: Probability = 0.1
     """Share of offspring that receive a part of a formula that the seeding found useful."""
     parsimony: Annotated[float, Ge(0)] = 0.02
@@ -85,12 +87,18 @@ class EvolutionSettings:
         # Part mutation is none of them: there may be no useful parts.
         shares = (
             self.crossover, self.subtree_mutation, self.hoist_mutation, self.point_mutation, self.constant_mutation,
+            self.fitted_coefficients,
         )  # fmt: skip
         if not any(shares):
             raise ValueError("every share of variation is 0; raise one, for example crossover")
         low, high = self.constants
         if not (isfinite(low) and isfinite(high) and low <= high):
             raise ValueError(f"constants must be a finite range from low to high, got {low} to {high}")
+
+    @property
+    def fitted_coefficients(self) -> float:
+        """Share of coefficient mutation: none where constants are not fitted, for it only makes room for them."""
+        return self.coefficient_mutation if self.constant_steps else 0.0
 
 
 @dataclass(frozen=True)

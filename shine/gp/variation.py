@@ -1,4 +1,4 @@
-"""Offspring from parents: subtree crossover and mutation, hoist, point and constant mutation.
+"""Offspring from parents: subtree crossover and mutation, hoist, point, constant and coefficient mutation.
 
 Every operator is a pure function of whole arrays of parents. The width of the population is the limit of size, and
 replacements are drawn only from those that keep the limits, so that no offspring is ever repaired or tried again.
@@ -184,6 +184,38 @@ def constant_mutation(parents: Population, rng: np.random.Generator) -> Populati
     values = parents.values.copy()
     values[rows, positions] = moved
     return Population(parents.codes.copy(), values, parents.sizes.copy(), parents.primitives)
+
+
+def coefficient_mutation(parents: Parents, max_depth: int, rng: np.random.Generator) -> Population:
+    """Parents with one subtree multiplied by 1, or with 0 added to it: the same values, and a constant more to fit.
+
+    A root is left alone: linear scaling fits its coefficients. So is a parent without room, and every parent if the
+    primitives neither multiply nor add.
+    """
+    population, structure = parents.population, parents.structure
+    width, neutral = population.width, _neutral_elements(population.primitives)
+    below_root = np.arange(width) < (population.sizes - 1)[:, None]
+    allowed = below_root & (structure.depths < max_depth - structure.levels)
+    rows = np.flatnonzero(allowed.any(axis=1) & (population.sizes + 2 <= width))
+    if not neutral or not len(rows):
+        return population
+    # What is put behind the subtree: the constant and the function.
+    drawn = np.array(neutral)[rng.integers(0, len(neutral), len(rows))]
+    codes, values = np.zeros((len(rows), width), np.int16), np.zeros((len(rows), width))
+    codes[:, 0], values[:, 0], codes[:, 1] = CONSTANT, drawn[:, 1], drawn[:, 0]
+    sizes = np.full(len(rows), 2)
+    inserted = Segments(Population(codes, values, sizes, population.primitives), sizes - 1, sizes)
+    nothing = Segments(population.take(rows), choose(allowed[rows], rng), np.zeros(len(rows), np.int64))
+    changed = splice(nothing, inserted)
+    codes, values, sizes = population.codes.copy(), population.values.copy(), population.sizes.copy()
+    codes[rows], values[rows], sizes[rows] = changed.codes, changed.values, changed.sizes
+    return Population(codes, values, sizes, population.primitives)
+
+
+def _neutral_elements(primitives: PrimitiveSet) -> list[tuple[int, float]]:
+    """Codes of the functions that can leave a first argument as it is, and the second argument that makes them."""
+    codes = primitives.function_codes
+    return [(codes[name], element) for name, element in (("mul", 1.0), ("add", 0.0)) if name in codes]
 
 
 def _others(codes: NDArray[np.int16], primitives: PrimitiveSet, rng: np.random.Generator) -> NDArray[np.int16]:

@@ -36,6 +36,7 @@ class Case:
 def cases(draw: st.DrawFn) -> Case:
     arities = draw(st.lists(st.integers(1, 4), max_size=5))
     functions = tuple(Primitive(f"f{i}", arity) for i, arity in enumerate(arities))
+    functions += tuple(Primitive(name, 2) for name in draw(st.sets(st.sampled_from(["add", "mul"]))))
     features = tuple(f"x{i}" for i in range(draw(st.integers(0, 3))))
     max_size, max_depth = draw(st.integers(1, 40)), draw(st.integers(1, 12))
     terminals = Terminals((-2.0, 3.0), draw(st.floats(0, 1)))
@@ -66,12 +67,17 @@ def constant_mutation(case: Case) -> Population:
     return variation.constant_mutation(case.parents.population, case.rng)
 
 
+def coefficient_mutation(case: Case) -> Population:
+    return variation.coefficient_mutation(case.parents, case.max_depth, case.rng)
+
+
 OPERATORS: list[Callable[[Case], Population]] = [
     crossover,
     subtree_mutation,
     hoist_mutation,
     point_mutation,
     constant_mutation,
+    coefficient_mutation,
 ]
 
 

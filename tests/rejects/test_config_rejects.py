@@ -134,6 +134,7 @@ def test_formulas_to_start_from_keep_the_limits(tmp_path: Path) -> None:
 
 def test_one_share_of_variation_must_be_positive(tmp_path: Path) -> None:
     names = ["crossover", "subtree_mutation", "hoist_mutation", "point_mutation", "constant_mutation"]
+    names.append("coefficient_mutation")
     shares = ", ".join(f"{name}: 0" for name in names)
     assert problems(tmp_path, DATA + f"evolution: {{{shares}}}\n") == [
         "c.yaml:2:1: evolution: every share of variation is 0; raise one, for example crossover"

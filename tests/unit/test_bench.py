@@ -18,7 +18,7 @@ from shine.bench.contenders import Prepared, Timed, prepare_reference
 from shine.bench.peers import PEERS
 from shine.bench.plain import PLAIN, SCALARS, composed
 from shine.bench.run import random_dataset, random_population
-from shine.cli import main
+from shine.cli.commands import shine as main
 from shine.evaluators.costs import Costs
 from shine.lang.interpret import REFERENCE
 from shine.lang.population import Population

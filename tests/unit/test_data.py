@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from shine import data
 from shine.data import Dataset, check_features, identifier, stable_sum
 from shine.errors import DataError
 
@@ -20,6 +21,26 @@ def test_rows_become_contiguous_columns():
     assert dataset.columns.flags.c_contiguous
     assert dataset.columns.dtype == dataset.target.dtype == np.float64
     assert dataset.n_rows == 3
+
+
+def test_large_rows_are_not_copied(monkeypatch):
+    monkeypatch.setattr(data, "COPIED_BYTES", 47)
+    X_ = np.array(X)
+    dataset = Dataset.from_arrays(X_, Y)
+    assert dataset.columns.tolist() == [[1, 3, 5], [2, 4, 6]]
+    assert np.shares_memory(dataset.columns, X_)
+    for part, expected in ((dataset.take([2, 0]), [[5, 1], [6, 2]]), (dataset.without({"x0"}), [[2, 4, 6]])):
+        assert part.columns.tolist() == expected
+        assert part.columns.flags.c_contiguous
+
+
+@pytest.mark.parametrize("place", [(0, 0), (7, 1), (8, 0), (19, 1)])
+def test_a_value_that_is_not_finite_is_found_in_any_block(place, monkeypatch):
+    monkeypatch.setattr(data, "_CHECKED", 16)
+    wrong = np.ones((20, 2))
+    wrong[place] = NAN
+    with pytest.raises(DataError, match=f"X has 1 values .* the first in row {place[0]}, column {place[1]}"):
+        Dataset.from_arrays(wrong, np.ones(20))
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.int64, np.bool_, ">f8", object])

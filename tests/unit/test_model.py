@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 
 import shine
 from shine.errors import DataError
-from shine.model import Model, Result, choose
+from shine.model import Front, Model, Result, choose
 from shine.refinement import pareto_front
 
 FORMULAS = {1: "a", 2: "-a", 3: "a + b", 4: "-a + b", 5: "a + b*a", 7: "a + b*a + b", 9: "a + b*a + b*b"}
@@ -146,3 +148,88 @@ def test_a_front_keeps_what_no_simpler_formula_equals_or_betters(losses, enough,
     found = pareto_front(front(*losses), enough)
     assert [each.complexity for each in found] == kept
     assert all(earlier.loss > later.loss for earlier, later in pairwise(found))
+
+
+def gap(x, y):
+    return x * x - y
+
+
+def wide_gap(x, y):
+    wide = gap(x, y)
+    return wide + wide
+
+
+def test_a_front_is_a_sequence_with_a_choice():
+    found = result(front((1, 1.0), (3, 0.5), (5, 0.25)), best=1).front
+    assert isinstance(found, Front)
+    assert found[1] is found.best is list(found)[1]
+    assert (len(found), found.best_index, found[1:]) == (3, 1, tuple(found)[1:])
+    assert found.index(found[2]) == 2
+
+
+@pytest.mark.parametrize(
+    ("losses", "scores"),
+    [
+        ([(1, 1.0)], [0.0]),
+        ([(1, math.e**2), (3, 1.0), (4, math.e**-3)], [0.0, 1.0, 3.0]),
+        ([(1, 1.0), (3, 0.0)], [0.0, math.inf]),
+        ([(1, 0.0)], [0.0]),
+    ],
+)
+def test_scores_are_falls_of_the_logarithm_a_unit_of_complexity(losses, scores):
+    assert list(Front(tuple(front(*losses)), 0).scores) == pytest.approx(scores)
+
+
+def test_a_front_is_a_table():
+    found = result(front((1, 1.0), (3, 0.5)), best=1).front
+    assert [row["score"] for row in found.rows()] == list(found.scores)
+    frame = found.to_frame()
+    assert list(frame.columns) == ["complexity", "loss", "score", "equation"]
+    assert frame["equation"].tolist() == ["a", "a + b"]
+    header, *lines = repr(found).splitlines()
+    assert header.split() == ["complexity", "loss", "score", "equation"]
+    assert [line.split()[0] for line in lines] == ["0", ">>>"]
+    assert lines[1].split()[1:4] == ["1", "3", "0.5"]
+
+
+def test_a_table_in_a_notebook_has_a_row_a_formula_and_no_markup_of_theirs():
+    risky = Model(shine.parse("a < b", ("a", "b")), 1.0, 0.0)
+    html = Front((risky, *front((5, 0.5))), 1)._repr_html_()
+    assert html.count("<tr") == 3
+    assert "a &lt; b" in html
+    assert html.count("&#9654;") == 1
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_a_model_travels_as_text(copied):
+    population = shine.Population.from_sources(["wide_gap(a, b) - 2.5*gap(b, a)"], ("a", "b"), [gap, wide_gap])
+    whole = Model(population.tree(0), 0.25, 0.5, {"gap": 3})
+    X = np.random.default_rng(0).normal(size=(5, 2))
+    before = whole.predict(X)
+    other = copied(whole)
+    assert (other.expression, other.loss, other.r2, other.complexity) == (
+        whole.expression,
+        whole.loss,
+        whole.r2,
+        whole.complexity,
+    )
+    assert other.tree == whole.tree
+    assert other.predict(X).tolist() == before.tolist()
+
+
+def test_many_rows_are_predicted_like_few(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(1000, 2))
+    few = model(9, 0.1).predict(X)
+    monkeypatch.setattr("shine.model.MANY_ROWS", 999)
+    assert model(9, 0.1).predict(X).tolist() == few.tolist()
+
+
+@pytest.mark.parametrize("form", ["python", "latex", "sympy"])
+def test_a_model_has_the_forms_of_the_exports(form):
+    from shine.export import export
+
+    found = model(5, 0.1)
+    exported = export(found.tree, form, "f")
+    assert found.export(form) == exported
+    # In a file a formula of LaTeX has its name in front.
+    assert str(getattr(found, form)()).strip() in str(exported)

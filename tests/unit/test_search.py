@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import shine
+from shine import refinement
 from shine.errors import DataError, UnsupportedSyntaxError
 from shine.evaluators.evaluator import TIERS
+from shine.evaluators.machine import MachineEvaluator
 from shine.lang.parse import primitive_table
 from shine.lang.primitives import select
 
@@ -256,3 +258,50 @@ def test_the_front_does_not_depend_on_the_threads_that_share_the_seeding():
     one, two = (evolve(y, threads=threads, **options) for threads in (1, 2))
     assert front(one) == front(two)
     assert one.evaluations == two.evaluations
+
+
+def interrupt(*arguments, **options):
+    raise KeyboardInterrupt
+
+
+def test_an_interrupted_search_does_not_wait_for_constants_to_converge(monkeypatch):
+    y = np.sin(A * B)
+    whole = evolve(y)
+    monkeypatch.setattr(refinement, "_polished", interrupt)
+    result = evolve(y, report=lambda progress: interrupt() if progress.generation == 3 else None)
+    assert (result.stopped_by, result.generations) == ("interrupted", 3)
+    assert result.front[0].loss == whole.front[0].loss
+    assert len(result.front) > 2
+    assert whole.front[-1].loss < result.front[-1].loss < result.front[0].loss
+
+
+def test_an_interrupt_while_constants_converge_ends_that(monkeypatch):
+    monkeypatch.setattr(refinement, "_polished", interrupt)
+    result = evolve(np.sin(A * B), generations=4)
+    assert (result.stopped_by, result.generations) == ("interrupted", 4)
+    assert [shine.parse(model.expression, ("a", "b")).size for model in result.front] == [
+        model.complexity for model in result.front
+    ]
+
+
+@pytest.mark.parametrize("calls", [1, 4, 16])
+def test_what_an_interrupted_seeding_found_is_kept(calls, monkeypatch):
+    predict, count = MachineEvaluator.predict, [0]
+
+    def interrupted(self, population):
+        count[0] += 1
+        if count[0] == calls:
+            raise KeyboardInterrupt
+        return predict(self, population)
+
+    monkeypatch.setattr(MachineEvaluator, "predict", interrupted)
+    y = A * B + np.random.default_rng(5).standard_normal(len(A))
+    result = evolve(y, seeding=1.0, seeding_members=300)
+    assert (result.stopped_by, result.generations) == ("interrupted", 0)
+    # The first two predictions are of members that formulas are to be made of.
+    assert (result.front[-1].r2 > 0.9) == (calls > 2)
+
+
+def test_a_report_that_returns_true_ends_the_search():
+    result = evolve(A * B * B / (A + 1), report=lambda progress: progress.generation == 2)
+    assert (result.stopped_by, result.generations) == ("callback", 2)

@@ -31,6 +31,12 @@ ALGEBRAIC = frozenset({"sqrt", "square", "abs", "neg", "inv", "cube", "cbrt", "s
 NESTED = 2
 """Nodes that a function costs more, if it is not algebraic and its argument contains another that is not."""
 
+FUNCTIONS_OF_ONE = "functions of one leaf"
+"""The round after which there are deep functions of single leaves."""
+
+DEEPEST = 10
+"""Highest cost of functions of a single leaf that are enumerated beyond all others."""
+
 LEFT_OUT = frozenset(
     {"lt", "le", "gt", "ge", "eq", "ne", "logical_and", "logical_or", "logical_not", "where", "floordiv", "mod"}
 )
@@ -65,6 +71,8 @@ class Members:
         Nodes, and what nested functions cost more: the order in which members are made.
     transcendental : ndarray of shape (capacity,), bool
         Whether a member has a function that is not algebraic.
+    alone : ndarray of shape (capacity,)
+        The leaf that a member depends on if it is one alone; -1 for none, -2 for several.
     """
 
     def __init__(
@@ -78,6 +86,7 @@ class Members:
         self.constants = np.zeros(capacity)
         self.sizes, self.costs = np.zeros(capacity, np.int64), np.zeros(capacity, np.int64)
         self.transcendental = np.zeros(capacity, bool)
+        self.alone = np.full(capacity, -1)
         self._rng = rng
         self._leaves: dict[int, Nodes] = {}
         self._multipliers = rng.integers(1, 2**62, rows, dtype=np.int64) * 2 + 1
@@ -94,7 +103,7 @@ class Members:
         for row, formula in zip(values, nodes, strict=True):
             for member in self._append(row[None], np.full(1, -1, np.int16), None, None).tolist():
                 self._leaves[member] = formula
-                self.sizes[member], self.costs[member] = len(formula), 1
+                self.sizes[member], self.costs[member], self.alone[member] = len(formula), 1, member
                 new.append(member)
         return np.array(new, np.int64)
 
@@ -151,6 +160,7 @@ class Members:
             self.sizes[found] = 1 + sum(self.sizes[argument] for argument in both)
             self.costs[found] = 1 + sum(self.costs[argument] for argument in both)
             self.transcendental[found] = np.any([self.transcendental[argument] for argument in both], axis=0)
+            self.alone[found] = _common([self.alone[argument] for argument in both])
             if transcends:
                 self.costs[found] += NESTED * self.transcendental[found]
                 self.transcendental[found] = True
@@ -188,6 +198,13 @@ class Members:
         return (*(node for argument in arguments for node in self.nodes(argument)), own)
 
 
+def _common(leaves: Sequence[Indices]) -> Indices:
+    """The leaf that functions of arguments which depend on these depend on."""
+    highest, others = np.max(leaves, axis=0), np.min(leaves, axis=0)
+    several = (others == -2) | ((others >= 0) & (others != highest))
+    return np.where(several, -2, highest)
+
+
 def meaning(primitive: Primitive) -> Callable[..., Array]:
     """What a primitive computes, over arrays of any shape."""
     definition = primitive.definition
@@ -216,7 +233,8 @@ class Enumeration:
     """Grows a bank in rounds: all expressions by size, and larger ones of kinds that laws are often made of.
 
     Beyond the size up to which all expressions fit, it adds monomials of the features, functions of monomials (times
-    some constants), these plus or minus one, and products of the smallest members with functions of small members.
+    some constants), these plus or minus one, products of the smallest members with functions of small members, and
+    nested functions of a single leaf.
 
     Parameters
     ----------
@@ -250,6 +268,8 @@ class Enumeration:
         self._functions_of(np.concatenate(self.monomials[:3]), 4000)
         self._level(4)
         yield "functions of monomials"
+        self._functions_of_one(6000)
+        yield FUNCTIONS_OF_ONE
         self._more_monomials(5, 4000)
         self._scaled_functions(4000)
         self._products(8000)
@@ -267,19 +287,38 @@ class Enumeration:
     def _level(self, cost: int) -> None:
         """Every function of members whose costs add up to a cost."""
         levels = [self._of_cost(c, c) for c in range(cost)]
-        for name in self.unary:
-            arguments = levels[cost - 1]
-            if name not in ALGEBRAIC:
-                arguments = arguments[~self.members.transcendental[arguments]]
-                nested = levels[max(cost - 1 - NESTED, 0)]
-                arguments = np.concatenate([arguments, nested[self.members.transcendental[nested]]])
-            self.members.unary(name, arguments)
+        self._unary_level(levels)
         for name in self.binary:
             for left in range(1, cost - 1):
                 right = cost - 1 - left
                 if name in COMMUTATIVE and left > right:
                     continue
                 self.members.binary(name, levels[left], levels[right], self.most)
+
+    def _unary_level(self, levels: Sequence[Indices]) -> None:
+        """Functions of one argument of the last level of members; of an earlier one where nesting costs more."""
+        for name in self.unary:
+            arguments = levels[-1]
+            if name not in ALGEBRAIC:
+                arguments = arguments[~self.members.transcendental[arguments]]
+                nested = levels[max(len(levels) - 1 - NESTED, 0)]
+                arguments = np.concatenate([arguments, nested[self.members.transcendental[nested]]])
+            self.members.unary(name, arguments)
+
+    def _functions_of_one(self, most: int) -> None:
+        """Functions of a single leaf, one within the other, with one added, taken off or divided by: 1/(1 + x^4)."""
+        m, one = self.members, self.constants[:1]
+        names = [name for name in ("add", "sub", "div") if name in m.primitives.function_codes]
+        before = m.count
+        for cost in range(2, DEEPEST + 1):
+            if m.full or m.count - before >= most:
+                return
+            levels = [own[m.alone[own] >= 0] for own in (self._of_cost(c, c) for c in range(cost))]
+            self._unary_level(levels)
+            for name in names:
+                m.binary(name, levels[max(cost - 2, 0)], one, most)
+                if name not in COMMUTATIVE:
+                    m.binary(name, one, levels[max(cost - 2, 0)], most)
 
     def _more_monomials(self, factors: int, most: int) -> None:
         """Products and quotients of up to so many features."""

@@ -23,12 +23,11 @@ Look = tuple[Nodes | None, Chain, Array]
 """A view of the target divided by something: that as a formula, the chain, and its values."""
 
 
-def pairs(screen: Screen, dictionary: int) -> Iterator[Estimate]:
-    """chain(y) = a*g1 + b*g2 + c, every pair of members"""
-    members = screen.distinct[:dictionary]
+def pairs(screen: Screen, members: Indices) -> Iterator[Estimate]:
+    """chain(y) = a*g1 + b*g2 + c, every pair of some members, and with a third"""
     units = screen.normalized.units[members]
     gram = units @ units.T
-    looks = _undivided(screen)
+    looks = undivided(screen)
     seen = np.array([views.forward(chain, screen.target) for _, chain, _ in looks])
     normal = Normalized.of(seen, screen.weights)
     for k in range(len(looks)):
@@ -36,14 +35,14 @@ def pairs(screen: Screen, dictionary: int) -> Iterator[Estimate]:
         found = Sums(np.full(len(first), k), np.column_stack([first, second]), np.zeros(len(first)))
         more = replaced(units, normal.units, with_another_term(units, normal.units, found))
         for some in (found, more):
-            yield from _estimates_of_sums(screen, f"sum of {some.chosen.shape[1]}", looks, seen, members, some)
+            yield from estimates_of_sums(screen, f"sum of {some.chosen.shape[1]}", looks, seen, members, some)
 
 
 def triples(screen: Screen, simplest: int, dictionary: int) -> Iterator[Estimate]:
     """chain(y) = a*g1 + b*g2 + c*g3 + d, every pair of the simplest members with every other"""
     members = screen.distinct[:dictionary]
     units = screen.normalized.units[members]
-    looks = _undivided(screen)
+    looks = undivided(screen)
     seen = np.array([views.forward(chain, screen.target) for _, chain, _ in looks])
     normal = Normalized.of(seen, screen.weights)
     first, second = np.triu_indices(min(simplest, len(members)), 1)
@@ -56,14 +55,15 @@ def triples(screen: Screen, simplest: int, dictionary: int) -> Iterator[Estimate
             found = found.take(np.argsort(found.left, kind="stable")[:16])
             more = with_another_term(units, normal.units, found)
             for some in (found, more):
-                yield from _estimates_of_sums(screen, f"sum of {some.chosen.shape[1]}", looks, seen, members, some)
+                yield from estimates_of_sums(screen, f"sum of {some.chosen.shape[1]}", looks, seen, members, some)
 
 
-def _undivided(screen: Screen) -> list[Look]:
+def undivided(screen: Screen) -> list[Look]:
+    """The target through chains of at most one step."""
     return [(None, chain, np.ones_like(screen.target)) for chain in screen.chains if len(chain) < 2]
 
 
-def _estimates_of_sums(
+def estimates_of_sums(
     screen: Screen, kind: str, looks: Sequence[Look], seen: Array, members: Indices, some: Sums
 ) -> Iterator[Estimate]:
     left = _left_of_sums(screen, looks, seen, members, some.views, some.chosen)
@@ -83,7 +83,7 @@ def sums(screen: Screen, dictionary: int, multipliers: int, terms: int) -> Itera
     units = screen.normalized.units[members]
     used = np.flatnonzero((units != 0).any(axis=1))
     members, units = members[used], units[used]
-    looks = _undivided(screen)
+    looks = undivided(screen)
     for nodes, values in divided(screen, multipliers):
         scaled = screen.target / values
         sign = -1.0 if (scaled < 0).all() else 1.0
@@ -111,7 +111,7 @@ def _stepwise_estimates(
         left = _left_of_sums(screen, looks, seen, members, found.views, found.chosen)
         promising = found.take(_promising(left, found.views))
         for some in (promising, replaced(units, normal.units, promising, 2)):
-            yield from _estimates_of_sums(screen, kind, looks, seen, members, some)
+            yield from estimates_of_sums(screen, kind, looks, seen, members, some)
 
 
 def rational(screen: Screen, above: int, below: int, simplest: int) -> Iterator[Estimate]:

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.gp.seeding import combining, searches
-from shine.gp.seeding.bank import Enumeration, Members
+from shine.gp.seeding.bank import FUNCTIONS_OF_ONE, Enumeration, Members
 from shine.gp.seeding.pool import Pool
 from shine.gp.seeding.proposals import Proposal
+from shine.gp.seeding.quadratic import quadratic
 from shine.gp.seeding.screen import Estimate, Screen, best
+from shine.gp.seeding.separable import separable
 from shine.gp.seeding.symmetries import Coordinates
 from shine.gp.seeding.writing import Nodes, Unwritable
 
@@ -83,15 +85,16 @@ class Exploration:
         members = Members(len(self.screened), writer.primitives, capacity, self.pool.max_size, self.rng)
         enumeration = Enumeration(members, here.values, here.nodes)
         screen: Screen | None = None
-        for _ in enumeration.rounds():
+        for stage in enumeration.rounds():
             if self.over or not members.count:
                 return
             if screen is None:
                 bases = self._bases(here)
                 screen = Screen(members, here, bases, rows.target[self.screened], weights, writer)
+                self.pool.propose(self._proposals(partial(quadratic, screen)))
             else:
                 screen.refresh()
-            for search in _searches(screen):
+            for search in _searches_of_one(screen) if stage == FUNCTIONS_OF_ONE else _searches(screen):
                 if self.over:
                     return
                 self.pool.propose(self._proposals(search))
@@ -131,11 +134,18 @@ class Exploration:
         return found
 
 
+def _searches_of_one(screen: Screen) -> Iterator[Callable[[], Iterator[Estimate]]]:
+    """The searches that members which depend on one coordinate are for."""
+    yield partial(searches.affine, screen)
+    yield partial(searches.products, screen, 3000)
+    yield partial(separable, screen, 200)
+
+
 def _searches(screen: Screen) -> Iterator[Callable[[], Iterator[Estimate]]]:
     """The searches, the fastest first."""
     yield partial(searches.affine, screen)
     yield partial(searches.products, screen, 3000)
-    yield partial(combining.pairs, screen, 2500)
+    yield partial(combining.pairs, screen, screen.distinct[:2500])
     yield partial(searches.quotients, screen, 1000, 10_000)
     yield partial(searches.shifted_products, screen, 30)
     yield partial(combining.sums, screen, 12_000, 24, 4)

@@ -15,10 +15,10 @@ from shine.lang.population import Population
 Array = NDArray[np.float64]
 Predict = Callable[[Population], Array]
 
-ROUNDING = 1e-12
+ROUNDING = 1e-20
 """Share of variance left that is rounding: a formula that leaves less fits exactly."""
 
-FLOOR = 1e-15
+FLOOR = 1e-22
 """Share of variance below which formulas fit equally well."""
 
 
@@ -110,8 +110,9 @@ class Pool:
         left = self._measured(np.asarray(self.predict(population), np.float64))
         for nodes, ok, share in zip(new, shallow.tolist(), left.tolist(), strict=True):
             if ok and np.isfinite(share) and share < 1:
-                self.left[nodes] = share
+                # In this order, so that a formula in `left` has its kind whenever an interrupt comes.
                 self.kinds[nodes] = formulas[nodes]
+                self.left[nodes] = share
 
     def _measured(self, predictions: Array) -> Array:
         """Share of the held-out target's variance left by lines fitted on the training rows."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ Array = NDArray[np.float64]
 
 NEGLIGIBLE = 1e-8
 """Share of the spread of the whole below which a term is left out."""
+
+MOST_LEADS = 2
+"""Coefficients that are tried as the one which is written as 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,14 +110,18 @@ class Linear:
             intercept = 0.0
         if not own.any():
             raise Unwritable
-        if linear_scaling:
-            lead = float(own[np.flatnonzero(own)[0]])
-            if not self.chain:
-                shifts = self.multiplier is None and not self.divisors
-                own, intercept = own / lead, 0.0 if shifts else intercept / lead
-            elif views.homogeneous(self.chain):
-                own, intercept = own / abs(lead), intercept / abs(lead)
-        numerator = writer.linear(self.terms, own.tolist(), intercept)
+        # Linear scaling then adds whatever constant there is.
+        shifted = linear_scaling and not self.chain and self.multiplier is None and not self.divisors
+        leads = np.ones(1)
+        if linear_scaling and views.homogeneous(self.chain):
+            leads = _leads(own) if self.chain else _leads(own) * np.sign(own[np.flatnonzero(own)[0]])
+        scaled = [np.array([*own, 0.0 if shifted else intercept]) / lead for lead in leads.tolist()]
+        # Dividing by a tiny coefficient can overflow.
+        scaled = [form for form in scaled if np.isfinite(form).all() and np.isfinite(under).all()]
+        forms = [
+            partial(writer.linear, self.terms, form[:n].tolist(), float(form[n]), shifted=shifted) for form in scaled
+        ]
+        numerator = writer.shortest(*forms)
         if under.any():
             numerator = writer.divide(numerator, writer.linear(self.divisors, under.tolist(), one))
         result = views.write(self.chain, writer, numerator)
@@ -208,6 +216,15 @@ Proposal = Linear | Product
 
 def _times(writer: Writer, multiplier: Nodes, other: Nodes) -> Nodes:
     return writer.multiply(multiplier, other)
+
+
+def _leads(coefficients: Array) -> Array:
+    """Sizes of coefficients by which the others may be divided: the first one, and the most frequent ones."""
+    sizes = np.abs(coefficients[np.flatnonzero(coefficients)])
+    alike = np.abs(sizes - sizes[:, None]) <= NEGLIGIBLE * sizes
+    first = alike.argmax(axis=1)
+    frequent = sorted(set(first.tolist()), key=lambda i: (-int(np.count_nonzero(first == i)), i))
+    return sizes[sorted({0, *frequent[:MOST_LEADS]})]
 
 
 def _divisor(coefficients: Array, values: Sequence[Array]) -> tuple[float, Array]:

@@ -80,7 +80,7 @@ class Screen:
         writer: Writer,
     ) -> None:
         self.members, self.weights, self.writer = members, weights, writer
-        self.factor, self.factors = coordinates.factor, coordinates.factors
+        self.coordinates, self.factor, self.factors = coordinates, coordinates.factor, coordinates.factors
         self.target = target / self.factor
         self.chains = views.chains(self.target, writer)
         self.shifted = views.shifted(self.target, writer)
@@ -116,6 +116,11 @@ class Screen:
         """Members that are no affine function of one another, the smallest of each class."""
         return self._first_of_each(self.order[self.normalized.lengths[self.order] > 0], self.normalized.units)
 
+    @property
+    def alone(self) -> Indices:
+        """Distinct members that depend on a single coordinate."""
+        return self.distinct[self.members.alone[self.distinct] >= 0]
+
     @staticmethod
     def _first_of_each(order: Indices, units: NDArray[np.float32]) -> Indices:
         rest = units[order]
@@ -143,6 +148,10 @@ class Screen:
         """The proposal that a view of the target, divided by something, is a sum of members, or a quotient of sums."""
         above, under = (tuple(self.members.nodes(m) for m in which) for which in (terms, below))
         return Linear(kind, chain, self._multiplier(divisor), above, under)
+
+    def sum_of(self, kind: str, chain: Chain, terms: tuple[Nodes, ...]) -> Linear:
+        """The proposal that a view of the target is a sum of formulas."""
+        return Linear(kind, chain, self._multiplier(None), terms)
 
     def product(self, kind: str, chain: Chain, divisor: Nodes | None, factors: Sequence[int]) -> Product:
         """The proposal that a view of the target, divided by something, is a monomial times powers of members."""

@@ -71,6 +71,8 @@ class Seeds:
         Share of variance that each part, or the best candidate made of it, explains; descending.
     exact : bool
         Whether a candidate fits to within rounding.
+    interrupted : bool
+        Whether a KeyboardInterrupt ended the seeding: this is what was found until then.
     """
 
     candidates: Population
@@ -79,6 +81,7 @@ class Seeds:
     parts: Population
     scores: Array
     exact: bool
+    interrupted: bool = False
 
 
 def seed(
@@ -128,7 +131,8 @@ def seed(
 
     Notes
     -----
-    Ends early once a candidate fits to within rounding. docs/seeding.md describes the method.
+    Ends early once a candidate fits to within rounding, and at a KeyboardInterrupt, with what was found until then.
+    docs/seeding.md describes the method.
     """
     settings = settings or SeedingSettings()
     given = np.ones(len(target)) if weights is None else np.asarray(weights, np.float64)
@@ -147,19 +151,23 @@ def seed(
         linear_scaling,
         settings.price,
     )
-    chosen = relevant(rows.columns, rows.target, rows.weights, settings.features)
     parts: dict[Nodes, float] = {}
-    # A target that varies only by rounding, or on a few rows only, has nothing to correlate with.
-    if all(_varies(rows.target[which]) for which in (screened, training, held_out)) and len(chosen):
-        features = Coordinates.of_features(rows.columns, chosen)
-        reduced = systems(features, rows.target, rows.weights, writer, DOUBTS)[: settings.coordinates]
-        exploration = Exploration(pool, screened, chosen, settings.members, rng, lambda: clock() >= deadline)
-        parts = exploration.explore([features, *reduced])
+    interrupted = False
+    try:
+        chosen = relevant(rows.columns, rows.target, rows.weights, settings.features)
+        # A target that varies only by rounding, or on a few rows only, has nothing to correlate with.
+        if all(_varies(rows.target[which]) for which in (screened, training, held_out)) and len(chosen):
+            features = Coordinates.of_features(rows.columns, chosen)
+            reduced = systems(features, rows.target, rows.weights, writer, DOUBTS)[: settings.coordinates]
+            exploration = Exploration(pool, screened, chosen, settings.members, rng, lambda: clock() >= deadline)
+            parts = exploration.explore([features, *reduced])
+    except KeyboardInterrupt:
+        interrupted = True
     if not pool.left:
         pool.left[constant(float(rows.target @ rows.weights))] = 1.0 if _varies(rows.target) else 0.0
         pool.kinds[next(iter(pool.left))] = "constant"
     population, left, kinds = pool.chosen(settings.candidates)
-    return Seeds(population, left, kinds, *_parts(pool, parts, settings.parts, max_size), pool.exact)
+    return Seeds(population, left, kinds, *_parts(pool, parts, settings.parts, max_size), pool.exact, interrupted)
 
 
 def _split(rows: int, screened: int, rng: np.random.Generator) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Indices]:

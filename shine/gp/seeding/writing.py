@@ -179,11 +179,39 @@ class Writer:
             result = raised if result is None else self.multiply(result, raised)
         return result
 
-    def linear(self, terms: Sequence[Nodes], coefficients: Sequence[float], intercept: float = 0.0) -> Nodes:
-        """A sum of terms with coefficients, and an intercept."""
+    def linear(
+        self, terms: Sequence[Nodes], coefficients: Sequence[float], intercept: float = 0.0, *, shifted: bool = False
+    ) -> Nodes:
+        """A sum of terms with coefficients, and an intercept; with `shifted` it may be off by a constant."""
         pairs = [(tidy(c), term) for c, term in zip(coefficients, terms, strict=True) if c != 0]
         if not pairs:
             return constant(intercept)
+        squares, shift = self._completed_squares(pairs)
+        forms = [lambda: self._sum(pairs, intercept)]
+        if len(squares) < len(pairs):
+            forms.append(lambda: self._sum(squares, 0.0 if shifted else intercept + shift))
+        return self.shortest(*forms)
+
+    def _completed_squares(self, pairs: Sequence[tuple[float, Nodes]]) -> tuple[list[tuple[float, Nodes]], float]:
+        """a*t^2 + b*t as a*(t + b/(2a))^2, wherever there are both, and the constant that this lacks."""
+        coefficients = {term: c for c, term in pairs}
+        found, shift, merged = [], 0.0, set()
+        for c, term in pairs:
+            try:
+                square = self.power(term, 2.0)
+            except Unwritable:
+                square = term
+            if square != term and square in coefficients:
+                half = c / (2 * coefficients[square])
+                found.append((coefficients[square], self.power(self.add(term, constant(tidy(half))), 2.0)))
+                shift -= coefficients[square] * half * half
+                merged |= {term, square}
+        rest = [(c, term) for c, term in pairs if term not in merged]
+        return rest + found, shift
+
+    def _sum(self, pairs: Sequence[tuple[float, Nodes]], intercept: float) -> Nodes:
+        """A sum of terms with coefficients, of which none is 0."""
+        pairs = list(pairs)
         # A sum that begins with a positive term needs no sign.
         first = next((i for i, (c, _) in enumerate(pairs) if c == 1), None)
         if first is None:

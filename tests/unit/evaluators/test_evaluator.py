@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 import shine
-from shine.evaluators import costs
-from shine.evaluators.costs import SMALLEST, Costs, native_pays
 from shine.evaluators.evaluator import TIERS, Evaluator
-from shine.evaluators.machine import MachineEvaluator
-from shine.evaluators.native import NativeEvaluator
 from shine.fitness import LOSSES
 
 X = np.array([[1.0, 2.0], [0.0, 4.0], [3.0, -1.0]])
@@ -111,72 +107,3 @@ def test_changing_the_population_later_changes_its_losses_only():
     before = evaluator(population).tolist()
     population.values[:] = 2.0
     assert evaluator(population).tolist() != before
-
-
-# The choice of the tier
-
-
-@pytest.mark.parametrize(
-    ("compiling", "machine", "native", "nodes", "rows"),
-    [
-        (1.0, 3.0, 1.0, 5.0, 0.1),
-        (2e-3, 5e-11, 3e-11, 25.0, 4e6),
-        (1.0, 1.0, 1.0, 5.0, np.inf),
-        (1.0, 1.0, 2.0, 5.0, np.inf),
-    ],
-)
-def test_native_pays_from_the_rows_on_where_its_gain_exceeds_the_compilation(compiling, machine, native, nodes, rows):
-    assert Costs(compiling, machine, native, nodes).break_even_rows == pytest.approx(rows)
-
-
-@pytest.fixture
-def host(monkeypatch):
-    """A host with known costs, on which native pays from 200 000 rows on; its measurements are counted."""
-    asked = []
-
-    def known(dtype):
-        asked.append(dtype)
-        return Costs(compile=1.0, machine=3e-6, native=1e-6, nodes=2.5)
-
-    monkeypatch.setattr(costs, "host_costs", known)
-    return asked
-
-
-def test_little_data_need_no_measurement(host):
-    assert not native_pays(SMALLEST - 1, "float64")
-    assert isinstance(Evaluator(X, Y)._evaluator, MachineEvaluator)
-    assert host == []
-
-
-@pytest.mark.parametrize(("rows", "pays"), [(SMALLEST, False), (199_000, False), (201_000, True)])
-def test_much_data_are_measured_and_compiled_if_that_pays(host, rows, pays):
-    evaluator = Evaluator(np.ones((rows, 1)), np.arange(rows), dtype="float32")
-    assert isinstance(evaluator._evaluator, NativeEvaluator if pays else MachineEvaluator)
-    assert host == ["float32"]
-
-
-def test_a_tier_that_is_asked_for_is_taken_unmeasured(host):
-    Evaluator(np.ones((300_000, 1)), np.arange(300_000), tier="machine")
-    assert host == []
-
-
-def test_measured_costs_are_positive():
-    measured = costs.measured_costs("float64")
-    assert min(measured.compile, measured.machine, measured.native) > 0
-    assert 10 < measured.nodes < 50
-
-
-def test_costs_are_measured_once_a_host(monkeypatch, tmp_path):
-    monkeypatch.setenv("SHINE_CACHE_DIR", str(tmp_path))
-    measured = []
-
-    def measure(dtype):
-        measured.append(dtype)
-        return Costs(1.0, 2.0, 0.1, 25.0)
-
-    monkeypatch.setattr(costs, "measured_costs", measure)
-    for _ in range(2):
-        costs.host_costs.cache_clear()
-        assert costs.host_costs("float64") == Costs(1.0, 2.0, 0.1, 25.0)
-    costs.host_costs.cache_clear()
-    assert measured == ["float64"]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from shine.data import Dataset
 from shine.evaluators import machine as machine_evaluator
+from shine.evaluators import rows as rows_module
 from shine.evaluators.gradients import MOST_CONSTANTS, MachineLinearizer
 from shine.evaluators.machine import LARGE_ROWS
 from shine.fitness import NormalEquations
@@ -111,6 +112,21 @@ def test_any_number_of_rows_is_added_up_in_full(rows, weighted, loss):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_large_data_are_read_where_they_are(loss, weighted):
     check(Population.from_sources(FORMULAS, ("x", "y", "z")), dataset_of(LARGE_ROWS + 301, weighted), loss)
+
+
+@pytest.mark.parametrize("order", ["C", "F"], ids=["by column", "by row"])
+@pytest.mark.parametrize("rows", [511, 1024, 1300])
+def test_a_block_of_rows_at_a_time_gives_the_same_bits(rows, order, monkeypatch):
+    data, population = dataset_of(rows, True), Population.from_sources(FORMULAS, ("x", "y", "z"))
+    lines = np.full(len(population), 1.5), np.full(len(population), -0.5), np.full(len(population), np.inf)
+    known = MachineLinearizer(data, "mse").normal_equations(population, *lines)
+    monkeypatch.setattr(machine_evaluator, "LARGE_ROWS", 1)
+    for name, value in (("SHORTEST_BLOCK", 512), ("BLOCK_BYTES", 0), ("HELD_BYTES", 0), ("ENOUGH_WORK", 0)):
+        monkeypatch.setattr(rows_module, name, value)
+    stored = Dataset(np.array(data.columns, order=order), data.target, data.weights, data.features)
+    found = MachineLinearizer(stored, "mse").normal_equations(population, *lines)
+    assert found.errors.tobytes() == known.errors.tobytes()
+    assert found.matrices.tobytes() == known.matrices.tobytes()
 
 
 @pytest.mark.parametrize("loss", ["mse", "rmse", "nmse", "r2", "mae"])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +15,10 @@ import pytest
 import shine
 from shine.data import Dataset
 from shine.evaluators import machine
+from shine.evaluators import rows as rows_module
 from shine.evaluators.evaluator import TIERS, evaluator_of
-from shine.evaluators.machine import SLICE, MachineEvaluator, MachineRows, Workers, machine_of
+from shine.evaluators.machine import MachineEvaluator, MachineRows, machine_of
+from shine.evaluators.sharing import STEP_ROWS, Workers
 from shine.fitness import LOSSES, Scores
 from shine.lang.population import Population
 
@@ -55,7 +59,7 @@ each_dtype = pytest.mark.parametrize("dtype", ["float64", "float32"])
 @each_scaling
 def test_the_number_of_threads_changes_no_bit(dtype, scaling, threads, monkeypatch):
     monkeypatch.setattr(machine, "SHARED_WORK", 0)
-    data, population = dataset(weighted=True), random_population(3 * SLICE + 1)
+    data, population = dataset(weighted=True), random_population(5 * STEP_ROWS // ROWS + 1)
     alone, shared = (evaluator(data, "mae", scaling, dtype, count) for count in (1, threads))
     assert bits(shared.score(population)) == bits(alone.score(population))
     assert shared.predict(population).tobytes() == alone.predict(population).tobytes()
@@ -127,6 +131,17 @@ def test_rows_that_fill_no_tile_are_predicted_one_by_one(dtype, rows):
     assert predicted.tobytes() == np.array([x0 * x1 + x0, x1, np.full(rows, 2, dtype)]).tobytes()
 
 
+@pytest.fixture
+def blocks(monkeypatch):
+    """Data of any size are gone over in blocks of 512 rows, and converted block by block where that is needed."""
+    monkeypatch.setattr(machine, "LARGE_ROWS", 1)
+    for name, value in (("SHORTEST_BLOCK", 512), ("BLOCK_BYTES", 0), ("HELD_BYTES", 0), ("ENOUGH_WORK", 0)):
+        monkeypatch.setattr(rows_module, name, value)
+
+
+each_order = pytest.mark.parametrize("order", ["C", "F"], ids=["by column", "by row"])
+
+
 @pytest.mark.parametrize("rows", [1, 64, 256, 512, 513, 1025, 2048])
 @each_dtype
 @each_scaling
@@ -140,6 +155,39 @@ def test_large_data_that_stay_where_they_are_have_the_same_bits(weighted, scalin
     assert large.predict(population).tobytes() == copied.predict(population).tobytes()
 
 
+@pytest.mark.parametrize(
+    ("tier", "individuals", "rows"),
+    [*(("machine", 20, rows) for rows in (1, 511, 512, 1024, 1537)), ("native", 3, 512), ("native", 3, 1537)],
+)
+@each_order
+@each_dtype
+@each_weighting
+def test_a_block_of_rows_at_a_time_gives_the_same_bits(weighted, dtype, order, tier, individuals, rows, request):
+    data, population = dataset(rows, weighted), random_population(individuals)
+    asked = [("mse", False), ("mae", True)]
+    known = [bits(evaluator_of(data, *loss, dtype, tier).score(population)) for loss in asked]
+    predicted = evaluator(data, dtype=dtype).predict(population).tobytes()
+    request.getfixturevalue("blocks")
+    stored = Dataset(np.array(data.columns, order=order), data.target, data.weights, data.features)
+    assert [bits(evaluator_of(stored, *loss, dtype, tier, 2).score(population)) for loss in asked] == known
+    assert evaluator_of(stored, "mse", False, dtype, tier).predict(population).tobytes() == predicted
+
+
+@each_order
+@pytest.mark.parametrize("count", [2, 7])
+def test_only_the_columns_in_use_need_to_be_converted(count, order, blocks):
+    data = dataset(1100, features=8)
+    stored = Dataset(np.array(data.columns, order=order), data.target, None, data.features)
+    population = shine.Population.from_sources([f"x{7 - i}*2" for i in range(count)], data.features)
+    assert evaluator(stored).predict(population).tobytes() == (data.columns[::-1][:count] * 2).tobytes()
+
+
+@each_loss
+@each_scaling
+def test_a_threshold_is_honoured_from_block_to_block(loss, scaling, blocks):
+    assert_only_losses_above_are_inf(dataset(2600), random_population(40), loss, scaling)
+
+
 def test_five_hundred_features():
     data = dataset(300, features=500)
     population = shine.Population.from_sources([f"x{i}*2" for i in range(500)], data.features)
@@ -147,25 +195,35 @@ def test_five_hundred_features():
 
 
 MEMORY = """
-import resource, sys
+import pathlib, sys
 import numpy as np, shine
+
+def resident(what):
+    lines = pathlib.Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(what))
+
+order, options = sys.argv[1], dict(tier=sys.argv[2], dtype=sys.argv[3], linear_scaling=True)
 population = shine.Population.from_sources(["x0*x1 + 0.5", "x0 - x1"])
-shine.Evaluator(np.ones((10, 2)), np.arange(10.0), tier="machine", linear_scaling=True)(population)
-rows = int(sys.argv[1])
-rng = np.random.default_rng(0)
-X, y = rng.random((rows, 2)), rng.random(rows)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-shine.Evaluator(X, y, tier="machine", linear_scaling=True)(population)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before, X.nbytes + y.nbytes)
+shine.Evaluator(np.ones((10, 2)), np.arange(10.0), **options)(population)
+X, y = np.ones((8_000_000, 2), order=order), np.ones(8_000_000)
+X[::2], y[::3] = 2.0, 3.0
+pathlib.Path("/proc/self/clear_refs").write_text("5")
+before = resident("VmRSS")
+shine.Evaluator(X, y, **options)(population)
+print(resident("VmHWM") - before, X.nbytes + y.nbytes)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in other units elsewhere")
-def test_a_million_rows_take_little_memory_beyond_their_own():
-    command = [sys.executable, "-W", "error", "-c", MEMORY, "1000000"]
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="what a process takes is read there")
+@pytest.mark.parametrize(
+    ("order", "tier", "dtype"),
+    [("C", "machine", "float64"), ("F", "machine", "float32"), ("C", "native", "float32")],
+)
+def test_rows_by_the_million_take_little_memory_beyond_their_own(order, tier, dtype):
+    command = [sys.executable, "-W", "error", "-c", MEMORY, order, tier, dtype]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
     grown, data = map(int, done.stdout.split())
-    assert grown < 1.2 * data + 64 * 2**20
+    assert data + grown < 1.2 * data + 64 * 2**20
 
 
 # Giving up early
@@ -347,11 +405,12 @@ def test_an_empty_population_has_no_scores():
 
 
 def test_an_interrupt_waits_for_what_other_threads_have_begun():
-    begun, released, finished = threading.Event(), threading.Event(), []
+    begun, released, finished, left = threading.Event(), threading.Event(), [], list(range(5))
 
-    def work(items):
-        if threading.current_thread() is not threading.main_thread():
-            for item in items:
+    def work(thread):
+        if thread:
+            while left:
+                item = left.pop(0)
                 begun.set()
                 released.wait(10)
                 finished.append(item)
@@ -361,5 +420,27 @@ def test_an_interrupt_waits_for_what_other_threads_have_begun():
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Workers(2).run(work, iter(range(5)))
+        Workers(2).run(work, left.clear)
     assert finished == [0]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="a timer interrupts")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_interrupt_ends_an_evaluation_long_before_its_end(threads):
+    """Some seconds of work, in one call of the machine."""
+
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    population, score = random_population(100), evaluator(dataset(100_000), threads=threads).score
+    many = population.take(np.resize(np.arange(100), 30_000 * threads))
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        begin = time.perf_counter()
+        with pytest.raises(KeyboardInterrupt):
+            score(many)
+        assert time.perf_counter() - begin < 2.5
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -265,6 +265,13 @@ def test_any_primitive_set_and_limits_can_run(functions, features, max_size, max
 
 @pytest.mark.parametrize("only", ["crossover", "subtree_mutation", "hoist_mutation", "point_mutation"])
 def test_any_operator_can_be_the_only_one(only):
-    shares = ("crossover", "subtree_mutation", "hoist_mutation", "point_mutation", "constant_mutation")
+    shares = (
+        "crossover",
+        "subtree_mutation",
+        "hoist_mutation",
+        "point_mutation",
+        "constant_mutation",
+        "coefficient_mutation",
+    )
     settings = replace(SETTINGS, **{share: float(share == only) for share in shares})
     assert run(settings=settings).generations == 5

@@ -85,3 +85,28 @@ def test_a_full_memory_forgets_the_oldest_and_no_more_than_that():
     assert known[-100:].all()
     assert not known[:-200].any()
     assert len(memory) <= 200
+
+
+def test_what_a_memory_knows_stays_when_it_learns_more():
+    memory, everything = Memory(capacity=5000), np.arange(1, 12_001, dtype=np.uint64)
+    memory.store(everything[:4000], scores_of(np.arange(4000.0).tolist()))
+    known = memory.known
+    before = known.younger_keys.copy(), known.younger_rows.copy(), known.elder_keys.copy(), known.elder_rows.copy()
+    memory.store(everything[4000:], scores_of([1.0] * 8000))
+    after = known.younger_keys, known.younger_rows, known.elder_keys, known.elder_rows
+    assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
+    assert known.younger_keys.tolist() == everything[:4000].tolist()
+    assert known.younger_rows[:, 0].tolist() == list(range(4000))
+
+
+def test_a_memory_made_of_what_another_knows_goes_on_like_it():
+    memory, everything = Memory(capacity=100), np.arange(1, 1001, dtype=np.uint64)
+    for start in range(0, 250, 30):
+        memory.store(everything[start : start + 30], scores_of([float(start)] * 30))
+    copy = Memory(capacity=100, known=memory.known)
+    for start in (300, 330, 360):
+        for each in (memory, copy):
+            each.store(everything[start : start + 30], scores_of([float(start)] * 30))
+        (known, scores), (other, others) = memory.recall(everything), copy.recall(everything)
+        assert known.tolist() == other.tolist()
+        assert scores.losses[known].tolist() == others.losses[known].tolist()

@@ -16,6 +16,7 @@ NONE = {
     "hoist_mutation": 0.0,
     "point_mutation": 0.0,
     "constant_mutation": 0.0,
+    "coefficient_mutation": 0.0,
 }
 
 

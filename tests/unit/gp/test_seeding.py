@@ -56,6 +56,9 @@ PLANTED = {
     "factor times a sum": lambda x: x[0] / x[1] * (x[2] ** 2 + 1.3 * np.cos(x[1]) + 0.2),
     "rational": lambda x: (x[0] * x[1] + 2 * x[2]) / (x[0] + 1.7 * x[1]),
     "difference of features": lambda x: np.exp(-((x[0] - x[1]) ** 2) / x[2] ** 2),
+    "quadratic form": lambda x: 4 / (2 + (x[0] - 1.5) ** 2 + 0.7 * (x[1] - 2) ** 2 + x[1] * x[2] - x[2]),
+    "sum of deep functions of one feature": lambda x: np.sqrt(1 + np.exp(x[0])) - 2 / (1 + x[1] ** 2),
+    "product of functions of one feature": lambda x: 3 * np.sqrt(1 + np.exp(x[0])) / (1 + x[1] ** 4),
     "shifted product": lambda x: x[0] * (1 + 0.8 * x[1] * np.cos(x[2]) / x[0] ** 3),
 }
 
@@ -109,6 +112,14 @@ def test_zero_and_negative_features():
     x[1, ::5] = 0
     problem = Problem(x, formula(x))
     assert problem.left(problem.seeds(), fresh, formula(fresh)) < 1e-10
+
+
+def test_squares_of_many_features_fit_into_the_limit():
+    x = uniform(5, 800, 0, 6)
+    problem = Problem(x, 10 / (5 + ((x - 3) ** 2).sum(axis=0)))
+    seeds = problem.seeds(max_size=30)
+    assert seeds.exact
+    assert seeds.kinds[0] == "quadratic"
 
 
 def test_one_feature():

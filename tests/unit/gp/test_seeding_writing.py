@@ -41,6 +41,26 @@ def test_a_sum_has_the_value_of_its_terms(names, factors, intercept):
     assert value(writer, writer.linear(LEAVES, factors, intercept)) == pytest.approx(expected, abs=1e-12)
 
 
+@given(st.sampled_from(SETS), coefficients, coefficients, st.sampled_from([0.0, 1.0, -4.2]), st.booleans())
+def test_a_sum_with_squares_has_the_value_of_its_terms(names, factors, of_squares, intercept, shifted):
+    writer = writer_of(names)
+    terms = [*LEAVES, *(writer.power(leaf, 2.0) for leaf in LEAVES)]
+    columns = [*COLUMNS, *(column**2 for column in COLUMNS)]
+    expected = sum((f * c for f, c in zip([*factors, *of_squares], columns, strict=True)), np.full(20, intercept))
+    found = value(writer, writer.linear(terms, [*factors, *of_squares], intercept, shifted=shifted))
+    apart = found - expected
+    assert apart == pytest.approx(apart[0] if shifted else 0.0, abs=1e-11)
+
+
+def test_a_square_is_completed_where_that_is_shorter():
+    writer = writer_of(("add", "sub", "mul", "div", "square"))
+    x, squared = LEAVES[0], writer.power(LEAVES[0], 2.0)
+    completed = writer.power(writer.add(x, constant(-3.0)), 2.0)
+    assert writer.linear([x, squared], [-6.0, 1.0], 9.0) == completed
+    assert writer.linear([x, squared], [-6.0, 1.0], 0.0, shifted=True) == completed
+    assert writer.linear([x, squared], [1.0, 1.0]) == writer.add(x, squared)
+
+
 exponents = st.lists(st.sampled_from([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0]), min_size=3, max_size=3)
 
 

@@ -2,10 +2,22 @@ import pytest
 
 from shine.gp.settings import EvolutionSettings
 
+SHARES = (
+    "crossover",
+    "subtree_mutation",
+    "hoist_mutation",
+    "point_mutation",
+    "constant_mutation",
+    "coefficient_mutation",
+)
+
 
 def test_a_run_without_variation_is_rejected():
+    nothing = dict.fromkeys(SHARES, 0.0)
     with pytest.raises(ValueError, match="every share of variation is 0"):
-        EvolutionSettings(crossover=0, subtree_mutation=0, hoist_mutation=0, point_mutation=0, constant_mutation=0)
+        EvolutionSettings(**nothing)
+    with pytest.raises(ValueError, match="every share of variation is 0"):
+        EvolutionSettings(**{**nothing, "coefficient_mutation": 1.0}, constant_steps=0)
 
 
 @pytest.mark.parametrize("constants", [(1.0, 0.0), (0.0, float("inf")), (float("nan"), 1.0)])

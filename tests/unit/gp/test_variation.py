@@ -6,6 +6,7 @@ from shine.gp import variation
 from shine.gp.creation import Terminals
 from shine.gp.structure import Parents
 from shine.gp.variation import Segments, splice
+from shine.lang.interpret import evaluate
 
 
 def rng():
@@ -114,6 +115,36 @@ def test_constant_mutation_leaves_an_individual_without_constants_as_it_is():
     assert_same(variation.constant_mutation(parents, rng()), parents)
 
 
+def test_coefficient_mutation_leaves_every_value_as_it_is():
+    parents = parents_of(["x y add neg 2 mul", "x neg neg"] * 100)
+    children = variation.coefficient_mutation(parents, 10, rng())
+    assert (children.sizes == parents.population.sizes + 2).all()
+    columns = np.random.default_rng(0).normal(size=(2, 5))
+    for index in range(len(children)):
+        child, parent = (evaluate(some.tree(index), columns) for some in (children, parents.population))
+        assert child.tolist() == parent.tolist()
+
+
+def test_coefficient_mutation_puts_both_neutral_elements_behind_every_part_but_the_root():
+    parents = parents_of(["x y mul"] * 200)
+    children = variation.coefficient_mutation(parents, 10, rng())
+    texts = ["x 1 mul y mul", "x 0 add y mul", "x y 1 mul mul", "x y 0 add mul"]
+    expected = population_of(texts, primitive_set(), 12)
+    found = np.unique(np.column_stack([children.codes, children.values]), axis=0)
+    assert np.array_equal(found, np.unique(np.column_stack([expected.codes, expected.values]), axis=0))
+
+
+@pytest.mark.parametrize(("text", "width", "depth"), [("x", 12, 10), ("x y mul", 4, 10), ("x y mul", 12, 2)])
+def test_coefficient_mutation_leaves_an_individual_without_room_as_it_is(text, width, depth):
+    parents = parents_of([text], width)
+    assert_same(variation.coefficient_mutation(parents, depth, rng()), parents.population)
+
+
+def test_coefficient_mutation_needs_a_function_that_multiplies_or_adds():
+    parents = parents_of(["x neg neg"], primitives=primitive_set("neg where"))
+    assert_same(variation.coefficient_mutation(parents, 10, rng()), parents.population)
+
+
 def test_operators_leave_their_parents_alone():
     parents = parents_of(["1 2 add x mul", "x", "y neg neg"])
     before = parents.population.take(np.arange(3))
@@ -122,4 +153,5 @@ def test_operators_leave_their_parents_alone():
     variation.hoist_mutation(parents, rng())
     variation.point_mutation(parents.population, Terminals(), rng())
     variation.constant_mutation(parents.population, rng())
+    variation.coefficient_mutation(parents, 5, rng())
     assert_same(parents.population, before)

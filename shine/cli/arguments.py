@@ -1,0 +1,114 @@
+"""Arguments that several commands take: a run, a place in its front, a formula."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from shine.lang.tree import Tree
+    from shine.model import Model
+    from shine.runs import Run
+
+
+def opened(folder: Path) -> Run:
+    """The run in a folder, or whose file was named, with a result in it.
+
+    Raises
+    ------
+    click.UsageError
+        If it holds no run, or no result, or damaged ones.
+    """
+    from shine.errors import ShineError
+    from shine.runs import open_run
+
+    folder = folder.parent if folder.name == "result.json" and not folder.is_dir() else folder
+    check_folder(folder)
+    try:
+        run = open_run(folder)
+        if not (folder / "result.json").exists():
+            raise click.UsageError(f"{folder}: has no result yet; finish it with 'shine resume {folder}'")
+        _ = run.result
+    except ShineError as error:
+        raise click.UsageError(str(error)) from None
+    return run
+
+
+def check_folder(folder: Path) -> None:
+    """Raise a usage error unless a folder is there."""
+    if not folder.is_dir():
+        problem = "is not a folder" if _exists(folder) else "no such folder"
+        raise click.UsageError(f"{folder}: {problem}; RUN is the folder of a run, such as runs/pythagoras")
+
+
+def chosen(run: Run, index: int | None) -> tuple[int, Model]:
+    """The place and the model of a run's front that `index` names; the recommended one without it.
+
+    Raises
+    ------
+    click.UsageError
+        If the front is shorter.
+    """
+    result = run.result
+    place = result.best_index if index is None else index
+    if place >= len(result.front):
+        raise click.UsageError(
+            f"--index {place}: the front of {run.folder} has the indices 0 to {len(result.front) - 1}"
+        )
+    return place, result.front[place]
+
+
+def parsed(formula: str, parameters: str | None = None) -> Tree:
+    """A formula from the command line.
+
+    Parameters
+    ----------
+    formula : str
+    parameters : str, optional
+        Names of its arguments in their order, with commas between them; as `shine.parse` orders them otherwise.
+
+    Raises
+    ------
+    click.UsageError
+        If it is not in the language.
+    """
+    from shine.errors import UnsupportedSyntaxError
+    from shine.lang.parse import parse
+
+    names = None if parameters is None else [name.strip() for name in parameters.split(",")]
+    try:
+        return parse(formula, names)
+    except UnsupportedSyntaxError as error:
+        raise click.UsageError(f"{shown(formula)}: {error}") from None
+
+
+def tree_of(source: str, index: int | None) -> Tree:
+    """A formula of a run, or one that was written out: a folder that exists is a run.
+
+    Raises
+    ------
+    click.UsageError
+        If it is neither.
+    """
+    path = Path(source)
+    # Text can be too long for a name of a file, or have what names may not have.
+    if _exists(path) or ("/" in source and " " not in source and _exists(path.parent)):
+        return chosen(opened(path), index)[1].tree
+    tree = parsed(source)
+    if index is not None:
+        raise click.UsageError(f"--index is for runs, and there is no folder {shown(source)}")
+    return tree
+
+
+def shown(text: str, length: int = 60) -> str:
+    """A quoted text for a message, its middle left out if it is long."""
+    return repr(text if len(text) <= length else text[: length - 13] + "..." + text[-10:])
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False

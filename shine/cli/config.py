@@ -1,0 +1,42 @@
+"""``shine config``: the schema of configurations, and what is wrong with one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+import shine.config
+from shine.cli.codes import USAGE
+from shine.cli.output import print_json
+from shine.errors import ConfigError
+
+
+def schema() -> None:
+    """Print the JSON schema of configurations."""
+    print_json(shine.config.schema())
+
+
+def check(path: Path, overrides: Sequence[str], as_json: bool) -> int:
+    """Check a configuration and its data; every problem is an error, or listed in the JSON.
+
+    Returns
+    -------
+    int
+        Exit code.
+    """
+    try:
+        job = shine.config.read_job(path, overrides)
+    except ConfigError as error:
+        if not as_json:
+            raise
+        print_json({"valid": False, "problems": error.problems})
+        return USAGE
+    features = job.dataset.features
+    if as_json:
+        print_json({"valid": True, "rows": job.dataset.n_rows, "features": features})
+    else:
+        listed = ", ".join(features[:10]) + (", ..." if len(features) > 10 else "")
+        click.echo(f"{path}: valid; {job.dataset.n_rows} rows of {listed}")
+    return 0

@@ -1,0 +1,102 @@
+"""Signals that ask the process to end, and a thread that sees to it that it does.
+
+Python runs signal handlers between two of its own instructions, in the main thread. While that thread waits for native
+code, for LLVM above all, nothing would happen; and an exception raised in a destructor or a callback is dropped. So a
+thread hears of signals through a pipe that Python's C code writes to, and ends the process where the main thread does
+not. Imports are few, because nothing is reported well before `Interruption.install`.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from types import FrameType
+from typing import NoReturn
+
+GRACE = 0.8
+"""Seconds from a signal to the end of the process while there is nothing to keep."""
+ECHO = 0.15
+"""Seconds in which signals count as one: whoever wraps a command may pass on a Ctrl-C that it got from the terminal."""
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""What is answered alike: Ctrl-C, `kill`, and a terminal that closes."""
+
+
+class Interruption:
+    """Whether the process was asked to end, and by what.
+
+    The first signal raises one `KeyboardInterrupt` in the main thread. If that has not ended the process after `GRACE`,
+    it ends anyway, unless there is something to `keep`: then it takes the time it needs, or until a second signal.
+
+    Attributes
+    ----------
+    signal : int
+        Number of the first signal; 0 before it.
+    """
+
+    def __init__(self) -> None:
+        self.signal = 0
+        self._keeping = False
+        self._raised = False
+
+    def install(self) -> None:
+        """Answer the signals of this process, except those it was started to ignore (``nohup``, ``command &``)."""
+        answered = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        if sys.platform != "win32":  # whose select() knows sockets only; there, native code ends first
+            reader, writer = os.pipe()
+            os.set_blocking(writer, False)
+            signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+            threading.Thread(target=self._watch, args=(reader, set(answered)), daemon=True).start()
+        for number in answered:
+            signal.signal(number, self._raise_once)
+
+    def keep(self) -> None:
+        """From now on there is something worth writing: the first signal no longer sets a time limit."""
+        self._keeping = True
+
+    @property
+    def code(self) -> int:
+        """Exit code of an interrupted process, as shells have it."""
+        return 128 + (self.signal or signal.SIGINT)
+
+    def leave(self, message: str = "") -> NoReturn:
+        """End the interrupted process, after a message, without waiting for threads in native code."""
+        if message:
+            _say(message)
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except (AttributeError, OSError, ValueError):  # None, a closed pipe, a closed file
+                continue
+        os._exit(self.code)
+
+    def _raise_once(self, number: int, frame: FrameType | None) -> None:
+        self.signal = self.signal or number
+        if not self._raised:
+            self._raised = True
+            raise KeyboardInterrupt
+
+    def _watch(self, reader: int, answered: set[int]) -> None:
+        while not (heard := os.read(reader, 1)) or heard[0] not in answered:
+            pass
+        self.signal = self.signal or heard[0]
+        if self._keeping:
+            _say("interrupted: writing what was found; again to quit at once")
+        time.sleep(ECHO)
+        if select.select([reader], [], [], 0)[0]:
+            os.read(reader, 512)
+        again = select.select([reader], [], [], None if self._keeping else GRACE - ECHO)[0]
+        _say("error: interrupted again; what was not written yet is lost" if again else "error: interrupted")
+        os._exit(self.code)
+
+
+def _say(message: str) -> None:
+    """Write to stderr, over a progress bar, and past Python's buffer, whose lock the main thread may hold."""
+    try:
+        start = "\r\x1b[K" if os.isatty(2) else ""
+        os.write(2, f"{start}{message}\n".encode())
+    except OSError:
+        return

@@ -1,0 +1,72 @@
+"""Where results go: text or bytes, to standard output or to a file that is written in full or not at all."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether somebody reads along; a closed stream is None."""
+    return stream is not None and stream.isatty()
+
+
+def json_text(value: Any, indent: int | None = 2) -> str:
+    """A value as JSON, which has no NaN and no infinity: they become null."""
+    return json.dumps(_finite(value), indent=indent, allow_nan=False) + "\n"
+
+
+def print_json(value: Any, indent: int | None = 2) -> None:
+    """Print a value as JSON."""
+    print_text(json_text(value, indent))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def print_text(text: str) -> None:
+    """Print a text, which ends its last line."""
+    click.echo(text, nl=not text.endswith("\n"))
+
+
+def print_bytes(content: bytes, what: str) -> None:
+    """Print bytes that are no text, which no terminal should get.
+
+    Raises
+    ------
+    click.UsageError
+        If standard output is a terminal, or closed.
+    """
+    if sys.stdout is None or is_terminal(sys.stdout):
+        raise click.UsageError(f"{what} is no text for a terminal; name a file with --out, or write to a pipe")
+    sys.stdout.buffer.write(content)
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file that the user named; what was there stays until all of it is written.
+
+    Raises
+    ------
+    click.ClickException
+        If it cannot be written.
+    """
+    from shine.runs.files import write_bytes
+
+    try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            path.write_bytes(content)  # a device or a named pipe, which must not be replaced
+        else:
+            write_bytes(path.resolve(), content)  # a link stays, what it points to is replaced
+    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: links in a circle; ValueError: a NUL byte
+        reason = getattr(error, "strerror", None) or error
+        raise click.ClickException(f"{path}: cannot be written: {reason}") from None

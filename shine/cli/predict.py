@@ -1,0 +1,116 @@
+"""``shine predict``: a formula of a run, applied to a file of data."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import io
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.cli.arguments import chosen, opened
+from shine.cli.output import is_terminal, print_bytes, print_json, print_text, write_file
+from shine.errors import DataError
+from shine.loading import FORMATS
+from shine.model import Model
+
+HEADING = "prediction"
+"""What the column of predictions is called."""
+
+Array = NDArray[np.float64]
+
+
+def predict(folder: Path, data: Path, index: int | None, out: Path | None, as_json: bool) -> None:
+    """Print or write what a formula of a run predicts for a file of data."""
+    run = opened(folder)
+    place, model = chosen(run, index)
+    ending = _ending(data) if out is None else _ending(out, otherwise=data)
+    predictions = _predictions(model, data)
+    if out is not None:
+        write_file(out, WRITERS[ending](predictions))
+    if as_json:
+        result = {HEADING: predictions.tolist()} if out is None else {"rows": len(predictions), "file": str(out)}
+        print_json({"index": place, "expression": model.expression, **result}, indent=None)
+    elif out is None and ending == ".parquet" and not is_terminal(sys.stdout):
+        print_bytes(_parquet(predictions), "Parquet")
+    elif out is None:
+        print_text(_csv(predictions).decode())
+
+
+def _predictions(model: Model, data: Path) -> Array:
+    features = model.tree.parameters
+    # A formula of no feature at all still needs the number of rows.
+    used = [name for name in features if ("name", name) in model.tree.tokens] or list(features)
+    columns = dict(zip(used, _columns(data, used), strict=True))
+    rows = len(columns[used[0]])
+    unused = np.zeros(rows)
+    return model.predict(np.column_stack([columns.get(name, unused) for name in features]))
+
+
+def _columns(path: Path, names: Sequence[str]) -> list[Array]:
+    """Columns of a data file by their headings, or by the names that Shine makes of those.
+
+    Raises
+    ------
+    DataError
+        If one is not there, or holds anything but finite numbers.
+    """
+    source = FORMATS[_ending(path)](path)
+    missing = [name for name in names if name not in source.headings and name not in source.names]
+    if missing:
+        has = ", ".join(source.headings[:20]) + (", ..." if len(source.headings) > 20 else "")
+        lacks = f"there is no column {', '.join(missing)}"
+        raise DataError(f"{path}: {lacks}; the formula needs {', '.join(names)}, and the file has {has}")
+    return source.read([source.index(name) for name in names])
+
+
+def _ending(path: Path, otherwise: Path | None = None) -> str:
+    """Which of the formats a name ends in."""
+    for ending in FORMATS:
+        if path.name.lower().endswith(ending):
+            return ending
+    if otherwise is not None:
+        return _ending(otherwise)
+    raise click.UsageError(f"{path}: data files end in one of {', '.join(FORMATS)}")
+
+
+def _csv(predictions: Array) -> bytes:
+    return "\n".join([HEADING, *map(repr, predictions.tolist()), ""]).encode()
+
+
+def _compressed(predictions: Array) -> bytes:
+    return gzip.compress(_csv(predictions), mtime=0)
+
+
+def _npz(predictions: Array) -> bytes:
+    stream = io.BytesIO()
+    np.savez(stream, prediction=predictions)
+    return stream.getvalue()
+
+
+def _parquet(predictions: Array) -> bytes:
+    try:
+        pyarrow: Any = importlib.import_module("pyarrow")
+        parquet: Any = importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise click.ClickException("writing Parquet needs pyarrow; pip install 'shine[parquet]'") from None
+    stream = io.BytesIO()
+    parquet.write_table(pyarrow.table({HEADING: predictions}), stream)
+    return stream.getvalue()
+
+
+WRITERS: dict[str, Callable[[Array], bytes]] = {
+    ".csv": _csv,
+    ".csv.gz": _compressed,
+    ".tsv": _csv,
+    ".tsv.gz": _compressed,
+    ".npz": _npz,
+    ".parquet": _parquet,
+}
+"""How predictions are written, by how the file's name ends; one column needs no delimiter."""

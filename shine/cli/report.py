@@ -1,0 +1,36 @@
+"""``shine report``: a run as one HTML page."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+
+import click
+
+from shine.cli.arguments import opened
+from shine.cli.output import print_json, write_file
+from shine.config import read_job
+from shine.report import report_html
+
+
+def report(folder: Path, out: Path | None, show: bool, as_json: bool) -> None:
+    """Write the report of a run, and say where it is."""
+    run = opened(folder)
+    # The run keeps its configuration with every default and an absolute path of its data.
+    dataset = read_job(run.folder / "config.yaml").dataset
+    path = run.folder / "report.html" if out is None else out
+    page = report_html(
+        run.result,
+        dataset,
+        history=run.history,
+        settings=run.config.model_dump(mode="json"),
+        title=run.folder.resolve().name,
+        target=run.target,
+    )
+    write_file(path, page.encode())
+    if as_json:
+        print_json({"file": str(path)})
+    else:
+        click.echo(str(path))
+    if show and not webbrowser.open(path.resolve().as_uri()):
+        raise click.ClickException(f"no browser can be opened; the report is in {path}")

@@ -1,0 +1,255 @@
+"""A population of DEAP's individuals -> their fitness, in one native call."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shine.data import Dataset
+from shine.deap.conversion import population_of
+from shine.deap.library import gp
+from shine.deap.sums import sums_of_errors
+from shine.deap.vocabulary import vocabulary_of
+from shine.errors import DataError
+from shine.evaluators.evaluator import evaluator_of
+from shine.evaluators.rows import target_of
+from shine.fitness import LOSSES
+from shine.lang.population import Population
+
+Fitness = tuple[float]
+
+_TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
+"""Relative difference from the program's own fitness that still is no other fitness."""
+
+_MOST_CELLS = 1 << 23
+"""Nodes, up to the longest individual's, of the individuals that are evaluated together."""
+
+
+_MOST_PREDICTIONS = 1 << 22
+"""Predictions that are made before they are added up: 32 MiB, and work enough for threads to share."""
+
+
+class CompiledEvaluator:
+    """Evaluates individuals of a DEAP program: a loss over a data set, from compiled code.
+
+    ``toolbox.register("map", evaluator.map)`` makes DEAP's algorithms use it; ``evaluator(population)`` is the list of
+    fitnesses.
+
+    Parameters
+    ----------
+    pset : deap.gp.PrimitiveSet, or sequence of them
+        What the individuals are made of; of a program with automatically defined functions all sets, in the order in
+        which `gp.compileADF` takes them. It is translated now: primitives added later are not known.
+    X : array-like of shape (n_rows, n_arguments)
+        Columns in the order of the set's arguments. A set of one argument may have X of shape (n_rows,).
+    y : array-like of shape (n_rows,)
+    loss : {"mse", "rmse", "mae", "nmse", "r2"}
+    dtype : {"float64", "float32"}
+        Number type of the predictions; sums are float64 always.
+    tier : {"auto", "machine", "native", "reference"}
+        See `shine.Evaluator`.
+    threads : int, optional
+        Threads that share the individuals; all processors if None.
+    sample_weight : array-like of shape (n_rows,), optional
+    linear_scaling : bool
+        Whether each individual is measured with its best slope and intercept.
+    exact_sums : bool
+        Whether sums of errors are rounded once, as `math.fsum` rounds them, so that a run takes the same way as with a
+        function that uses it; evaluation takes up to four times as long. Not with weights or linear scaling.
+    evaluate : callable, optional
+        The function whose place `map` takes; what is registered as "evaluate" in the toolbox by default.
+    check : bool
+        Whether `map` calls the function whose place it takes, once and for one individual, to see that it computes
+        the same fitness. Never with linear scaling.
+
+    Raises
+    ------
+    UnsupportedSyntaxError
+        Naming every primitive and terminal that cannot be compiled, each with the reason.
+    DataError
+        If the data cannot be used.
+    ValueError
+        If an option is unknown.
+
+    Notes
+    -----
+    The fitness of an individual that is not finite in every row is inf, where DEAP's would be an exception
+    (``math.log(0)``, ``math.exp(1000)``), inf or NaN.
+
+    Examples
+    --------
+    >>> import operator
+    >>> from deap import gp
+    >>> pset = gp.PrimitiveSet("MAIN", 1)
+    >>> pset.addPrimitive(operator.mul, 2)
+    >>> evaluator = CompiledEvaluator(pset, [1.0, 2.0], [1.0, 4.0])
+    >>> evaluator([gp.PrimitiveTree.from_string("mul(ARG0, ARG0)", pset)])
+    [(0.0,)]
+    """
+
+    def __init__(
+        self,
+        pset: Any,
+        X: ArrayLike,
+        y: ArrayLike,
+        loss: str = "mse",
+        *,
+        dtype: str = "float64",
+        tier: str = "auto",
+        threads: int | None = 1,
+        sample_weight: ArrayLike | None = None,
+        linear_scaling: bool = False,
+        exact_sums: bool = False,
+        evaluate: Callable[..., Any] | None = None,
+        check: bool = True,
+    ) -> None:
+        self._vocabulary = vocabulary_of(pset)
+        arguments = self._vocabulary.primitives.features
+        columns = np.asarray(X)
+        if columns.ndim == 1 and len(arguments) == 1:
+            columns = columns[:, None]
+        self._dataset = Dataset.from_arrays(columns, y, sample_weight)
+        if len(self._dataset.features) != len(arguments):
+            names = ", ".join(arguments)
+            raise DataError(f"X has {len(self._dataset.features)} columns, but the primitive set takes ({names})")
+        self._exact_sums = exact_sums and sample_weight is None and not linear_scaling
+        if self._exact_sums and tier == "auto":
+            tier = "machine"  # the only one whose predictions of many individuals are fast
+        self._evaluator = evaluator_of(self._dataset, loss, linear_scaling, dtype, tier, threads)
+        self._target = target_of(self._dataset, dtype)
+        self._loss, self._tolerance, self._stands_for = loss, _TOLERANCE[dtype], evaluate
+        self._unchecked = check and not linear_scaling
+
+    def __call__(self, individuals: Iterable[Any]) -> list[Fitness]:
+        """Fitness of each individual, as DEAP takes it.
+
+        Parameters
+        ----------
+        individuals : iterable of deap.gp.PrimitiveTree, or of sequences of them
+            Trees; or lists of trees, one a primitive set, if there are several.
+
+        Returns
+        -------
+        list of tuple of float
+            Losses, each in a tuple; inf where a prediction is not finite.
+
+        Raises
+        ------
+        ValueError
+            If an individual is not complete, or has a node that the primitive set lacks.
+        """
+        return [(loss,) for loss in self._losses(list(individuals)).tolist()]
+
+    def evaluate(self, individual: Any) -> Fitness:
+        """Fitness of one individual; of many, `map` and the evaluator itself are much faster."""
+        return self([individual])[0]
+
+    def map(self, function: Callable[..., Any], individuals: Iterable[Any], *more: Iterable[Any]) -> Iterable[Any]:
+        """The builtin `map`, but in one native call where it would evaluate trees.
+
+        Parameters
+        ----------
+        function : callable
+            If it is what a toolbox has registered as "evaluate", undecorated, or this evaluator or its `evaluate`,
+            or what the evaluator was told to stand for, and all individuals are trees, it is not called.
+        individuals, *more : iterables
+
+        Returns
+        -------
+        iterable
+            A list of fitnesses, or what `map` returns.
+
+        Raises
+        ------
+        ValueError
+            If the function computes another fitness than this evaluator.
+        """
+        items = list(individuals)
+        if more or not items or not self._replaces(function) or not all(map(self._is_individual, items)):
+            return map(function, items, *more)
+        fitnesses = self(items)
+        if self._unchecked and not self._is_own(function):
+            self._check(function, items, fitnesses)
+        return fitnesses
+
+    def predict(self, individuals: Iterable[Any]) -> NDArray[Any]:
+        """Predictions of each individual for each row, shape (n_individuals, n_rows), in `dtype`."""
+        return self._evaluator.predict(population_of(list(individuals), self._vocabulary))
+
+    def _losses(self, individuals: list[Any]) -> NDArray[np.float64]:
+        losses = np.empty(len(individuals))
+        for chosen in self._together(individuals):
+            population = population_of([individuals[i] for i in chosen], self._vocabulary)
+            score = self._exact if self._exact_sums else self._score
+            losses[chosen] = score(population)
+        return losses
+
+    def _score(self, population: Population) -> NDArray[np.float64]:
+        return self._evaluator.score(population).losses
+
+    def _exact(self, population: Population) -> NDArray[np.float64]:
+        loss, target = LOSSES[self._loss], self._dataset.target
+        count = max(_MOST_PREDICTIONS // len(target), 1)
+        totals = np.empty(len(population))
+        for first in range(0, len(population), count):
+            chosen = np.arange(first, min(first + count, len(population)))
+            predictions = self._evaluator.predict(population.take(chosen))
+            totals[chosen] = sums_of_errors(predictions, target, loss.kind == "squared")
+        losses = loss.of_sum(totals, self._target.weight, self._target.square)
+        return np.where(np.isfinite(losses), losses, np.inf)
+
+    def _together(self, individuals: Sequence[Any]) -> Iterator[Sequence[int]]:
+        """All individuals, or those of about one size together if the longest would make arrays of all too large."""
+        sizes = [len(each) for each in individuals]
+        if max(sizes, default=0) * len(sizes) <= _MOST_CELLS or self._vocabulary.evolves_functions:
+            yield range(len(individuals))
+            return
+        order = sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True)
+        while order:
+            count = max(_MOST_CELLS // max(sizes[order[0]], 1), 1)
+            yield order[:count]
+            order = order[count:]
+
+    def _is_individual(self, item: Any) -> bool:
+        if not self._vocabulary.evolves_functions:
+            return isinstance(item, gp.PrimitiveTree)
+        sets = len(self._vocabulary.names)
+        return isinstance(item, list) and len(item) == sets and all(isinstance(each, gp.PrimitiveTree) for each in item)
+
+    def _is_own(self, function: Any) -> bool:
+        inner = function.func if isinstance(function, functools.partial) else function
+        return inner is self or inner == self.evaluate
+
+    def _replaces(self, function: Any) -> bool:
+        if self._is_own(function):
+            return True
+        inner = function.func if isinstance(function, functools.partial) else function
+        if self._stands_for is not None:
+            return function is self._stands_for or inner is self._stands_for
+        # A toolbox gives what it registers the alias as its name; a decorator changes what the function computes.
+        return (
+            isinstance(function, functools.partial)
+            and getattr(function, "__name__", "") == "evaluate"
+            and not hasattr(inner, "__wrapped__")
+        )
+
+    def _check(self, function: Callable[[Any], Any], individuals: Sequence[Any], fitnesses: Sequence[Fitness]) -> None:
+        """Compare the smallest individual that has a fitness: once, as that is as slow as what is replaced."""
+        finite = [i for i, (fitness,) in enumerate(fitnesses) if np.isfinite(fitness)]
+        if not finite:
+            return
+        self._unchecked = False
+        index = min(finite, key=lambda i: len(individuals[i]))
+        (own,), other = fitnesses[index], function(individuals[index])
+        values = np.atleast_1d(np.asarray(other, dtype=np.float64))
+        close = self._tolerance * max(abs(own), 1e-6 * float(np.mean(self._dataset.target**2)))
+        if values.shape != (1,) or not abs(values[0] - own) <= close:
+            raise ValueError(
+                f"toolbox.evaluate returns {other!r} for {individuals[index]}, but the compiled {self._loss} is "
+                f"{own!r}: give the evaluator the loss, X and y of that function, or check=False if the difference "
+                "is meant"
+            )

@@ -1,0 +1,201 @@
+"""Expressions of users' functions: names become what they are bound to, calls become calls of primitives.
+
+What an expression can raise is noted on the way, in the order of evaluation, for the `try` around it.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from shine.deap.exceptions import Raised
+from shine.deap.known import KNOWN, RAISES_OF_OPERATORS, Raises
+from shine.deap.numbers import constant, described, number_of
+from shine.errors import UnsupportedSyntaxError
+from shine.lang.grammar import reject
+
+PrimitiveOf = Callable[[Any, int, str], str]
+"""Name of the primitive of an object, for some number of arguments and under a name if it is new."""
+
+MISSING = object()
+"""What a name is bound to that is bound to nothing."""
+
+_BITWISE: Mapping[type[ast.operator], str] = {
+    ast.BitAnd: "bitwise_and",
+    ast.BitOr: "bitwise_or",
+    ast.BitXor: "bitwise_xor",
+}
+
+
+class Scope:
+    """What the names of a function are bound to when it is translated.
+
+    Parameters
+    ----------
+    function : function
+    local : set of str
+        Names of its own.
+    """
+
+    def __init__(self, function: FunctionType, local: set[str]) -> None:
+        closure = inspect.getclosurevars(function)
+        self._bound = {**vars(builtins), **function.__globals__, **closure.nonlocals}
+        self.local = local
+
+    def find(self, node: ast.expr) -> Any:
+        """The object behind a dotted name; `MISSING` if it is local, unbound or no name."""
+        if isinstance(node, ast.Name):
+            return MISSING if node.id in self.local else self._bound.get(node.id, MISSING)
+        if isinstance(node, ast.Attribute):
+            owner = self.find(node.value)
+            return MISSING if owner is MISSING else getattr(owner, node.attr, MISSING)
+        return MISSING
+
+    def tests_for_array(self, node: ast.expr) -> bool:
+        """Whether an expression is ``isinstance(name, numpy.ndarray)``."""
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(), kind]):
+                return self.find(kind) is np.ndarray
+        return False
+
+
+class Expressions(ast.NodeVisitor):
+    """Rewrites expressions; what has no rule here stays, for the language's verifier to reject.
+
+    Parameters
+    ----------
+    scope : Scope
+    primitive_of : callable
+
+    Attributes
+    ----------
+    raised : list of Raised
+        What the expressions visited so far can raise.
+    """
+
+    def __init__(self, scope: Scope, primitive_of: PrimitiveOf) -> None:
+        self._scope, self._primitive_of = scope, primitive_of
+        self.raised: list[Raised] = []
+        self._guard: ast.expr | None = None
+
+    def visit(self, node: ast.AST) -> ast.expr:
+        made: ast.expr = super().visit(node)
+        return made if made is node else ast.copy_location(made, node)
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        return node
+
+    def mask(self, node: ast.expr) -> ast.expr:
+        """A mask over the rows: of one row, whether it holds."""
+        if isinstance(node, ast.Compare | ast.Call | ast.BinOp | ast.Name):
+            return self.visit(node)
+        reject("only masks such as x[numpy.isinf(x)] are translated, no other subscripts", node)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        return ast.Constant(int(node.value)) if isinstance(node.value, bool) else node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return node if node.id in self._scope.local else self._number(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        return self._number(node)
+
+    def _number(self, node: ast.expr) -> ast.expr:
+        value = self._scope.find(node)
+        number = number_of(value)
+        if value is MISSING:
+            reject(f"{ast.unparse(node)!r} is not known when the primitive set is translated", node)
+        if number is None:
+            reject(f"{ast.unparse(node)!r} is {described(value)}, not a number", node)
+        return constant(number)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        return ast.UnaryOp(node.op, self.visit(node.operand))
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        left, right = self.visit(node.left), self.visit(node.right)
+        if type(node.op) in _BITWISE:
+            return call(_BITWISE[type(node.op)], [left, right])
+        self._raise(RAISES_OF_OPERATORS.get(type(node.op), ()), [left, right])
+        return ast.BinOp(left, node.op, right)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        outer, operands = self._guard, [self.visit(node.left), self.visit(node.comparators[0])]
+        for operator, comparator in zip(node.ops, node.comparators[1:], strict=False):
+            # A chain goes on as long as it holds.
+            self._guard = _and(self._guard, ast.Compare(operands[-2], [operator], [operands[-1]]))
+            operands.append(self.visit(comparator))
+        self._guard = outer
+        return ast.Compare(operands[0], node.ops, operands[1:])
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        outer, values = self._guard, [self.visit(node.values[0])]
+        for value in node.values[1:]:
+            last = values[-1] if isinstance(node.op, ast.And) else ast.UnaryOp(ast.Not(), values[-1])
+            self._guard = _and(self._guard, last)
+            values.append(self.visit(value))
+        self._guard = outer
+        return ast.BoolOp(node.op, values)
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        if self._scope.tests_for_array(node.test):
+            return self.visit(node.body)
+        test, outer = self.visit(node.test), self._guard
+        self._guard = _and(outer, test)
+        body = self.visit(node.body)
+        self._guard = _and(outer, ast.UnaryOp(ast.Not(), test))
+        orelse = self.visit(node.orelse)
+        self._guard = outer
+        return ast.IfExp(test, body, orelse)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        text, function = ast.unparse(node.func), self._scope.find(node.func)
+        if function is MISSING:
+            reject(f"it calls {text!r}, which is no function known when the primitive set is translated", node)
+        if node.keywords:
+            return self._where_call(node, function)
+        arguments = [self.visit(argument) for argument in node.args]
+        known = KNOWN.get(id(function))
+        if known is None:
+            self.raised.append(Raised(Exception, "", (), self._guard))
+        elif known.folded and len(arguments) > 2:
+            return functools.reduce(lambda a, b: call(known.names[0], [a, b]), arguments)
+        else:
+            self._raise(known.raises, arguments)
+        try:
+            name = self._primitive_of(function, len(arguments), getattr(function, "__name__", "function"))
+        except UnsupportedSyntaxError as error:
+            reject(f"it calls {text!r}: {error}", node)
+        return call(name, arguments)
+
+    def _where_call(self, node: ast.Call, function: object) -> ast.expr:
+        """``numpy.divide(a, b, out=other, where=mask)``: the result where the mask holds, the other elsewhere."""
+        given = {keyword.arg: keyword.value for keyword in node.keywords}
+        if not isinstance(function, np.ufunc) or set(given) != {"where", "out"}:
+            reject(f"keyword arguments of {ast.unparse(node.func)!r} are not translated, but 'out' with 'where'", node)
+        plain = ast.copy_location(ast.Call(node.func, node.args, []), node)
+        return ast.IfExp(self.mask(given["where"]), self.visit(plain), self.visit(given["out"]))
+
+    def _raise(self, raises: Raises, arguments: Sequence[ast.expr]) -> None:
+        self.raised += [Raised(kind, condition, tuple(arguments), self._guard) for kind, condition in raises]
+
+
+def load(name: str) -> ast.expr:
+    """The value of a name."""
+    return ast.Name(name, ast.Load())
+
+
+def call(name: str, arguments: Sequence[ast.expr]) -> ast.expr:
+    """The call of a primitive."""
+    return ast.Call(load(name), list(arguments), [])
+
+
+def _and(guard: ast.expr | None, condition: ast.expr) -> ast.expr:
+    return condition if guard is None else ast.BoolOp(ast.And(), [guard, condition])

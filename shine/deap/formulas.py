@@ -1,0 +1,89 @@
+"""One individual at a time: its formula, and that compiled."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from shine.deap.conversion import population_of
+from shine.deap.vocabulary import as_sets, vocabulary_of
+from shine.kernel import Kernel
+from shine.lang.interpret import evaluate
+from shine.lang.tree import Tree
+
+
+def tree(individual: Any, pset: Any) -> Tree:
+    """The formula of an individual, as Shine's exports and simplification take it.
+
+    Parameters
+    ----------
+    individual : deap.gp.PrimitiveTree, or sequence of them
+        A tree; or a list of trees, one a primitive set, if there are several.
+    pset : deap.gp.PrimitiveSetTyped, or sequence of them
+        As `gp.compile` and `gp.compileADF` take them.
+
+    Returns
+    -------
+    Tree
+        Its parameters are the arguments of the primitive set.
+
+    Raises
+    ------
+    UnsupportedSyntaxError
+        Naming every primitive of the set that cannot be compiled, with the reason.
+    ValueError
+        If the individual is not complete, or has a node that the primitive set lacks.
+    """
+    return population_of([individual], vocabulary_of(pset)).tree(0)
+
+
+class CompiledIndividual(Kernel):
+    """An individual as native code; `compile` makes it. See `shine.kernel.Kernel`."""
+
+    def __call__(self, *arguments: ArrayLike, **named: ArrayLike) -> Any:
+        """Value for numbers, or arrays that broadcast, by position or by name."""
+        if not named and len(arguments) == len(self.parameters):
+            try:
+                return self._scalar_function(*arguments)
+            except ctypes.ArgumentError:
+                pass  # an argument is no number
+        return super().__call__(*arguments, **named)
+
+
+def compile(individual: Any, pset: Any, dtype: str = "float64", opt_level: str | int = "O2") -> Any:
+    """A faster `gp.compile`: the individual as native code.
+
+    Parameters
+    ----------
+    individual : deap.gp.PrimitiveTree, or sequence of them
+        A tree; or a list of trees, one a primitive set, as `gp.compileADF` takes them.
+    pset : deap.gp.PrimitiveSetTyped, or sequence of them
+    dtype : {"float64", "float32"}
+        Type of arguments and result.
+    opt_level : {"O0", "O1", "O2", "O3"} or int
+
+    Returns
+    -------
+    CompiledIndividual or float
+        A callable of the set's arguments, by position or name: numbers, for a float, or arrays that broadcast, for an
+        array. Of a set without arguments the value itself, as in DEAP. No error is raised where Python's functions
+        would: the result is infinite or NaN.
+
+    Raises
+    ------
+    UnsupportedSyntaxError
+        Naming every primitive of the set that cannot be compiled, with the reason.
+    ValueError
+        If the individual is not complete, or has a node that the primitive set lacks.
+
+    Notes
+    -----
+    Compiling takes about 15 ms, a hundred times what `gp.compile` takes, and pays for a formula that is called for many
+    rows. To evaluate many formulas once each, `CompiledEvaluator` compiles none of them.
+    """
+    formula = tree(individual, pset)
+    if as_sets(pset)[0].arguments:
+        return CompiledIndividual(formula, dtype, opt_level)
+    return float(evaluate(formula, [], dtype)[0])

@@ -1,0 +1,110 @@
+"""From Python's objects to primitives: recognised by what they are, or translated from their source."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Mapping, Sequence
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from shine.deap.expressions import call, load
+from shine.deap.known import KNOWN, TABLE, Known
+from shine.deap.numbers import constant, described, number_of
+from shine.deap.statements import definition, translated
+from shine.errors import UnsupportedSyntaxError
+from shine.lang.functions import verify_function
+from shine.lang.primitives import Primitive
+
+
+class Functions:
+    """Primitives made of Python's objects, each once.
+
+    Attributes
+    ----------
+    table : dict of str to Primitive
+        Shine's primitives, and those made so far.
+    """
+
+    def __init__(self) -> None:
+        self.table: dict[str, Primitive] = dict(TABLE)
+        self._made: dict[tuple[int, int], str] = {}
+        self._held: list[object] = []
+        self._pending: list[tuple[int, int]] = []
+
+    def primitive(self, source: Any, arity: int, name: str) -> str:
+        """Name of the primitive that computes what an object does with some number of arguments.
+
+        Parameters
+        ----------
+        source : object
+            A function of Python or NumPy, or one whose source is at hand; partial and vectorized ones included.
+        arity : int
+        name : str
+            What it is called if it is new, and the name is free.
+
+        Raises
+        ------
+        UnsupportedSyntaxError
+            Why it cannot be one.
+        """
+        known = KNOWN.get(id(source))
+        if known is not None and (found := known.name(arity)) is not None:
+            return found
+        key = (id(source), arity)
+        if key in self._pending:
+            raise UnsupportedSyntaxError(f"{name!r} calls itself, and the language has no recursion")
+        if key not in self._made:
+            self._pending.append(key)
+            try:
+                node = self._folded(known, arity) if known is not None else self._definition(source, arity, name)
+                self._made[key] = self._added(name, node)
+            finally:
+                self._pending.pop()
+            # An identity means something for as long as its object lives.
+            self._held.append(source)
+        return self._made[key]
+
+    def _definition(self, source: Any, arity: int, name: str) -> ast.FunctionDef:
+        bound: Sequence[Any] = ()
+        named: Mapping[str, Any] = {}
+        if isinstance(source, np.vectorize):
+            source = source.pyfunc
+        if isinstance(source, functools.partial):
+            bound, named, source = source.args, source.keywords, source.func
+        if isinstance(source, FunctionType):
+            return translated(source, arity, bound, named, self.primitive)
+        values = [number for value in bound if (number := number_of(value)) is not None]
+        if named or len(values) < len(bound):
+            raise UnsupportedSyntaxError("it has arguments bound that are not numbers by position")
+        if id(source) not in KNOWN:
+            raise UnsupportedSyntaxError(
+                f"it is {described(source)}, which Shine does not know and which has no source"
+            )
+        inner = self.primitive(source, arity + len(values), name)
+        own = _parameters(arity)
+        return definition(own, [ast.Return(call(inner, [*map(constant, values), *map(load, own)]))])
+
+    def _folded(self, known: Known, arity: int) -> ast.FunctionDef:
+        if not known.folded or arity < 2:
+            takes = " or ".join(str(TABLE[each].arity) for each in known.names)
+            raise UnsupportedSyntaxError(f"it takes {takes} arguments, not {arity}")
+        own = _parameters(arity)
+        return definition(
+            own, [ast.Return(functools.reduce(lambda a, b: call(known.names[0], [a, b]), map(load, own)))]
+        )
+
+    def _added(self, name: str, node: ast.FunctionDef) -> str:
+        tree = verify_function(node, self.table)
+        wanted = name if name.isidentifier() and not name.startswith("__") else "function"
+        unique, number = wanted, 1
+        while unique in self.table:
+            unique, number = f"{wanted}_{number}", number + 1
+        self.table[unique] = Primitive(unique, len(tree.parameters), tree)
+        return unique
+
+
+def _parameters(count: int) -> list[str]:
+    return [f"argument_{i}" for i in range(count)]

@@ -1,0 +1,240 @@
+"""The functions of Python and NumPy that are recognised by what they are, and when they raise an exception."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import math
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+
+from shine.lang.functions import verify_function
+from shine.lang.library import STANDARD
+from shine.lang.primitives import Primitive
+
+_DEFINITIONS = """
+def identity(x):
+    return x
+
+def truth(x):
+    return x != 0
+
+def isnan(x):
+    return x != x
+
+def isinf(x):
+    return x == x and x - x != 0
+
+def isfinite(x):
+    return x - x == 0
+
+def trunc(x):
+    return ceil(x) if x < 0 else floor(x)
+
+def fmod(a, b):
+    rest = abs(a) % abs(b)
+    return -rest if a < 0 else rest
+
+def smaller(a, b):
+    # Python's min, which keeps the first of two numbers that cannot be compared.
+    return b if b < a else a
+
+def larger(a, b):
+    return b if b > a else a
+
+def fmin(a, b):
+    return b if a != a or b < a else a
+
+def fmax(a, b):
+    return b if a != a or b > a else a
+
+def log_to_base(x, base):
+    return log(x) / log(base) if base > 0 else (base - base) / 0
+
+def exp2(x):
+    return 2 ** x
+
+def degrees(x):
+    return x * 57.29577951308232
+
+def radians(x):
+    return x * 0.017453292519943295
+
+def clip(x, low, high):
+    return min(max(x, low), high)
+
+def both(a, b):
+    return (a != 0) and (b != 0)
+
+def either(a, b):
+    return (a != 0) or (b != 0)
+
+def one_of(a, b):
+    return (a != 0) != (b != 0)
+
+def bitwise_and(a, b):
+    # Among truth values only: anything else has bits that a float has not, and is NaN here.
+    return a * b if (a == 0 or a == 1) and (b == 0 or b == 1) else (a - a) / 0
+
+def bitwise_or(a, b):
+    return max(a, b) if (a == 0 or a == 1) and (b == 0 or b == 1) else (a - a) / 0
+
+def bitwise_xor(a, b):
+    return a != b if (a == 0 or a == 1) and (b == 0 or b == 1) else (a - a) / 0
+
+def ones_like(x):
+    return 1
+
+def zeros_like(x):
+    return 0
+
+def full_like(x, value):
+    return value
+"""
+
+
+def _table() -> dict[str, Primitive]:
+    table = dict(STANDARD)
+    for node in ast.parse(_DEFINITIONS).body:
+        assert isinstance(node, ast.FunctionDef)
+        definition = verify_function(node, table)
+        table[node.name] = Primitive(node.name, len(definition.parameters), definition)
+    return table
+
+
+TABLE: Mapping[str, Primitive] = _table()
+"""Shine's primitives, and compositions of them that have a counterpart in Python."""
+
+Raises = tuple[tuple[type[Exception], str], ...]
+"""Exceptions with the condition under which each is raised, in the language, of the arguments a, b."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a function is in Shine.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Primitives of `TABLE` it may be, one for each number of arguments it takes.
+    raises : tuple of (type, str)
+    folded : bool
+        Whether it also takes more arguments, folded from the left.
+    """
+
+    names: tuple[str, ...]
+    raises: Raises = ()
+    folded: bool = False
+
+    def name(self, arguments: int) -> str | None:
+        """Primitive for some number of arguments."""
+        return next((name for name in self.names if TABLE[name].arity == arguments), None)
+
+
+_ZERO_DIVISOR: Raises = ((ZeroDivisionError, "b == 0"),)
+_INFINITE: Raises = ((ValueError, "isinf(a)"),)
+_OUTSIDE: Raises = ((ValueError, "abs(a) > 1"),)
+_NOT_POSITIVE: Raises = ((ValueError, "a <= 0"),)
+_NO_INTEGER: Raises = ((OverflowError, "isinf(a)"), (ValueError, "isnan(a)"))
+_FRACTION = "(a < 0 and isfinite(a) and isfinite(b) and b != floor(b))"
+
+
+def _overflow(result: str, arguments: str = "isfinite(a)") -> Raises:
+    return ((OverflowError, f"isinf({result}) and {arguments}"),)
+
+
+RAISES_OF_OPERATORS: Mapping[type[ast.operator], Raises] = {
+    ast.Div: _ZERO_DIVISOR,
+    ast.FloorDiv: _ZERO_DIVISOR,
+    ast.Mod: _ZERO_DIVISOR,
+    ast.Pow: (
+        (ZeroDivisionError, "a == 0 and b < 0 and isfinite(b)"),
+        *_overflow("a ** b", "isfinite(a) and isfinite(b) and a != 0"),
+    ),
+}
+"""When Python's operators raise, among its own numbers; NumPy's never do."""
+
+_BUILTINS = {
+    "abs": Known(("abs",)),
+    "bool": Known(("truth",)),
+    "float": Known(("identity",)),
+    "int": Known(("trunc",), _NO_INTEGER),
+    "max": Known(("larger",), folded=True),
+    "min": Known(("smaller",), folded=True),
+    "pow": Known(("pow",), RAISES_OF_OPERATORS[ast.Pow]),
+}
+
+_OPERATOR = {
+    **{name: Known((name,)) for name in ("add", "sub", "mul", "neg", "abs", "lt", "le", "gt", "ge", "eq", "ne")},
+    "truediv": Known(("div",), _ZERO_DIVISOR),
+    "floordiv": Known(("floordiv",), _ZERO_DIVISOR),
+    "mod": Known(("mod",), _ZERO_DIVISOR),
+    "pow": Known(("pow",), RAISES_OF_OPERATORS[ast.Pow]),
+    "pos": Known(("identity",)),
+    "truth": Known(("truth",)),
+    "not_": Known(("logical_not",)),
+    "and_": Known(("bitwise_and",)),
+    "or_": Known(("bitwise_or",)),
+    "xor": Known(("bitwise_xor",)),
+}
+
+_MATH = {
+    **{name: Known((name,), _INFINITE) for name in ("sin", "cos", "tan")},
+    **{name: Known((name,), _OUTSIDE) for name in ("asin", "acos")},
+    **{name: Known((name,), _overflow(f"{name}(a)")) for name in ("exp", "exp2", "expm1", "sinh", "cosh")},
+    **{name: Known((name,), _NOT_POSITIVE) for name in ("log2", "log10")},
+    **{name: Known((name,), _NO_INTEGER) for name in ("floor", "ceil", "trunc")},
+    **{name: Known((name,)) for name in ("atan", "tanh", "cbrt", "degrees", "radians", "isnan", "isinf", "isfinite")},
+    "fabs": Known(("abs",)),
+    "sqrt": Known(("sqrt",), ((ValueError, "a < 0"),)),
+    "log": Known(("log", "log_to_base"), _NOT_POSITIVE),
+    "log1p": Known(("log1p",), ((ValueError, "a <= -1"),)),
+    "hypot": Known(("hypot",), _overflow("hypot(a, b)", "isfinite(a) and isfinite(b)")),
+    "fmod": Known(("fmod",), ((ValueError, "b == 0 or isinf(a)"),)),
+    "pow": Known(
+        ("pow",),
+        (
+            (ValueError, f"(a == 0 and b < 0 and isfinite(b)) or {_FRACTION}"),
+            *_overflow("a ** b", "isfinite(a) and isfinite(b) and a != 0"),
+        ),
+    ),
+}
+
+_NUMPY_NAMES = {
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "floor_divide": "floordiv",
+    "remainder": "mod", "fmod": "fmod", "power": "pow", "float_power": "pow", "negative": "neg",
+    "positive": "identity", "absolute": "abs", "fabs": "abs", "sqrt": "sqrt", "square": "square", "cbrt": "cbrt",
+    "reciprocal": "inv", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log", "log2": "log2",
+    "log10": "log10", "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin",
+    "arccos": "acos", "arctan": "atan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "hypot": "hypot",
+    "minimum": "min", "maximum": "max", "fmin": "fmin", "fmax": "fmax", "clip": "clip", "floor": "floor",
+    "ceil": "ceil", "trunc": "trunc", "sign": "sign", "degrees": "degrees", "radians": "radians",
+    "rad2deg": "degrees", "deg2rad": "radians", "less": "lt", "less_equal": "le", "greater": "gt",
+    "greater_equal": "ge", "equal": "eq", "not_equal": "ne", "logical_and": "both", "logical_or": "either",
+    "logical_not": "logical_not", "logical_xor": "one_of", "bitwise_and": "bitwise_and",
+    "bitwise_or": "bitwise_or", "bitwise_xor": "bitwise_xor", "isnan": "isnan", "isinf": "isinf",
+    "isfinite": "isfinite", "where": "where", "ones_like": "ones_like", "zeros_like": "zeros_like",
+    "full_like": "full_like", "copy": "identity", "asarray": "identity", "float64": "identity",
+}  # fmt: skip
+
+_NUMPY = {name: Known((primitive,)) for name, primitive in _NUMPY_NAMES.items()}
+
+
+def _known() -> dict[int, Known]:
+    rows: list[tuple[ModuleType, dict[str, Known]]] = [
+        (builtins, _BUILTINS), (operator, _OPERATOR), (math, _MATH), (np, _NUMPY)
+    ]  # fmt: skip
+    # Some of math's functions are younger than the oldest Python that Shine runs on.
+    return {id(getattr(module, name)): row for module, table in rows for name, row in table.items()
+            if hasattr(module, name)}  # fmt: skip
+
+
+KNOWN: Mapping[int, Known] = _known()
+"""What each recognised function is, by its identity: objects that the modules hold for good."""
+
+BOOLEAN: Mapping[str, str] = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_xor": "ne"}
+"""What bitwise primitives are where their arguments are of type bool for sure."""

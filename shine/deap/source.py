@@ -1,0 +1,78 @@
+"""From a Python function to the node of its definition, lambdas included."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+import warnings
+from types import CodeType, FunctionType
+
+from shine.errors import UnsupportedSyntaxError
+
+Definition = ast.FunctionDef | ast.Lambda
+
+
+def definition_of(function: FunctionType) -> Definition:
+    """The definition of a function, found in the file it was read from.
+
+    The function's own code decides, not what a decorator says it wraps. A decorator that returned another function
+    has thereby another definition; one that returned this very function changed nothing.
+
+    Raises
+    ------
+    UnsupportedSyntaxError
+        If the source is not at hand, or the definition is not to be told from others on its line.
+    """
+    code = function.__code__
+    try:
+        # A lambda is part of a statement, which need not begin on its line: it takes the whole file.
+        found = [] if code.co_name == "<lambda>" else _found(*inspect.getsourcelines(code), code)
+        found = found if len(found) == 1 else _found(inspect.findsource(code)[0], 1, code)
+    except (OSError, TypeError, SyntaxError, ValueError):
+        raise UnsupportedSyntaxError("its source is not at hand; define it in a file or a notebook's cell") from None
+    if len(found) > 1:
+        found = [node for node in found if _spans(code) & {_span(part) for part in _ends(node)}] or found
+    if len(found) != 1:
+        problem = "cannot be told from others on its line" if found else "is not in its file; was it changed?"
+        raise UnsupportedSyntaxError(f"its definition in line {code.co_firstlineno} {problem}")
+    return found[0]
+
+
+def _found(lines: list[str], first: int, code: CodeType) -> list[Definition]:
+    """Definitions in some lines of a file that may be those of a function's code, with their places in the file."""
+    text = textwrap.dedent("".join(lines))
+    indent = len(lines[0]) - len(lines[0].lstrip()) if first > 1 else 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Python warned when it read the file
+        tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.expr | ast.stmt):
+            node.lineno += first - 1
+            node.col_offset += indent
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda) and _may_be(node, code)]
+
+
+def _may_be(node: Definition, code: CodeType) -> bool:
+    if isinstance(node, ast.Lambda):
+        name, first = "<lambda>", node.lineno
+    else:
+        name, first = node.name, min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+    given = tuple(argument.arg for argument in arguments)
+    return (name, first, given) == (code.co_name, code.co_firstlineno, code.co_varnames[: len(given)])
+
+
+def _ends(node: Definition) -> list[ast.expr]:
+    """Expressions that the last instructions of a definition belong to."""
+    if isinstance(node, ast.Lambda):
+        return [node.body]
+    return [part.value for part in ast.walk(node) if isinstance(part, ast.Return) and part.value is not None]
+
+
+def _span(node: ast.expr) -> tuple[int | None, ...]:
+    return (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
+
+
+def _spans(code: CodeType) -> set[tuple[int | None, ...]]:
+    return set(code.co_positions())

@@ -1,0 +1,154 @@
+"""DEAP's primitive sets as Shine's: what each node's name stands for on a tape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.deap.functions import Functions
+from shine.deap.known import BOOLEAN
+from shine.deap.library import gp
+from shine.deap.numbers import described, number_of
+from shine.errors import UnsupportedSyntaxError
+from shine.lang.primitives import CONSTANT, PrimitiveSet
+
+
+class Codes(dict[str, int]):
+    """Code of each node by its name; a name that is in no set can only be a constant, which its node knows."""
+
+    def __missing__(self, name: str) -> int:
+        return CONSTANT
+
+
+@dataclass(frozen=True, eq=False)
+class Names:
+    """What the names in the trees of one primitive set stand for.
+
+    Parameters
+    ----------
+    codes : Codes
+        Codes of functions and, in the main set, features. ``-1, -2, ...`` are the named constants.
+    arguments : mapping of str to int
+        Position of each argument of a function that evolves; empty in the main set.
+    definitions : mapping of str to int
+        Position of the set of each function that evolves and may be called here.
+    """
+
+    codes: Codes
+    arguments: Mapping[str, int]
+    definitions: Mapping[str, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """One or more of DEAP's primitive sets, translated.
+
+    Parameters
+    ----------
+    primitives : PrimitiveSet
+    names : tuple of Names
+        One a set, the main set first.
+    constants : ndarray of shape (n_constants,), float64
+        The named constants.
+    """
+
+    primitives: PrimitiveSet
+    names: tuple[Names, ...]
+    constants: NDArray[np.float64]
+
+    @property
+    def evolves_functions(self) -> bool:
+        """Whether an individual is a list of trees, as DEAP's automatically defined functions want it."""
+        return len(self.names) > 1
+
+
+def as_sets(pset: Any) -> tuple[Any, ...]:
+    """One primitive set, or several as `gp.compileADF` takes them, as a tuple.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    """
+    sets = (pset,) if isinstance(pset, gp.PrimitiveSetTyped) else tuple(pset) if isinstance(pset, Sequence) else ()
+    if not sets or not all(isinstance(each, gp.PrimitiveSetTyped) for each in sets):
+        raise TypeError(f"pset is a primitive set of DEAP, or a sequence of them, not {type(pset).__name__}")
+    return sets
+
+
+def vocabulary_of(pset: Any) -> Vocabulary:
+    """Translate primitive sets.
+
+    Parameters
+    ----------
+    pset : deap.gp.PrimitiveSetTyped, or sequence of them
+        The main set first, as `gp.compileADF` takes them.
+
+    Raises
+    ------
+    UnsupportedSyntaxError
+        Naming every primitive and terminal that cannot be compiled, each with the reason.
+    TypeError
+        If `pset` is no primitive set.
+    """
+    sets = as_sets(pset)
+    functions, problems, constants = Functions(), list[str](), list[float]()
+    meanings = [_meanings(each, sets[position + 1 :], functions, problems) for position, each in enumerate(sets)]
+    if problems:
+        raise UnsupportedSyntaxError("\n".join(dict.fromkeys(problems)))
+    used = dict.fromkeys(name for meaning in meanings for name in meaning.values())
+    features = tuple(str(argument) for argument in sets[0].arguments)
+    primitives = PrimitiveSet(tuple(functions.table[name] for name in used), features)
+    names = []
+    for position, (each, meaning) in enumerate(zip(sets, meanings, strict=True)):
+        codes = Codes({name: primitives.function_codes[function] for name, function in meaning.items()})
+        for name, value in _named_constants(each).items():
+            constants.append(value)
+            codes[name] = -len(constants)
+        # A renamed argument keeps its name in the nodes; what changes is the value they are printed with.
+        arguments = {each.mapping[argument].name: i for i, argument in enumerate(each.arguments)}
+        if position == 0:
+            codes.update({name: 1 + i for name, i in arguments.items()})
+        definitions = {other.name: i for i, other in enumerate(sets) if i > position}
+        names.append(Names(codes, arguments if position else {}, definitions))
+    return Vocabulary(primitives, tuple(names), np.array(constants))
+
+
+def _meanings(pset: Any, later: Sequence[Any], functions: Functions, problems: list[str]) -> dict[str, str]:
+    """Shine's name of each primitive of a set; what cannot be compiled is added to the problems."""
+    evolving = {each.name for each in later}
+    meanings: dict[str, str] = {}
+    for name, node in pset.mapping.items():
+        try:
+            if isinstance(node, gp.Primitive):
+                if name not in evolving:
+                    meanings[name] = _meaning(pset, node, functions)
+            elif isinstance(node, gp.Terminal) and name not in pset.arguments:
+                value = pset.context[name] if _is_named_constant(pset, name) else node.value
+                if number_of(value) is None:
+                    problem = f"it is {described(value)}, not a number"
+                    problems.append(f"terminal {name!r} of primitive set {pset.name!r} cannot be compiled: {problem}")
+        except UnsupportedSyntaxError as error:
+            problems.append(f"primitive {name!r} of primitive set {pset.name!r} cannot be compiled: {error}")
+    return meanings
+
+
+def _meaning(pset: Any, node: Any, functions: Functions) -> str:
+    if node.name not in pset.context:
+        raise UnsupportedSyntaxError("it evolves with the individuals; give its primitive set too, behind the main one")
+    name = functions.primitive(pset.context[node.name], node.arity, node.name)
+    return BOOLEAN[name] if name in BOOLEAN and all(kind is bool for kind in node.args) else name
+
+
+def _is_named_constant(pset: Any, name: str) -> bool:
+    # True and False are named as well.
+    return isinstance(pset.mapping[name], gp.Terminal) and name in pset.context
+
+
+def _named_constants(pset: Any) -> dict[str, float]:
+    values = {name: number_of(pset.context[name]) for name in pset.mapping if _is_named_constant(pset, name)}
+    return {name: value for name, value in values.items() if value is not None}

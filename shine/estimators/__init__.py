@@ -1,0 +1,7 @@
+"""Estimators with scikit-learn's interface."""
+
+from shine.estimators.classifier import SymbolicClassifier
+from shine.estimators.regressor import SymbolicRegressor
+from shine.estimators.transformer import SymbolicTransformer
+
+__all__ = ["SymbolicClassifier", "SymbolicRegressor", "SymbolicTransformer"]

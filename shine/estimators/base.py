@@ -1,0 +1,222 @@
+"""What all estimators share: parameters, the searches of a fit, and what is known after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from shine.estimators.checks import checked_seed, checked_settings, checked_threads
+from shine.estimators.display import equations, fitted_html, fitted_latex, fitted_text
+from shine.estimators.names import constraints_in_formula_names, formula_names
+from shine.estimators.reports import reporter
+from shine.estimators.searches import Searches
+from shine.estimators.seeds import seeds_within
+from shine.estimators.selection import Selection, check_selection, selected
+from shine.lang.parse import Source
+from shine.model import Front, Model
+from shine.search import DEFAULT_PRIMITIVES
+
+Array = NDArray[np.float64]
+Index = int | Sequence[int] | None
+"""Positions in the fronts: None is the chosen formula, an integer the same of every front, a sequence one of each."""
+
+
+class SymbolicEstimator(BaseEstimator):
+    """Parameters, fitted attributes and displays of all estimators.
+
+    See `SymbolicRegressor` for the parameters.
+    """
+
+    def __init__(
+        self,
+        *,
+        population_size: int = 1000,
+        generations: int = 100,
+        primitives: Sequence[str | Callable[..., object]] = DEFAULT_PRIMITIVES,
+        max_size: int = 30,
+        max_depth: int = 10,
+        max_time: float | None = 60.0,
+        stop_loss: float = 1e-20,
+        parsimony: float = 0.02,
+        model_selection: Selection = "best",
+        seeds: Sequence[Source] = (),
+        constraints: Any = None,
+        units: tuple[Any, str] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        n_jobs: int | None = -1,
+        dtype: str = "float64",
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        callbacks: Any = (),
+    ) -> None:
+        self.population_size = population_size
+        self.generations = generations
+        self.primitives = primitives
+        self.max_size = max_size
+        self.max_depth = max_depth
+        self.max_time = max_time
+        self.stop_loss = stop_loss
+        self.parsimony = parsimony
+        self.model_selection = model_selection
+        self.seeds = seeds
+        self.constraints = constraints
+        self.units = units
+        self.settings = settings
+        self.n_jobs = n_jobs
+        self.dtype = dtype
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.callbacks = callbacks
+
+    def _searches(self, count: int, titles: Sequence[str] = ("",), **options: Any) -> Searches:
+        """The searches of a fit, over the features that validation has noted; parameters are checked here."""
+        if isinstance(self.model_selection, str):
+            check_selection(self.model_selection)
+        names = self._names()
+        prefixes = [f"{title}: " if title else "" for title in titles]
+        return Searches(
+            count,
+            self.max_time,
+            self.generations,
+            checked_seed(self.random_state) + (self.generations_ if self._goes_on() else 0),
+            {
+                "features": names,
+                "primitives": self.primitives,
+                "dtype": self.dtype,
+                "threads": checked_threads(self.n_jobs),
+                "stop_loss": self.stop_loss,
+                "constraints": self._constraints(names),
+                **checked_settings(self.settings, self.get_params(deep=False)),
+                **options,
+            },
+            lambda number: reporter(self.callbacks, self.verbose, prefixes[number % len(prefixes)]),
+        )
+
+    def _names(self) -> tuple[str, ...]:
+        """What the features that validation has noted are called in formulas."""
+        return formula_names(getattr(self, "feature_names_in_", None), self.n_features_in_)
+
+    def _constraints(self, names: Sequence[str]) -> dict[str, Any]:
+        headings = [str(heading) for heading in getattr(self, "feature_names_in_", names)]
+        renamed = dict(zip(headings, names, strict=True))
+        constraints = constraints_in_formula_names(self.constraints, renamed)
+        if self.units is None:
+            return constraints
+        features, target = self.units
+        units = dict(features) if isinstance(features, Mapping) else dict(zip(headings, features, strict=True))
+        return constraints | constraints_in_formula_names({"units": units, "target_unit": target}, renamed)
+
+    def _goes_on(self) -> bool:
+        return bool(self.warm_start) and self.__sklearn_is_fitted__()
+
+    def _start(self, number: int, linear_scaling: bool = True) -> list[Source]:
+        """Formulas that the search of a number starts from."""
+        seeds = list(self.seeds)
+        if self._goes_on() and number < len(self._fronts):
+            models = [model.tree for model in self._fronts[number]]
+            limits = (self._names(), self.primitives, self.max_size, self.max_depth)
+            seeds += seeds_within(models, *limits, linear_scaling)
+        return seeds
+
+    def _found(self, searches: Searches, fronts: Sequence[Front], single: bool) -> Self:
+        """Note what the searches of a fit found."""
+        chosen = [selected(front, self.model_selection) for front in fronts]
+        before = vars(self) if self._goes_on() else {"generations_": 0, "evaluations_": 0}
+        self.generations_: int = before["generations_"] + sum(result.generations for result in searches.results)
+        self.evaluations_: int = before["evaluations_"] + sum(result.evaluations for result in searches.results)
+        self.seconds_ = sum(result.seconds for result in searches.results)
+        self.stopped_by_ = searches.stopped_by
+        self.formula_names_ = np.array(searches.options["features"], dtype=object)
+        self.best_ = chosen[0].best if single else [front.best for front in chosen]
+        self.front_ = chosen[0] if single else chosen
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "front_")
+
+    @property
+    def _fronts(self) -> list[Front]:
+        """A list of the fronts, also where there is one only."""
+        return [self.front_] if isinstance(self.front_, Front) else self.front_
+
+    @property
+    def _titles(self) -> list[str]:
+        """What each front is for; nothing where there is one only."""
+        fronts = self._fronts
+        return [""] if len(fronts) == 1 else [f"output {number}" for number in range(len(fronts))]
+
+    def _models(self, index: Index) -> list[Model]:
+        """The formula of each front at an index."""
+        check_is_fitted(self)
+        if index is None:
+            return [front.best for front in self._fronts]
+        indices = [index] * len(self._fronts) if isinstance(index, int | np.integer) else list(index)
+        if len(indices) != len(self._fronts):
+            raise ValueError(f"index has {len(indices)} positions; there are {len(self._fronts)} fronts")
+        return [front[position] for front, position in zip(self._fronts, indices, strict=True)]
+
+    def _each(self, index: Index, form: Callable[[Model], Any]) -> Any:
+        """A form of the formulas at an index; a list of them where there are several fronts."""
+        forms = [form(model) for model in self._models(index)]
+        return forms[0] if isinstance(self.front_, Front) else forms
+
+    @property
+    def equations_(self) -> Any:
+        """The front as a pandas DataFrame, or as columns by name where pandas is not installed.
+
+        Complexity, loss, score and equation of each formula; a list of such tables where there are several fronts.
+        """
+        check_is_fitted(self)
+        tables = [equations(front) for front in self._fronts]
+        return tables[0] if isinstance(self.front_, Front) else tables
+
+    def get_best(self) -> Any:
+        """The chosen `shine.Model`, or a list of one for each front."""
+        return self._each(None, lambda model: model)
+
+    def sympy(self, index: Index = None) -> Any:
+        """A formula as a SymPy expression.
+
+        Parameters
+        ----------
+        index : int, or sequence of int, optional
+            Position in the front; the chosen formula by default. With several fronts, a list is returned, and `index`
+            may have a position for each.
+        """
+        return self._each(index, lambda model: model.sympy())
+
+    def latex(self, index: Index = None) -> Any:
+        """A formula in LaTeX (see `sympy` for the index)."""
+        return self._each(index, lambda model: model.latex())
+
+    def python(self, index: Index = None) -> Any:
+        """A formula as the source of a Python function (see `sympy` for the index)."""
+        return self._each(index, lambda model: model.python())
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """The parameters before `fit`, and the table of formulas after it."""
+        if not self.__sklearn_is_fitted__():
+            return str(super().__repr__(N_CHAR_MAX))
+        return fitted_text(type(self).__name__, self._fronts, self._titles)
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        # An attribute that may be missing, as scikit-learn has it: that depends on its configuration.
+        if not self.__sklearn_is_fitted__():
+            return super()._repr_html_
+        return lambda: fitted_html(type(self).__name__, self._fronts, self._titles)
+
+    def _repr_latex_(self) -> str | None:
+        return fitted_latex(self._fronts, self._titles) if self.__sklearn_is_fitted__() else None
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        if not self.__sklearn_is_fitted__():
+            return dict(super()._repr_mimebundle_(**kwargs))
+        return {"text/plain": repr(self), "text/html": self._repr_html_(), "text/latex": str(self._repr_latex_())}

@@ -1,0 +1,92 @@
+"""Checks of what estimators are given, in scikit-learn's words where it has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state, validation
+
+from shine.evaluators.evaluator import processors
+from shine.gp.settings import EvolutionSettings
+
+Array = NDArray[np.float64]
+
+
+def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
+    """Arrays of finite float64 numbers; notes or compares the number and the names of the features."""
+    checks = {"dtype": np.float64} | checks
+    if hasattr(validation, "validate_data"):
+        return validation.validate_data(estimator, *data, **checks)
+    return estimator._validate_data(*data, **checks)  # before scikit-learn 1.6
+
+
+def checked_weights(sample_weight: ArrayLike | None, X: Array) -> Array | None:
+    """Sample weights, shape (n_rows,), float64.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many as rows, one is negative or no finite number, or none is positive.
+    """
+    if sample_weight is None:
+        return None
+    weights: Array = validation._check_sample_weight(sample_weight, X, dtype=np.float64)
+    if (weights < 0).any():
+        raise ValueError("Negative values in data passed to `sample_weight`.")
+    if not weights.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return weights
+
+
+def checked_threads(jobs: int | None) -> int:
+    """Threads that a search may use, for what scikit-learn calls `n_jobs`: -1 is all processors, None is one.
+
+    Raises
+    ------
+    ValueError
+        If it is 0 or no integer.
+    """
+    if jobs is None:
+        return 1
+    if isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or jobs == 0:
+        raise ValueError(f"n_jobs must be an integer other than 0, or None, is {jobs!r}")
+    return int(jobs) if jobs > 0 else max(1, processors() + 1 + int(jobs))
+
+
+def checked_seed(random_state: Any) -> int:
+    """Seed of a search; `random_state` itself where it is an integer."""
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool) and random_state >= 0:
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+OWN_NAMES = {
+    "population": "population_size",
+    "max_size": "max_size",
+    "max_depth": "max_depth",
+    "parsimony": "parsimony",
+}
+"""Parameters of estimators behind fields of `EvolutionSettings`."""
+
+
+def checked_settings(given: Mapping[str, Any] | None, own: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of the evolution: the estimator's own parameters, and others by their fields.
+
+    Raises
+    ------
+    ValueError
+        If one is given that has a parameter, or there is no such setting.
+    """
+    others, known = dict(given or {}), [field.name for field in fields(EvolutionSettings)]
+    for field, parameter in OWN_NAMES.items():
+        if field in others:
+            raise ValueError(f"settings has {field!r}; use the parameter {parameter}")
+    for name in others:
+        if name not in known:
+            raise ValueError(f"settings has no {name!r}; it has {', '.join(sorted(set(known) - OWN_NAMES.keys()))}")
+    return others | {field: own[parameter] for field, parameter in OWN_NAMES.items()}

@@ -1,0 +1,214 @@
+"""`SymbolicClassifier`: formulas for the odds of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from shine.estimators.base import Index, SymbolicEstimator
+from shine.estimators.checks import checked_weights, validated
+from shine.estimators.logistic import evolve_odds
+from shine.estimators.rows import merged
+from shine.estimators.selection import Selection
+from shine.lang.parse import Source
+from shine.model import Front
+from shine.search import DEFAULT_PRIMITIVES
+
+Array = NDArray[np.float64]
+
+
+class SymbolicClassifier(ClassifierMixin, SymbolicEstimator):
+    """Short formulas for the odds of classes, as a scikit-learn estimator.
+
+    With two classes one formula gives the logarithm of the odds of the second, ``log(p / (1 - p))``, and its log-loss
+    is minimized. With more classes each has such a formula for it against all others; their probabilities are divided
+    by their sum.
+
+    Parameters
+    ----------
+    stop_loss : float
+        A search ends when its best formula keeps less than this share of the log-loss of the classes' shares.
+    population_size, generations, primitives, max_size, max_depth, max_time, parsimony, model_selection, seeds, \
+constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
+        See `SymbolicRegressor`. Constraints hold for the logarithm of the odds, whose unit is 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    class_prior_ : ndarray of shape (n_classes,)
+        Weighted shares of the classes: what is predicted where a formula is not a number.
+    best_ : Model
+        The chosen formula. With more than two classes a list of one for each, as `front_` and `equations_` are then.
+    front_ : Front
+        The Pareto front; the losses are mean log-losses, in nats.
+    equations_, n_features_in_, feature_names_in_, formula_names_, generations_, evaluations_, seconds_, stopped_by_
+        See `SymbolicRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shine.estimators import SymbolicClassifier
+    >>> X = np.random.default_rng(0).uniform(-2, 2, (300, 2))
+    >>> inside = np.hypot(X[:, 0], X[:, 1]) < 1.5
+    >>> model = SymbolicClassifier(primitives=["add", "sub", "mul"], generations=10, random_state=0)
+    >>> bool(model.fit(X, inside).score(X, inside) > 0.95)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        population_size: int = 1000,
+        generations: int = 100,
+        primitives: Sequence[str | Callable[..., object]] = DEFAULT_PRIMITIVES,
+        max_size: int = 30,
+        max_depth: int = 10,
+        max_time: float | None = 60.0,
+        stop_loss: float = 1e-3,
+        parsimony: float = 0.02,
+        model_selection: Selection = "best",
+        seeds: Sequence[Source] = (),
+        constraints: Any = None,
+        units: Any = None,
+        settings: Mapping[str, Any] | None = None,
+        n_jobs: int | None = -1,
+        dtype: str = "float64",
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        callbacks: Any = (),
+    ) -> None:
+        super().__init__(
+            population_size=population_size,
+            generations=generations,
+            primitives=primitives,
+            max_size=max_size,
+            max_depth=max_depth,
+            max_time=max_time,
+            stop_loss=stop_loss,
+            parsimony=parsimony,
+            model_selection=model_selection,
+            seeds=seeds,
+            constraints=constraints,
+            units=units,
+            settings=settings,
+            n_jobs=n_jobs,
+            dtype=dtype,
+            random_state=random_state,
+            warm_start=warm_start,
+            verbose=verbose,
+            callbacks=callbacks,
+        )
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Search for formulas; Ctrl-C ends the search and keeps what it found.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Finite numbers.
+        y : array-like of shape (n_rows,)
+            Classes: numbers, strings or truth values; at least two of positive weight.
+        sample_weight : array-like of shape (n_rows,), optional
+            A whole number counts like as many rows.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the data or a parameter is unfit, in scikit-learn's words where it has some.
+        UnsupportedSyntaxError, DataError
+            If a formula to start from, or a function, is not part of the language; if no formula has a finite loss.
+        """
+        rows, labels = validated(self, X, y, ensure_min_samples=2)
+        check_classification_targets(labels)
+        weights = checked_weights(sample_weight, rows)
+        if weights is not None:
+            # As if the rows were not there: a class may be in none but these.
+            rows, labels, weights = rows[weights > 0], labels[weights > 0], weights[weights > 0]
+        classes, codes = np.unique(labels, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes in the data, but the data contains only "
+                f"one class: {classes[0]!r}"
+            )
+        prior = np.bincount(codes, weights)
+        rows, targets, weights = merged(rows, codes.reshape(-1, 1).astype(np.float64), weights)
+        self.classes_, self.class_prior_ = classes, prior / prior.sum()
+        searched = [1] if len(classes) == 2 else list(range(len(classes)))
+        titles = [""] if len(searched) == 1 else [f"class {classes[code]}" for code in searched]
+        searches = self._searches(len(searched), titles)
+        fronts = [
+            searches.run(
+                evolve_odds, rows, (targets[:, 0] == code).astype(np.float64), weights, self._start(number)
+            ).front
+            for number, code in enumerate(searched)
+        ]
+        return self._found(searches, fronts, single=len(searched) == 1)
+
+    def decision_function(self, X: ArrayLike, index: Index = None) -> Array:
+        """Logarithm of the odds of the second class; with more than two classes, of each against all others.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+        index : int, or sequence of int, optional
+            Position in the front; the chosen formula by default. With several fronts, one for each or for all.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_classes), float64
+            In nats; that of the class's share where the formula is not a number.
+        """
+        scores = self._scores(X, index)
+        return scores[:, 0] if isinstance(self.front_, Front) else scores
+
+    def predict_proba(self, X: ArrayLike, index: Index = None) -> Array:
+        """Probabilities of the classes, in the order of `classes_` (see `decision_function` for the arguments).
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), float64
+            Each row sums to 1.
+        """
+        scores = self._scores(X, index)
+        if scores.shape[1] == 1:
+            scores = np.column_stack([-scores[:, 0], scores[:, 0]])
+        # The largest is taken out first: of many classes, all may be so unlikely that their odds vanish.
+        logarithms = -np.logaddexp(0.0, -scores)
+        likelihoods = np.exp(logarithms - np.maximum(logarithms.max(axis=1, keepdims=True), -1e300))
+        shares: Array = likelihoods / likelihoods.sum(axis=1, keepdims=True)
+        return shares
+
+    def predict(self, X: ArrayLike, index: Index = None) -> NDArray[Any]:
+        """The likeliest class of each row (see `decision_function` for the arguments).
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Of `classes_`.
+        """
+        scores = self._scores(X, index)
+        codes = scores.argmax(axis=1) if scores.shape[1] > 1 else np.int64(scores[:, 0] > 0)
+        predicted: NDArray[Any] = self.classes_[codes]
+        return predicted
+
+    def _scores(self, X: ArrayLike, index: Index) -> Array:
+        """The logarithms of odds, shape (n_rows, n_fronts)."""
+        models = self._models(index)
+        X = validated(self, X, reset=False)
+        scores = np.column_stack([model.predict(X) for model in models])
+        shares = self.class_prior_[-len(models) :]
+        return np.where(np.isnan(scores), np.log(shares / (1 - shares)), scores)
+
+    @property
+    def _titles(self) -> list[str]:
+        return [""] if isinstance(self.front_, Front) else [f"class {name}" for name in self.classes_]

@@ -1,0 +1,86 @@
+"""What columns are called in formulas, whatever their headings are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from shine.data import identifier
+from shine.gp.complexity import CONSTANT_NAME
+from shine.gp.constraints import Constraints
+from shine.lang.library import STANDARD
+
+
+def formula_names(headings: Sequence[object] | None, count: int) -> tuple[str, ...]:
+    """A distinct identifier for each column.
+
+    Headings that are fit are left as they are. Letters that an identifier cannot have become ``_``; keywords, and the
+    names of Shine's primitives, get a ``_`` behind them; what is taken already gets a number.
+
+    Parameters
+    ----------
+    headings : sequence, optional
+        ``x0, x1, ...`` without them.
+    count : int
+        Number of columns.
+
+    Examples
+    --------
+    >>> formula_names(["mass", "my col", "my-col", "lambda", "sin"], 5)
+    ('mass', 'my_col', 'my_col_2', 'lambda_', 'sin_')
+    """
+    if headings is None:
+        return tuple(f"x{i}" for i in range(count))
+    texts = [str(heading) for heading in headings]
+    wanted = [_fit(text) for text in texts]
+    # A heading that is fit must not lose its name to another that only becomes it.
+    taken = {text for text, name in zip(texts, wanted, strict=True) if text == name}
+    kept: set[str] = set()
+    names = []
+    for text, name in zip(texts, wanted, strict=True):
+        if text != name or text in kept:
+            number, base = 2, name
+            while name in taken:
+                name, number = f"{base}_{number}", number + 1
+            taken.add(name)
+        kept.add(name)
+        names.append(name)
+    return tuple(names)
+
+
+def _fit(text: str) -> str:
+    name = identifier(text)
+    return f"{name}_" if name in STANDARD or name == CONSTANT_NAME else name
+
+
+def constraints_in_formula_names(
+    given: Constraints | Mapping[str, Any] | None, renamed: Mapping[str, str]
+) -> dict[str, Any]:
+    """Fields of constraints, with headings of columns replaced by their names in formulas.
+
+    Parameters
+    ----------
+    given : Constraints or mapping, optional
+    renamed : mapping of str to str
+        Name in formulas of each heading. A name that is a primitive's means the primitive.
+    """
+    if given is None:
+        return {}
+    if isinstance(given, Constraints):
+        given = {field.name: getattr(given, field.name) for field in fields(Constraints)}
+    return {key: _in_formula_names(value, renamed) if key != "target_unit" else value for key, value in given.items()}
+
+
+def _in_formula_names(value: Any, renamed: Mapping[str, str]) -> Any:
+    def name(text: Any) -> Any:
+        return text if text in STANDARD or text == CONSTANT_NAME else renamed.get(text, text)
+
+    if isinstance(value, Mapping):
+        return {
+            name(key): _in_formula_names(inner, renamed) if isinstance(inner, Mapping) else inner
+            for key, inner in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return tuple(name(item) for item in value)
+    return value

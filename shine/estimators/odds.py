@@ -1,0 +1,150 @@
+"""Individuals as logarithms of odds: the line around each that suits log-loss best, and the fit of their constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.data import Dataset
+from shine.evaluators.logistic import LogisticEvaluator
+from shine.evaluators.machine import MachineEvaluator
+from shine.fitness import Linearizer, Products, Scores
+from shine.gp.constants import fit_constants, places
+from shine.lang.library import STANDARD
+from shine.lang.population import Population
+from shine.lang.primitives import CONSTANT, PrimitiveSet, select
+
+Array = NDArray[np.float64]
+
+LINE = ("mul", "add")
+"""What writes a slope and an intercept into a tape."""
+
+LINE_STEPS = 4
+"""Steps that the line of an individual is fitted by, from that of Fisher's discriminant."""
+
+_LEAST_WITHIN = 1e-3
+"""Variance within the classes that the discriminant supposes at least, as a share of all variance: with less, nearly
+all rows are certain already."""
+
+
+def with_functions(primitives: PrimitiveSet, names: Iterable[str]) -> PrimitiveSet:
+    """The primitive set with those of Shine's functions that it lacks."""
+    added = select(STANDARD, [name for name in names if name not in primitives.table])
+    return replace(primitives, functions=(*primitives.functions, *added)) if added else primitives
+
+
+def lined(population: Population, slopes: Array, intercepts: Array, primitives: PrimitiveSet) -> Population:
+    """``intercept + slope * individual`` as individuals, the line's two being their first constants.
+
+    Parameters
+    ----------
+    population : Population
+    slopes, intercepts : ndarray of shape (n_individuals,)
+    primitives : PrimitiveSet
+        That of the population with `LINE` (see `with_functions`).
+    """
+    everyone, sizes = np.arange(len(population)), population.sizes
+    codes, values = np.pad(population.codes, ((0, 0), (2, 2))), np.pad(population.values, ((0, 0), (2, 2)))
+    codes[:, :2] = CONSTANT
+    values[:, 0], values[:, 1] = intercepts, slopes
+    for place, name in enumerate(LINE):
+        codes[everyone, sizes + 2 + place] = primitives.function_codes[name]
+    return Population(codes, values, sizes + 4, primitives)
+
+
+def discriminants(products: Products, dataset: Dataset) -> tuple[Array, Array]:
+    """Slopes and intercepts of the logarithm of odds if values are normal in both classes, and vary alike.
+
+    After Fisher (1936). An individual that is constant has the slope 0. NaN where moments are not finite.
+
+    Parameters
+    ----------
+    products : Products
+        Of the individuals' values and the target.
+    dataset : Dataset
+        Its target is the share of each row that is of the class.
+    """
+    weight, share, variance = dataset.weight, dataset.target_mean, dataset.target_square / dataset.weight
+    covariance, spread = products.product / weight, products.square / weight
+    distance = covariance / variance
+    within = np.maximum(spread - covariance * distance, _LEAST_WITHIN * spread)
+    constant = ~(spread > (64 * np.finfo(np.float64).eps * products.mean) ** 2)
+    slopes = np.where(constant, 0.0, distance / np.where(constant, 1.0, within))
+    middle = products.mean + (0.5 - share) * distance
+    return slopes, np.log(share / (1 - share)) - slopes * middle
+
+
+class OddsEvaluator:
+    """Log-loss of individuals with the line that suits each best (see `shine.fitness.PopulationEvaluator`).
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Its target is the share of each row that is of the class, within 0 and 1 and not the same for all.
+    linearizer : Linearizer
+        What lines are fitted by.
+    dtype : {"float64", "float32"}
+    threads : int
+    """
+
+    def __init__(self, dataset: Dataset, linearizer: Linearizer, dtype: str, threads: int) -> None:
+        self._dataset, self._linearizer = dataset, linearizer
+        self._values = MachineEvaluator(dataset, "mse", False, dtype, threads)
+        self._losses = LogisticEvaluator(dataset, dtype, threads)
+        self._latest: tuple[PrimitiveSet, PrimitiveSet] | None = None
+
+    def score(self, population: Population, threshold: float = np.inf) -> Scores:
+        """Log-loss and line of each individual."""
+        n = len(population)
+        scores = Scores(np.full(n, np.inf), np.ones(n), np.zeros(n))
+        with np.errstate(all="ignore"):
+            slopes, intercepts = discriminants(self._values.products(population), self._dataset)
+        which = np.flatnonzero(np.isfinite(slopes) & np.isfinite(intercepts))
+        if not len(which):
+            return scores
+        first = self.complete(population.take(which), slopes[which], intercepts[which])
+        fitted = self._fitted_lines(first)
+        losses = self._losses.losses(fitted)
+        finite = np.isfinite(losses)
+        found = Scores(losses[finite], fitted.values[finite, 1], fitted.values[finite, 0])
+        return scores.replaced(which[finite], found).within(threshold)
+
+    def predict(self, population: Population) -> NDArray[np.float64]:
+        """Values of the individuals, without lines."""
+        return self._values.predict(population)
+
+    def complete(self, population: Population, slopes: Array, intercepts: Array) -> Population:
+        """The individuals with their lines written into them."""
+        if self._latest is None or self._latest[0] is not population.primitives:
+            self._latest = population.primitives, with_functions(population.primitives, LINE)
+        return lined(population, slopes, intercepts, self._latest[1])
+
+    def fitter(self, linearizer: Linearizer, steps: int) -> Callable[[Population, Scores], Population]:
+        """What gives individuals better constants, if it finds any (see `shine.gp.constants.fitter`)."""
+
+        def fitted(population: Population, scores: Scores) -> Population:
+            has_constants = np.zeros(len(population), np.bool_)
+            has_constants[places(population)[0]] = True
+            which = np.flatnonzero(has_constants & np.isfinite(scores.losses))
+            if not len(which):
+                return population
+            first = self.complete(population.take(which), scores.slopes[which], scores.intercepts[which])
+            ones = np.ones(len(which))
+            fit = fit_constants(first, ones, 0 * ones, linearizer, steps, scaled=False)
+            values = population.values.copy()
+            values[which] = fit.population.values[:, 2:-2]
+            return replace(population, values=values)
+
+        return fitted
+
+    def _fitted_lines(self, lines: Population) -> Population:
+        count = 1 + int(places(lines)[2].max(initial=-1))
+        fixed = np.ones((len(lines), count), np.bool_)
+        fixed[:, :2] = False
+        ones = np.ones(len(lines))
+        return fit_constants(
+            lines, ones, 0 * ones, self._linearizer, LINE_STEPS, scaled=False, fixed=fixed, tolerance=1e-4
+        ).population

@@ -1,0 +1,210 @@
+"""`SymbolicRegressor`: formulas for one or several numeric targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import RegressorMixin
+
+from shine.estimators.base import Index, SymbolicEstimator
+from shine.estimators.checks import checked_weights, validated
+from shine.estimators.rows import merged
+from shine.estimators.selection import Selection
+from shine.lang.parse import Source
+from shine.search import DEFAULT_PRIMITIVES, evolve
+
+Array = NDArray[np.float64]
+
+
+class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
+    """Short formulas that explain a target by features, as a scikit-learn estimator.
+
+    Parameters
+    ----------
+    population_size : int
+        Formulas that survive a generation, and offspring in it.
+    generations : int
+        Most generations after the first population.
+    primitives : sequence of str or function
+        What formulas are made of: names of Shine's primitives, or plain Python functions in the restricted language.
+    max_size, max_depth : int
+        Most nodes, and most levels, of a formula in the search.
+    max_time : float, optional
+        Most seconds of a fit; None for no limit. A limit that is reached makes results depend on the machine's speed.
+    loss : {"mse", "rmse", "mae", "nmse", "r2"}
+        What is minimized.
+    linear_scaling : bool
+        Whether formulas are judged with their best slope and intercept, which become part of them.
+    stop_loss : float
+        Share of the best constant's loss that is good enough to stop.
+    parsimony : float
+        Price of complexity in the selection of parents.
+    model_selection : {"best", "accuracy", "score"} or callable
+        Which formula of the front predicts: that of the shortest description, of the least loss, or of the largest
+        fall of the loss's logarithm a unit of complexity; or what returns the position in a `shine.Front`.
+    seeds : sequence of formulas
+        Formulas to start from, in the names of `formula_names_`.
+    constraints : mapping or Constraints, optional
+        What formulas must keep to, by the fields of `shine.Constraints`; features by their headings or by their names
+        in formulas.
+    units : (units of the features, unit of the target), optional
+        The former as a mapping by name, or as a sequence in the order of the columns: ``(["kg", "m/s"], "J")``.
+    settings : mapping, optional
+        Further settings of the evolution, by the fields of `shine.gp.settings.EvolutionSettings`.
+    n_jobs : int, optional
+        Threads; -1 for all processors, None for one. Their number does not change the result.
+    dtype : {"float64", "float32"}
+        Number type of the search.
+    random_state : int, RandomState instance or None
+        The same integer gives the same front, unless `max_time` ends the search.
+    warm_start : bool
+        Whether another `fit` goes on from the formulas that the last one found.
+    verbose : int
+        1 prints a line whenever the loss falls, 2 in every generation.
+    callbacks : callable, or several
+        Called with the `shine.gp.evolution.Progress` of each generation; one that returns True ends the search.
+
+    Attributes
+    ----------
+    best_ : Model
+        The chosen formula; with several targets a list, as `front_` and `equations_` are then.
+    front_ : Front
+        The Pareto front of complexity and loss.
+    equations_ : DataFrame
+        Complexity, loss, score and equation of the front; columns by name where pandas is not installed.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Headings of the columns, where X had them.
+    formula_names_ : ndarray of str
+        What the features are called in formulas.
+    generations_, evaluations_ : int
+        Over all searches, those before a warm start included.
+    seconds_ : float
+    stopped_by_ : str
+        What ended the last search; "interrupted" or "callback" if the user did.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shine.estimators import SymbolicRegressor
+    >>> X = np.random.default_rng(0).uniform(1, 5, (200, 2))
+    >>> model = SymbolicRegressor(primitives=["add", "mul", "sqrt"], random_state=0)
+    >>> model.fit(X, np.hypot(X[:, 0], X[:, 1])).best_.expression
+    'sqrt(x0*x0 + x1*x1)'
+    """
+
+    def __init__(
+        self,
+        *,
+        population_size: int = 1000,
+        generations: int = 100,
+        primitives: Sequence[str | Callable[..., object]] = DEFAULT_PRIMITIVES,
+        max_size: int = 30,
+        max_depth: int = 10,
+        max_time: float | None = 60.0,
+        loss: str = "mse",
+        linear_scaling: bool = True,
+        stop_loss: float = 1e-20,
+        parsimony: float = 0.02,
+        model_selection: Selection = "best",
+        seeds: Sequence[Source] = (),
+        constraints: Any = None,
+        units: tuple[Any, str] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        n_jobs: int | None = -1,
+        dtype: str = "float64",
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        callbacks: Any = (),
+    ) -> None:
+        super().__init__(
+            population_size=population_size,
+            generations=generations,
+            primitives=primitives,
+            max_size=max_size,
+            max_depth=max_depth,
+            max_time=max_time,
+            stop_loss=stop_loss,
+            parsimony=parsimony,
+            model_selection=model_selection,
+            seeds=seeds,
+            constraints=constraints,
+            units=units,
+            settings=settings,
+            n_jobs=n_jobs,
+            dtype=dtype,
+            random_state=random_state,
+            warm_start=warm_start,
+            verbose=verbose,
+            callbacks=callbacks,
+        )
+        self.loss = loss
+        self.linear_scaling = linear_scaling
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Search for formulas; Ctrl-C ends the search and keeps what it found.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Finite numbers.
+        y : array-like of shape (n_rows,) or (n_rows, n_targets)
+            Each target has a search of its own.
+        sample_weight : array-like of shape (n_rows,), optional
+            A whole number counts like as many rows.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the data or a parameter is unfit, in scikit-learn's words where it has some.
+        UnsupportedSyntaxError, DataError
+            If a formula to start from, or a function, is not part of the language; if no formula has a finite loss.
+        """
+        rows, given = validated(self, X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
+        single = given.ndim == 1
+        targets = given.astype(np.float64).reshape(len(given), -1)
+        rows, targets, weights = merged(rows, targets, checked_weights(sample_weight, rows))
+        count = targets.shape[1]
+        titles = [""] if single else [f"output {number}" for number in range(count)]
+        searches = self._searches(count, titles, loss=self.loss, linear_scaling=self.linear_scaling)
+        fronts = [
+            searches.run(evolve, rows, target, weights, self._start(number, self.linear_scaling)).front
+            for number, target in enumerate(targets.T)
+        ]
+        return self._found(searches, fronts, single)
+
+    def predict(self, X: ArrayLike, index: Index = None) -> Array:
+        """Values of a formula.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+        index : int, or sequence of int, optional
+            Position in the front; the chosen formula by default. With several targets, one for each or for all.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,) or (n_rows, n_targets), float64
+            In the unit of the target; not finite where the formula is not.
+        """
+        models = self._models(index)
+        X = validated(self, X, reset=False)
+        values = [model.predict(X) for model in models]
+        return values[0] if not isinstance(self.front_, list) else np.column_stack(values)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags
+
+    def _more_tags(self) -> dict[str, Any]:
+        return {"multioutput": True}  # before scikit-learn 1.6

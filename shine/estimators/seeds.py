@@ -1,0 +1,57 @@
+"""Formulas of an earlier front as formulas to start from."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from shine.gp.structure import depths
+from shine.lang.parse import primitive_table
+from shine.lang.population import Population
+from shine.lang.primitives import PrimitiveSet, select
+from shine.lang.tape import functions_of
+from shine.lang.tree import Tree
+
+
+def seeds_within(
+    trees: Iterable[Tree],
+    features: Sequence[str],
+    primitives: Sequence[str | Callable[..., object]],
+    max_size: int,
+    max_depth: int,
+    linear_scaling: bool,
+) -> Iterator[Tree]:
+    """Those formulas that a search can start from: of its features and primitives, and within its limits.
+
+    Parameters
+    ----------
+    trees : iterable of Tree
+    features : sequence of str
+    primitives : sequence of str or function
+    max_size, max_depth : int
+    linear_scaling : bool
+        Whether the search puts a slope and an intercept around formulas; then those they have are taken off.
+    """
+    table, names = primitive_table(primitives)
+    primitive_set = PrimitiveSet(select(table, names), tuple(features))
+    for tree in trees:
+        bare = without_scaling(tree) if linear_scaling else tree
+        if bare.parameters == primitive_set.features and functions_of(bare) <= set(names):
+            population = Population.from_trees([bare], primitive_set)
+            if population.sizes[0] <= max_size and depths(population)[0] <= max_depth:
+                yield bare
+
+
+def without_scaling(tree: Tree) -> Tree:
+    """A formula without the constant that is added last and the one that is multiplied with before that."""
+    node = tree.result
+    for operators in ((ast.Add, ast.Sub), (ast.Mult, ast.Div)):
+        match node:
+            case ast.BinOp(left=inner, op=operator, right=ast.Constant()) if isinstance(operator, operators):
+                node = inner
+            case ast.BinOp(left=ast.Constant(), op=ast.Add() | ast.Sub() | ast.Mult() as operator, right=inner) if (
+                isinstance(operator, operators)
+            ):
+                node = inner
+    return replace(tree, result=node)

@@ -1,0 +1,54 @@
+"""Which formula of a front an estimator predicts with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from shine.model import Front
+
+Selection = str | Callable[[Front], int]
+
+
+def _most_accurate(front: Front) -> int:
+    return int(np.argmin([model.loss for model in front]))
+
+
+def _largest_score(front: Front) -> int:
+    scores = [-math.inf if math.isnan(score) else score for score in front.scores]
+    return int(np.argmax(scores))
+
+
+SELECTIONS: dict[str, Callable[[Front], int]] = {
+    "best": lambda front: front.best_index,
+    "accuracy": _most_accurate,
+    "score": _largest_score,
+}
+"""The criteria by name: the shortest description (see `shine.model.choose`), the least loss, and the largest fall of
+the loss's logarithm a unit of complexity."""
+
+
+def check_selection(selection: str) -> None:
+    """Raise a `ValueError` if no criterion has this name."""
+    if selection not in SELECTIONS:
+        known = ", ".join(map(repr, SELECTIONS))
+        raise ValueError(f"unknown model_selection {selection!r}; use one of {known}, or a function of the front")
+
+
+def selected(front: Front, selection: Selection) -> Front:
+    """The front with the formula that a criterion chooses marked as the best.
+
+    Raises
+    ------
+    ValueError
+        If there is no such criterion, or what it returns is no position of the front.
+    """
+    if isinstance(selection, str):
+        check_selection(selection)
+        selection = SELECTIONS[selection]
+    choice = selection(front)
+    if not -len(front) <= choice < len(front):
+        raise ValueError(f"model_selection chose formula {choice} of a front that has {len(front)}")
+    return Front(front.models, choice % len(front))

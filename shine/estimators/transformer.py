@@ -1,0 +1,282 @@
+"""`SymbolicTransformer`: formulas as features."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import TransformerMixin
+
+from shine.estimators.base import SymbolicEstimator
+from shine.estimators.checks import checked_weights, validated
+from shine.estimators.rows import merged
+from shine.estimators.selection import Selection, selected
+from shine.lang.parse import Source
+from shine.model import Front
+from shine.search import DEFAULT_PRIMITIVES, evolve
+
+Array = NDArray[np.float64]
+
+EXPLAINED = 1e-12
+"""Deviation that the components leave, as a share of the target's, below which nothing is left to explain."""
+
+
+class SymbolicTransformer(TransformerMixin, SymbolicEstimator):
+    """Formulas that are related to a target, and little to one another, as features; a scikit-learn transformer.
+
+    The first component is a formula for the target, each further one a formula for what a linear model of those before
+    it leaves: the residual, which is uncorrelated with them.
+
+    Parameters
+    ----------
+    n_components : int
+        Most components; there are fewer where the first ones explain the target entirely, or none is found that is
+        less than `max_correlation` correlated with those before it.
+    max_correlation : float
+        Largest absolute correlation of two components.
+    model_selection : {"best", "accuracy", "score"} or callable
+        Which formula of each front becomes a component (see `SymbolicRegressor`), as long as it is no constant and
+        little enough correlated with those before it; otherwise, of those that are, the one of the least loss.
+    max_time : float, optional
+        Seconds for all components together.
+    population_size, generations, primitives, max_size, max_depth, stop_loss, parsimony, seeds, constraints, units, \
+settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
+        See `SymbolicRegressor`.
+
+    Attributes
+    ----------
+    best_ : list of Model
+        The components.
+    front_ : list of Front
+        The front that each was chosen from.
+    equations_, n_features_in_, feature_names_in_, formula_names_, generations_, evaluations_, seconds_, stopped_by_
+        See `SymbolicRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from shine.estimators import SymbolicTransformer
+    >>> X = np.random.default_rng(0).uniform(1, 5, (200, 2))
+    >>> y = X[:, 0] * X[:, 1] + np.sin(X[:, 0])
+    >>> transformer = SymbolicTransformer(n_components=2, generations=5, random_state=0)
+    >>> transformer.fit_transform(X, y).shape[0]
+    200
+    """
+
+    def __init__(
+        self,
+        *,
+        n_components: int = 5,
+        max_correlation: float = 0.95,
+        population_size: int = 1000,
+        generations: int = 100,
+        primitives: Sequence[str | Callable[..., object]] = DEFAULT_PRIMITIVES,
+        max_size: int = 30,
+        max_depth: int = 10,
+        max_time: float | None = 60.0,
+        stop_loss: float = 1e-20,
+        parsimony: float = 0.02,
+        model_selection: Selection = "best",
+        seeds: Sequence[Source] = (),
+        constraints: Any = None,
+        units: Any = None,
+        settings: Mapping[str, Any] | None = None,
+        n_jobs: int | None = -1,
+        dtype: str = "float64",
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        callbacks: Any = (),
+    ) -> None:
+        super().__init__(
+            population_size=population_size,
+            generations=generations,
+            primitives=primitives,
+            max_size=max_size,
+            max_depth=max_depth,
+            max_time=max_time,
+            stop_loss=stop_loss,
+            parsimony=parsimony,
+            model_selection=model_selection,
+            seeds=seeds,
+            constraints=constraints,
+            units=units,
+            settings=settings,
+            n_jobs=n_jobs,
+            dtype=dtype,
+            random_state=random_state,
+            warm_start=warm_start,
+            verbose=verbose,
+            callbacks=callbacks,
+        )
+        self.n_components = n_components
+        self.max_correlation = max_correlation
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Search for components, one after the other; Ctrl-C ends the search and keeps those that were found.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            Finite numbers.
+        y : array-like of shape (n_rows,)
+            Finite numbers.
+        sample_weight : array-like of shape (n_rows,), optional
+            A whole number counts like as many rows.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the data or a parameter is unfit, in scikit-learn's words where it has some.
+        UnsupportedSyntaxError, DataError
+            If a formula to start from, or a function, is not part of the language; if no formula has a finite loss.
+        """
+        rows, given = validated(self, X, y, y_numeric=True, ensure_min_samples=2)
+        count = _checked_components(self.n_components, self.max_correlation)
+        targets = given.astype(np.float64).reshape(-1, 1)
+        rows, targets, weights = merged(rows, targets, checked_weights(sample_weight, rows))
+        target, components = targets[:, 0], Components(np.ones(len(rows)) if weights is None else weights)
+        searches = self._searches(count, [f"component {number}" for number in range(count)])
+        fronts: list[Front] = []
+        while len(fronts) < count and not searches.stopped_by_user:
+            residual = components.residual(target)
+            if fronts and components.deviation(residual) <= EXPLAINED * components.deviation(target):
+                break
+            front = searches.run(evolve, rows, residual, weights, self._start(len(fronts))).front
+            front = selected(front, self.model_selection)
+            position = components.first_new(
+                ((position, front[position].predict(rows)) for position in _by_preference(front)), self.max_correlation
+            )
+            if position is not None:
+                front = Front(front.models, position)
+            elif fronts:
+                break
+            components.add(front.best.predict(rows))
+            fronts.append(front)
+        return self._found(searches, fronts, single=False)
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Values of the components.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components), float64
+            Not finite where a formula is not.
+        """
+        models = self._models(None)
+        X = validated(self, X, reset=False)
+        return np.column_stack([model.predict(X) for model in models])
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """The components as text, which is what their columns are called in data frames.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Only compared with `feature_names_in_`, as scikit-learn asks for.
+
+        Raises
+        ------
+        ValueError
+            If they are others.
+        """
+        models = self._models(None)
+        if input_features is not None:
+            given, known = list(input_features), getattr(self, "feature_names_in_", None)
+            if known is not None and given != list(known):
+                raise ValueError("input_features is not equal to feature_names_in_")
+            if len(given) != self.n_features_in_:
+                raise ValueError(
+                    f"input_features should have length equal to number of features ({self.n_features_in_}), "
+                    f"got {len(given)}"
+                )
+        return np.array([model.expression for model in models], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+    def _more_tags(self) -> dict[str, Any]:
+        return {"requires_y": True}  # before scikit-learn 1.6
+
+    @property
+    def _titles(self) -> list[str]:
+        return [f"component {number}" for number in range(len(self.front_))]
+
+
+def _checked_components(count: int, max_correlation: float) -> int:
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+        raise ValueError(f"n_components must be an integer of at least 1, is {count!r}")
+    if not 0 < max_correlation <= 1:
+        raise ValueError(f"max_correlation must be above 0 and at most 1, is {max_correlation!r}")
+    return int(count)
+
+
+def _by_preference(front: Front) -> list[int]:
+    """Positions of a front: the chosen one, then by rising loss."""
+    others = sorted(range(len(front)), key=lambda position: front[position].loss)
+    return list(dict.fromkeys([front.best_index, *others]))
+
+
+class Components:
+    """Values of some formulas on weighted rows, and what they leave of a target.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_rows,)
+        Not negative, one positive.
+    """
+
+    def __init__(self, weights: Array) -> None:
+        self._roots = np.sqrt(weights / weights.sum())
+        self._columns: list[Array] = []
+
+    def add(self, values: Array) -> None:
+        """Note the values of another formula, shape (n_rows,)."""
+        self._columns.append(self._standardized(values))
+
+    def residual(self, target: Array) -> Array:
+        """What a linear model of the formulas leaves of a target; the target itself as long as there is none."""
+        if not self._columns:
+            return target
+        design = np.column_stack([self._roots, *self._columns])
+        solution, *_ = np.linalg.lstsq(design, target * self._roots, rcond=1e-10)
+        positive = self._roots > 0
+        left = np.zeros_like(target)
+        left[positive] = (target * self._roots - design @ solution)[positive] / self._roots[positive]
+        return left
+
+    def deviation(self, values: Array) -> float:
+        """Weighted standard deviation."""
+        return float(np.linalg.norm(self._centred(values)))
+
+    def first_new(self, candidates: Iterable[tuple[int, Array]], most: float) -> int | None:
+        """The first position whose values vary, and correlate with no formula by more than `most`; or None."""
+        for position, values in candidates:
+            column = self._standardized(values)
+            if column.any() and all(abs(column @ other) <= most for other in self._columns):
+                return position
+        return None
+
+    def _centred(self, values: Array) -> Array:
+        mean = float(self._roots**2 @ values)
+        return (values - mean) * self._roots
+
+    def _standardized(self, values: Array) -> Array:
+        """Values with mean 0 and norm 1, times the roots of the weights; zeros where they do not vary."""
+        with np.errstate(all="ignore"):
+            centred = self._centred(values)
+            norm = float(np.linalg.norm(centred))
+        largest = float(np.abs(values).max(initial=0.0))
+        return centred / norm if np.isfinite(norm) and norm > 1e-12 * largest else np.zeros_like(values)

@@ -1,0 +1,50 @@
+"""The choice between the machine and native code, made for each individual."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.data import Dataset
+from shine.evaluators.costs import SMALLEST, host_costs, nodes_by_kind
+from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.native import NativeEvaluator
+from shine.fitness import PopulationEvaluator, Scores
+from shine.lang.population import Population
+
+
+class AutomaticEvaluator:
+    """Scores populations on the machine, but for those individuals that are worth compiling.
+
+    Both give the same bits, so nothing depends on the choice but time.
+    """
+
+    def __init__(self, dataset: Dataset, loss: str, linear_scaling: bool, dtype: str, threads: int = 1) -> None:
+        self._options = dataset, loss, linear_scaling, dtype, threads
+        self._machine: PopulationEvaluator = MachineEvaluator(*self._options)
+        self._native: PopulationEvaluator | None = None
+
+    def score(self, population: Population, threshold: float = np.inf) -> Scores:
+        """Loss and scaling of each individual; losses above the threshold become inf."""
+        # The machine leaves an individual that exceeds a threshold, which is worth more than anything native gains.
+        compiled = np.zeros(len(population), np.bool_) if threshold < np.inf else self._worth_compiling(population)
+        if not compiled.any():
+            return self._machine.score(population, threshold)
+        if self._native is None:
+            self._native = NativeEvaluator(*self._options)
+        native = self._native.score(population.take(np.flatnonzero(compiled)), threshold)
+        rest = self._machine.score(population.take(np.flatnonzero(~compiled)), threshold)
+        order = np.concatenate([np.flatnonzero(compiled), np.flatnonzero(~compiled)])
+        return Scores.concatenate([native, rest]).take(np.argsort(order))
+
+    def predict(self, population: Population) -> NDArray[Any]:
+        """Predictions, shape (n_individuals, n_rows)."""
+        return self._machine.predict(population)
+
+    def _worth_compiling(self, population: Population) -> NDArray[np.bool_]:
+        dataset, _, _, dtype, threads = self._options
+        if dataset.n_rows < SMALLEST:
+            return np.zeros(len(population), np.bool_)
+        return host_costs(dtype).worth_compiling(nodes_by_kind(population), dataset.n_rows, threads)

@@ -1,0 +1,130 @@
+"""Log-loss on the machines that add up errors: the loss of a row becomes part of the formula.
+
+A formula's value is the logarithm of the odds that a row is of a class. Its log-loss is the absolute error against 0 of
+the formula with ``logistic_error`` applied to it, and the squared error of the same with ``logistic_root``; so whatever
+measures errors, or fits constants by least squares, does the same for log-loss.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.data import Dataset
+from shine.evaluators.gradients import MachineLinearizer
+from shine.evaluators.machine import MachineEvaluator
+from shine.fitness import NormalEquations
+from shine.lang.parse import parse, primitive_table
+from shine.lang.population import Population
+from shine.lang.primitives import Primitive, PrimitiveSet
+
+Array = NDArray[np.float64]
+
+SHARE = "__share"
+"""Column with the share of each row that is of the class; no feature of a user can have this name."""
+
+_ERROR = """
+def logistic_error(score, share):
+    # The exponential is taken of what is not positive, so that it does not overflow; at 0 both sides have the same
+    # derivative.
+    size = score if score > 0 else -score
+    linear = score - share * score if score > 0 else -share * score
+    return linear + log1p(exp(-size))
+"""
+
+_ROOT = """
+def logistic_root(score, share):
+    # What is added keeps the root's derivative finite where the error vanishes.
+    return sqrt(logistic_error(score, share) + 1e-300)
+"""
+
+
+def _functions() -> tuple[Primitive, Primitive]:
+    table, _ = primitive_table(())
+    for text in (_ERROR, _ROOT):
+        definition = parse(text, primitives=table)
+        table[definition.name] = Primitive(definition.name, len(definition.parameters), definition)
+    return table["logistic_error"], table["logistic_root"]
+
+
+ERROR, ROOT = _functions()
+"""The log-loss of a row, and its square root, from a score and the share."""
+
+
+class LogisticRows:
+    """A data set whose target is the share of each row that is of a class, as the machines are to see it.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The target is within 0 and 1.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        columns = np.ascontiguousarray(np.vstack([dataset.columns, dataset.target]))
+        nothing = np.zeros(dataset.n_rows)
+        self.dataset = Dataset(columns, nothing, dataset.weights, (*dataset.features, SHARE))
+        self._latest: tuple[PrimitiveSet, PrimitiveSet] | None = None
+
+    def judged(self, population: Population, function: Primitive) -> Population:
+        """The individuals with one of the two functions applied to them and to the share."""
+        primitives = self._primitives(population.primitives)
+        n, first = len(population), population.primitives.first_function
+        codes, values = np.pad(population.codes, ((0, 0), (0, 2))), np.pad(population.values, ((0, 0), (0, 2)))
+        # There is one more feature, so that the functions' codes are one further up.
+        codes[codes >= first] += 1
+        everyone = np.arange(n)
+        codes[everyone, population.sizes] = primitives.feature_codes[SHARE]
+        codes[everyone, population.sizes + 1] = primitives.function_codes[function.name]
+        return Population(codes, values, population.sizes + 2, primitives)
+
+    def _primitives(self, primitives: PrimitiveSet) -> PrimitiveSet:
+        if self._latest is None or self._latest[0] is not primitives:
+            extended = PrimitiveSet((*primitives.functions, ERROR, ROOT), (*primitives.features, SHARE))
+            self._latest = primitives, extended
+        return self._latest[1]
+
+
+class LogisticEvaluator:
+    """Mean log-loss of populations whose values are logarithms of odds.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The target is the share of each row that is of the class, within 0 and 1.
+    dtype : {"float64", "float32"}
+    threads : int
+    """
+
+    def __init__(self, dataset: Dataset, dtype: str = "float64", threads: int = 1) -> None:
+        self._rows = LogisticRows(dataset)
+        self._evaluator = MachineEvaluator(self._rows.dataset, "mae", False, dtype, threads)
+
+    def losses(self, population: Population) -> Array:
+        """Weighted mean of the rows' log-losses, shape (n_individuals,), in nats; inf where it is not finite."""
+        return self._evaluator.score(self._rows.judged(population, ERROR)).losses
+
+
+class LogisticLinearizer:
+    """Normal equations of the roots of the rows' log-losses (see `shine.fitness.Linearizer`).
+
+    Their squared errors are log-losses: least squares then is what maximizes the likelihood. There is no line around
+    the individuals, whose slopes and intercepts have to be 1 and 0.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The target is the share of each row that is of the class, within 0 and 1.
+    threads : int
+    """
+
+    def __init__(self, dataset: Dataset, threads: int = 1) -> None:
+        self._rows = LogisticRows(dataset)
+        self._linearizer = MachineLinearizer(self._rows.dataset, "mse", threads)
+
+    def normal_equations(
+        self, population: Population, slopes: Array, intercepts: Array, limits: Array
+    ) -> NormalEquations:
+        """Sums of log-losses, and the normal equations at the constants the population has."""
+        judged = self._rows.judged(population, ROOT)
+        return self._linearizer.normal_equations(judged, slopes, intercepts, limits)

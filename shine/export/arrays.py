@@ -1,0 +1,183 @@
+"""What the exports to torch and to JAX share: a formula as a function of tensors, and as the text of a module.
+
+Both are made from a module of operations (`torch_operations`, `jax_operations`): the function calls them, and the text
+has copies of those that it needs, so that it stands alone.
+"""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+import re
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+from shine.export.statements import ATOM, Dialect, Form, call, write
+from shine.export.steps import Program, StraightLine, program, unique
+from shine.lang.library import STANDARD
+from shine.lang.primitives import Primitive
+from shine.lang.tree import Tree
+
+_ORDER, _OR, _AND, _SUM, _PRODUCT, _SIGN = range(1, 7)
+_SHOWN = 1000
+_COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+
+_FORMS: dict[str, Form] = {
+    "add": Form("{0} + {1}", _SUM, (_SUM, _SUM + 1)),
+    "sub": Form("{0} - {1}", _SUM, (_SUM, _SUM + 1)),
+    "mul": Form("{0} * {1}", _PRODUCT, (_PRODUCT, _PRODUCT + 1)),
+    "div": Form("{0} / {1}", _PRODUCT, (_PRODUCT, _PRODUCT + 1)),
+    "neg": Form("-{0}", _SIGN, (_SIGN,)),
+}
+
+_CONDITIONS: dict[str, Form] = {
+    **{name: Form(f"{{0}} {symbol} {{1}}", _ORDER, (_OR, _OR)) for name, symbol in _COMPARISONS.items()},
+    "logical_not": Form("~{0}", _SIGN, (_SIGN,), (0,)),
+    "logical_and": Form("{0} & {1}", _AND, (_AND, _AND + 1), (0, 1)),
+    "logical_or": Form("{0} | {1}", _OR, (_OR, _OR + 1), (0, 1)),
+}
+
+
+def array_function(tree: Tree, form: str, operations: ModuleType) -> Callable[..., Any]:
+    """A formula as a function of one matrix or of columns, computed step by step with a module's operations."""
+    compiled = _program(tree, form, operations)
+    count = len(tree.parameters)
+    constant = _is_constant(compiled.main)
+
+    def formula(*arguments: Any) -> Any:
+        columns = operations.columns_of(arguments, count)
+        value = compiled.run(operations.OPERATIONS, operations.numbers([*columns, *arguments][0]), columns)
+        return operations.filled(value, columns, arguments) if constant else value
+
+    formula.__name__ = formula.__qualname__ = tree.name
+    formula.__doc__ = _documentation(tree)
+    return formula
+
+
+def array_source(tree: Tree, name: str, form: str, operations: ModuleType, library: str, imports: str) -> str:
+    """A formula as the text of a Python module that needs nothing but the library.
+
+    Parameters
+    ----------
+    tree : Tree
+    name : str
+        Of the function; a name that Python does not have is changed.
+    form : str
+        What the export is called in errors.
+    operations : module
+    library : str
+        What the functions of the library are attributes of in the text.
+    imports : str
+        The text's imports.
+    """
+    compiled = _program(tree, form, operations)
+    own = dict(inspect.getmembers(operations, inspect.isfunction))
+    own = {key: value for key, value in own.items() if value.__module__ == operations.__name__}
+    taken = [library, "number", "arguments", *imports.split(), *own, *keyword.kwlist]
+    name = unique("".join(c if f"x{c}".isidentifier() else "_" for c in name) or "f", taken)
+    name = name if name.isidentifier() else f"f{name}"
+    taken.append(name)
+    composites = {}
+    for function in compiled.functions:
+        composites[function] = unique(function, taken)
+        taken.append(composites[function])
+
+    def composite(primitive: Primitive) -> Form:
+        function = composites[compiled.name(primitive)]
+        return call(function, primitive.arity) if primitive.arity else Form(f"{function}(number)")
+
+    dialect = _dialect(form, operations, library, own)
+    texts = [
+        _function(line, dialect, composites[function], composite, taken)
+        for function, line in compiled.functions.items()
+    ]
+    texts.append(_main(compiled.main, dialect, name, composite, taken))
+    needed = _needed("\n".join(texts), own)
+    helpers = [inspect.getsource(own[helper]) for helper in own if helper in needed]
+    helpers.sort(key=inspect.getsource(operations).index)
+    comment = (
+        f'"""{_documentation(tree)}\n\nWritten by Shine.\n"""\n\nfrom __future__ import annotations\n\n{imports}\n'
+    )
+    return "\n\n".join([comment, *(text.rstrip("\n") + "\n" for text in (*helpers, *texts))])
+
+
+def _program(tree: Tree, form: str, operations: ModuleType) -> Program:
+    return program(tree, form, [name for name in operations.OPERATIONS if name in STANDARD])
+
+
+def _is_constant(line: StraightLine) -> bool:
+    return not any(isinstance(step.leaf, str) for step in line.steps)
+
+
+def _documentation(tree: Tree) -> str:
+    text = str(tree)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
+
+
+def _dialect(form: str, operations: ModuleType, library: str, own: Mapping[str, Any]) -> Dialect:
+    forms = dict(_FORMS)
+    for name, operation in operations.OPERATIONS.items():
+        function = operation.__name__ if operation.__name__ in own else f"{library}.{operation.__name__}"
+        forms.setdefault(name, call(function, STANDARD[name].arity))
+    forms["where"] = Form(f"{library}.where({{0}}, {{1}}, {{2}})", conditions=(0,))
+    return Dialect(form, forms, _CONDITIONS, Form("{0} != 0", _ORDER, (_OR,)), lambda x: Form(f"number({x!r})", ATOM))
+
+
+def _needed(text: str, own: Mapping[str, Any]) -> set[str]:
+    """The functions of the operations' module that a text calls, and those which they call."""
+    needed = set(re.findall(r"(?<![\w.])\w+(?=\()", text)) & set(own)
+    waiting = list(needed)
+    while waiting:
+        called = {name for name in own[waiting.pop()].__code__.co_names if name in own} - needed
+        needed |= called
+        waiting += called
+    return needed
+
+
+def _body(
+    line: StraightLine,
+    dialect: Dialect,
+    names: Mapping[str, str],
+    composite: Callable[[Primitive], Form],
+    taken: list[str],
+) -> tuple[list[str], str]:
+    assignments, result = write(line, dialect, names, composite, taken)
+    return [f"    {variable} = {value}\n" for variable, value in assignments], result
+
+
+def _function(
+    line: StraightLine, dialect: Dialect, name: str, composite: Callable[[Primitive], Form], taken: list[str]
+) -> str:
+    names = _parameters(line.tree, taken)
+    lines, result = _body(line, dialect, names, composite, taken)
+    signature = ", ".join(names.values()) or "number"
+    number = f"    number = numbers({next(iter(names.values()))})\n" if names else ""
+    uses_numbers = any("number(" in text for text in (*lines, result))
+    return f"def {name}({signature}):\n{number if uses_numbers else ''}{''.join(lines)}    return {result}\n"
+
+
+def _main(
+    line: StraightLine, dialect: Dialect, name: str, composite: Callable[[Primitive], Form], taken: list[str]
+) -> str:
+    names = _parameters(line.tree, [*taken, "columns"])
+    lines, result = _body(line, dialect, names, composite, [*taken, "columns"])
+    count = len(names)
+    unpacked = f"    {', '.join(names.values())}{',' if count == 1 else ''} = columns\n" if names else ""
+    called = ", ".join(line.tree.parameters) or "none"
+    uses_numbers = any("number" in text for text in (*lines, result))
+    number = "    number = numbers([*columns, *arguments][0])\n" if uses_numbers else ""
+    if _is_constant(line):
+        result = f"filled({result}, columns, arguments)"
+    return (
+        f"def {name}(*arguments):\n"
+        f'    """The formula, for a matrix of rows or for the columns one by one; the features are: {called}."""\n'
+        f"    columns = columns_of(arguments, {count})\n{unpacked}{number}{''.join(lines)}    return {result}\n"
+    )
+
+
+def _parameters(tree: Tree, taken: list[str]) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for parameter in tree.parameters:
+        names[parameter] = unique(parameter, [*taken, *names.values()])
+    return names

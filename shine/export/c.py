@@ -1,0 +1,227 @@
+"""Formulas as C: a header and a source in C99 that need nothing but <math.h>."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from shine.export.c_operations import HELPERS, dialect, identifier
+from shine.export.statements import Form, call, write
+from shine.export.steps import Program, StraightLine, program
+from shine.lang.primitives import Primitive
+from shine.lang.tree import Tree
+
+_SHOWN = 1000
+"""Longest formula, in characters, that is repeated in a comment."""
+
+_NOTICE = """\
+Doubles throughout, and IEEE 754 all the way: NaN and infinities go in and come out. Compile without
+-ffast-math, and with -ffp-contract=off where the compiler would fuse products and sums otherwise."""
+
+_DECLARATIONS = """\
+/* How many features the formula has. */
+enum {{ {name}_n_features = {count} }};
+
+/*
+ * The formula for one row.
+{arguments} */
+double {name}({parameters});
+
+/*
+ * The formula for n_rows rows: y[0] to y[n_rows - 1] are written, and must not overlap X.
+ *
+ * Feature j of row i is X[i * row_stride + j * column_stride]; strides count doubles, not bytes, and may be
+ * negative:
+ *
+ *   rows one after the other (row-major):           row_stride = {count}, column_stride = 1
+ *   columns one after the other (column-major):     row_stride = 1, column_stride = n_rows
+ *
+ * X is never read if the formula has no features or n_rows is 0.
+ */
+void {name}_batch(const double *X, size_t n_rows, ptrdiff_t row_stride, ptrdiff_t column_stride, double *y);
+"""
+
+_HEADER = """\
+/*
+{comment}
+ */
+#ifndef {guard}
+#define {guard}
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+{declarations}
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+"""
+
+_INCLUDES = """\
+#include <math.h>
+{include}
+#if defined(__FAST_MATH__)
+#error "without IEEE 754 the formula has other values: compile without -ffast-math"
+#endif
+"""
+
+_BATCH = """\
+void {name}_batch(const double *X, size_t n_rows, ptrdiff_t row_stride, ptrdiff_t column_stride, double *y)
+{{
+    size_t i;
+{unused}    for (i = 0; i < n_rows; i++) {{
+{row}        y[i] = {name}({arguments});
+    }}
+}}
+"""
+
+
+def c_files(tree: Tree, name: str = "f") -> dict[str, str]:
+    """A formula as a C header and source.
+
+    Parameters
+    ----------
+    tree : Tree
+        Its parameters are the arguments of the C function, in this order.
+    name : str
+        What the function is called; changed where C has no such name, or its library has it already.
+
+    Returns
+    -------
+    dict of str to str
+        Text of each file by its name: ``f.h`` and ``f.c``. They declare ``double f(double a, ...)`` for one row and
+        ``f_batch`` for many, in row-major or column-major order; C++ compilers take both files as well.
+
+    Raises
+    ------
+    ExportError
+        If the formula calls a function without a meaning.
+
+    Examples
+    --------
+    >>> from shine.lang.parse import parse
+    >>> print(*c_files(parse("sqrt(a*a + b*b)"), "length"))
+    length.h length.c
+    """
+    writer = _Writer(tree, name)
+    header = _HEADER.format(
+        comment=_commented(writer.description()),
+        guard=f"{writer.name.upper()}_H",
+        declarations=writer.declarations(),
+    )
+    source = "\n".join([_INCLUDES.format(include=f'\n#include "{writer.name}.h"\n'), *writer.functions()])
+    return {f"{writer.name}.h": header, f"{writer.name}.c": source}
+
+
+def c_source(tree: Tree, name: str = "f") -> str:
+    """A formula as one C source file, which declares what it defines.
+
+    Parameters
+    ----------
+    tree : Tree
+    name : str
+
+    Returns
+    -------
+    str
+        What `c_files` puts into two files.
+
+    Raises
+    ------
+    ExportError
+        If the formula calls a function without a meaning.
+    """
+    writer = _Writer(tree, name)
+    comment = f"/*\n{_commented(writer.description())}\n */\n"
+    includes = _INCLUDES.format(include="#include <stddef.h>\n")
+    linkage = '#ifdef __cplusplus\nextern "C" {\n#endif\n', "#ifdef __cplusplus\n}\n#endif\n"
+    declarations = f"{linkage[0]}\n{writer.declarations()}\n{linkage[1]}"
+    return "\n".join([comment + includes, declarations, *writer.functions()])
+
+
+class _Writer:
+    """The pieces of a formula's files."""
+
+    def __init__(self, tree: Tree, name: str) -> None:
+        self.tree = tree
+        self.name = identifier(name)
+        self.program: Program = program(tree, "C")
+        own = [f"{self.name}_{suffix}" for suffix in (*HELPERS, "batch", "n_features")]
+        self.globals = [self.name, *own]
+        self.composites: dict[str, str] = {}
+        for function in self.program.functions:
+            self.composites[function] = identifier(f"{self.name}_{function}", self.globals)
+            self.globals.append(self.composites[function])
+        self.parameters = self._parameters(tree)
+
+    def _parameters(self, tree: Tree) -> dict[str, str]:
+        """What each parameter is called in C."""
+        names: dict[str, str] = {}
+        for parameter in tree.parameters:
+            names[parameter] = identifier(parameter, {*self.globals, *names.values()})
+        return names
+
+    def description(self) -> str:
+        """What the files are, with the formula unless it is very long."""
+        text = ascii(str(self.tree))[1:-1].replace("\\n", "\n")
+        formula = text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
+        return f"{formula}\n\nWritten by Shine.\n\n{_NOTICE}"
+
+    def declarations(self) -> str:
+        """Prototypes and what they promise."""
+        renamed = [f" * {ascii(old)[1:-1]} is called {new}.\n" for old, new in self.parameters.items() if old != new]
+        return _DECLARATIONS.format(
+            name=self.name,
+            count=len(self.parameters),
+            parameters=_signature(self.parameters.values()),
+            arguments="".join(renamed),
+        )
+
+    def functions(self) -> Iterator[str]:
+        """Definitions: helpers, composites, the formula, its batch."""
+        texts = [
+            f"static double {self._function(self.composites[function], self._parameters(line.tree), line)}"
+            for function, line in self.program.functions.items()
+        ]
+        texts.append(f"double {self._function(self.name, self.parameters, self.program.main)}")
+        for helper, (parameters, body) in HELPERS.items():
+            # What is never called would be a warning.
+            if any(f"{self.name}_{helper}(" in text for text in texts):
+                yield f"static double {self.name}_{helper}({parameters})\n{{\n{body}\n}}\n"
+        yield from texts
+        yield self._batch()
+
+    def _function(self, name: str, parameters: dict[str, str], line: StraightLine) -> str:
+        assignments, result = write(line, dialect(self.name), parameters, self._call, self.globals)
+        used = {step.leaf for step in line.steps}
+        statements = [f"(void){new};" for old, new in parameters.items() if old not in used]
+        variables = [f"const double {variable} = {value};" for variable, value in assignments]
+        body = "".join(f"    {statement}\n" for statement in (*variables, *statements, f"return {result};"))
+        return f"{name}({_signature(parameters.values())})\n{{\n{body}}}\n"
+
+    def _call(self, primitive: Primitive) -> Form:
+        return call(self.composites[self.program.name(primitive)], primitive.arity)
+
+    def _batch(self) -> str:
+        count = len(self.parameters)
+        places = ["row[0]", "row[column_stride]", *(f"row[{position} * column_stride]" for position in range(2, count))]
+        unused = ["X", "row_stride"] if not count else []
+        unused += ["column_stride"] if count < 2 else []
+        return _BATCH.format(
+            name=self.name,
+            unused="".join(f"    (void){parameter};\n" for parameter in unused),
+            row="        const double *row = X + (ptrdiff_t)i * row_stride;\n" if count else "",
+            arguments=", ".join(places[:count]),
+        )
+
+
+def _signature(names: Collection[str]) -> str:
+    return ", ".join(f"double {name}" for name in names) or "void"
+
+
+def _commented(text: str) -> str:
+    return "\n".join(f" * {line}".rstrip() for line in text.splitlines())

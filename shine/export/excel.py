@@ -1,0 +1,177 @@
+"""Tree -> a formula for a cell of Excel, LibreOffice or Google Sheets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from shine.errors import ExportError
+from shine.export.phrases import ATOM, Corrected, Phrase, number_text, phrase, word, written
+from shine.lang.tree import Tree
+
+LONGEST = 8192
+"""Characters of the longest formula that Excel takes."""
+
+DEEPEST = 64
+"""Levels of nested functions and parentheses that Excel takes."""
+
+_LARGEST = 9.99999999999999e307
+"""The largest number that can be typed; larger ones can only be computed."""
+
+_COMPARISON = 1
+
+
+def excel_formula(tree: Tree, cells: Mapping[str, str] | None = None, *, digits: int | None = None) -> str:
+    """The formula for a cell, beginning with ``=``.
+
+    Assigned values and functions are written out wherever they are used.
+
+    Parameters
+    ----------
+    tree : Tree
+    cells : mapping of str to str, optional
+        Where each feature is: a cell (``"B2"``, ``"$B$2"``), a name of the workbook, a column of a table
+        (``"[@speed]"``). By default the first row, a column a feature in their order: A1, B1, ...
+    digits : int, optional
+        Significant digits of constants; all they have by default, of which Excel itself reads the first 15.
+
+    Raises
+    ------
+    ValueError
+        If `cells` lacks a feature that the formula uses.
+    ExportError
+        If a primitive has no meaning, or the formula is longer or more deeply nested than Excel allows.
+
+    Examples
+    --------
+    >>> from shine.lang.parse import parse
+    >>> excel_formula(parse("-a**2 + sqrt(b)"))
+    '=-(A1^2) + SQRT(B1)'
+    """
+    if cells is None:
+        cells = {name: f"{column_letters(position)}1" for position, name in enumerate(tree.parameters)}
+    writer = _Excel(digits)
+    result = writer.translate(tree, [_Cell.of(cells.get(name), name) for name in tree.parameters])
+    text = written(writer.numeric(result), writer.form, LONGEST - 1)
+    for missing in (name for name in tree.parameters if name not in cells and _Cell.missing(name) in text):
+        raise ValueError(f"cells lacks the feature {missing!r}; it has {', '.join(cells)}")
+    depth = _nesting(text)
+    if depth > DEEPEST:
+        raise ExportError(f"the formula is nested {depth} levels deep; Excel allows {DEEPEST}")
+    return f"={text}"
+
+
+def column_letters(position: int) -> str:
+    """Letters of a column by its position from 0: A, ..., Z, AA, ..."""
+    letters, number = "", position + 1
+    while number:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(ord("A") + rest) + letters
+    return letters
+
+
+class _Cell:
+    """References of features; one that is not there is an error only where the formula uses it."""
+
+    @staticmethod
+    def of(reference: str | None, name: str) -> Phrase:
+        return word(_Cell.missing(name) if reference is None else reference)
+
+    @staticmethod
+    def missing(name: str) -> str:
+        return f"\0{name}\0"
+
+
+def _nesting(text: str) -> int:
+    depth = deepest = 0
+    for letter in text:
+        depth += (letter == "(") - (letter == ")")
+        deepest = max(deepest, depth)
+    return deepest
+
+
+class _Excel(Corrected):
+    """Excel's operators: a minus binds more strongly than ``^``, and ``^`` groups to the left."""
+
+    form = "Excel"
+    sum, product, power, unary = 3, 4, 5, 6
+
+    def table(self) -> Mapping[str, Callable[..., Phrase]]:
+        functions = {
+            "abs": "ABS", "sqrt": "SQRT", "exp": "EXP", "log": "LN", "floor": "INT", "sign": "SIGN",
+            "sin": "SIN", "cos": "COS", "tan": "TAN", "asin": "ASIN", "acos": "ACOS", "atan": "ATAN",
+            "sinh": "SINH", "cosh": "COSH", "tanh": "TANH", "min": "MIN", "max": "MAX", "mod": "MOD", "log10": "LOG10",
+        }  # fmt: skip
+        comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=", "ne": "<>"}
+        number = self.number
+        return {
+            **{name: self.calls(function) for name, function in functions.items()},
+            **{name: self._comparison(symbol) for name, symbol in comparisons.items()},
+            "add": self.add,
+            "sub": self.sub,
+            "mul": self.mul,
+            "div": self.div,
+            "floordiv": lambda a, b: self.call("INT", self.divided(a, b)),
+            "ceil": lambda a: self.neg(self.call("INT", self.neg(a))),
+            "pow": self._pow,
+            "neg": self.neg,
+            "logical_and": self._and,
+            "logical_or": self._or,
+            "logical_not": self._not,
+            "where": self._where,
+            "square": lambda a: self._pow(a, number(2)),
+            "cube": lambda a: self._pow(a, number(3)),
+            "log2": lambda a: self.call("LOG", a, number(2)),
+            "log1p": self.log1p,
+            "expm1": self.expm1,
+            "hypot": self.hypot,
+            "cbrt": lambda a: self.mul(self.call("SIGN", a), self._pow(self.call("ABS", a), word("(1/3)"))),
+        }
+
+    def positive(self, value: int | float) -> Phrase:
+        if not math.isfinite(value):
+            return word("#NUM!")
+        number = float(value)
+        if number > _LARGEST:
+            return phrase("(", self.positive(number / 2), "*2)")
+        text = number_text(number, self.digits).removesuffix(".0")
+        return word(text.upper(), ATOM)
+
+    def numeric(self, operand: Phrase) -> Phrase:
+        return phrase("IF(", operand, ", 1, 0)") if operand.condition else operand
+
+    def truth(self, operand: Phrase) -> Phrase:
+        """An operand as a condition: whether a number is not 0."""
+        if operand.condition:
+            return operand
+        return phrase(self.enclosed(operand, self.sum), "<>0", strength=_COMPARISON, condition=True)
+
+    def _comparison(self, symbol: str) -> Callable[[Phrase, Phrase], Phrase]:
+        def rule(left: Phrase, right: Phrase) -> Phrase:
+            left, right = self.operand(left, self.sum), self.operand(right, self.sum)
+            return phrase(left, symbol, right, strength=_COMPARISON, condition=True)
+
+        return rule
+
+    def _pow(self, base: Phrase, exponent: Phrase) -> Phrase:
+        # Both in parentheses unless they are words: people, and other languages, read -2^2 and 2^3^2 otherwise.
+        parts = self.operand(base, ATOM), "^", self.operand(exponent, self.unary)
+        return phrase(*parts, strength=self.power)
+
+    def _and(self, left: Phrase, right: Phrase) -> Phrase:
+        if left.condition and right.condition:
+            return phrase("AND(", left, ", ", right, ")", condition=True)
+        return self._where(left, right, self.number(0) if left.condition else left)
+
+    def _or(self, left: Phrase, right: Phrase) -> Phrase:
+        if left.condition and right.condition:
+            return phrase("OR(", left, ", ", right, ")", condition=True)
+        return self._where(left, self.number(1) if left.condition else left, right)
+
+    def _not(self, operand: Phrase) -> Phrase:
+        if operand.condition:
+            return phrase("NOT(", operand, ")", condition=True)
+        return phrase(self.enclosed(operand, self.sum), "=0", strength=_COMPARISON, condition=True)
+
+    def _where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
+        return phrase("IF(", self.truth(condition), ", ", self.numeric(yes), ", ", self.numeric(no), ")")

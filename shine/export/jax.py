@@ -1,0 +1,84 @@
+"""Formulas as JAX functions: as objects, and as the text of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from shine.errors import ExportError
+from shine.export.arrays import array_function, array_source
+from shine.lang.tree import Tree
+
+if TYPE_CHECKING:
+    from jax import Array
+
+_IMPORTS = """\
+from collections.abc import Callable, Sequence
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array"""
+
+
+def jax_function(tree: Tree) -> Callable[..., Array]:
+    """A formula as a function of arrays.
+
+    Parameters
+    ----------
+    tree : Tree
+
+    Returns
+    -------
+    callable
+        Takes one array with the features along its last axis, of shape (n, n_features) or any other, or the columns
+        one by one, of shapes that broadcast. Returns the values, of shape (n,), in the dtype of its input.
+
+    Raises
+    ------
+    ExportError
+        If JAX is not installed, or the formula calls a function without a meaning.
+
+    Notes
+    -----
+    Works under `jax.jit`, `jax.vmap` and `jax.grad`. JAX computes in float32 unless it is told otherwise first:
+    ``jax.config.update("jax_enable_x64", True)``. XLA flushes subnormal numbers to zero, and under `jit` rounds
+    some products and sums together; see docs/exports_native.md.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from shine.lang.parse import parse
+    >>> float(jax_function(parse("sqrt(a*a + b*b)"))(jnp.array([3.0, 4.0])))
+    5.0
+    """
+    return array_function(tree, "JAX", _operations())
+
+
+def jax_source(tree: Tree, name: str = "f") -> str:
+    """A formula as a Python module that needs nothing but JAX.
+
+    Parameters
+    ----------
+    tree : Tree
+    name : str
+        What the function is called in it; it takes what `jax_function`'s result takes.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ExportError
+        If JAX is not installed, or the formula calls a function without a meaning.
+    """
+    return array_source(tree, name, "JAX", _operations(), "jnp", _IMPORTS)
+
+
+def _operations() -> ModuleType:
+    try:
+        from shine.export import jax_operations
+    except ImportError:
+        raise ExportError("the export to JAX needs jax; install it with: pip install 'shine[jax]'") from None
+    return jax_operations

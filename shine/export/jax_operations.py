@@ -1,0 +1,239 @@
+"""What the primitives are in JAX. Importing this module imports JAX; the text of its functions is exported.
+
+The functions take arrays of one dtype, float64 or float32. Where JAX has a function, it is used; where that one
+means something else at NaN, signed zeros or the ends of the range, it is put right here. Choices between two values
+keep what is not chosen away from zero divisors and the like, so that its derivative is never NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+
+def columns_of(arguments: Sequence[Array], count: int) -> list[Array]:
+    """The features of a formula: the columns of one matrix, or as they were given.
+
+    One argument has a feature at each position of its last axis; where there is one feature only, and fewer than two
+    axes, it is that feature.
+    """
+    columns = list(arguments)
+    if len(arguments) == 1 and (count != 1 or arguments[0].ndim > 1):
+        matrix = arguments[0]
+        found = matrix.shape[-1] if matrix.ndim else 0
+        columns = [matrix[..., position] for position in range(found)]
+    if len(columns) != count:
+        raise ValueError(f"the formula has {count} features, not {len(columns)}")
+    return columns
+
+
+def numbers(like: Array) -> Callable[[float], Array]:
+    """What makes numbers of the same dtype."""
+    if not jnp.issubdtype(like.dtype, jnp.floating):
+        raise TypeError(f"the formula takes floating-point numbers, not {like.dtype}")
+
+    def number(value: float) -> Array:
+        # What is too large for float32 is infinite in it.
+        with np.errstate(over="ignore"):
+            return jnp.asarray(value, dtype=like.dtype)
+
+    return number
+
+
+def filled(value: Array, columns: Sequence[Array], arguments: Sequence[Array]) -> Array:
+    """A value that depends on no feature, once a row."""
+    return jnp.broadcast_to(value, columns[0].shape if columns else arguments[0].shape[:-1])
+
+
+def minimum(a: Array, b: Array) -> Array:
+    """The smaller number, NaN if either is; of equal ones, 0.0 and -0.0 among them, the second."""
+    return jnp.where((a < b) | (a != a), a, b)
+
+
+def maximum(a: Array, b: Array) -> Array:
+    """The larger number, NaN if either is; of equal ones, 0.0 and -0.0 among them, the second."""
+    return jnp.where((a > b) | (a != a), a, b)
+
+
+def sign(a: Array) -> Array:
+    """1, -1 or 0, also for -0.0; NaN of NaN."""
+    return jnp.where(a == 0, 0.0, jnp.sign(a))
+
+
+def modulo(a: Array, b: Array) -> Array:
+    """The remainder that has the sign of the divisor; NaN for the divisor 0."""
+    remainder = jnp.fmod(a, b)
+    moved = jnp.where((b < 0) != (remainder < 0), remainder + b, remainder)
+    return jnp.where(remainder == 0, jnp.copysign(jnp.zeros_like(moved), b), moved)
+
+
+def floor_divide(a: Array, b: Array) -> Array:
+    """The quotient rounded down, from an exact remainder; a / b for the divisor 0."""
+    remainder = jnp.fmod(a, b)
+    quotient = (a - remainder) / b
+    moves = (remainder != 0) & ((b < 0) != (remainder < 0))
+    quotient = jnp.where(moves, quotient - 1, quotient)
+    below = jnp.floor(quotient)
+    below = jnp.where(quotient - below > 0.5, below + 1, below)
+    plain = a / b
+    below = jnp.where(quotient == 0, jnp.copysign(jnp.zeros_like(plain), plain), below)
+    return jnp.where(b == 0, plain, below)
+
+
+def sinh(a: Array) -> Array:
+    """The hyperbolic sine; JAX's is hundreds of ulp off."""
+    small, large = jnp.abs(a) < 1, jnp.abs(a) > (700 if a.dtype == jnp.float64 else 80)
+    x = jnp.where(small, a, 0.0)
+    near = jnp.expm1(x) * (1 + jnp.exp(-x)) / 2
+    power = jnp.exp(jnp.where(large, 1.0, a))
+    half = jnp.exp(jnp.where(large, jnp.abs(a), 1.0) / 2)
+    far = jnp.where(large, jnp.sign(a) * (half / 2) * half, (power - 1 / power) / 2)
+    return jnp.where(small, near, far)
+
+
+def cosh(a: Array) -> Array:
+    """The hyperbolic cosine; JAX's is hundreds of ulp off."""
+    large = jnp.abs(a) > (700 if a.dtype == jnp.float64 else 80)
+    power = jnp.exp(jnp.where(large, 1.0, a))
+    half = jnp.exp(jnp.where(large, jnp.abs(a), 1.0) / 2)
+    return jnp.where(large, (half / 2) * half, (power + 1 / power) / 2)
+
+
+def tanh(a: Array) -> Array:
+    """The hyperbolic tangent; JAX's is several ulp off."""
+    small = jnp.abs(a) < 0.5
+    near = jnp.expm1(2 * jnp.where(small, a, 0.0))
+    far = 1 - 2 / (jnp.exp(jnp.minimum(2 * jnp.abs(jnp.where(small, 1.0, a)), 88.0)) + 1)
+    return jnp.where(small, near / (near + 2), jnp.where(a < 0, -far, far))
+
+
+def less(a: Array, b: Array) -> Array:
+    """1 where a < b, 0 elsewhere."""
+    return (a < b).astype(a.dtype)
+
+
+def less_equal(a: Array, b: Array) -> Array:
+    """1 where a <= b, 0 elsewhere."""
+    return (a <= b).astype(a.dtype)
+
+
+def greater(a: Array, b: Array) -> Array:
+    """1 where a > b, 0 elsewhere."""
+    return (a > b).astype(a.dtype)
+
+
+def greater_equal(a: Array, b: Array) -> Array:
+    """1 where a >= b, 0 elsewhere."""
+    return (a >= b).astype(a.dtype)
+
+
+def equal(a: Array, b: Array) -> Array:
+    """1 where a == b, 0 elsewhere."""
+    return (a == b).astype(a.dtype)
+
+
+def not_equal(a: Array, b: Array) -> Array:
+    """1 where a != b, 0 elsewhere."""
+    return (a != b).astype(a.dtype)
+
+
+def logical_and(a: Array, b: Array) -> Array:
+    """One of the operands: the second unless the first is 0."""
+    return jnp.where(a != 0, b, a)
+
+
+def logical_or(a: Array, b: Array) -> Array:
+    """One of the operands: the first unless it is 0."""
+    return jnp.where(a != 0, a, b)
+
+
+def logical_not(a: Array) -> Array:
+    """1 where a is 0, 0 elsewhere."""
+    return (a == 0).astype(a.dtype)
+
+
+def where(test: Array, a: Array, b: Array) -> Array:
+    """The second operand unless the first is 0, then the third."""
+    return jnp.where(test != 0, a, b)
+
+
+def sigmoid(x: Array) -> Array:
+    """1 / (1 + exp(-x)), with the derivative 0 where exp overflows."""
+    overflows = jnp.isinf(jnp.exp(-x))
+    return jnp.where(overflows, 0.0, 1 / (1 + jnp.exp(jnp.where(overflows, 0.0, -x))))
+
+
+def log1p(x: Array) -> Array:
+    """Kahan's correction of log(1 + x), with the derivative 1 where it is 0 / 0."""
+    u = 1 + x
+    corrected = jnp.log(u) * (x / jnp.where(u == 1, 1.0, u - 1))
+    return jnp.where(u == 1, x, jnp.where(u == x, jnp.log(u), corrected))
+
+
+def expm1(x: Array) -> Array:
+    """Kahan's correction of exp(x) - 1, with the derivative 1 where it is 0 / 0."""
+    u = jnp.exp(x)
+    flat = (u - 1 == u) | (u - 1 == -1)
+    corrected = (u - 1) * (x / jnp.log(jnp.where((u == 1) | flat, 2.0, u)))
+    return jnp.where(u == 1, x, jnp.where(flat, u - 1, corrected))
+
+
+def hypot(a: Array, b: Array) -> Array:
+    """The length of (a, b), scaled by the longer leg; with the derivative 0 at (0, 0)."""
+    large = maximum(jnp.abs(a), jnp.abs(b))
+    small = minimum(jnp.abs(a), jnp.abs(b))
+    alone = (small == 0) | (large - large != 0)
+    ratio = small / jnp.where(alone, 1.0, large)
+    return jnp.where(alone, large, large * jnp.sqrt(1 + ratio * ratio))
+
+
+def protected_div(a: Array, b: Array) -> Array:
+    """a / b, or 1 for small divisors."""
+    far = jnp.abs(b) > 0.001
+    return jnp.where(far, a / jnp.where(far, b, 1.0), 1.0)
+
+
+def protected_log(x: Array) -> Array:
+    """log(abs(x)), or 0 for small numbers."""
+    far = jnp.abs(x) > 0.001
+    return jnp.where(far, jnp.log(jnp.where(far, jnp.abs(x), 1.0)), 0.0)
+
+
+OPERATIONS: dict[str, Callable[..., Array]] = {
+    "add": jnp.add,
+    "sub": jnp.subtract,
+    "mul": jnp.multiply,
+    "div": jnp.divide,
+    "pow": jnp.power,
+    "neg": jnp.negative,
+    **{name: getattr(jnp, name) for name in ("abs", "sqrt", "exp", "log", "floor", "ceil", "sin", "cos", "tan")},
+    **{name: getattr(jnp, name) for name in ("asin", "acos", "atan")},
+    "floordiv": floor_divide,
+    "mod": modulo,
+    "min": minimum,
+    "max": maximum,
+    "sign": sign,
+    "sinh": sinh,
+    "cosh": cosh,
+    "tanh": tanh,
+    "lt": less,
+    "le": less_equal,
+    "gt": greater,
+    "ge": greater_equal,
+    "eq": equal,
+    "ne": not_equal,
+    "logical_and": logical_and,
+    "logical_or": logical_or,
+    "logical_not": logical_not,
+    "where": where,
+    "sigmoid": sigmoid,
+    "log1p": log1p,
+    "expm1": expm1,
+    "hypot": hypot,
+    "protected_div": protected_div,
+    "protected_log": protected_log,
+}
+"""The basic primitives, and those composites whose derivative would be NaN where the formula itself has a value."""

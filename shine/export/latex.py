@@ -1,0 +1,383 @@
+"""Tree -> LaTeX for mathematics mode; the text needs amsmath."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from shine.export.phrases import ATOM, Infix, Phrase, number_text, phrase, with_opposite, written
+from shine.lang.primitives import Primitive
+from shine.lang.tree import Tree
+from shine.lang.visitor import Visit
+
+_CASES, _OR, _AND, _NOT, _RELATION = 0, 1, 2, 3, 3
+_BASE = 8
+"""Strength of what may stand under an exponent; fractions, roots and calls may not."""
+
+_GREEK_LETTERS = (
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi "
+    "omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega"
+)
+_GREEK = frozenset(_GREEK_LETTERS.split())
+_POWERED = frozenset({"sin", "cos", "tan", "sinh", "cosh", "tanh"})
+"""Functions whose powers are written behind their names; an exponent of -1 would mean the inverse."""
+
+_SPECIAL = re.compile(r"[\\{}_^#&$%~ ]")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Formula(Phrase):
+    """A phrase of LaTeX that knows what a factor next to it and a power of it look like.
+
+    Parameters
+    ----------
+    digit_first, digit_last : bool
+        Whether it begins or ends with a digit, which would run into a neighbour.
+    fraction_first : bool
+        Whether it begins with a fraction, which behind a digit would read as the rest of a mixed number.
+    minus_first : bool
+        Whether it begins with a minus.
+    product : bool
+        Whether it is a product whose factors may join another one.
+    function, argument : str, Phrase
+        The function it applies, where that is one that may be written with an exponent of its own.
+    """
+
+    digit_first: bool = False
+    digit_last: bool = False
+    fraction_first: bool = False
+    minus_first: bool = False
+    product: bool = False
+    function: str = ""
+    argument: Phrase | None = None
+
+
+def latex(tree: Tree, name: str | None = None, *, digits: int | None = None) -> str:
+    r"""The formula in LaTeX's mathematics mode.
+
+    Names of several letters are upright, Greek letters are recognized, what follows a letter's underscore or is a
+    number behind it is a subscript. Where the formula has assignments or calls its user's own functions, the text is
+    an `aligned` block with a line for each of them.
+
+    Parameters
+    ----------
+    tree : Tree
+    name : str, optional
+        What stands on the left side; nothing by default, or the formula's own name in an `aligned` block.
+    digits : int, optional
+        Significant digits of constants; all they have by default.
+
+    Raises
+    ------
+    ExportError
+        If a primitive has no meaning, or the text would be too long.
+
+    Examples
+    --------
+    >>> from shine.lang.parse import parse
+    >>> print(latex(parse("alpha*x1**2/(speed + 1)")))
+    \frac{\alpha x_{1}^{2}}{\mathrm{speed} + 1}
+    """
+    writer = _Latex(digits)
+    symbols = latex_names([*tree.parameters, *(assigned for assigned, _ in tree.assignments)])
+    writer.symbols = symbols
+    # e is Euler's number unless the formula has a name of its own that looks so.
+    writer.exponential = "e" not in symbols.values()
+    result = writer.numeric(writer.translate(tree, [_symbol(symbols[parameter]) for parameter in tree.parameters]))
+    lines = [*writer.lines]
+    for primitive in writer.primitives:  # grows while it is walked
+        lines.append(writer.definition(primitive))
+    if not lines:
+        text = written(result, writer.form)
+        return text if name is None else f"{latex_name(name)} = {text}"
+    lines.append((latex_name(name or tree.name), result))
+    rows = [f"{left} &= {written(right, writer.form)}" for left, right in lines]
+    return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
+
+
+def latex_name(name: str) -> str:
+    r"""A name in mathematics mode: ``x1`` is ``x_{1}``, ``speed`` is ``\mathrm{speed}``, ``alpha`` is ``\alpha``."""
+    words = [part for part in name.split("_") if part]
+    if not words:
+        return _upright(name)
+    match = re.fullmatch(r"(\D+)(\d+)", words[0])
+    if match:
+        words[:1] = match.groups()
+    subscripts = ", ".join(part if part.isdigit() else _letters(part) for part in words[1:])
+    return _letters(words[0]) + (f"_{{{subscripts}}}" if subscripts else "")
+
+
+def latex_names(names: Iterable[str]) -> dict[str, str]:
+    """Each name in mathematics mode; where two would look the same, the later ones are written letter by letter."""
+    result: dict[str, str] = {}
+    for name in names:
+        symbol = latex_name(name)
+        result[name] = symbol if symbol not in result.values() else _upright(name)
+    return result
+
+
+def _letters(text: str) -> str:
+    if text in _GREEK:
+        return f"\\{text}"
+    if len(text) == 1:
+        spelled = unicodedata.name(text, "").split()
+        if spelled[:1] == ["GREEK"] and spelled[2:3] == ["LETTER"] and len(spelled) == 4:
+            greek = "lambda" if spelled[3] == "LAMDA" else spelled[3].lower()
+            greek = greek if spelled[1] == "SMALL" else greek.capitalize()
+            return f"\\{greek}" if greek in _GREEK else text
+        if text.isascii() and text.isalpha():
+            return text
+    return _upright(text)
+
+
+def _upright(text: str) -> str:
+    return f"\\mathrm{{{_SPECIAL.sub(_escaped, text)}}}"
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return {"\\": r"\backslash{}", "~": r"\sim{}", "^": r"\wedge{}", " ": r"\ "}.get(match[0], f"\\{match[0]}")
+
+
+def _symbol(text: str) -> Formula:
+    return Formula((text,), ATOM, len(text), 0)
+
+
+def _minus_first(operand: Phrase) -> bool:
+    return operand.opposite is not None or (isinstance(operand, Formula) and operand.minus_first)
+
+
+def _formula(made: Phrase, first: Phrase | None = None, last: Phrase | None = None) -> Formula:
+    """A phrase with what is known of its first and its last factor."""
+    return Formula(
+        made.parts, made.strength, made.length, made.depth, made.condition, made.value, made.opposite,
+        digit_first=isinstance(first, Formula) and first.digit_first,
+        fraction_first=isinstance(first, Formula) and first.fraction_first,
+        digit_last=isinstance(last, Formula) and last.digit_last,
+    )  # fmt: skip
+
+
+class _Latex(Infix):
+    """Formulas as they are, nothing computed: a third stays a third."""
+
+    form = "LaTeX"
+    sum, product, unary, power = 4, 5, 4, 7
+    folds = False
+
+    def __init__(self, digits: int | None) -> None:
+        super().__init__(digits)
+        self.exponential = True
+        self.symbols: dict[str, str] = {}
+        self.lines: list[tuple[str, Phrase]] = []
+        self.primitives: list[Primitive] = []
+        self.inside = False
+
+    def table(self) -> Mapping[str, Callable[..., Phrase]]:
+        functions = {
+            "sin": r"\sin", "cos": r"\cos", "tan": r"\tan", "asin": r"\arcsin", "acos": r"\arccos", "atan": r"\arctan",
+            "sinh": r"\sinh", "cosh": r"\cosh", "tanh": r"\tanh", "log": r"\ln", "log2": r"\log_{2}",
+            "log10": r"\log_{10}", "min": r"\min", "max": r"\max", "sign": r"\operatorname{sgn}",
+        }  # fmt: skip
+        relations = {"lt": "<", "le": r"\le", "gt": ">", "ge": r"\ge", "eq": "=", "ne": r"\ne"}
+        fences = {"abs": ("|", "|"), "floor": (r"\lfloor ", r"\rfloor"), "ceil": (r"\lceil ", r"\rceil")}
+        number = self.number
+        return {
+            **{name: self._function(name, symbol) for name, symbol in functions.items()},
+            **{name: self._relation(symbol) for name, symbol in relations.items()},
+            **{name: self._fence(*fence) for name, fence in fences.items()},
+            "add": self.add,
+            "sub": self.sub,
+            "mul": self.mul,
+            "div": self.div,
+            "floordiv": lambda a, b: self._fence(r"\lfloor ", r"\rfloor")(self.divided(a, b)),
+            # Where a remainder begins and ends is clear in parentheses only.
+            "mod": lambda a, b: phrase(
+                self.operand(a, _BASE - 1), r" \bmod ", self.operand(b, _BASE - 1), strength=_RELATION
+            ),
+            "pow": self._pow,
+            "neg": self.neg,
+            "sqrt": lambda a: phrase(r"\sqrt{", self.numeric(a), "}", strength=_BASE - 1),
+            "exp": self._exp,
+            "logical_and": self._and,
+            "logical_or": self._or,
+            "logical_not": self._not,
+            "where": self._where,
+            "square": lambda a: self._pow(a, number(2)),
+            "cube": lambda a: self._pow(a, number(3)),
+            "inv": lambda a: self.divided(number(1), a),
+            "cbrt": lambda a: phrase(r"\sqrt[3]{", self.numeric(a), "}", strength=_BASE - 1),
+            "relu": lambda a: self.rules()["max"](a, number(0)),
+            "sigmoid": lambda a: self.divided(number(1), self.add(number(1), self._exp(self.neg(a)))),
+            "hypot": lambda a, b: self._root_of(self._pow(a, number(2)), self._pow(b, number(2))),
+            "aq": lambda a, b: self.divided(a, self._root_of(number(1), self._pow(b, number(2)))),
+            "log1p": lambda a: self.rules()["log"](self.add(number(1), a)),
+            "expm1": lambda a: self.sub(self._exp(a), number(1)),
+            "protected_sqrt": lambda a: self.rules()["sqrt"](self.rules()["abs"](a)),
+        }
+
+    def number(self, value: int | float) -> Phrase:
+        made = super().number(value)
+        if made.opposite is None:
+            return made
+        # A negative number begins with its minus, and is one: its power needs parentheses.
+        return replace(_formula(made, None, made.opposite), parts=("-", made.opposite), value=float(value))
+
+    def positive(self, value: int | float) -> Phrase:
+        if not math.isfinite(value):
+            return _symbol(r"\mathrm{NaN}" if math.isnan(value) else r"\infty")
+        mantissa, _, exponent = number_text(value, self.digits).removesuffix(".0").partition("e")
+        text = mantissa.removesuffix(".0") + (rf" \cdot 10^{{{int(exponent)}}}" if exponent else "")
+        strength = self.product if exponent else ATOM
+        return Formula((text,), strength, len(text), 0, digit_first=True, digit_last=True)
+
+    def enclosed(self, operand: Phrase, minimum: int) -> Phrase:
+        if operand.strength >= minimum:
+            return operand
+        return phrase(r"\left(", operand, r"\right)")
+
+    def numeric(self, operand: Phrase) -> Phrase:
+        # Iverson's bracket: 1 where the condition holds, 0 elsewhere.
+        return phrase(r"\left[", operand, r"\right]") if operand.condition else operand
+
+    def _truth(self, operand: Phrase) -> Phrase:
+        if operand.condition:
+            return operand
+        return phrase(self.enclosed(operand, self.sum), r" \ne 0", strength=_RELATION, condition=True)
+
+    def call(self, name: str, *operands: Phrase) -> Phrase:
+        parts: list[str | Phrase] = [name, r"\left("]
+        for position, operand in enumerate(operands):
+            parts += [", "] * (position > 0) + [self.numeric(operand)]
+        return phrase(*parts, r"\right)", strength=_BASE - 1)
+
+    def _function(self, name: str, symbol: str) -> Callable[..., Phrase]:
+        def rule(*operands: Phrase) -> Phrase:
+            made = _formula(self.call(symbol, *operands))
+            return replace(made, function=symbol, argument=self.numeric(operands[0])) if name in _POWERED else made
+
+        return rule
+
+    def _relation(self, symbol: str) -> Callable[[Phrase, Phrase], Phrase]:
+        def rule(left: Phrase, right: Phrase) -> Phrase:
+            left, right = self.operand(left, self.sum), self.operand(right, self.sum)
+            return phrase(left, f" {symbol} ", right, strength=_RELATION, condition=True)
+
+        return rule
+
+    def _fence(self, left: str, right: str) -> Callable[[Phrase], Phrase]:
+        return lambda operand: phrase(rf"\left{left}", self.numeric(operand), rf"\right{right}", strength=_BASE)
+
+    def _root_of(self, left: Phrase, right: Phrase) -> Phrase:
+        return self.rules()["sqrt"](self.add(left, right))
+
+    def neg(self, operand: Phrase) -> Phrase:
+        number = self.numeric(operand)
+        enclosed = number if number.strength > self.sum and number.opposite is None else self.enclosed(number, ATOM + 1)
+        return with_opposite(phrase("-", enclosed, strength=self.unary), number)
+
+    def infix(self, left: Phrase, symbol: str, right: Phrase, strength: int) -> Phrase:
+        first, second = self.operand(left, strength), self.numeric(right)
+        # What is added may be a sum itself; what is subtracted may not.
+        joins = symbol == " + " and second.strength == self.sum and not _minus_first(second)
+        made = phrase(first, symbol, second if joins else self.enclosed(second, strength + 1), strength=strength)
+        return replace(_formula(made), minus_first=_minus_first(first))
+
+    def multiplied(self, left: Phrase, right: Phrase) -> Phrase:
+        if left.simple and right.simple and left.value is None and left.parts == right.parts:
+            return self._pow(left, self.number(2))
+        first = self._factor(left, self.product)
+        second = self._factor(right, self.product + 1)
+        after_digit = isinstance(first, Formula) and first.digit_last
+        between = isinstance(second, Formula) and (second.digit_first or (after_digit and second.fraction_first))
+        made = phrase(first, r" \cdot " if between else " ", second, strength=self.product)
+        return replace(_formula(made, first, second), minus_first=_minus_first(first), product=True)
+
+    def _factor(self, operand: Phrase, minimum: int) -> Phrase:
+        number = self.numeric(operand)
+        # Only the first factor may bring a minus, and then the product brings it.
+        if number.opposite is not None and minimum == self.product and number.strength >= self.unary:
+            return number
+        if isinstance(number, Formula) and number.product and not number.minus_first:
+            return number
+        return self.enclosed(number, minimum)
+
+    def divided(self, left: Phrase, right: Phrase) -> Phrase:
+        made = _formula(phrase(r"\frac{", self.numeric(left), "}{", self.numeric(right), "}", strength=_BASE - 1))
+        return replace(made, fraction_first=True)
+
+    def div(self, left: Phrase, right: Phrase) -> Phrase:
+        numerator = self.numeric(left)
+        if numerator.opposite is None:
+            return self.divided(numerator, right)
+        positive = self.divided(numerator.opposite, right)
+        return with_opposite(phrase("-", positive, strength=self.unary), positive)
+
+    def _pow(self, base: Phrase, exponent: Phrase) -> Phrase:
+        value = exponent.value
+        if (
+            isinstance(base, Formula)
+            and base.function
+            and base.argument
+            and value is not None
+            and value in range(2, 10)
+        ):
+            parts = base.function, f"^{{{int(value)}}}", r"\left(", base.argument, r"\right)"
+            return phrase(*parts, strength=_BASE - 1)
+        made = phrase(self.operand(base, _BASE), "^{", self.numeric(exponent), "}", strength=self.power)
+        return _formula(made, base if base.strength >= _BASE else None)
+
+    def _exp(self, exponent: Phrase) -> Phrase:
+        if not self.exponential:
+            return self.call(r"\exp", exponent)
+        return phrase("e^{", self.numeric(exponent), "}", strength=self.power)
+
+    def _and(self, left: Phrase, right: Phrase) -> Phrase:
+        if left.condition and right.condition:
+            parts = self.enclosed(left, _AND), r" \land ", self.enclosed(right, _AND + 1)
+            return phrase(*parts, strength=_AND, condition=True)
+        return self._where(left, right, self.number(0) if left.condition else left)
+
+    def _or(self, left: Phrase, right: Phrase) -> Phrase:
+        if left.condition and right.condition:
+            parts = self.enclosed(left, _OR), r" \lor ", self.enclosed(right, _OR + 1)
+            return phrase(*parts, strength=_OR, condition=True)
+        return self._where(left, self.number(1) if left.condition else left, right)
+
+    def _not(self, operand: Phrase) -> Phrase:
+        if not operand.condition:
+            return self._relation("=")(operand, self.number(0))
+        return phrase(r"\lnot ", self.enclosed(operand, _RELATION + 1), strength=_NOT, condition=True)
+
+    def _where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
+        parts = self.numeric(yes), r" & \text{if } ", self._truth(condition), r" \\ ", self.numeric(no)
+        return phrase(r"\begin{cases} ", *parts, r" & \text{otherwise} \end{cases}", strength=_CASES)
+
+    def assigned(self, name: str, value: Phrase) -> Phrase:
+        # Inside a function that is written out in place, names would mean something else at every call.
+        if self.inside or value.simple:
+            return value
+        symbol = self.symbols[name]
+        self.lines.append((symbol, value))
+        return replace(_symbol(symbol), condition=value.condition)
+
+    def composite(self, primitive: Primitive, definition: Tree, operands: Sequence[Phrase]) -> Visit:
+        if not any(known is primitive for known in self.primitives):
+            self.primitives.append(primitive)
+        return self.call(_operator(primitive.name), *operands)
+        yield
+
+    def definition(self, primitive: Primitive) -> tuple[str, Phrase]:
+        """The line that defines a function: its left and its right side."""
+        assert primitive.definition is not None
+        symbols = latex_names(primitive.definition.parameters)
+        arguments = [_symbol(symbol) for symbol in symbols.values()]
+        self.inside = True
+        self.exponential = "e" not in symbols.values()
+        result = self.numeric(self.translate(primitive.definition, arguments))
+        return written(self.call(_operator(primitive.name), *arguments), self.form), result
+
+
+def _operator(name: str) -> str:
+    return rf"\operatorname{{{_SPECIAL.sub(_escaped, name)}}}"

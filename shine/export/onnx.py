@@ -1,0 +1,109 @@
+"""Formulas as ONNX models."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from shine.errors import ExportError
+from shine.export.steps import program
+from shine.lang.tree import Tree
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+_OPSET, _VERSION = 17, 8
+"""Of the operators, and of the format: both of 2022, which runtimes of today and those of then have."""
+
+_ELEMENTS = {"float64": "DOUBLE", "float32": "FLOAT"}
+
+
+def onnx_model(tree: Tree, name: str = "f", dtype: str = "float64") -> ModelProto:
+    """A formula as an ONNX model.
+
+    Parameters
+    ----------
+    tree : Tree
+    name : str
+        Of the graph.
+    dtype : {"float64", "float32"}
+        Of the input and the output.
+
+    Returns
+    -------
+    onnx.ModelProto
+        From ``X`` of shape (n, n_features) to ``y`` of shape (n,). Checked with onnx.checker.
+
+    Raises
+    ------
+    ExportError
+        If onnx is not installed, or the formula calls a function without a meaning.
+    ValueError
+        If there is no such dtype.
+
+    Notes
+    -----
+    Made for ONNX Runtime on the CPU, where every primitive is within 2 ulp; docs/exports_native.md has the exceptions.
+    """
+    if dtype not in _ELEMENTS:
+        raise ValueError(f"unknown dtype {dtype!r}; use one of {', '.join(_ELEMENTS)}")
+    try:
+        onnx: Any = importlib.import_module("onnx")
+    except ImportError:
+        raise ExportError("the export to ONNX needs onnx; install it with: pip install 'shine[onnx]'") from None
+    from shine.export.onnx_operations import Graph, Value, operations
+
+    compiled = program(tree, "ONNX")
+    graph, helper = Graph(onnx), onnx.helper
+    kind = getattr(onnx.TensorProto, _ELEMENTS[dtype])
+    used = {step.leaf for step in compiled.main.steps if isinstance(step.leaf, str)}
+    columns = [
+        _column(graph, position) if used and parameter in used else ""
+        for position, parameter in enumerate(tree.parameters)
+    ]
+    result = compiled.run(
+        operations(kind, onnx.TensorProto.DOUBLE),
+        lambda number: Value(graph, graph.number(_representable(number, dtype), kind), kind),
+        [Value(graph, column, kind) for column in columns],
+    )
+    if used:
+        graph.nodes.append(helper.make_node("Identity", [result.name], ["y"]))
+    else:
+        rows = graph.node("Shape", "X", start=0, end=1)
+        graph.nodes.append(helper.make_node("Expand", [result.name, rows], ["y"]))
+    model = helper.make_model(
+        helper.make_graph(
+            graph.nodes,
+            name,
+            [helper.make_tensor_value_info("X", kind, ["n", len(tree.parameters)])],
+            [helper.make_tensor_value_info("y", kind, ["n"])],
+            list(graph.initializers.values()),
+        ),
+        producer_name="shine",
+        doc_string=", ".join(tree.parameters),
+        opset_imports=[helper.make_opsetid("", _OPSET)],
+        ir_version=_VERSION,
+    )
+    onnx.checker.check_model(model)
+    return model
+
+
+def onnx_bytes(tree: Tree, name: str = "f") -> bytes:
+    """A formula as the bytes of a float64 ONNX file; see `onnx_model`."""
+    return onnx_model(tree, name).SerializeToString()
+
+
+def _column(graph: Any, position: int) -> str:
+    """The name of a column of X."""
+    index = graph.number(position, graph.onnx.TensorProto.INT64)
+    return str(graph.node("Gather", "X", index, axis=1))
+
+
+def _representable(number: float, dtype: str) -> float:
+    """A number as the dtype has it: too large ones are infinite in float32."""
+    if dtype == "float64":
+        return number
+    import numpy as np
+
+    with np.errstate(over="ignore"):
+        return float(np.float32(number))

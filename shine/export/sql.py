@@ -1,0 +1,274 @@
+"""Tree -> an SQL expression over the columns of a table."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from shine.errors import ExportError
+from shine.export.phrases import Corrected, Phrase, number_text, phrase, word, written
+from shine.lang.tree import Tree
+
+_OR, _AND, _COMPARISON = 1, 2, 3
+
+DIALECTS = ("standard", "sqlite", "postgres", "duckdb")
+"""Dialects that are known; the standard one is what PostgreSQL understands."""
+
+DEEPEST: dict[str, int] = {"sqlite": 1000, "duckdb": 1000}
+"""Levels of nesting an expression may have, where a data base says so."""
+
+_RESERVED = """
+    add all alter analyse analyze and anti any array as asc asof asymmetric at authorization begin between bigint
+    binary bit boolean both by call case cast char character check coalesce collate collation column columns commit
+    concurrently constraint create cross cube current current_catalog current_date current_role current_schema
+    current_time current_timestamp current_user date day dec decimal default deferrable delete desc describe
+    distinct do double drop else end escape except exists extract false fetch filter first float for foreign freeze
+    from full function generated glob grant greatest group grouping having hour if ilike in index initially inner
+    inout insert int integer intersect interval into is isnull join lambda last lateral leading least left like
+    limit localtime localtimestamp map match minute month national natural nchar none normalize not nothing notnull
+    null nullif numeric of offset on only option or order out outer over overlaps overlay pivot pivot_longer
+    pivot_wider placing position positional precision primary qualify raise real references regexp returning right
+    rollback row rows second select semi session_user set setof show similar smallint some struct substring
+    summarize symmetric system_user table tablesample then time timestamp to trailing transaction treat trim true
+    try_cast tuple union unique unpack unpivot update user using values varchar variadic verbose view virtual when
+    where window with within without year
+"""
+RESERVED = frozenset(_RESERVED.split())
+"""Words that are no column names unless they are quoted, in SQL or in one of the dialects."""
+
+
+def sql_expression(
+    tree: Tree, columns: Mapping[str, str] | None = None, *, dialect: str = "standard", digits: int | None = None
+) -> str:
+    """The formula as an SQL expression.
+
+    Assigned values and functions are written out wherever they are used. NULL stands for NaN: it is the value of what
+    is computed with it, and comparisons with it do not hold.
+
+    Parameters
+    ----------
+    tree : Tree
+    columns : mapping of str to str, optional
+        What each feature is in SQL, put into the text as it is. By default the column of the same name, in quotes
+        unless it is in lower case and no reserved word. Columns hold double precision; integers work too.
+    dialect : {"standard", "sqlite", "postgres", "duckdb"}
+    digits : int, optional
+        Significant digits of constants; all they have by default.
+
+    Raises
+    ------
+    ValueError
+        If the dialect is unknown, or `columns` lacks a feature of the formula.
+    ExportError
+        If a primitive has no meaning, or the formula is too long or too deeply nested for the data base.
+
+    Examples
+    --------
+    >>> from shine.lang.parse import parse
+    >>> sql_expression(parse("log(speed)*2 + Mass**0.5"))
+    '2.0 * LN(speed) + POWER("Mass", 0.5)'
+    """
+    if dialect not in DIALECTS:
+        raise ValueError(f"unknown dialect {dialect!r}; use one of {', '.join(DIALECTS)}")
+    if columns is None:
+        columns = {name: quoted(name) for name in tree.parameters}
+    missing = [name for name in tree.parameters if name not in columns]
+    if missing:
+        raise ValueError(f"columns lacks the feature {missing[0]!r}; it has {', '.join(columns)}")
+    writer = _Sql(dialect, digits)
+    result = writer.numeric(writer.translate(tree, [word(columns[name]) for name in tree.parameters]))
+    deepest = DEEPEST.get(dialect)
+    if deepest is not None and result.depth > deepest:
+        raise ExportError(f"the formula is nested {result.depth} levels deep; {dialect} allows {deepest}")
+    return written(result, writer.form)
+
+
+def quoted(name: str) -> str:
+    """A column's name as it stands in an expression, in quotes where it needs them."""
+    if re.fullmatch(r"[a-z_][a-z0-9_]*", name) and name not in RESERVED:
+        return name
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
+
+
+class _Sql(Corrected):
+    """SQL's operators. Its conditions know a third value, unknown, which counts as false here.
+
+    The opposite of a condition holds where it is false or unknown: a number that is NULL, as NaN, is not 0.
+    """
+
+    form = "SQL"
+    sum, product, unary, power = 4, 5, 6, 7
+
+    def __init__(self, dialect: str, digits: int | None) -> None:
+        self.dialect = dialect
+        super().__init__(digits)
+
+    def table(self) -> Mapping[str, Callable[..., Phrase]]:
+        functions = {
+            "sqrt": "SQRT", "exp": "EXP", "log": "LN", "sin": "SIN", "cos": "COS", "tan": "TAN", "asin": "ASIN",
+            "acos": "ACOS", "atan": "ATAN", "sinh": "SINH", "cosh": "COSH", "tanh": "TANH", "pow": "POWER",
+            "log10": "LOG10",
+        }  # fmt: skip
+        same = {"abs": "ABS", "floor": "FLOOR", "ceil": "CEIL"}
+        comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "="}
+        real: dict[str, Callable[..., Phrase]] = {
+            **{name: self.calls(function) for name, function in functions.items()},
+            "div": self.div,
+            "floordiv": self._floordiv,
+            "log1p": self.log1p,
+            "expm1": self.expm1,
+            "hypot": self.hypot,
+            "cbrt": self._cbrt,
+        }
+        return {
+            **{name: self._real(rule) for name, rule in real.items()},
+            **{name: self._like_operands(self.calls(function)) for name, function in same.items()},
+            **{name: self._comparison(symbol) for name, symbol in comparisons.items()},
+            "ne": lambda a, b: self._opposite(self.rules()["eq"](a, b)),
+            "add": self._real_if_any(self.add),
+            "sub": self._real_if_any(self.sub),
+            "mul": self._real_if_any(self.mul),
+            "neg": self._like_operands(self.neg),
+            "mod": self._like_operands(self._mod),
+            "min": self._like_operands(self._extreme("MIN", "<", ">=")),
+            "max": self._like_operands(self._extreme("MAX", ">", "<=")),
+            "sign": self.calls("SIGN"),
+            "logical_and": self._and,
+            "logical_or": self._or,
+            "logical_not": lambda a: self._opposite(self.truth(a)),
+            "where": self._where,
+            "square": self._like_operands(lambda a: self.power_of(a, 2)),
+        }
+
+    def _real(self, rule: Callable[..., Phrase]) -> Callable[..., Phrase]:
+        return lambda *operands: replace(rule(*operands), real=True)
+
+    def _real_if_any(self, rule: Callable[..., Phrase]) -> Callable[..., Phrase]:
+        return lambda *operands: replace(rule(*operands), real=any(self.numeric(o).real for o in operands))
+
+    def _like_operands(self, rule: Callable[..., Phrase]) -> Callable[..., Phrase]:
+        return lambda *operands: replace(rule(*operands), real=all(self.numeric(o).real for o in operands))
+
+    def number(self, value: int | float) -> Phrase:
+        return replace(super().number(value), real=True)
+
+    def positive(self, value: int | float) -> Phrase:
+        number = float(value)
+        if math.isnan(number):
+            return word(
+                {"postgres": "CAST('NaN' AS DOUBLE PRECISION)", "duckdb": "'NaN'::DOUBLE"}.get(self.dialect, "NULL")
+            )
+        if math.isinf(number):
+            infinity = {"sqlite": "9E999", "duckdb": "'Infinity'::DOUBLE"}
+            return word(infinity.get(self.dialect, "CAST('Infinity' AS DOUBLE PRECISION)"))
+        text = number_text(number, self.digits).upper()
+        if "E" not in text and "." not in text:
+            text += ".0"
+        # Without an exponent DuckDB reads a decimal number, whose arithmetic overflows after 38 digits.
+        return word(f"{text}E0" if self.dialect == "duckdb" and "E" not in text else text)
+
+    def numeric(self, operand: Phrase) -> Phrase:
+        return self._where(operand, self.number(1.0), self.number(0.0)) if operand.condition else operand
+
+    def truth(self, operand: Phrase) -> Phrase:
+        """An operand as a condition: whether a number is not 0."""
+        if operand.condition:
+            return operand
+        return self._opposite(self.rules()["eq"](operand, self.number(0)))
+
+    def _opposite(self, condition: Phrase) -> Phrase:
+        if condition.opposite is not None:
+            return condition.opposite
+        made = phrase("(", condition, ") IS NOT TRUE", strength=_COMPARISON, condition=True)
+        return replace(made, opposite=condition)
+
+    def _comparison(self, symbol: str) -> Callable[[Phrase, Phrase], Phrase]:
+        def rule(left: Phrase, right: Phrase) -> Phrase:
+            left, right = self.operand(left, self.sum), self.operand(right, self.sum)
+            return phrase(left, f" {symbol} ", right, strength=_COMPARISON, condition=True)
+
+        return rule
+
+    def multiplied(self, left: Phrase, right: Phrase) -> Phrase:
+        if left is right and not left.simple:
+            return self.power_of(left, 2)
+        return self.infix(left, " * ", right, self.product)
+
+    def divided(self, left: Phrase, right: Phrase) -> Phrase:
+        left, right = self.numeric(left), self.numeric(right)
+        if not left.real and not right.real:
+            # Of integers, most data bases truncate the quotient.
+            left = phrase("CAST(", left, " AS DOUBLE PRECISION)")
+        return self.infix(left, " / ", right, self.product)
+
+    def power_of(self, base: Phrase, exponent: float) -> Phrase:
+        return self.infix(base, " * ", base, self.product) if base.simple else self.call("POWER", base, self.number(2))
+
+    def _remainder(self, left: Phrase, right: Phrase) -> Phrase | None:
+        """The exact remainder, with the sign of the dividend, where the data base has it."""
+        return self.call("MOD", left, right) if self.dialect in ("sqlite", "duckdb") else None
+
+    def _other_sign(self, remainder: Phrase, right: Phrase) -> Phrase:
+        if right.value is not None and right.value > 0:
+            return phrase(remainder, " < 0", strength=_COMPARISON, condition=True)
+        return phrase(
+            self.call("SIGN", remainder), " = -", self.call("SIGN", right), strength=_COMPARISON, condition=True
+        )
+
+    def _mod(self, left: Phrase, right: Phrase) -> Phrase:
+        remainder = self._remainder(left, right)
+        if remainder is None:
+            quotient = self.call("FLOOR", self.div(left, right))
+            return self.infix(left, " - ", self.infix(right, " * ", quotient, self.product), self.sum)
+        moved = self.infix(remainder, " + ", right, self.sum)
+        return self._where(self._other_sign(remainder, right), moved, remainder)
+
+    def _floordiv(self, left: Phrase, right: Phrase) -> Phrase:
+        remainder = self._remainder(left, right)
+        if remainder is None:
+            return self.call("FLOOR", self.div(left, right))
+        whole = self.call(
+            "ROUND", self.divided(self.infix(left, " - ", replace(remainder, real=True), self.sum), right)
+        )
+        lower = self.infix(whole, " - ", self.number(1), self.sum)
+        return self._where(self._other_sign(remainder, right), lower, whole)
+
+    def _extreme(self, function: str, before: str, after: str) -> Callable[[Phrase, Phrase], Phrase]:
+        if self.dialect == "sqlite":
+            return self.calls(function)
+
+        def rule(left: Phrase, right: Phrase) -> Phrase:
+            # LEAST and GREATEST pass over NULL.
+            left, right = self.numeric(left), self.numeric(right)
+            first, second = self._comparison(before)(left, right), self._comparison(after)(left, right)
+            return phrase("CASE WHEN ", first, " THEN ", left, " WHEN ", second, " THEN ", right, " END")
+
+        return rule
+
+    def _cbrt(self, operand: Phrase) -> Phrase:
+        if self.dialect in ("postgres", "duckdb"):
+            return self.call("CBRT", operand)
+        power = self.call("POWER", self.call("ABS", operand), self.number(1 / 3))
+        return self.infix(self.call("SIGN", operand), " * ", power, self.product)
+
+    def _and(self, left: Phrase, right: Phrase) -> Phrase:
+        if left.condition and right.condition:
+            parts = self.enclosed(left, _AND), " AND ", self.enclosed(right, _AND + 1)
+            return phrase(*parts, strength=_AND, condition=True)
+        return self._where(left, right, self.number(0.0) if left.condition else left)
+
+    def _or(self, left: Phrase, right: Phrase) -> Phrase:
+        if left.condition and right.condition:
+            parts = self.enclosed(left, _OR), " OR ", self.enclosed(right, _OR + 1)
+            return phrase(*parts, strength=_OR, condition=True)
+        return self._where(left, self.number(1.0) if left.condition else left, right)
+
+    def _where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
+        condition, yes, no = self.truth(condition), self.numeric(yes), self.numeric(no)
+        if condition.opposite is not None:
+            condition, yes, no = condition.opposite, no, yes
+        made = phrase("CASE WHEN ", condition, " THEN ", yes, " ELSE ", no, " END")
+        return replace(made, real=yes.real and no.real)

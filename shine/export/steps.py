@@ -1,0 +1,240 @@
+"""A formula as straight-line code: every value once, in the order they can be computed in.
+
+What is exported node by node, or as a chain of assignments, starts from here: steps have no depth, so a formula that
+is nested more deeply than the target's parser allows is no special case, and a value that the formula computes twice
+is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from shine.errors import ExportError
+from shine.lang.library import STANDARD
+from shine.lang.primitives import BASIC, Primitive
+from shine.lang.tree import Tree
+
+
+@dataclass(frozen=True)
+class Step:
+    """One value of a formula.
+
+    Parameters
+    ----------
+    primitive : Primitive or None
+        What is applied; None where the value is a parameter or a number.
+    operands : tuple of int
+        Positions of the steps it is applied to, all of them earlier ones.
+    leaf : str or float
+        Name of the parameter, or the number; 0 where a primitive is applied.
+    """
+
+    primitive: Primitive | None
+    operands: tuple[int, ...] = ()
+    leaf: str | float = 0.0
+
+
+@dataclass(frozen=True)
+class StraightLine:
+    """The steps of one tree; only those that its result needs.
+
+    Parameters
+    ----------
+    tree : Tree
+    steps : tuple of Step
+        The last one is the result.
+    uses : tuple of int
+        How often each step is an operand; the result counts as used once more.
+    """
+
+    tree: Tree
+    steps: tuple[Step, ...]
+    uses: tuple[int, ...]
+
+    def composites(self) -> Iterator[Primitive]:
+        """The primitives it applies that have a definition, as often as it applies them."""
+        return (step.primitive for step in self.steps if step.primitive and step.primitive.definition is not None)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A formula and the functions it calls.
+
+    Parameters
+    ----------
+    main : StraightLine
+    functions : mapping of str to StraightLine
+        The bodies of the composite primitives it needs, each after those it calls itself. Names are unique: two
+        different primitives that are called the same have different names here.
+    names : mapping of int to str
+        Name of each composite by the `id` of its `Primitive`.
+    """
+
+    main: StraightLine
+    functions: Mapping[str, StraightLine]
+    names: Mapping[int, str]
+
+    def name(self, primitive: Primitive) -> str:
+        """What a primitive is called in this program."""
+        return self.names.get(id(primitive), primitive.name)
+
+    def run(
+        self, operations: Mapping[str, Callable[..., Any]], number: Callable[[float], Any], arguments: Sequence[Any]
+    ) -> Any:
+        """The formula computed with given operations.
+
+        Parameters
+        ----------
+        operations : mapping of str to callable
+            What each primitive without a body here is.
+        number : callable of a float
+            A number of the formula as an operand.
+        arguments : sequence
+            One a parameter.
+        """
+        values: list[Any] = []
+        calls = [(self.main, values, dict(zip(self.main.tree.parameters, arguments, strict=True)))]
+        while True:
+            line, values, given = calls[-1]
+            if len(values) == len(line.steps):
+                calls.pop()
+                if not calls:
+                    return values[-1]
+                calls[-1][1].append(values[-1])
+                continue
+            step = line.steps[len(values)]
+            operands = [values[operand] for operand in step.operands]
+            if step.primitive is None:
+                values.append(given[step.leaf] if isinstance(step.leaf, str) else number(step.leaf))
+            elif step.primitive.definition is None:
+                values.append(operations[step.primitive.name](*operands))
+            else:
+                body = self.functions[self.name(step.primitive)]
+                calls.append((body, [], dict(zip(body.tree.parameters, operands, strict=True))))
+
+
+def straight_line(tree: Tree, form: str, kept: Collection[str] = ()) -> StraightLine:
+    """The steps of a tree.
+
+    Parameters
+    ----------
+    tree : Tree
+    form : str
+        What it is exported to, for the error.
+    kept : collection of str
+        Composite primitives of the standard library that the target has as operations: they have no body in it.
+
+    Raises
+    ------
+    ExportError
+        If the tree calls a function without a meaning.
+    """
+    steps: list[Step] = []
+    known: dict[object, int] = {}
+    assigned: dict[str, int] = {}
+    stack: list[int] = []
+
+    def add(key: object, step: Step) -> int:
+        if key not in known:
+            known[key] = len(steps)
+            steps.append(step)
+        return known[key]
+
+    def apply(name: str, operands: tuple[int, ...]) -> int:
+        return add((name, operands), Step(_primitive(tree, name, form, kept), operands))
+
+    for kind, detail in tree.tokens[1:]:
+        if kind == "assign" and isinstance(detail, str):
+            assigned[detail] = stack.pop()
+        elif kind == "name" and isinstance(detail, str):
+            stack.append(assigned[detail] if detail in assigned else add(("name", detail), Step(None, (), detail)))
+        elif kind == "constant" and isinstance(detail, str):
+            # Steps hold floats, whose repr tells -0.0 from 0.0.
+            number = float(detail)
+            stack.append(add(("number", repr(number)), Step(None, (), number)))
+        elif kind == "compare" and isinstance(detail, tuple):
+            first = len(stack) - len(detail) - 1
+            operands = stack[first:]
+            del stack[first:]
+            holds = [apply(name, pair) for name, pair in zip(detail, pairwise(operands), strict=True)]
+            result = holds[0]
+            for other in holds[1:]:
+                result = apply("logical_and", (result, other))
+            stack.append(result)
+        else:
+            first = len(stack) - detail
+            operands = stack[first:]
+            del stack[first:]
+            stack.append(apply(kind, tuple(operands)))
+    return _needed(tree, steps, stack.pop())
+
+
+def _primitive(tree: Tree, name: str, form: str, kept: Collection[str]) -> Primitive:
+    primitive = BASIC.get(name) or tree.functions.get(name)
+    if name in kept and primitive is STANDARD[name]:
+        return Primitive(name, primitive.arity)
+    if primitive is None or (name not in BASIC and primitive.definition is None):
+        raise ExportError(f"primitive {name!r} cannot be exported to {form}: it has no definition")
+    return primitive
+
+
+def _needed(tree: Tree, steps: list[Step], result: int) -> StraightLine:
+    """The steps without those the result does not need, numbered anew."""
+    uses = [0] * len(steps)
+    uses[result] = 1
+    for position in range(result, -1, -1):
+        if uses[position]:
+            for operand in steps[position].operands:
+                uses[operand] += 1
+    kept = [position for position in range(result + 1) if uses[position]]
+    moved = {position: new for new, position in enumerate(kept)}
+    renumbered = tuple(
+        Step(
+            steps[position].primitive,
+            tuple(moved[operand] for operand in steps[position].operands),
+            steps[position].leaf,
+        )
+        for position in kept
+    )
+    return StraightLine(tree, renumbered, tuple(uses[position] for position in kept))
+
+
+def program(tree: Tree, form: str, kept: Collection[str] = ()) -> Program:
+    """A formula and the functions it calls, as straight-line code; the parameters are those of `straight_line`.
+
+    Raises
+    ------
+    ExportError
+        If the formula, or a function it calls, calls a function without a meaning.
+    """
+    main = straight_line(tree, form, kept)
+    bodies: dict[int, StraightLine] = {}
+    names: dict[int, str] = {}
+    functions: dict[str, StraightLine] = {}
+    # Definitions may call definitions to any depth: an entry is a body and the composites of it that are still to come.
+    waiting = [(0, main.composites())]
+    while waiting:
+        identity, composites = waiting[-1]
+        primitive = next((p for p in composites if id(p) not in bodies), None)
+        if primitive is None:
+            waiting.pop()
+            if waiting:
+                functions[names[identity]] = bodies[identity]
+            continue
+        assert primitive.definition is not None
+        bodies[id(primitive)] = straight_line(primitive.definition, form, kept)
+        names[id(primitive)] = unique(primitive.name, names.values())
+        waiting.append((id(primitive), bodies[id(primitive)].composites()))
+    return Program(main, functions, names)
+
+
+def unique(wanted: str, taken: Collection[str]) -> str:
+    """A name, with a number added where it is taken already."""
+    name, number = wanted, 1
+    while name in taken:
+        number += 1
+        name = f"{wanted}_{number}"
+    return name

@@ -1,0 +1,189 @@
+"""Tree -> SymPy: the formula of real mathematics, which knows neither NaN nor the sign of zero."""
+
+from __future__ import annotations
+
+import importlib
+import keyword
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from shine.errors import ExportError
+from shine.export.python import identifiers
+from shine.export.translation import Translation
+from shine.lang.tree import Tree
+
+
+def sympy_expression(tree: Tree) -> Any:
+    """The formula as a SymPy expression of real symbols that are called as the features.
+
+    Numbers that are whole become integers, all others floats of 53 bits. Comparisons become relations, and
+    `Piecewise` with the values 1 and 0 where they are used as numbers. SymPy rewrites what is equal among real numbers,
+    so values can differ by rounding.
+
+    Parameters
+    ----------
+    tree : Tree
+
+    Returns
+    -------
+    sympy.Expr
+
+    Raises
+    ------
+    ExportError
+        If SymPy is not installed, cannot hold the formula (it compares what is not real, say), or is nested too
+        deeply for it.
+
+    Examples
+    --------
+    >>> from shine.lang.parse import parse
+    >>> sympy_expression(parse("x*x*2.5 + sqrt(square(y))"))
+    2.5*x**2 + Abs(y)
+    """
+    sympy = _sympy()
+    writer = _Sympy(sympy)
+    try:
+        symbols = [sympy.Symbol(name, real=True) for name in tree.parameters]
+        expression = writer.numeric(writer.translate(tree, symbols))
+        undefined = expression.has(sympy.zoo, sympy.nan, sympy.oo, -sympy.oo)
+    except RecursionError:
+        raise ExportError("the formula is nested too deeply for SymPy") from None
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise ExportError(f"SymPy cannot hold the formula: {' '.join(str(error).split())[:200]}") from None
+    if undefined:
+        raise ExportError("SymPy cannot hold the formula: something in it is infinite or undefined, 1/0 say")
+    return expression
+
+
+def sympy_source(tree: Tree, name: str = "f") -> str:
+    """Python source that builds the SymPy expression, every constant with all its digits.
+
+    Parameters
+    ----------
+    tree : Tree
+    name : str
+        The variable that the expression is assigned to.
+
+    Raises
+    ------
+    ValueError
+        If the name is no Python identifier.
+    ExportError
+        As `sympy_expression`.
+    """
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise ValueError(f"{name!r} is not a name for a Python variable")
+    expression = sympy_expression(tree)
+    sympy = _sympy()
+    printer: Any = importlib.import_module("sympy.printing.str").StrPrinter
+
+    class Printer(printer):
+        """SymPy's own text, with numbers that are read back as they are."""
+
+        def _print_Float(self, number: Any) -> str:
+            return f"Float({float(number)!r})"
+
+        def _print_Rational(self, number: Any) -> str:
+            return f"Rational({number.p}, {number.q})"
+
+        def _print_Symbol(self, symbol: Any) -> str:
+            return variables[symbol.name]
+
+    try:
+        functions = sorted({type(node).__name__ for node in sympy.preorder_traversal(expression)})
+        symbols = sorted(expression.free_symbols, key=lambda symbol: tree.parameters.index(symbol.name))
+        variables = identifiers([symbol.name for symbol in symbols], {"sympy", "S", name, *functions, *vars(sympy)})
+        text = f"Integer({expression})" if expression.is_Integer else Printer().doprint(expression)
+    except RecursionError:
+        raise ExportError("the formula is nested too deeply for SymPy to print it") from None
+    lines = [f"{variables[symbol.name]} = Symbol({symbol.name!a}, real=True)" for symbol in symbols]
+    return "\n".join(["from sympy import *", "", *lines, f"{name} = {text}", ""])
+
+
+def _sympy() -> Any:
+    try:
+        return importlib.import_module("sympy")
+    except ImportError:
+        raise ExportError("this needs SymPy: pip install 'shine[sympy]'") from None
+
+
+class _Sympy(Translation[Any]):
+    """Builds SymPy's objects; conditions are its Boolean ones."""
+
+    form = "SymPy"
+
+    def __init__(self, sympy: Any) -> None:
+        super().__init__()
+        self.sympy = sympy
+        self._rules = self._table(sympy)
+
+    def rules(self) -> Mapping[str, Callable[..., Any]]:
+        return self._rules
+
+    def _table(self, sympy: Any) -> dict[str, Callable[..., Any]]:
+        functions = {
+            "abs": sympy.Abs, "sqrt": sympy.sqrt, "exp": sympy.exp, "log": sympy.log, "floor": sympy.floor,
+            "ceil": sympy.ceiling, "sign": sympy.sign, "sin": sympy.sin, "cos": sympy.cos, "tan": sympy.tan,
+            "asin": sympy.asin, "acos": sympy.acos, "atan": sympy.atan, "sinh": sympy.sinh, "cosh": sympy.cosh,
+            "tanh": sympy.tanh, "min": sympy.Min, "max": sympy.Max, "mod": sympy.Mod, "pow": sympy.Pow,
+            "add": lambda a, b: a + b,
+            "sub": lambda a, b: a - b,
+            "mul": lambda a, b: a * b,
+            "div": lambda a, b: a / b,
+            "floordiv": lambda a, b: sympy.floor(a / b),
+            "neg": lambda a: -a,
+            "square": lambda a: a**2,
+            "cube": lambda a: a**3,
+            "inv": lambda a: 1 / a,
+            "sigmoid": lambda a: 1 / (1 + sympy.exp(-a)),
+            "relu": lambda a: sympy.Max(a, 0),
+            "hypot": lambda a, b: sympy.sqrt(a**2 + b**2),
+            "aq": lambda a, b: a / sympy.sqrt(1 + b**2),
+            "log1p": lambda a: sympy.log(1 + a),
+            "expm1": lambda a: sympy.exp(a) - 1,
+            "log2": lambda a: sympy.log(a, 2),
+            "log10": lambda a: sympy.log(a, 10),
+            "cbrt": lambda a: sympy.sign(a) * sympy.Abs(a) ** sympy.Rational(1, 3),
+        }  # fmt: skip
+        relations = {"lt": sympy.Lt, "le": sympy.Le, "gt": sympy.Gt, "ge": sympy.Ge, "eq": sympy.Eq, "ne": sympy.Ne}
+        return {
+            **{name: self._of_numbers(function) for name, function in {**functions, **relations}.items()},
+            "logical_and": self._and,
+            "logical_or": self._or,
+            "logical_not": lambda a: sympy.Not(self._truth(a)),
+            "where": lambda condition, a, b: self._choice(self._truth(condition), a, b),
+        }
+
+    def number(self, value: int | float) -> Any:
+        return self.sympy.Integer(int(value)) if float(value).is_integer() else self.sympy.Float(value)
+
+    def numeric(self, value: Any) -> Any:
+        """A value as a number, 1 or 0 where it is a condition."""
+        return self._choice(value, 1, 0) if self._is_condition(value) else value
+
+    def _is_condition(self, value: Any) -> bool:
+        # A symbol is both of SymPy's kinds.
+        return isinstance(value, self.sympy.logic.boolalg.Boolean) and not isinstance(value, self.sympy.Expr)
+
+    def _truth(self, value: Any) -> Any:
+        return value if self._is_condition(value) else self.sympy.Ne(value, 0)
+
+    def _of_numbers(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *operands: function(*(self.numeric(operand) for operand in operands))
+
+    def _choice(self, condition: Any, yes: Any, no: Any) -> Any:
+        if condition in (self.sympy.true, self.sympy.false):
+            return self.numeric(yes if condition == self.sympy.true else no)
+        # Not evaluated: merging nested cases takes exponential time.
+        pairs = (self.numeric(yes), condition), (self.numeric(no), True)
+        return self.sympy.Piecewise(*pairs, evaluate=False)
+
+    def _and(self, left: Any, right: Any) -> Any:
+        if self._is_condition(left) and self._is_condition(right):
+            return self.sympy.And(left, right)
+        return self._choice(self._truth(left), right, 0 if self._is_condition(left) else left)
+
+    def _or(self, left: Any, right: Any) -> Any:
+        if self._is_condition(left) and self._is_condition(right):
+            return self.sympy.Or(left, right)
+        return self._choice(self._truth(left), 1 if self._is_condition(left) else left, right)

@@ -1,0 +1,82 @@
+"""Formulas as torch functions: as objects, and as the text of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from shine.errors import ExportError
+from shine.export.arrays import array_function, array_source
+from shine.lang.tree import Tree
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_IMPORTS = """\
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor"""
+
+
+def torch_function(tree: Tree) -> Callable[..., Tensor]:
+    """A formula as a function of tensors.
+
+    Parameters
+    ----------
+    tree : Tree
+
+    Returns
+    -------
+    callable
+        Takes one tensor with the features along its last axis, of shape (n, n_features) or any other, or the columns
+        one by one, of shapes that broadcast. Returns the values, of shape (n,), in the dtype of its input.
+
+    Raises
+    ------
+    ExportError
+        If torch is not installed, or the formula calls a function without a meaning.
+
+    Notes
+    -----
+    Values are those of the formula's own arithmetic in the dtype of the input, float64 or float32, within 2 ulp a
+    primitive on the CPU; see docs/exports_native.md. Autograd differentiates it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from shine.lang.parse import parse
+    >>> torch_function(parse("sqrt(a*a + b*b)"))(torch.tensor([[3.0, 4.0], [6.0, 8.0]]))
+    tensor([ 5., 10.])
+    """
+    return array_function(tree, "torch", _operations())
+
+
+def torch_source(tree: Tree, name: str = "f") -> str:
+    """A formula as a Python module that needs nothing but torch.
+
+    Parameters
+    ----------
+    tree : Tree
+    name : str
+        What the function is called in it; it takes what `torch_function`'s result takes.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ExportError
+        If torch is not installed, or the formula calls a function without a meaning.
+    """
+    return array_source(tree, name, "torch", _operations(), "torch", _IMPORTS)
+
+
+def _operations() -> ModuleType:
+    try:
+        from shine.export import torch_operations
+    except ImportError:
+        raise ExportError("the export to torch needs torch; install it with: pip install 'shine[torch]'") from None
+    return torch_operations

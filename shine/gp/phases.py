@@ -1,0 +1,38 @@
+"""Phases of periodic functions: a fit may end at ``sin(x - 19.85)``, which is ``sin(x - 1)`` three periods on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from shine.gp.structure import Structure
+from shine.lang.population import Population
+from shine.lang.primitives import CONSTANT
+
+PERIODS = {"sin": 2 * math.pi, "cos": 2 * math.pi, "tan": math.pi}
+"""Periods of functions by name."""
+
+
+def reduced_phases(population: Population) -> Population:
+    """The individuals, with constants that are added inside a periodic function at most half a period from 0.
+
+    Values stay what they are but for rounding. It looks at one individual after the other: it is for fronts.
+    """
+    codes, values = population.codes, population.values.copy()
+    known = population.primitives.function_codes
+    periods = {known[name]: period for name, period in PERIODS.items() if name in known}
+    sums = {known[name] for name in ("add", "sub") if name in known}
+    sizes = Structure.of(population).sizes
+    for individual, size in enumerate(population.sizes.tolist()):
+        for position in range(size):
+            period = periods.get(int(codes[individual, position]))
+            if period is None:
+                continue
+            terms = [position - 1]
+            while terms:
+                term = terms.pop()
+                if codes[individual, term] in sums:
+                    terms += [term - 1, term - 1 - int(sizes[individual, term - 1])]
+                elif codes[individual, term] == CONSTANT:
+                    values[individual, term] = math.remainder(values[individual, term], period)
+    return replace(population, values=values)

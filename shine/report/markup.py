@@ -1,0 +1,116 @@
+"""A small document tree for HTML, SVG and MathML: text is escaped because it is text, and cannot be otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Union
+
+Content = Union["Element", str, None, Sequence["Content"]]
+"""What an element may hold: elements, text, nothing, and sequences of these."""
+
+_VOID = frozenset({"meta", "br", "hr", "wbr"})
+"""Elements of HTML that have no end."""
+
+_SHAPES = frozenset({"circle", "ellipse", "line", "path", "polygon", "polyline", "rect", "mspace", "use"})
+"""Elements of SVG and MathML that may end where they begin."""
+
+
+@dataclass(frozen=True)
+class Element:
+    """An element with its attributes and its content; made by `element`."""
+
+    name: str
+    attributes: tuple[tuple[str, str], ...]
+    content: tuple[Content, ...]
+
+
+@dataclass(frozen=True)
+class Verbatim(Element):
+    """An element whose text HTML does not decode: a style sheet or a script."""
+
+
+def element(name: str, *content: Content, **attributes: object) -> Element:
+    """An element.
+
+    Parameters
+    ----------
+    name : str
+    *content : Element, str, None or sequences of these
+    **attributes : object
+        ``class_`` is written ``class``, and ``stroke_width`` is written ``stroke-width``. Numbers are rounded to what
+        can be seen in a drawing; an attribute that is None is left out.
+    """
+    written = [(key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items()]
+    return Element(name, tuple((key, _value(value)) for key, value in written if value is not None), content)
+
+
+def verbatim(name: str, text: str) -> Verbatim:
+    """A style sheet or script of Shine's own.
+
+    Raises
+    ------
+    ValueError
+        If the text would end the element.
+    """
+    if f"</{name}" in text.lower():
+        raise ValueError(f"the text of a <{name}> cannot contain its end")
+    return Verbatim(name, (), (text,))
+
+
+def coordinate(value: float) -> str:
+    """A length in a drawing: hundredths at most."""
+    text = f"{value:.2f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def _value(value: object) -> str:
+    return coordinate(value) if isinstance(value, float) else str(value)
+
+
+def depth(root: Content) -> int:
+    """How deep elements nest."""
+    deepest, stack = 0, [(root, 0)]
+    while stack:
+        item, level = stack.pop()
+        deepest = max(deepest, level)
+        if isinstance(item, Element):
+            stack += [(part, level + 1) for part in item.content]
+        elif item is not None and not isinstance(item, str):
+            stack += [(part, level) for part in item]
+    return deepest
+
+
+def render(root: Content) -> str:
+    """The text of a document tree, of any depth."""
+    return "".join(_parts(root))
+
+
+def _parts(root: Content) -> Iterator[str]:
+    # What is left to write, last first; `Verbatim` without content stands for text that is markup already.
+    stack: list[Content | _End] = [root]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, _End):
+            yield f"</{item.name}>"
+        elif isinstance(item, str):
+            yield escape(item, quote=False)
+        elif isinstance(item, Element):
+            attributes = "".join(f' {key}="{escape(value)}"' for key, value in item.attributes)
+            empty = not item.content
+            yield f"<{item.name}{attributes}" + ("/>" if empty and item.name in _SHAPES else ">")
+            if isinstance(item, Verbatim):
+                yield "".join(part for part in item.content if isinstance(part, str))
+            if item.name in _VOID or (empty and item.name in _SHAPES):
+                continue
+            stack.append(_End(item.name))
+            if not isinstance(item, Verbatim):
+                stack.extend(reversed(item.content))
+        elif item is not None:
+            stack.extend(reversed(item))
+
+
+@dataclass(frozen=True)
+class _End:
+    name: str

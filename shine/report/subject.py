@@ -1,0 +1,115 @@
+"""What a report is about, as far as it needs to know: any result of this form can be reported."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.data import Dataset
+from shine.errors import DataError
+from shine.lang.tree import Tree
+
+Array = NDArray[np.float64]
+
+
+class ModelLike(Protocol):
+    """A formula with what was measured of it; `shine.model.Model` is one."""
+
+    @property
+    def tree(self) -> Tree:
+        """Its parameters are all features, in the order of the columns."""
+        ...
+
+    @property
+    def expression(self) -> str:
+        """The formula as text that can be copied."""
+        ...
+
+    @property
+    def loss(self) -> float:
+        """As the search measured it."""
+        ...
+
+    @property
+    def r2(self) -> float | None:
+        """Coefficient of determination."""
+        ...
+
+    @property
+    def complexity(self) -> int:
+        """Number of nodes, or what they count."""
+        ...
+
+    def predict(self, X: Array) -> Array:
+        """Values of the formula, shape (n_rows,), for X of shape (n_rows, n_features)."""
+        ...
+
+
+class ResultLike(Protocol):
+    """What a search found; `shine.model.Result` is one."""
+
+    @property
+    def front(self) -> Sequence[ModelLike]:
+        """Formulas of rising complexity and falling loss; not empty."""
+        ...
+
+    @property
+    def best_index(self) -> int:
+        """Position of the chosen formula in the front."""
+        ...
+
+    @property
+    def generations(self) -> int:
+        """Generations bred."""
+        ...
+
+    @property
+    def evaluations(self) -> int:
+        """Formulas evaluated."""
+        ...
+
+    @property
+    def seconds(self) -> float:
+        """Duration of the search."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """Seed of every random choice."""
+        ...
+
+    @property
+    def stopped_by(self) -> str:
+        """Which limit ended the search."""
+        ...
+
+
+def used_features(tree: Tree) -> tuple[str, ...]:
+    """Parameters that occur in a formula, in their order."""
+    found = {detail for kind, detail in tree.tokens[1:] if kind == "name"}
+    return tuple(name for name in tree.parameters if name in found)
+
+
+def columns_of(tree: Tree, dataset: Dataset) -> Array:
+    """The columns a formula needs, in the order of its parameters, shape (n_rows, n_parameters).
+
+    Raises
+    ------
+    DataError
+        If the data set lacks one of them.
+    """
+    missing = [name for name in tree.parameters if name not in dataset.features]
+    if missing:
+        raise DataError(f"the data set has no column {missing[0]!r}, which the formula needs")
+    if tree.parameters == dataset.features:
+        return dataset.columns.T
+    return dataset.columns[[dataset.features.index(name) for name in tree.parameters]].T
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a finite number."""
+    return isinstance(value, int | float) and math.isfinite(value)

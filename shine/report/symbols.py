@@ -1,0 +1,63 @@
+"""Names and numbers typeset: the leaves of a formula as MathML."""
+
+from __future__ import annotations
+
+import re
+
+from shine.report.markup import Element, element
+from shine.report.wording import MINUS, decimal_parts, shortened
+
+_GREEK = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "zeta": "ζ", "eta": "η", "theta": "θ",
+    "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ",
+    "chi": "χ", "psi": "ψ", "omega": "ω",
+}  # fmt: skip
+"""Names of letters; `pi` is not among them, because a reader would take the letter for the constant."""
+
+LONGEST_NAME = 28
+"""Characters of a name that are shown."""
+
+
+def name_element(name: str) -> Element:
+    """A name: letters in italics, words upright, Greek letters as such, digits and short endings as subscripts.
+
+    A name that is too long is shortened; ``data-exact`` holds it in full.
+    """
+    shown = shortened(name, LONGEST_NAME)
+    exact = name if shown != name else None
+    base, subscript = _split(shown)
+    if not subscript:
+        return element("mi", _GREEK.get(base, base), data_exact=exact)
+    digits = element("mn" if subscript.isdigit() else "mi", subscript)
+    return element("msub", element("mi", _GREEK.get(base, base)), digits, data_exact=exact)
+
+
+def is_word(name: str) -> bool:
+    """Whether a name is typeset as more than one letter."""
+    base, _ = _split(name)
+    return len(base) > 1 and base not in _GREEK
+
+
+def number_element(value: float, exact: str) -> Element:
+    """The absolute value of a constant, rounded to six digits; scientific where it is very large or small.
+
+    ``data-exact`` holds the text that is given for it in full, if something is left out.
+    """
+    mantissa, power = decimal_parts(value)
+    told = None if mantissa == exact.removesuffix(".0") else exact
+    if power is None:
+        return element("mn", mantissa, data_exact=told)
+    exponent = element("mn", str(power).replace("-", MINUS))
+    scale = element("msup", element("mn", "10"), exponent)
+    return element("mrow", element("mn", mantissa), element("mo", "×"), scale, data_exact=told)
+
+
+def _split(name: str) -> tuple[str, str]:
+    """A name's letter or word, and its subscript, which may be empty."""
+    counted = re.fullmatch(r"([^\W\d_]+)_?(\d{1,4})", name)
+    if counted and (len(counted[1]) <= 2 or counted[1] in _GREEK or "_" in name):
+        return counted[1], counted[2]
+    ending = re.fullmatch(r"([^\W\d_]+)_([^\W_]+)", name)
+    if ending and (len(ending[1]) == 1 or ending[1] in _GREEK):
+        return ending[1], ending[2]
+    return name, ""

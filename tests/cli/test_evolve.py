@@ -1,0 +1,121 @@
+"""``shine evolve`` and ``shine resume``: what is printed, and the files of a run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli.commandline import ENDLESS, PRODUCTS, shine
+
+from shine.cli.display import front_table
+from shine.runs import ModelRecord, ResultRecord, read_result, versions
+from shine.runs.keeping import Notice
+
+
+def test_a_run_prints_the_front_and_keeps_it(small: Path) -> None:
+    result = shine("evolve", small)
+    assert result.exit_code == 0, result.stderr
+    record = read_result("runs/small")
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == ["index", "complexity", "loss", "r2", "formula"]
+    assert [line.split()[0] for line in lines[1 : len(record.front) + 1] if line[0] != "*"] == [
+        str(index) for index, model in enumerate(record.front) if model != record.best
+    ]
+    assert [line.split()[-1] for line in lines if line.startswith("*")] == [record.best.expression]
+    assert record.best.expression in PRODUCTS
+    assert lines[-1] == "result.json, front.csv, log.jsonl and config.yaml are in runs/small"
+    assert result.stderr == ""
+
+
+def test_a_second_run_overwrites_nothing(small: Path) -> None:
+    for folder in ("runs/small", "runs/small-2"):
+        assert shine("evolve", small).stdout.endswith(f" are in {folder}\n")
+
+
+def test_out_names_the_folder_which_must_be_new_or_empty(small: Path) -> None:
+    assert shine("evolve", small, "--out", "here").exit_code == 0
+    before = Path("here/result.json").read_bytes()
+    again = shine("evolve", small, "--out", "here")
+    assert again.exit_code == 2
+    assert again.stderr == "error: --out here: already holds the result of a run; choose another folder\n"
+    assert Path("here/result.json").read_bytes() == before
+
+
+def test_a_folder_that_cannot_be_made_is_a_failure(small: Path) -> None:
+    Path("runs").touch()
+    result = shine("evolve", small)
+    assert (result.exit_code, result.stderr) == (1, "error: runs/small: cannot be written: Not a directory\n")
+
+
+def test_quiet_prints_the_formula_alone(small: Path) -> None:
+    result = shine("evolve", small, "--quiet")
+    assert result.stdout.strip() in PRODUCTS
+    assert result.stderr == ""
+
+
+def test_json_prints_the_result_record_alone(small: Path) -> None:
+    result = shine("evolve", small, "--json", "--out", "run")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == json.loads(Path("run/result.json").read_text())
+
+
+def test_seed_and_set_are_kept_in_the_configuration_of_the_run(small: Path) -> None:
+    assert shine("evolve", small, "--seed", "9", "--set", "stop.generations=1", "--set", "seed=3").exit_code == 0
+    kept = Path("runs/small/config.yaml").read_text()
+    assert "\nseed: 9\n" in kept
+    assert "  generations: 1\n" in kept
+    assert read_result("runs/small").seed == 9
+
+
+def test_the_kept_configuration_repeats_the_run(small: Path) -> None:
+    shine("evolve", small, "--seed", "5", "--out", "one")
+    shine("evolve", "one/config.yaml", "--out", "two")
+    assert Path("one/front.csv").read_text() == Path("two/front.csv").read_text()
+    assert Path("one/config.yaml").read_text() == Path("two/config.yaml").read_text()
+
+
+def test_a_raised_limit_makes_a_run_go_on_to_where_it_would_have_ended(small: Path) -> None:
+    assert shine("evolve", small, "--out", "whole", *ENDLESS, "--set", "stop.generations=9").exit_code == 0
+    assert shine("evolve", small, "--out", "parts", *ENDLESS, "--set", "stop.generations=4").exit_code == 0
+    resumed = shine("resume", "parts", "--set", "stop.generations=9", "--json")
+    assert resumed.exit_code == 0, resumed.stderr
+    assert Path("parts/front.csv").read_text() == Path("whole/front.csv").read_text()
+    assert json.loads(resumed.stdout)["generations"] == 9
+
+
+def test_a_finished_run_is_printed_again_with_a_note(run: Path) -> None:
+    result = shine("resume", run, "--quiet")
+    assert (result.exit_code, result.stdout.strip() in PRODUCTS) == (0, True)
+    assert result.stderr.startswith("note: run: is finished")
+
+
+def test_only_limits_may_change_when_a_run_goes_on(run: Path) -> None:
+    result = shine("resume", run, "--set", "evolution.population=51")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "evolution.population" in result.stderr
+
+
+def test_what_could_not_be_written_is_told_and_fails_at_the_end(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import shine.cli.evolve as module
+
+    real = module.run_job
+
+    def troubled(*arguments: object, tell: object, **named: object) -> object:
+        tell(Notice("log.jsonl: cannot be written: No space left on device", failed=True))  # type: ignore[operator]
+        return real(*arguments, tell=tell, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(module, "run_job", troubled)
+    result = shine("evolve", small, "--quiet")
+    assert result.stdout.strip() in PRODUCTS
+    assert (result.exit_code, result.stderr) == (1, "error: log.jsonl: cannot be written: No space left on device\n")
+
+
+def test_the_table_fits_the_terminal_and_is_whole_elsewhere() -> None:
+    long = ModelRecord(expression="a*" * 60 + "a", loss=0.5, complexity=121, r2=-0.0)
+    record = ResultRecord(
+        schema_version=2, best=long, front=(long,), generations=1, evaluations=1, seconds=1, seed=0, stopped_by="loss",
+        versions=versions(), features=("a",), target="y", primitives=("mul",), weights={},
+    )  # fmt: skip
+    assert [len(line) for line in front_table(record, 80).splitlines()][1:] == [80]
+    assert front_table(record).splitlines()[1] == f"*     0  {121:>10}  {0.5:>11}   0.000000  {long.expression}"

@@ -1,0 +1,116 @@
+"""``shine export``."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli.commandline import shine
+
+from shine.export import EXPORTS, export
+from shine.lang.parse import parse
+from shine.runs import open_run
+
+TEXTS = ["python", "latex", "json", "excel", "sql", "c"]
+
+
+def test_the_help_names_every_format() -> None:
+    described = " ".join(shine("export", "--help").stdout.split())
+    listed = described.partition("FORMAT is ")[2].partition(". ")[0].replace(" or ", ", ").split(", ")
+    assert sorted(listed) == sorted(EXPORTS)
+
+
+@pytest.mark.parametrize("to", TEXTS)
+def test_a_formula_of_a_run_is_exported(to: str, run: Path) -> None:
+    result = shine("export", run, "--to", to, "--name", "area")
+    assert result.exit_code == 0, result.stderr
+    made = export(open_run(run).result.best.tree, to, "area")
+    assert isinstance(made, str)
+    assert result.stdout.rstrip("\n") == made.rstrip("\n")
+
+
+def test_an_index_chooses_another(run: Path) -> None:
+    front = open_run(run).result.front
+    for index, model in enumerate(front):
+        result = shine("export", run, "--to", "python", "--index", str(index))
+        assert result.stdout.rstrip("\n") == str(export(model.tree, "python", "f")).rstrip("\n")
+    assert shine("export", run, "--to", "python", "--index", str(len(front))).exit_code == 2
+
+
+@pytest.mark.parametrize("text", ["sqrt(a*a + b*b)", "a/b", "-a", "-1.5", "x", "a / b"])
+def test_a_formula_may_be_given_as_text(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = shine("export", "--to", "python", "--", text)
+    assert result.exit_code == 0, result.stderr
+    namespace: dict[str, object] = {}
+    exec(result.stdout, namespace)
+    arguments = dict.fromkeys(parse(text).parameters, np.float64(2.0))
+    expected = eval(text, {"sqrt": np.sqrt, **arguments})
+    assert namespace["f"](*arguments.values()) == expected  # type: ignore[operator]
+
+
+def test_a_run_that_is_not_there_is_not_taken_for_a_division(run: Path) -> None:
+    Path("runs").mkdir()
+    result = shine("export", "runs/pythagoras", "--to", "python")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: runs/pythagoras: no such folder")
+
+
+def test_json_says_what_was_exported(run: Path) -> None:
+    made = json.loads(shine("export", run, "--to", "latex", "--json").stdout)
+    assert made.keys() == {"expression", "parameters", "to", "name", "text"}
+    assert made["parameters"] == ["a", "b"]
+    made = json.loads(shine("export", run, "--to", "latex", "--json", "--out", "f.tex").stdout)
+    assert made["files"] == ["f.tex"]
+
+
+def test_a_file_is_written_with_what_would_be_printed(run: Path) -> None:
+    for to in ("python", "latex"):
+        assert shine("export", run, "--to", to, "--out", "file").stdout == ""
+        assert Path("file").read_text().rstrip("\n") == shine("export", run, "--to", to).stdout.rstrip("\n")
+
+
+def test_c_is_a_source_and_its_header_and_they_compile(run: Path) -> None:
+    assert shine("export", run, "--to", "c", "--out", "area.c", "--name", "product").exit_code == 0
+    assert {path.name for path in Path().iterdir()} == {"run", "area.c", "product.h"}
+    Path("main.c").write_text(
+        '#include <stdio.h>\n#include "product.h"\nint main(void) { printf("%g", product(3, 4)); return 0; }\n'
+    )
+    subprocess.run(["cc", "main.c", "area.c", "-o", "main", "-lm"], check=True)
+    assert subprocess.run(["./main"], capture_output=True, text=True, check=True).stdout == "12"
+    assert shine("export", run, "--to", "c", "--out", "product.h", "--name", "product").exit_code == 2
+    Path("folder").mkdir()
+    assert shine("export", run, "--to", "c", "--out", "folder").exit_code == 0
+    assert sorted(path.name for path in Path("folder").iterdir()) == ["f.c", "f.h"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a", "--to", "fortran"], "error: --to fortran: no such format; use one of "),
+        (["a", "--to", "python", "--name", "2x"], "error: --name 2x: is not a name that a function may have"),
+        (["a", "--to", "python", "--name", "lambda"], "error: --name lambda: is not a name"),
+        (["a", "--to", "python", "--index", "0"], "error: --index is for runs, and there is no folder 'a'"),
+        (["a +", "--to", "python"], "error: 'a +': "),
+        (["nothing/here", "--to", "python", "--index", "1"], "error: --index is for runs"),
+        (["a\0b", "--to", "python"], "error: 'a\\x00b': "),
+        (["-a", "--to", "python"], "error: No such option '-a'; write -- before"),
+    ],
+)
+def test_what_cannot_be_exported_is_wrong_usage(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = shine("export", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(message)
+
+
+def test_a_file_that_cannot_be_written_is_a_failure(run: Path) -> None:
+    result = shine("export", run, "--to", "python", "--out", "none/f.py")
+    assert (result.exit_code, result.stderr) == (
+        1, "error: none/f.py: cannot be written: No such file or directory\n"
+    )  # fmt: skip

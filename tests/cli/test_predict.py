@@ -1,0 +1,137 @@
+"""``shine predict``."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli.commandline import process, shine
+
+from shine.cli.predict import WRITERS
+from shine.loading import FORMATS
+from shine.runs import open_run
+
+
+def test_columns_are_found_by_name_and_others_are_ignored(run: Path) -> None:
+    Path("data.csv").write_text("name,b,a\nx,4,3\n-,12,5\n")
+    result = shine("predict", run, "data.csv")
+    assert (result.exit_code, result.stdout) == (0, "prediction\n12.0\n60.0\n"), result.stderr
+
+
+def test_predictions_are_those_of_the_model_to_the_last_bit(run: Path) -> None:
+    table = np.random.default_rng(0).uniform(1, 2, (50, 2))
+    np.savetxt("data.csv", table, delimiter=",", header="a,b", comments="", fmt="%.17g")
+    for index, model in enumerate(open_run(run).result.front):
+        lines = shine("predict", run, "data.csv", "--index", str(index)).stdout.splitlines()
+        assert [float(line) for line in lines[1:]] == model.predict(table).tolist()
+
+
+def test_a_column_that_the_formula_does_not_use_may_be_missing(run: Path) -> None:
+    constant = shine("predict", run, Path("data.csv").write_text("b,a\n4,3\n") and "data.csv", "--index", "0")
+    assert constant.exit_code == 0
+    assert float(constant.stdout.splitlines()[1]) == float(open_run(run).result.front[0].expression)
+
+
+def test_every_format_that_is_read_is_written() -> None:
+    assert WRITERS.keys() == FORMATS.keys()
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.CSV.GZ", "out.tsv", "out.npz", "out.parquet"])
+def test_the_name_says_the_format(run: Path, name: str) -> None:
+    Path("data.csv").write_text("a,b\n3,4\n5,12\n")
+    result = shine("predict", run, "data.csv", "--out", name)
+    assert (result.exit_code, result.stdout) == (0, "")
+    content = Path(name).read_bytes()
+    if name.endswith("npz"):
+        assert np.load(name)["prediction"].tolist() == [12, 60]
+    elif name.endswith("parquet"):
+        parquet = pytest.importorskip("pyarrow.parquet")
+        assert parquet.read_table(name).to_pydict() == {"prediction": [12, 60]}
+    else:
+        text = gzip.decompress(content) if name.endswith("GZ") else content
+        assert text == b"prediction\n12.0\n60.0\n"
+
+
+def test_parquet_in_is_parquet_out(run: Path) -> None:
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(pyarrow.table({"note": ["x", "y"], "b": [4, 12], "a": [3, 5]}), "data.parquet")
+    assert shine("predict", run, "data.parquet", "--out", "out").exit_code == 0
+    assert parquet.read_table("out").to_pydict() == {"prediction": [12, 60]}
+    with open("piped", "wb") as piped:
+        assert process("predict", run, "data.parquet", stdout=piped).returncode == 0
+    assert Path("piped").read_bytes() == Path("out").read_bytes()
+
+
+def test_json_has_the_formula_and_the_numbers(run: Path) -> None:
+    Path("data.csv").write_text("a,b\n3,4\n1e300,1e300\n")
+    result = shine("predict", run, "data.csv", "--json")
+    best = open_run(run).result
+    assert json.loads(result.stdout) == {
+        "index": best.best_index, "expression": best.best.expression, "prediction": [12, None],
+    }  # fmt: skip
+    assert json.loads(shine("predict", run, "data.csv", "--json", "--out", "o.csv").stdout)["rows"] == 2
+    assert Path("o.csv").read_text() == "prediction\n12.0\ninf\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("none.csv", None, "none.csv: no such file"),
+        ("data.txt", "a,b\n1,2\n", "data.txt: data files end in one of .csv, "),
+        ("data.csv", "", "data.csv: the file is empty"),
+        ("data.csv", "a,b\n", "data.csv: there is a header, but no row"),
+        ("data.csv", "a,c\n1,2\n", "data.csv: there is no column b; the formula needs a, b, and the file has a, c"),
+        ("data.csv", "c\n1\n", "data.csv: there is no column a, b; "),
+        ("data.csv", "a,b\n1,x\n", "data.csv:2: column 'b': 'x' is not a number"),
+        ("data.csv", "a,b\n1\n", "data.csv:2: 1 cells, but the header has 2"),
+        ("data.csv", "a,a,b\n1,2,3\n", "data.csv: 2 columns have the heading 'a'"),
+        ("data.csv", "a,b\n1,\n", "data.csv:2: column 'b': the cell is empty"),
+        ("data.npz", "no archive", "data.npz: is not a valid NPZ file"),
+    ],
+)
+def test_data_that_do_not_fit_are_wrong_usage(run: Path, name: str, content: str | None, message: str) -> None:
+    if content is not None:
+        Path(name).write_text(content)
+    result = shine("predict", run, name)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {message}")
+
+
+def test_a_folder_is_no_data(run: Path) -> None:
+    Path("folder.csv").mkdir()
+    result = shine("predict", run, "folder.csv")
+    assert (result.exit_code, result.stderr) == (2, "error: folder.csv: is not a file\n")
+
+
+def test_an_index_beyond_the_front_is_wrong_usage(run: Path) -> None:
+    Path("data.csv").write_text("a,b\n1,2\n")
+    count = len(open_run(run).result.front)
+    result = shine("predict", run, "data.csv", "--index", str(count))
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: --index {count}: the front of run has the indices 0 to {count - 1}")
+
+
+def test_output_that_cannot_be_written_is_a_failure(run: Path) -> None:
+    Path("data.csv").write_text("a,b\n1,2\n")
+    Path("folder").mkdir()
+    for name, reason in {"none/out.csv": "No such file or directory", "folder": "Is a directory"}.items():
+        result = shine("predict", run, "data.csv", "--out", name)
+        assert (result.exit_code, result.stderr) == (1, f"error: {name}: cannot be written: {reason}\n")
+    assert sorted(path.name for path in Path().iterdir()) == ["data.csv", "folder", "run"]
+
+
+def test_a_device_is_written_to_and_stays_one(run: Path) -> None:
+    Path("data.csv").write_text("a,b\n1,2\n")
+    assert shine("predict", run, "data.csv", "--out", "/dev/null").exit_code == 0
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_link_stays_and_what_it_points_to_is_written(run: Path) -> None:
+    Path("data.csv").write_text("a,b\n1,2\n")
+    Path("link.csv").symlink_to("real.csv")
+    assert shine("predict", run, "data.csv", "--out", "link.csv").exit_code == 0
+    assert Path("link.csv").is_symlink()
+    assert Path("real.csv").read_text() == "prediction\n2.0\n"

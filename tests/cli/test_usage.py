@@ -1,0 +1,169 @@
+"""Every command: help, wrong usage, exit codes, what an error looks like with and without --debug."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from cli.commandline import environment, shine
+
+from shine.cli.commands import shine as group
+from shine.errors import ConfigError, DataError, ExportError
+
+
+def commands(of: click.Group = group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Words of all commands that do something."""
+    for name, found in of.commands.items():
+        if isinstance(found, click.Group):
+            yield from commands(found, (*path, name))
+        else:
+            yield (*path, name)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"], ["config", "--help"]])
+def test_help_is_printed(arguments: list[str]) -> None:
+    result = shine(*arguments)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("Usage: shine ")
+
+
+@pytest.mark.parametrize("words", list(commands()), ids=" ".join)
+def test_the_help_of_every_command_has_an_example_of_it(words: tuple[str, ...]) -> None:
+    result = shine(*words, "--help")
+    assert result.exit_code == 0
+    example = result.stdout.partition("Example:\n")[2]
+    assert example.strip().startswith(f"shine {' '.join(words)}")
+
+
+@pytest.mark.parametrize("words", list(commands()), ids=" ".join)
+def test_every_command_can_print_json(words: tuple[str, ...]) -> None:
+    assert "--json" in shine(*words, "--help").stdout
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["evolve", "--help"], []])
+def test_help_and_version_wait_for_nothing_heavy(arguments: list[str]) -> None:
+    code = (
+        f"import sys; sys.argv[1:] = {arguments!r}\nfrom shine.cli import main\ntry: main()\nexcept SystemExit: pass\n"
+    )
+    heavy = ("numpy", "llvmlite", "pydantic", "yaml", "tqdm", "sklearn")
+    code += f"print([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_version_is_printed() -> None:
+    result = shine("--version")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("shine ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["evolve"], "error: Missing argument 'CONFIG'; see 'shine evolve --help'\n"),
+        (["nonsense"], "error: No such command 'nonsense'; see 'shine --help'\n"),
+        (["config", "nonsense"], "error: No such command 'nonsense'; see 'shine config --help'\n"),
+        (["evolve", "c.yaml", "--sede", "3"], "error: No such option '--sede'"),
+        (["evolve", "c.yaml", "--seed", "x"], "error: Invalid value for '--seed': 'x' is not a valid integer range"),
+        (["evolve", "c.yaml", "--seed", "-1"], "error: Invalid value for '--seed': -1 is not in the range"),
+        (["evolve", "none.yaml"], "error: none.yaml: cannot be read: No such file or directory\n"),
+        (["evolve", "c.yaml", "--quiet", "--json"], "error: --quiet and --json exclude each other"),
+        (["config", "check", "none.yaml"], "error: none.yaml: cannot be read: No such file or directory\n"),
+        (["predict", "run"], "error: Missing argument 'DATA'; see 'shine predict --help'\n"),
+        (["predict", "run", "data.csv", "--index", "-1"], "error: Invalid value for '--index': -1 is not in the range"),
+        (["export", "a"], "error: Missing option '--to'; see 'shine export --help'\n"),
+        (["jit", "a", "--emit", "exe"], "error: Invalid value for '--emit': 'exe' is not one of"),
+        (["jit", "a", "--dtype", "float16"], "error: Invalid value for '--dtype': 'float16' is not one of"),
+    ],
+)
+def test_wrong_usage_is_one_line_on_stderr(arguments: list[str], message: str) -> None:
+    result = shine(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith(message)
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "words", [["predict", "RUN", "d.csv"], ["report", "RUN"], ["resume", "RUN"]], ids=lambda w: w[0]
+)
+def test_what_is_no_run_is_wrong_usage(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    Path("empty").mkdir()
+    Path("d.csv").write_text("a,b\n1,2\n")
+    messages = {"nothing": "no such folder", "file": "is not a folder", "empty": "holds no run"}
+    for name, message in messages.items():
+        result = shine(*[name if word == "RUN" else word for word in words])
+        assert result.exit_code == 2, result
+        assert result.stderr.startswith("error: ") and message in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("keep", [0, 1, 100, -3])
+@pytest.mark.parametrize("words", [["predict", "run", "d.csv"], ["report", "run"], ["export", "run", "--to", "python"]])
+def test_a_result_that_was_cut_short_is_wrong_usage(words: list[str], keep: int, run: Path) -> None:
+    Path("d.csv").write_text("a,b\n1,2\n")
+    whole = (run / "result.json").read_bytes()
+    (run / "result.json").write_bytes(whole[:keep])
+    result = shine(*words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "run/result.json: is no result" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_run_without_a_result_says_how_to_finish_it(run: Path) -> None:
+    (run / "result.json").unlink()
+    result = shine("report", run)
+    assert result.exit_code == 2
+    assert "shine resume run" in result.stderr
+
+
+RAISED = [
+    (RuntimeError("odd\nthing"), 1, "error: RuntimeError: odd thing; run with --debug for the traceback\n"),
+    (AssertionError(), 1, "error: AssertionError; run with --debug for the traceback\n"),
+    (RecursionError("deep"), 1, "error: RecursionError: deep; run with --debug for the traceback\n"),
+    (MemoryError(), 1, "error: out of memory; use fewer rows or a smaller population\n"),
+    (OSError(errno.EACCES, "Permission denied", "f.csv"), 1, "error: f.csv: Permission denied\n"),
+    (OSError("odd"), 1, "error: OSError: odd; run with --debug for the traceback\n"),
+    (ExportError("no"), 1, "error: no\n"),
+    (DataError("no"), 2, "error: no\n"),
+    (ConfigError(["one", "two"]), 2, "error: one\nerror: two\n"),
+    (KeyboardInterrupt(), 130, "error: interrupted\n"),
+    (click.Abort(), 130, "error: interrupted\n"),
+]
+
+
+@pytest.mark.parametrize(("error", "code", "message"), RAISED, ids=[type(error).__name__ for error, _, _ in RAISED])
+def test_an_error_is_a_line_and_a_code(
+    error: BaseException, code: int, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr("shine.cli.info.info", fail)
+    result = shine("info")
+    assert (result.exit_code, result.stdout, result.stderr) == (code, "", message)
+
+
+@pytest.mark.parametrize("arguments", [["--debug", "info"], ["info", "--debug"]], ids=["before", "after"])
+def test_debug_shows_the_traceback(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise RuntimeError("odd")
+
+    monkeypatch.setattr("shine.cli.info.info", fail)
+    result = shine(*arguments)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Traceback (most recent call last):")
+    assert result.stderr.endswith("\nerror: RuntimeError: odd\n")
+
+
+def test_debug_behind_two_dashes_is_an_argument() -> None:
+    result = shine("jit", "--", "--debug")
+    assert result.exit_code == 0
+    assert "fmul" not in result.stderr

@@ -1,0 +1,101 @@
+"""`SymbolicTransformer`: components that are related to the target and little to one another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shine.estimators import SymbolicTransformer
+from shine.estimators.transformer import Components
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(1, 5, (200, 3))
+NOISE = RNG.normal(size=200)
+Y = 3 * X[:, 0] * X[:, 1] + 5 * np.sin(2 * X[:, 2]) + 0.1 * NOISE
+QUICK = {
+    "population_size": 100,
+    "generations": 5,
+    "max_time": None,
+    "max_size": 6,
+    "primitives": ("add", "mul", "sin"),
+    "random_state": 0,
+    "n_jobs": 1,
+    "settings": {"seeding": 0.0},
+}
+
+
+def quick(**parameters):
+    return SymbolicTransformer(**QUICK | parameters)
+
+
+def test_components_are_related_to_the_target_and_little_to_one_another():
+    found = quick(n_components=3).fit_transform(X, Y)
+    assert found.shape == (200, 3)
+    among = np.corrcoef(found.T) - np.eye(3)
+    assert np.abs(among).max() <= 0.95
+    design = np.column_stack([np.ones(200), found])
+    left = [np.linalg.lstsq(design[:, : count + 1], Y, rcond=None)[1][0] for count in (1, 2, 3)]
+    assert left[0] > left[1] > left[2]
+    assert left[0] < 0.3 * Y.var() * 200
+
+
+def test_names_are_the_formulas():
+    model = quick(n_components=2).fit(X, Y)
+    assert model.get_feature_names_out().tolist() == [each.expression for each in model.best_]
+    assert model.get_feature_names_out(["a", "b", "c"]).tolist() == model.get_feature_names_out().tolist()
+    with pytest.raises(ValueError, match="input_features should have length equal to number of features"):
+        model.get_feature_names_out(["a"])
+
+
+def test_there_are_no_more_components_than_there_is_to_explain():
+    model = quick(n_components=5, generations=20).fit(X, X[:, 0] * X[:, 1])
+    assert [each.expression for each in model.best_] in (["x0*x1"], ["x1*x0"])
+    assert repr(model).startswith("SymbolicTransformer.equations_ of component 0 = [")
+
+
+def test_a_constant_target_has_a_constant_component():
+    assert quick(n_components=3).fit_transform(X, np.full(200, 2.0)).tolist() == [[2.0]] * 200
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_components": 0}, "n_components must be an integer of at least 1, is 0"),
+        ({"n_components": 1.5}, "n_components must be an integer of at least 1, is 1.5"),
+        ({"max_correlation": 0}, "max_correlation must be above 0 and at most 1, is 0"),
+        ({"max_correlation": 1.1}, "max_correlation must be above 0 and at most 1, is 1.1"),
+    ],
+)
+def test_bad_parameters_are_named(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        quick(**parameters).fit(X, Y)
+
+
+def test_a_word_from_a_callback_ends_it_with_the_components_there_are():
+    model = quick(n_components=4, callbacks=lambda progress: progress.generation == 1).fit(X, Y)
+    assert (model.stopped_by_, len(model.best_)) == ("callback", 1)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4))
+def test_residuals_are_those_of_weighted_least_squares(seed, count):
+    rng = np.random.default_rng(seed)
+    weights, columns, target = rng.uniform(0.1, 3, 30), rng.normal(3, 2, (count, 30)), rng.normal(5, 1, 30)
+    components = Components(weights)
+    assert components.residual(target) is target
+    for column in columns:
+        components.add(column)
+    residual = components.residual(target)
+    # The normal equations: weighted residuals are orthogonal to a constant and to every column.
+    assert weights @ residual == pytest.approx(0, abs=1e-9)
+    assert columns @ (weights * residual) == pytest.approx(np.zeros(count), abs=1e-8)
+    assert components.deviation(target) == pytest.approx(np.sqrt(np.cov(target, aweights=weights, ddof=0)))
+
+
+def test_what_is_nearly_known_is_not_new():
+    components = Components(np.ones(200))
+    components.add(X[:, 0])
+    candidates = [np.full(200, 7.0), -2 * X[:, 0] + 1, np.full(200, np.nan), X[:, 0] + 0.01 * NOISE, X[:, 1]]
+    assert components.first_new(enumerate(candidates), 0.95) == 4
+    assert components.first_new(enumerate(candidates[:4]), 0.95) is None

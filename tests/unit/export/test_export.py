@@ -1,0 +1,78 @@
+"""The table of exports: every form, by name."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+from agreement import FEATURES
+from hypothesis import given, settings
+from strategies import trees
+
+from shine.errors import ExportError
+from shine.export import EXPORTS, export
+from shine.export.json import from_json
+from shine.lang.library import STANDARD
+from shine.lang.parse import parse
+from shine.lang.primitives import BASIC
+
+TEXTS = ("python", "latex", "json", "excel", "sql", "c")
+"""Forms that need no library."""
+
+
+@pytest.mark.parametrize("form", TEXTS)
+def test_every_primitive_has_a_text_in_every_form(form):
+    for name, primitive in STANDARD.items():
+        names = FEATURES[: primitive.arity]
+        text = export(parse(f"{name}({', '.join(names)})", names), form)
+        assert isinstance(text, str) and text.endswith("\n"), name
+
+
+@settings(max_examples=40)
+@given(trees())
+def test_any_tree_is_exported_or_refused_in_every_form(tree):
+    for form in TEXTS:
+        try:
+            assert export(tree, form)
+        except ExportError as error:
+            assert "\n" not in str(error)
+
+
+def test_the_forms_are_what_they_say():
+    tree = parse("2.5*speed**2")
+    assert export(tree, "sql") == "2.5 * POWER(speed, 2.0)\n"
+    assert export(tree, "excel") == "=2.5*A1^2\n"
+    assert export(tree, "latex", "E") == "E = 2.5 \\mathrm{speed}^{2}\n"
+    assert "def E(speed):" in str(export(tree, "python", "E"))
+    assert from_json(export(tree, "json", "E")).name == "E"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("sympy") is None, reason="sympy is an extra")
+def test_sympy_is_exported_as_source():
+    assert export(parse("x/3"), "sympy", "g").endswith("x = Symbol('x', real=True)\ng = x/3\n")
+
+
+def test_every_form_says_what_kind_of_file_it_is():
+    for record in EXPORTS.values():
+        assert record.suffix.startswith(".") and callable(record.text)
+
+
+def test_every_form_is_written_where_its_library_is():
+    for form, record in EXPORTS.items():
+        if record.extra is None or importlib.util.find_spec(record.extra) is not None:
+            assert isinstance(export(parse("a*sin(b) + 1"), form), bytes if record.binary else str), form
+
+
+def test_an_unknown_form_is_refused_with_those_there_are():
+    with pytest.raises(ValueError, match=f"unknown export 'word'; use one of {', '.join(EXPORTS)}"):
+        export(parse("x"), "word")
+
+
+def test_the_basic_primitives_have_rules_of_their_own():
+    from shine.export.excel import _Excel
+    from shine.export.latex import _Latex
+    from shine.export.python import _Expression
+    from shine.export.sql import _Sql
+
+    for writer in (_Expression(), _Latex(None), _Excel(), _Sql("standard", None)):
+        assert writer.rules().keys() >= BASIC.keys()

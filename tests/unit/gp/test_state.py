@@ -1,0 +1,182 @@
+"""The state of a run: taken apart and put together it is the same, and a run goes on from it as if never stopped."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from unit.gp.oracles import NodeCounter, assert_same, population_of, primitive_set
+
+from shine.gp.evolution import evolve
+from shine.gp.seeding import Seeds
+from shine.gp.settings import EvolutionSettings, StopSettings
+from shine.gp.state import State
+
+PRIMITIVES = primitive_set()
+NEG = PRIMITIVES.function_codes["neg"]
+STOP = StopSettings(generations=9, seconds=None, loss=0.0)
+SETTINGS = EvolutionSettings(population=60, max_size=16, max_depth=8)
+KINDS = {
+    "plain": SETTINGS,
+    "islands": replace(SETTINGS, islands=3, migration_interval=2, patience=3, population=30),
+    "age": replace(SETTINGS, survival="age", complexity={"neg": 2}, canonical=True),
+}
+
+
+def seeding(rng, deadline):
+    """Parts and candidates, as seeding finds them."""
+    population = population_of(["x y add", "x neg"], PRIMITIVES, 16)
+    return Seeds(population, np.zeros(2), ("a", "b"), population, np.zeros(2), False)
+
+
+def run(settings, stop=STOP, seed=0, **options):
+    evaluator = NodeCounter(NEG, 50)
+    states, reports = [], []
+    outcome = evolve(
+        evaluator, PRIMITIVES, settings, stop, np.random.default_rng(seed), seeding=seeding,
+        report=lambda progress: reports.append((progress.generation, progress.evaluations, progress.best_loss)),
+        save=states.append, **options,
+    )  # fmt: skip
+    return outcome, states, reports, evaluator
+
+
+def again(state):
+    """A state after a way through JSON and copies of its arrays."""
+    arrays = {name: array.copy() for name, array in state.to_arrays().items()}
+    return State.from_arrays(json.loads(json.dumps(state.header())), arrays, PRIMITIVES.table)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_state_taken_apart_and_put_together_is_the_same(kind):
+    for state in run(KINDS[kind])[1]:
+        copy = again(state)
+        assert copy.header() == state.header()
+        arrays, others = state.to_arrays(), copy.to_arrays()
+        assert arrays.keys() == others.keys()
+        for name, array in arrays.items():
+            assert (array.dtype, array.shape, array.tobytes()) == (
+                others[name].dtype,
+                others[name].shape,
+                others[name].tobytes(),
+            )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_goes_on_from_any_generation_as_if_it_had_never_stopped(kind):
+    outcome, states, reports, _ = run(KINDS[kind])
+    assert [state.generation for state in states] == list(range(10))
+    for generation in (0, 1, 4, 9):
+        resumed, _, rest, other = run(KINDS[kind], seed=99, state=again(states[generation]))
+        assert_same(resumed.front, outcome.front)
+        assert resumed.scores.losses.tobytes() == outcome.scores.losses.tobytes()
+        assert (resumed.evaluations, resumed.generations) == (outcome.evaluations, outcome.generations)
+        assert rest == reports[generation:]
+        assert sum(map(len, other.seen)) == outcome.evaluations - states[generation].evaluations
+
+
+def test_taking_states_and_going_on_leaves_them_as_they_were():
+    _, states, _, _ = run(SETTINGS, replace(STOP, generations=30))
+    written = [
+        {name: array.tobytes() for name, array in state.to_arrays().items()} for state in run(SETTINGS)[1]
+    ]  # the same states, taken apart after a third of the generations
+    assert [{name: array.tobytes() for name, array in state.to_arrays().items()} for state in states[:10]] == written
+
+
+def test_a_state_from_within_an_interrupted_generation_is_that_of_the_last_complete_one():
+    _, expected, _, _ = run(SETTINGS)
+
+    class Interrupted(NodeCounter):
+        def score(self, population):
+            if len(self.seen) == 6:
+                raise KeyboardInterrupt
+            return super().score(population)
+
+    states = []
+    stopped = evolve(
+        Interrupted(NEG, 50), PRIMITIVES, SETTINGS, STOP, np.random.default_rng(0), seeding=seeding, save=states.append
+    )
+    assert stopped.stopped_by == "interrupted"
+    assert states[-1].generation == stopped.generations < 9
+    last = expected[stopped.generations].to_arrays()
+    assert all(array.tobytes() == last[name].tobytes() for name, array in states[-1].to_arrays().items())
+
+
+def test_more_generations_make_the_run_that_had_them_from_the_beginning():
+    outcome, _, _, _ = run(SETTINGS)
+    _, states, _, _ = run(SETTINGS, replace(STOP, generations=3))
+    assert_same(run(SETTINGS, state=again(states[-1]))[0].front, outcome.front)
+
+
+def test_time_counts_across_parts_of_a_run():
+    class Clock:
+        now = 0.0
+
+        def __call__(self):
+            self.now += 0.25
+            return self.now
+
+    stop = StopSettings(generations=10_000, seconds=50.0, loss=0.0)
+    first, states, _, _ = run(SETTINGS, stop, clock=Clock())
+    state = states[len(states) // 2]
+    resumed, _, _, _ = run(SETTINGS, stop, clock=Clock(), state=again(state))
+    assert resumed.stopped_by == "seconds"
+    assert 50 <= resumed.seconds < 52
+    assert 0 < resumed.generations - state.generation < first.generations
+
+
+def test_reporting_true_ends_the_run():
+    def report(progress):
+        return progress.generation == 4
+
+    outcome = evolve(NodeCounter(NEG, 50), PRIMITIVES, SETTINGS, STOP, np.random.default_rng(0), report=report)
+    assert (outcome.stopped_by, outcome.generations) == ("callback", 4)
+
+
+def test_an_interrupted_seeding_is_kept():
+    def interrupted(rng, deadline):
+        return replace(seeding(rng, deadline), interrupted=True)
+
+    evaluator = NodeCounter(NEG, 50)
+    outcome = evolve(evaluator, PRIMITIVES, SETTINGS, STOP, np.random.default_rng(0), seeding=interrupted)
+    assert (outcome.stopped_by, outcome.generations, outcome.evaluations) == ("interrupted", 0, 2)
+    assert outcome.front.tree(-1).size == 2  # x neg has the lowest loss of the two
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (replace(SETTINGS, max_size=17), "another max_size"),
+        (replace(SETTINGS, islands=2), "number of islands"),
+        (replace(SETTINGS, complexity={"neg": 3}), "another max_size, complexity"),
+    ],
+)
+def test_a_state_of_other_settings_is_refused(settings, message):
+    _, states, _, _ = run(SETTINGS)
+    with pytest.raises(ValueError, match=message):
+        run(settings, state=states[-1])
+
+
+def test_a_state_of_other_primitives_is_refused():
+    _, states, _, _ = run(SETTINGS)
+    other = primitive_set("neg add")
+    with pytest.raises(ValueError, match="another primitive set"):
+        evolve(NodeCounter(NEG, 50), other, SETTINGS, STOP, np.random.default_rng(0), state=states[-1])
+
+
+@pytest.mark.parametrize("lacking", ["islands.codes", "archive.scores", "known.elder_keys", "parts.sizes"])
+def test_a_state_that_lacks_an_array_is_refused(lacking):
+    state = run(SETTINGS)[1][-1]
+    arrays = {name: array for name, array in state.to_arrays().items() if name != lacking}
+    with pytest.raises(ValueError, match="lacks something"):
+        State.from_arrays(state.header(), arrays, PRIMITIVES.table)
+
+
+@pytest.mark.parametrize("code", [-1, 99, NEG])
+def test_a_state_whose_individuals_are_no_formulas_is_refused(code):
+    state = run(SETTINGS)[1][-1]
+    arrays = state.to_arrays()
+    arrays["islands.codes"] = np.full_like(arrays["islands.codes"], code)
+    with pytest.raises(ValueError, match="the individuals of 'islands' are no formulas"):
+        State.from_arrays(state.header(), arrays, PRIMITIVES.table)
