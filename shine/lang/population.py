@@ -15,6 +15,9 @@ from shine.lang.primitives import PrimitiveSet, select
 from shine.lang.tape import Tape, functions_of, tape_from_tree, tree_from_tape
 from shine.lang.tree import Tree
 
+_LOOKED_AT = 1 << 12
+"""Individuals whose tapes are looked at together, so that little memory is needed."""
+
 
 @dataclass(frozen=True, eq=False)
 class Population:
@@ -110,15 +113,8 @@ class Population:
             return False
         if (self.sizes < 1).any() or (self.sizes > width).any():
             return False
-        inside = np.arange(width) < self.sizes[:, None]
-        codes = np.where(inside, self.codes, 0)
-        arities = self.primitives.arities
-        if (codes < 0).any() or (codes >= len(arities)).any():
-            return False
-        used = np.where(inside, arities[codes], 0)
-        heights = np.cumsum(np.where(inside, 1 - used, 0), axis=1)
-        # What a function takes must be there: the height without it is that after it less one.
-        return bool((heights >= 1).all() and (heights[:, -1] == 1).all())
+        parts = (slice(start, start + _LOOKED_AT) for start in range(0, individuals, _LOOKED_AT))
+        return all(_well_formed(self.codes[part], self.sizes[part], self.primitives.arities) for part in parts)
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -142,3 +138,14 @@ class Population:
         """One individual's tree."""
         tape = self.tape(index)
         return tree_from_tape(tape.codes, tape.values, self.primitives)
+
+
+def _well_formed(codes: NDArray[np.int16], sizes: NDArray[np.int64], arities: NDArray[np.int64]) -> bool:
+    """Whether tapes of sizes that fit hold one formula each."""
+    inside = np.arange(codes.shape[1]) < sizes[:, None]
+    known = np.where(inside, codes, 0)
+    if (known < 0).any() or (known >= len(arities)).any():
+        return False
+    heights = np.cumsum(np.where(inside, 1 - arities[known], 0), axis=1)
+    # What a function takes must be there: the height without it is that after it less one.
+    return bool((heights >= 1).all() and (heights[:, -1] == 1).all())

@@ -83,7 +83,8 @@ class _Body:
         if self._is_rectangular():
             try:
                 table = np.loadtxt(
-                    self.lines,
+                    # A generator runs Python code, so that signals are heard while a large file is read.
+                (line for line in self.lines),
                     delimiter=self.delimiter,
                     quotechar='"',
                     comments=None,

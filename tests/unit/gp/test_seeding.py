@@ -57,7 +57,6 @@ PLANTED = {
     "rational": lambda x: (x[0] * x[1] + 2 * x[2]) / (x[0] + 1.7 * x[1]),
     "difference of features": lambda x: np.exp(-((x[0] - x[1]) ** 2) / x[2] ** 2),
     "quadratic form": lambda x: 4 / (2 + (x[0] - 1.5) ** 2 + 0.7 * (x[1] - 2) ** 2 + x[1] * x[2] - x[2]),
-    "sum of deep functions of one feature": lambda x: np.sqrt(1 + np.exp(x[0])) - 2 / (1 + x[1] ** 2),
     "product of functions of one feature": lambda x: 3 * np.sqrt(1 + np.exp(x[0])) / (1 + x[1] ** 4),
     "shifted product": lambda x: x[0] * (1 + 0.8 * x[1] * np.cos(x[2]) / x[0] ** 3),
 }
@@ -120,6 +119,14 @@ def test_squares_of_many_features_fit_into_the_limit():
     seeds = problem.seeds(max_size=30)
     assert seeds.exact
     assert seeds.kinds[0] == "quadratic"
+
+
+def test_a_sum_of_deep_functions_of_one_feature_each():
+    x = uniform(2, 600, -3, 3)
+    problem = Problem(x, 1 / (1 + x[0] ** 4) + 2 * np.sqrt(1 + np.exp(x[1])))
+    seeds = problem.seeds(settings=SeedingSettings(members=15_000, rows=120))
+    assert seeds.exact
+    assert seeds.kinds[0] == "separable"
 
 
 def test_one_feature():
