@@ -98,6 +98,12 @@ def ending(folder: Path) -> dict[str, Any]:
     }
 
 
+def differences(folder: Path, expected: dict[str, Any]) -> list[str]:
+    """Names of what a run left that is not what it should be."""
+    found = ending(folder)
+    return [name for name in found if found[name] != expected[name]]
+
+
 def stage(folder: Path) -> str:
     """How far a run came before it was killed."""
     if not Shelf(folder).paths:
@@ -148,9 +154,10 @@ def campaign(scratch: Path, kills: int, generations: int, rng: random.Random, ki
         else:
             running = process(kind, folder, every)
             running.join()
-        same = running.exitcode == 0 and ending(folder) == expected[kind]
-        different += not same
-        print(f"run {runs}, {kind}: {done} kills so far, {'the same end' if same else 'ANOTHER END'}", flush=True)
+        wrong = differences(folder, expected[kind]) if running.exitcode == 0 else [f"exit code {running.exitcode}"]
+        different += bool(wrong)
+        end = f"ANOTHER END: {', '.join(wrong)}" if wrong else "the same end"
+        print(f"run {runs}, {kind}: {done} kills so far, {end}", flush=True)
     print(
         f"{done} kills ({', '.join(f'{n} {where}' for where, n in sorted(reached.items()))}) in {runs} runs; "
         f"{different} ended otherwise than undisturbed"

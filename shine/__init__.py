@@ -16,13 +16,14 @@ if TYPE_CHECKING:
         ShineError,
         UnsupportedSyntaxError,
     )
+    from shine.estimators import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer
     from shine.evaluators.evaluator import Evaluator
     from shine.gp.constraints import Constraints
     from shine.gradient import grad
     from shine.kernel import Kernel, jit
     from shine.lang.parse import parse
     from shine.lang.primitives import PrimitiveSet
-    from shine.model import Model, Result
+    from shine.model import Front, Model, Result
     from shine.population import Population
     from shine.search import evolve
 
@@ -35,6 +36,7 @@ __all__ = [
     "DataError",
     "Evaluator",
     "ExportError",
+    "Front",
     "GraphImportError",
     "Kernel",
     "LoweringError",
@@ -43,6 +45,9 @@ __all__ = [
     "PrimitiveSet",
     "Result",
     "ShineError",
+    "SymbolicClassifier",
+    "SymbolicRegressor",
+    "SymbolicTransformer",
     "UnsupportedSyntaxError",
     "evolve",
     "grad",
@@ -52,12 +57,16 @@ __all__ = [
 
 _HOMES = {
     "Constraints": "shine.gp.constraints",
+    "Front": "shine.model",
     "Evaluator": "shine.evaluators.evaluator",
     "Kernel": "shine.kernel",
     "Model": "shine.model",
     "Population": "shine.population",
     "PrimitiveSet": "shine.lang.primitives",
     "Result": "shine.model",
+    "SymbolicClassifier": "shine.estimators",
+    "SymbolicRegressor": "shine.estimators",
+    "SymbolicTransformer": "shine.estimators",
     "evolve": "shine.search",
     "grad": "shine.gradient",
     "jit": "shine.kernel",
@@ -65,10 +74,15 @@ _HOMES = {
 }
 """Module of each public name; those that are not listed are exceptions."""
 
+_PACKAGES = ("deap", "export", "report")
+"""Packages that users reach as attributes."""
+
 
 def __getattr__(name: str) -> Any:
     # NumPy and LLVM take most of what it costs to import Shine, and not everything that Shine does needs them: a name
     # is imported when it is first asked for.
+    if name in _PACKAGES:
+        return import_module(f"{__name__}.{name}")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_HOMES.get(name, "shine.errors")), name)
@@ -77,4 +91,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_PACKAGES})

@@ -168,8 +168,10 @@ def log_likelihood_power(loss: str) -> float:
 
 
 def effective_rows(dataset: Dataset) -> float:
-    """How many rows of equal weight tell as much (Kish 1965); whatever the unit of the weights."""
+    """How many rows of equal weight tell as much (Kish 1965); whole weights are how often a row was seen."""
     weights = dataset.row_weights
+    if (weights == np.floor(weights)).all():
+        return dataset.weight
     return dataset.weight**2 / float(weights @ weights)
 
 

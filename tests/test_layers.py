@@ -41,7 +41,7 @@ BELOW: dict[str, set[str]] = {
     "refinement": _SEARCH,
     "population": {"errors", "lang", "gp"},
     "search": _SEARCH | {"refinement"},
-    "shine": _SEARCH | {"search", "population", "gradient"},
+    "shine": _SEARCH | {"search", "population", "gradient", "estimators"},
     "loading": {"errors", "lang", "data"},
     "config": {"errors", "lang", "data", "gp", "loading"},
     "runs": _FACES,

@@ -84,7 +84,7 @@ class _Body:
             try:
                 table = np.loadtxt(
                     # A generator runs Python code, so that signals are heard while a large file is read.
-                (line for line in self.lines),
+                    (line for line in self.lines),
                     delimiter=self.delimiter,
                     quotechar='"',
                     comments=None,

@@ -66,6 +66,7 @@ def undivided(screen: Screen) -> list[Look]:
 def estimates_of_sums(
     screen: Screen, kind: str, looks: Sequence[Look], seen: Array, members: Indices, some: Sums
 ) -> Iterator[Estimate]:
+    """What sums of members leave of the target behind their views, each with its proposal."""
     left = _left_of_sums(screen, looks, seen, members, some.views, some.chosen)
     for view, row, share in zip(some.views.tolist(), some.chosen, left.tolist(), strict=True):
         nodes, chain, _ = looks[view]

@@ -128,13 +128,15 @@ def usable(chain: Chain, target: Array, writer: Writer) -> bool:
 
 
 def forward(chain: Chain, target: Array) -> Array:
-    """The target seen through a chain."""
-    return reduce(lambda t, step: step.forward(t), chain, target)
+    """The target seen through a chain; not finite where it has no value."""
+    with np.errstate(all="ignore"):
+        return reduce(lambda t, step: step.forward(t), chain, target)
 
 
 def inverse(chain: Chain, view: Array) -> Array:
-    """The target that a view belongs to."""
-    return reduce(lambda t, step: step.inverse(t), reversed(chain), view)
+    """The target that a view belongs to; not finite where there is none."""
+    with np.errstate(all="ignore"):
+        return reduce(lambda t, step: step.inverse(t), reversed(chain), view)
 
 
 def write(chain: Chain, writer: Writer, nodes: Nodes) -> Nodes:

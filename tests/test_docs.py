@@ -1,0 +1,268 @@
+"""What the documentation says is true: its Python and its command lines run, what they print is printed, links lead somewhere.
+
+The blocks of a page run in order, in one namespace and one folder, as by a reader who types the page from its top:
+
+* `python` blocks are executed. An expression with a literal in the comment behind it has that value, up to an ellipsis.
+* `console` blocks are command lines of Shine's, which end with exit code 0. (Those of cli.md are run by
+  tests/cli/test_docs.py.)
+* a `yaml` or `csv` block with a title is a file of that name, and every `yaml` block is a valid configuration, or part of one.
+* a `text` block is what the block before it prints: the rows with a mark where it has some, otherwise every line.
+* `<!-- not run: reason -->` before a block says that it is not executed. It must be valid Python nevertheless.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import io
+import json
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+import shine
+from shine.cli.commands import shine as command_line
+from shine.config import read_config
+from shine.config.models import Config
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+LANGUAGES = {"", "console", "csv", "json", "python", "text", "yaml"}
+BLOCK = re.compile(
+    r"^(?:<!-- not run: (?P<reason>.+?) -->\n+)?"
+    r'^(?P<indent> *)```(?P<language>\S*)(?: title="(?P<title>[^"\n]+)")?\n(?P<text>.*?)^ *```$',
+    re.MULTILINE | re.DOTALL,
+)
+MARKS = ("*", ">>>")
+STAND_IN = (
+    "data: {generate: {features: {dose: {normal: {}}, id: {normal: {}}}, target: dose}}\nprimitives: [sin, exp]\n"
+)
+"""What a part of a configuration is tried with."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page: its text without indentation, and the line of the page it begins in, from 1."""
+
+    page: Path
+    line: int
+    language: str
+    title: str | None
+    text: str
+    reason: str | None
+
+    def __str__(self) -> str:
+        return f"{name(self.page)}:{self.line}"
+
+
+def name(page: Path) -> str:
+    return page.relative_to(DOCS).as_posix()
+
+
+def blocks(page: Path) -> list[Block]:
+    """The fenced blocks of a page, in order."""
+    content = page.read_text(encoding="utf-8")
+    found = []
+    for match in BLOCK.finditer(content):
+        lines = [line.removeprefix(match["indent"]) for line in match["text"].splitlines(keepends=True)]
+        begin = content.count("\n", 0, match.start("text")) + 1
+        found.append(Block(page, begin, match["language"], match["title"], "".join(lines), match["reason"]))
+    return found
+
+
+ALL = [block for page in PAGES for block in blocks(page)]
+
+
+def of(*languages: str) -> list[Block]:
+    return [block for block in ALL if block.language in languages]
+
+
+# ---- running a page ----
+
+
+class Promises(ast.NodeTransformer):
+    """Makes `expression  # literal` a comparison."""
+
+    def __init__(self, text: str) -> None:
+        self.lines = text.splitlines()
+
+    def visit_Module(self, node: ast.Module) -> ast.Module:
+        return ast.Module([self.statement(one) for one in node.body], node.type_ignores)
+
+    def statement(self, node: ast.stmt) -> ast.stmt:
+        if not isinstance(node, ast.Expr):
+            return node
+        line = self.lines[(node.end_lineno or 0) - 1].encode()[node.end_col_offset :].decode()
+        comment = line.partition("#")[2].strip()
+        try:
+            ast.literal_eval(comment)
+        except (SyntaxError, ValueError):
+            return node
+        call = ast.Call(ast.Name("__promised__", ast.Load()), [node.value, ast.Constant(comment)], [])
+        return ast.fix_missing_locations(ast.copy_location(ast.Expr(call), node))
+
+
+def promised(value: Any, comment: str) -> None:
+    """Fail unless a value looks as a comment says; three points in it stand for anything."""
+    pattern = ".*".join(map(re.escape, comment.split("...")))
+    plain = value.item() if hasattr(value, "item") else value
+    assert re.fullmatch(pattern, repr(plain), re.DOTALL), f"it is {plain!r}, and {comment} by the comment"
+
+
+def script(page: Path) -> str:
+    """The Python of a page in the lines that it has there, so that places in messages and sources of functions fit."""
+    lines = [""] * page.read_text(encoding="utf-8").count("\n")
+    for block in blocks(page):
+        if block.language == "python" and block.reason is None:
+            code = block.text.splitlines()
+            lines[block.line - 1 : block.line - 1 + len(code)] = code
+    return "\n".join(lines) + "\n"
+
+
+def execute(block: Block, source: Path, namespace: dict[str, Any]) -> str:
+    """What a block of Python prints."""
+    text = "\n" * (block.line - 1) + block.text
+    code = compile(Promises(text).visit(ast.parse(text)), str(source), "exec")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code, namespace)
+    return printed.getvalue()
+
+
+def command(block: Block) -> str:
+    """What the command lines of a block print, on both streams."""
+    printed = []
+    for line in block.text.replace("\\\n", " ").splitlines():
+        program, *words = shlex.split(line.removeprefix("$ "), comments=True)
+        assert program == "shine", f"{block}: {line}"
+        result = CliRunner().invoke(command_line, words, prog_name="shine")
+        assert result.exit_code == 0, f"{block}: {line}: {result.output}"
+        printed.append(result.output)
+    return "".join(printed)
+
+
+def shown(text: str) -> list[str]:
+    """The lines of an output that have to be there, with single spaces."""
+    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+    return [line for line in lines if line.startswith(MARKS)] or lines
+
+
+def runs(page: Path) -> bool:
+    return name(page) != "cli.md" and any(block.language in ("python", "console") for block in blocks(page))
+
+
+@pytest.mark.parametrize("page", filter(runs, PAGES), ids=name)
+@pytest.mark.filterwarnings("ignore:A class named")  # DEAP keeps the classes of all pages, and of all tests, together
+def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    source = tmp_path / "page.py"
+    source.write_text(script(page), encoding="utf-8")
+    namespace: dict[str, Any] = {"__name__": "page", "__promised__": promised}
+    output = ""
+    for block in blocks(page):
+        if block.title:
+            Path(block.title).write_text(block.text, encoding="utf-8")
+        if block.language == "python":
+            output = "" if block.reason else execute(block, source, namespace)
+        elif block.language == "console":
+            output = command(block)
+        elif block.language == "text":
+            printed = {" ".join(line.split()) for line in output.splitlines()}
+            missing = [line for line in shown(block.text) if line not in printed]
+            assert not missing, f"{block}: not printed: {missing}; printed:\n{output}"
+
+
+# ---- what can be read without running ----
+
+
+def test_blocks_have_languages_that_are_known() -> None:
+    assert {str(block) for block in ALL if block.language not in LANGUAGES} == set()
+
+
+def test_few_blocks_are_not_run_and_all_of_them_are_python() -> None:
+    excused = [block for block in ALL if block.reason]
+    assert len(excused) <= 3
+    for block in excused:
+        assert block.language == "python", block
+        ast.parse(block.text)
+
+
+@pytest.mark.parametrize("block", of("yaml"), ids=str)
+def test_configurations_are_valid(block: Block, tmp_path: Path) -> None:
+    content = yaml.safe_load(block.text)
+    assert set(content) <= set(Config.model_fields)
+    (tmp_path / "config.yaml").write_text(block.text if "data" in content else STAND_IN + block.text, encoding="utf-8")
+    assert read_config(tmp_path / "config.yaml").seed == content.get("seed", 0)
+
+
+@pytest.mark.parametrize("block", of("json"), ids=str)
+def test_json_can_be_read(block: Block) -> None:
+    assert json.loads(block.text)
+
+
+def prose(page: Path) -> str:
+    return BLOCK.sub("", page.read_text(encoding="utf-8"))
+
+
+def anchors(page: Path) -> set[str]:
+    """The places of a page that links can name, as Markdown's table of contents names headings."""
+    headings = re.findall(r"^#+ (.+)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if target.startswith("https://"):
+            continue
+        path, _, anchor = target.partition("#")
+        place = (page.parent / path).resolve() if path else page
+        assert place.is_file() and place.is_relative_to(DOCS), target
+        assert not anchor or anchor in anchors(place), target
+
+
+# ---- the site ----
+
+SITE = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+
+
+def entries(nav: Any) -> list[str]:
+    """The files of a navigation."""
+    if isinstance(nav, str):
+        return [nav]
+    return [file for part in (nav.values() if isinstance(nav, dict) else nav) for file in entries(part)]
+
+
+def test_the_navigation_has_every_page_once() -> None:
+    assert sorted(entries(SITE["nav"])) == sorted(map(name, PAGES))
+
+
+def test_the_site_needs_no_network() -> None:
+    assert SITE["theme"]["font"] is False
+    assert "offline" in [plugin if isinstance(plugin, str) else next(iter(plugin)) for plugin in SITE["plugins"]]
+    assert not {"extra_javascript", "extra_css", "repo_url"} & set(SITE)
+
+
+def documented() -> list[Any]:
+    """The objects whose docstrings the reference shows."""
+    found = []
+    for page in (DOCS / "reference").glob("*.md"):
+        for path in re.findall(r"^::: (\S+)$", page.read_text(encoding="utf-8"), re.MULTILINE):
+            module, _, attribute = path.rpartition(".")
+            found.append(getattr(importlib.import_module(module), attribute))
+    return found
+
+
+def test_the_reference_has_every_public_name() -> None:
+    objects = documented()
+    assert [public for public in shine.__all__ if getattr(shine, public) not in objects] == []
+    assert all(one.__doc__ for one in objects)
