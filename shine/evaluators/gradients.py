@@ -95,13 +95,23 @@ class MachineLinearizer:
         self._rows = MachineRows(dataset, "float64", threads)
         self._kind = LOSSES[loss].kind
         deviation = np.sqrt(dataset.target_square / dataset.weight)
+        self._latest: tuple[tuple[Primitive, ...], GradientMachine | None] = (), None
         self._floor = np.array([max(_SMALLEST_WEIGHED * deviation, np.finfo(np.float64).tiny)])
+
+    def _machine_for(self, functions: tuple[Primitive, ...]) -> GradientMachine:
+        """The machine of some functions; what they mean is looked at only if they are others than those of the call
+        before."""
+        known, machine = self._latest
+        if machine is None or known is not functions:
+            machine = _gradient_machine_of(Functions.of(functions))
+            self._latest = functions, machine
+        return machine
 
     def normal_equations(
         self, population: Population, slopes: Array, intercepts: Array, limits: Array
     ) -> NormalEquations:
         """Errors, and the normal equations at the constants the population has."""
-        machine = _gradient_machine_of(Functions.of(population.primitives.functions))
+        machine = self._machine_for(population.primitives.functions)
         inside = np.arange(population.width) < population.sizes[:, None]
         counts = ((population.codes == CONSTANT) & inside).sum(axis=1)
         most = min(int(counts.max(initial=0)), MOST_CONSTANTS)
@@ -114,6 +124,8 @@ class MachineLinearizer:
         for part in self._rows.passes(population):
             workers = self._rows.workers_for(population, part, EFFORT)
             machine.functions.run(self._kind, population, part.fields | fields, part.rows, workers)
-        errors, lower = out[:, 0], out[:, 1:].reshape(-1, stride, stride)
-        matrices = lower + np.tril(lower, -1).transpose(0, 2, 1)
+        # The machine writes what is on and below the diagonal.
+        errors, matrices = out[:, 0], out[:, 1:].reshape(-1, stride, stride)
+        for column in range(stride - 1):
+            matrices[:, column, column + 1 :] = matrices[:, column + 1 :, column]
         return NormalEquations(np.where(errors <= limits, errors, np.inf), matrices, np.minimum(counts, most))

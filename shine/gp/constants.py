@@ -17,6 +17,7 @@ from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
 
 Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 TOLERANCE = 1e-2
 """Share of its error that a step has to promise to take away, or an individual is left alone. Steps that promise little
@@ -77,29 +78,38 @@ def fit_constants(
     tolerance : float
         An individual is left alone once a step promises to lower its error by less than this share.
     """
-    point = _Point.of(population, slopes, intercepts)
-    equations = linearizer.normal_equations(population, slopes, intercepts, np.full(len(population), np.inf))
-    errors = equations.errors.copy()
-    damping = np.full(len(population), FIRST_DAMPING)
+    constants = _Constants.of(population)
+    order = constants.individuals
+    individuals, unknowns = population.take(order), constants.unknowns(population, slopes, intercepts)
+    equations = linearizer.normal_equations(individuals, slopes[order], intercepts[order], np.full(len(order), np.inf))
+    count = equations.matrices.shape[1] - 1
+    errors, damping = equations.errors.copy(), np.full(len(order), FIRST_DAMPING)
+    free = _free(len(order), count, scaled, None if fixed is None else fixed[order])
     active = np.flatnonzero(np.isfinite(errors) & (errors > 0))
-    free = _free(population, equations.matrices.shape[1] - 1, scaled, fixed)
-    system = _System.of(equations, point, free).take(active)
+    system = _System.of(equations, unknowns[1], free).take(active, constants.counts[active])
     for _ in range(steps):
         step, gain = system.solved(damping[active])
-        promising = gain > tolerance * errors[active]
-        active, system, step = active[promising], system.take(promising), step[promising]
+        promising = np.flatnonzero(gain > tolerance * errors[active])
+        active, least = active[promising], errors[active[promising]]
         if not len(active):
             break
-        trial = point.take(active).moved(step)
-        found = linearizer.normal_equations(
-            trial.population(population.take(active)), trial.slopes, trial.intercepts, errors[active]
-        )
-        better = found.errors < errors[active]
-        errors[active[better]] = found.errors[better]
-        point.put(active[better], trial.take(better))
-        system.put(better, _System.of(found, trial, free[active]).take(better))
+        counts = constants.counts[active]
+        system, step = system.take(promising, counts), step.take(promising, axis=1)
+        before = unknowns.take(active, axis=1)
+        trial = before.copy()
+        trial[: len(step)] += step
+        trial_values = constants.placed(trial, individuals.values[active], active)
+        moved = Population(individuals.codes[active], trial_values, individuals.sizes[active], population.primitives)
+        found = linearizer.normal_equations(moved, trial[1], trial[0], least)
+        better = found.errors < least
+        errors[active] = np.where(better, found.errors, least)
+        unknowns[:, active] = np.where(better, trial, before)
+        system = system.replaced(better, _System.of(found, trial[1], free.take(active, axis=1)))
         damping[active] = np.clip(damping[active] * np.where(better, _LOWER, _RAISE), _LEAST_DAMPING, _MOST_DAMPING)
-    return Fit(point.population(population), point.slopes, point.intercepts, errors)
+    values = constants.placed(unknowns, individuals.values, np.arange(len(order)))
+    # Back into the order in which they came.
+    where = np.argsort(order)
+    return Fit(replace(population, values=values[where]), unknowns[1, where], unknowns[0, where], errors[where])
 
 
 def fitter(linearizer: Linearizer, steps: int, *, scaled: bool) -> Callable[[Population, Scores], Population]:
@@ -121,61 +131,67 @@ def fitter(linearizer: Linearizer, steps: int, *, scaled: bool) -> Callable[[Pop
 
 
 @dataclass(frozen=True, eq=False)
-class _Point:
-    """Unknowns of some individuals: intercept, slope, constants; shape (n_individuals, 2 + n_constants)."""
+class _Constants:
+    """Where the constants of a population are; those who have most come first.
 
-    unknowns: Array
+    So those who have a k-th constant are always the first few, of whatever part of the population.
+
+    Parameters
+    ----------
+    individuals : ndarray of shape (n_individuals,), int64
+        In this order.
+    counts : ndarray of shape (n_individuals,), int64
+        Constants of each, in this order.
+    columns : ndarray of shape (most constants, n_individuals), int64
+        Position of each constant on the tape; arbitrary behind the last one.
+    """
+
+    individuals: Integers
+    counts: Integers
+    columns: Integers
 
     @classmethod
-    def of(cls, population: Population, slopes: Array, intercepts: Array) -> _Point:
-        rows, columns, ranks = places(population)
-        constants = np.zeros((len(population), 1 + int(ranks.max(initial=-1))))
-        constants[rows, ranks] = population.values[rows, columns]
-        return cls(np.column_stack([intercepts, slopes, constants]))
+    def of(cls, population: Population) -> _Constants:
+        rows, positions, ranks = places(population)
+        counts = np.bincount(rows, minlength=len(population))
+        individuals = np.argsort(-counts, kind="stable")
+        columns = np.zeros((int(counts.max(initial=0)), len(population)), np.int64)
+        columns[ranks, rows] = positions
+        return cls(individuals, counts[individuals], columns[:, individuals])
 
-    @property
-    def intercepts(self) -> Array:
-        return self.unknowns[:, 0]
+    def unknowns(self, population: Population, slopes: Array, intercepts: Array) -> Array:
+        """Intercept, slope and constants, shape (2 + most constants, n_individuals), in this order."""
+        order = self.individuals
+        constants = population.values[order, self.columns]
+        constants[np.arange(len(constants))[:, None] >= self.counts] = 0.0
+        return np.concatenate([intercepts[None, order], slopes[None, order], constants])
 
-    @property
-    def slopes(self) -> Array:
-        return self.unknowns[:, 1]
-
-    def take(self, which: NDArray[np.int64] | NDArray[np.bool_]) -> _Point:
-        return _Point(self.unknowns[which])
-
-    def put(self, which: NDArray[np.int64], other: _Point) -> None:
-        self.unknowns[which] = other.unknowns
-
-    def moved(self, step: Array) -> _Point:
-        unknowns = self.unknowns.copy()
-        unknowns[:, : step.shape[1]] += step
-        return _Point(unknowns)
-
-    def population(self, population: Population) -> Population:
-        """The individuals with these constants."""
-        rows, columns, ranks = places(population)
-        values = population.values.copy()
-        values[rows, columns] = self.unknowns[rows, _LINE + ranks]
-        return replace(population, values=values)
+    def placed(self, unknowns: Array, values: Array, which: Integers) -> Array:
+        """Values of the tapes of some individuals with their unknowns in place of their constants."""
+        values, counts = values.copy(), self.counts[which]
+        most = int(counts.max(initial=0))
+        there = np.arange(most)[:, None] < counts
+        cells = (self.columns[:most, which] + values.shape[1] * np.arange(len(which)))[there]
+        values.reshape(-1)[cells] = unknowns[_LINE : _LINE + most][there]
+        return values
 
 
-def places(population: Population) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def places(population: Population) -> tuple[Integers, Integers, Integers]:
     """Individual, position on the tape, and rank among the individual's constants, of every constant."""
     inside = np.arange(population.width) < population.sizes[:, None]
-    constant = (population.codes == CONSTANT) & inside
-    rows, columns = np.nonzero(constant)
-    ranks = (np.cumsum(constant, axis=1) - 1)[rows, columns]
+    rows, columns = np.nonzero((population.codes == CONSTANT) & inside)
+    # They come individual by individual.
+    ranks = np.arange(len(rows)) - np.searchsorted(rows, rows)
     return rows, columns, ranks
 
 
-def _free(population: Population, unknowns: int, scaled: bool, fixed: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-    """Which unknowns may move, shape (n_individuals, n_unknowns)."""
-    free = np.ones((len(population), unknowns), np.bool_)
-    free[:, :_LINE] = scaled
+def _free(individuals: int, unknowns: int, scaled: bool, fixed: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+    """Which unknowns may move, shape (n_unknowns, n_individuals)."""
+    free = np.ones((unknowns, individuals), np.bool_)
+    free[:_LINE] = scaled
     if fixed is not None:
         fitted = min(fixed.shape[1], unknowns - _LINE)
-        free[:, _LINE : _LINE + fitted] = ~fixed[:, :fitted]
+        free[_LINE : _LINE + fitted] = ~fixed[:, :fitted].T
     return free
 
 
@@ -184,53 +200,79 @@ class _System:
     """Normal equations scaled to a diagonal of ones: ``(matrix + damping) (scale * step) = gradient``.
 
     Unknowns without influence, or of an influence that is not finite, have a row of the unit matrix and gradient 0.
+    The individuals are the last axis, along which everything is done at once.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_unknowns, n_unknowns, n_individuals)
+    gradient, scale : ndarray of shape (n_unknowns, n_individuals)
+    counts : ndarray of shape (n_unknowns,), int64
+        How many individuals, which are the first ones, have each unknown.
     """
 
     matrix: Array
     gradient: Array
     scale: Array
+    counts: Integers
 
     @classmethod
-    def of(cls, equations: NormalEquations, point: _Point, free: NDArray[np.bool_]) -> _System:
-        count = equations.matrices.shape[1] - 1
-        # The prediction's derivatives count as often as the slope says.
-        factors = np.repeat(point.slopes[:, None], count, axis=1)
-        factors[:, :_LINE] = 1.0
+    def of(cls, equations: NormalEquations, slopes: Array, free: NDArray[np.bool_]) -> _System:
+        individuals, stride = equations.matrices.shape[:2]
+        products = np.ascontiguousarray(equations.matrices.reshape(individuals, -1).T).reshape(stride, stride, -1)
+        matrix, gradient = products[1:, 1:], products[1:, 0]
         with np.errstate(all="ignore"):
-            matrix = equations.matrices[:, 1:, 1:] * factors[:, :, None] * factors[:, None, :]
-            gradient = equations.matrices[:, 1:, 0] * factors
-            scale = np.sqrt(np.einsum("ijj->ij", matrix))
+            # The prediction's derivatives count as often as the slope says.
+            matrix[_LINE:] *= slopes
+            matrix[:, _LINE:] *= slopes
+            gradient[_LINE:] *= slopes
+            scale = np.sqrt(np.einsum("jji->ji", matrix))
             usable = (scale > 0) & np.isfinite(scale) & np.isfinite(gradient)
-            usable &= free[:, :count]
-            scale = np.where(usable, scale, 1.0)
-            matrix = matrix / (scale[:, :, None] * scale[:, None, :])
-            both = usable[:, :, None] & usable[:, None, :] & np.isfinite(matrix)
-            matrix = np.where(both, matrix, 0.0)
-            diagonal = np.einsum("ijj->ij", matrix)
-            diagonal[:] = 1.0
-            gradient = np.where(usable, gradient / scale, 0.0)
-        return cls(matrix, gradient, scale)
+            usable &= free[: stride - 1]
+            unusable = ~usable
+            scale[unusable] = 1.0
+            matrix /= scale[:, None] * scale
+            left_out = ~np.isfinite(matrix)
+            left_out |= unusable[:, None]
+            left_out |= unusable
+            np.copyto(matrix, 0.0, where=left_out)
+            np.einsum("jji->ji", matrix)[:] = 1.0
+            gradient /= scale
+            gradient[unusable] = 0.0
+        return cls(matrix, gradient, scale, np.full(stride - 1, individuals))
 
-    def take(self, which: NDArray[np.int64] | NDArray[np.bool_]) -> _System:
-        return _System(self.matrix[which], self.gradient[which], self.scale[which])
+    def take(self, which: Integers, constants: Integers) -> _System:
+        """The systems of some individuals, with so many constants each, in descending order."""
+        count = min(len(self.scale), _LINE + int(constants.max(initial=0)))
+        counts = np.searchsorted(-constants, _LINE - np.arange(count), side="left")
+        counts[:_LINE] = len(which)
+        # Not by indices in brackets, which would make the individuals the first axis of the memory.
+        return _System(
+            self.matrix[:count, :count].take(which, axis=-1),
+            self.gradient[:count].take(which, axis=-1),
+            self.scale[:count].take(which, axis=-1),
+            counts,
+        )
 
-    def put(self, which: NDArray[np.bool_], other: _System) -> None:
-        # Some individuals alone may have room for fewer constants than all; they have no more.
-        count = other.matrix.shape[1]
-        self.matrix[which, :count, :count] = other.matrix
-        self.gradient[which, :count], self.scale[which, :count] = other.gradient, other.scale
+    def replaced(self, which: NDArray[np.bool_], other: _System) -> _System:
+        """These systems, but others of as many individuals where a mask holds."""
+        return _System(
+            np.where(which, other.matrix, self.matrix),
+            np.where(which, other.gradient, self.gradient),
+            np.where(which, other.scale, self.scale),
+            self.counts,
+        )
 
     def solved(self, damping: Array) -> tuple[Array, Array]:
         """Steps, and the fall of the squared error that each promises, if the model were linear."""
-        scaled_step = _solved(self.matrix, damping, self.gradient)
+        scaled_step = _solved(self.matrix, damping, self.gradient, self.counts)
         gain = np.zeros(len(damping))
-        for share in (scaled_step * (self.gradient + damping[:, None] * scaled_step)).T:
+        for share in scaled_step * (self.gradient + damping * scaled_step):
             gain += share
         with np.errstate(over="ignore"):
             return scaled_step / self.scale, gain
 
 
-def _solved(matrices: Array, damping: Array, gradients: Array) -> Array:
+def _solved(matrices: Array, damping: Array, gradients: Array, counts: Integers) -> Array:
     """Solutions of ``(matrix + damping) solution = gradient`` by the factors L D L^T, for all individuals in step.
 
     The matrices are positive semidefinite, so that no pivoting is needed. An individual's solution has the same bits
@@ -238,16 +280,16 @@ def _solved(matrices: Array, damping: Array, gradients: Array) -> Array:
     same bits on every machine.
     """
     rest, solution = matrices.copy(), gradients.copy()
-    count = rest.shape[1]
-    diagonal = np.einsum("ijj->ij", rest)
-    diagonal += damping[:, None]
-    for k in range(count):
+    diagonal = np.einsum("jji->ji", rest)
+    diagonal += damping
+    for k, n in enumerate(counts.tolist()):
+        pivot = diagonal[k, :n]
         # Rounding may leave an unknown that depends on those before it without a positive pivot; it stays where it is.
-        np.copyto(diagonal[:, k], np.inf, where=~(diagonal[:, k] > 0))
-        factors = rest[:, k + 1 :, k] / diagonal[:, k, None]
-        rest[:, k + 1 :, k + 1 :] -= factors[:, :, None] * rest[:, k, None, k + 1 :]
-        solution[:, k + 1 :] -= factors * solution[:, k, None]
-    for k in reversed(range(count)):
-        solution[:, k] /= diagonal[:, k]
-        solution[:, :k] -= rest[:, :k, k] * solution[:, k, None]
+        np.copyto(pivot, np.inf, where=~(pivot > 0))
+        factors = rest[k + 1 :, k, :n] / pivot
+        rest[k + 1 :, k + 1 :, :n] -= factors[:, None] * rest[k, k + 1 :, :n]
+        solution[k + 1 :, :n] -= factors * solution[k, :n]
+    for k, n in reversed(list(enumerate(counts.tolist()))):
+        solution[k, :n] /= diagonal[k, :n]
+        solution[:k, :n] -= rest[:k, k, :n] * solution[k, :n]
     return solution

@@ -5,6 +5,7 @@ Each is a function ``(losses, complexities, ages, n) -> indices`` of the individ
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 
 import numpy as np
@@ -89,19 +90,26 @@ def _distinct(losses: Floats, complexities: Integers) -> tuple[Integers, Integer
 
 
 def _by_fronts(best: Integers, others: Integers, losses: Floats, second: Integers, n: int) -> Integers:
-    kept: list[Integers] = []
-    room = n
-    # In ascending order of loss, those are not dominated that undercut all before them in the second objective.
-    while len(best) and room > 0:
-        values = second[best]
-        least = np.concatenate([[np.iinfo(np.int64).max], np.minimum.accumulate(values)[:-1]])
-        in_front = values < least
-        front, best = best[in_front], best[~in_front]
-        if len(front) > room:
-            front = front[np.argsort(-_crowding(losses[front], second[front]), kind="stable")[:room]]
-        kept.append(front)
-        room -= len(front)
-    return np.concatenate([*kept, others[: max(room, 0)]]).astype(np.int64)
+    # In ascending order of loss, an individual is in the first front of whose members, all of which come before it, none
+    # is as good or better in the second objective; the least values of the fronts ascend.
+    least: list[int] = []
+    ranks = np.empty(len(best), np.int64)
+    for position, value in enumerate(second[best].tolist()):
+        rank = bisect_right(least, value)
+        least[rank : rank + 1] = [value]
+        ranks[position] = rank
+    by_front = best[np.argsort(ranks, kind="stable")]
+    if len(best) > n:
+        # The last front that has room for somebody, and where it begins and ends.
+        ends = np.cumsum(np.bincount(ranks))
+        last = int(np.searchsorted(ends, n))
+        end = int(ends[last])
+        begin = end - int(np.count_nonzero(ranks == last))
+        front = by_front[begin:end]
+        if end > n:
+            front = front[np.argsort(-_crowding(losses[front], second[front]), kind="stable")]
+        by_front = np.concatenate([by_front[:begin], front])[:n]
+    return np.concatenate([by_front, others[: n - len(by_front)]]).astype(np.int64)
 
 
 def _crowding(losses: Floats, second: Integers) -> Floats:

@@ -31,11 +31,8 @@ ALGEBRAIC = frozenset({"sqrt", "square", "abs", "neg", "inv", "cube", "cbrt", "s
 NESTED = 2
 """Nodes that a function costs more, if it is not algebraic and its argument contains another that is not."""
 
-FUNCTIONS_OF_ONE = "functions of one leaf"
-"""The round after which there are deep functions of single leaves."""
-
 DEEPEST = 10
-"""Highest cost of functions of a single leaf that are enumerated beyond all others."""
+"""Highest cost of functions of a single leaf."""
 
 LEFT_OUT = frozenset(
     {"lt", "le", "gt", "ge", "eq", "ne", "logical_and", "logical_or", "logical_not", "where", "floordiv", "mod"}
@@ -233,8 +230,7 @@ class Enumeration:
     """Grows a bank in rounds: all expressions by size, and larger ones of kinds that laws are often made of.
 
     Beyond the size up to which all expressions fit, it adds monomials of the features, functions of monomials (times
-    some constants), these plus or minus one, products of the smallest members with functions of small members, and
-    nested functions of a single leaf.
+    some constants), these plus or minus one, and products of the smallest members with functions of small members.
 
     Parameters
     ----------
@@ -268,8 +264,6 @@ class Enumeration:
         self._functions_of(np.concatenate(self.monomials[:3]), 4000)
         self._level(4)
         yield "functions of monomials"
-        self._functions_of_one(6000)
-        yield FUNCTIONS_OF_ONE
         self._more_monomials(5, 4000)
         self._scaled_functions(4000)
         self._products(8000)
@@ -305,20 +299,22 @@ class Enumeration:
                 arguments = np.concatenate([arguments, nested[self.members.transcendental[nested]]])
             self.members.unary(name, arguments)
 
-    def _functions_of_one(self, most: int) -> None:
-        """Functions of a single leaf, one within the other, with one added, taken off or divided by: 1/(1 + x^4)."""
+    def functions_of_one(self) -> None:
+        """Fill the bank with functions of single leaves, nested, with one added, taken off or divided by: 1/(1 + x^4).
+
+        In place of `rounds`: these would take the places of others.
+        """
         m, one = self.members, self.constants[:1]
         names = [name for name in ("add", "sub", "div") if name in m.primitives.function_codes]
-        before = m.count
         for cost in range(2, DEEPEST + 1):
-            if m.full or m.count - before >= most:
+            if m.full:
                 return
-            levels = [own[m.alone[own] >= 0] for own in (self._of_cost(c, c) for c in range(cost))]
+            levels = [own[m.codes[own] != CONSTANT] for own in (self._of_cost(c, c) for c in range(cost))]
             self._unary_level(levels)
             for name in names:
-                m.binary(name, levels[max(cost - 2, 0)], one, most)
+                m.binary(name, levels[max(cost - 2, 0)], one, self.most)
                 if name not in COMMUTATIVE:
-                    m.binary(name, one, levels[max(cost - 2, 0)], most)
+                    m.binary(name, one, levels[max(cost - 2, 0)], self.most)
 
     def _more_monomials(self, factors: int, most: int) -> None:
         """Products and quotients of up to so many features."""

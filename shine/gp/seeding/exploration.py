@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.gp.seeding import combining, searches
-from shine.gp.seeding.bank import FUNCTIONS_OF_ONE, Enumeration, Members
+from shine.gp.seeding.bank import Enumeration, Members
 from shine.gp.seeding.pool import Pool
 from shine.gp.seeding.proposals import Proposal
 from shine.gp.seeding.quadratic import quadratic
@@ -22,6 +22,12 @@ from shine.gp.seeding.writing import Nodes, Unwritable
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
+
+SEPARABLE_AFTER = 1
+"""Round of a bank, from 0, after which separable targets are looked for."""
+
+MOST_FUNCTIONS_OF_ONE = 12_000
+"""Members of the bank for separable targets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +91,7 @@ class Exploration:
         members = Members(len(self.screened), writer.primitives, capacity, self.pool.max_size, self.rng)
         enumeration = Enumeration(members, here.values, here.nodes)
         screen: Screen | None = None
-        for stage in enumeration.rounds():
+        for stage, _ in enumerate(enumeration.rounds()):
             if self.over or not members.count:
                 return
             if screen is None:
@@ -94,14 +100,25 @@ class Exploration:
                 self.pool.propose(self._proposals(partial(quadratic, screen)))
             else:
                 screen.refresh()
-            for search in _searches_of_one(screen) if stage == FUNCTIONS_OF_ONE else _searches(screen):
+            for search in _searches(screen):
                 if self.over:
                     return
                 self.pool.propose(self._proposals(search))
+            if stage == SEPARABLE_AFTER and len(here.values) > 1:
+                self._search_separable(here, screen)
             for member, share in searches.most_promising(screen, 100):
                 nodes = members.nodes(member)
                 parts[nodes] = max(share, parts.get(nodes, 0.0))
             yield members.count
+
+    def _search_separable(self, system: Coordinates, screen: Screen) -> None:
+        """Look for sums of deep functions of one coordinate each, in a bank of their own."""
+        capacity = min(self.capacity, MOST_FUNCTIONS_OF_ONE)
+        members = Members(len(self.screened), self.pool.writer.primitives, capacity, self.pool.max_size, self.rng)
+        Enumeration(members, system.values, system.nodes).functions_of_one()
+        if not self.over:
+            own = screen.over(members)
+            self.pool.propose(self._proposals(partial(separable, own, 200)))
 
     def _proposals(self, search: Callable[[], Iterator[Estimate]]) -> list[Proposal]:
         found: list[Estimate] = []
@@ -132,13 +149,6 @@ class Exploration:
                 logs.append(log)
                 found.append((nodes, values))
         return found
-
-
-def _searches_of_one(screen: Screen) -> Iterator[Callable[[], Iterator[Estimate]]]:
-    """The searches that members which depend on one coordinate are for."""
-    yield partial(searches.affine, screen)
-    yield partial(searches.products, screen, 3000)
-    yield partial(separable, screen, 200)
 
 
 def _searches(screen: Screen) -> Iterator[Callable[[], Iterator[Estimate]]]:

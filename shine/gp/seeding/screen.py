@@ -80,6 +80,7 @@ class Screen:
         writer: Writer,
     ) -> None:
         self.members, self.weights, self.writer = members, weights, writer
+        self._given = coordinates, bases, target, weights, writer
         self.coordinates, self.factor, self.factors = coordinates, coordinates.factor, coordinates.factors
         self.target = target / self.factor
         self.chains = views.chains(self.target, writer)
@@ -93,6 +94,10 @@ class Screen:
         self.divisors: list[tuple[float, int]] = []
         self.simplest = 0
         self.refresh()
+
+    def over(self, members: Members) -> Screen:
+        """The same target with another bank."""
+        return Screen(members, *self._given)
 
     def refresh(self) -> None:
         """Take notice of members that joined the bank."""

@@ -124,7 +124,7 @@ def test_squares_of_many_features_fit_into_the_limit():
 def test_a_sum_of_deep_functions_of_one_feature_each():
     x = uniform(2, 600, -3, 3)
     problem = Problem(x, 1 / (1 + x[0] ** 4) + 2 * np.sqrt(1 + np.exp(x[1])))
-    seeds = problem.seeds(settings=SeedingSettings(members=15_000, rows=120))
+    seeds = problem.seeds(settings=SeedingSettings(members=12_000, rows=120))
     assert seeds.exact
     assert seeds.kinds[0] == "separable"
 
