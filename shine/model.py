@@ -328,7 +328,7 @@ class Result:
     seconds : float
         Duration of the search.
     seed : int
-    stopped_by : {"loss", "generations", "seconds", "interrupted"}
+    stopped_by : {"loss", "generations", "seconds", "interrupted", "callback"}
     """
 
     front: Front

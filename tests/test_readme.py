@@ -34,7 +34,7 @@ def test_the_first_command_finds_the_formula(tmp_path):
     marked = [line for line in run.stdout.splitlines() if line.startswith("*")]
     assert len(marked) == 1 and "sqrt(" in marked[0]
     assert {path.name for path in (tmp_path / "run").iterdir()} == {
-        "result.json", "front.csv", "log.jsonl", "config.yaml",
+        "result.json", "front.csv", "log.jsonl", "config.yaml", "checkpoints",
     }  # fmt: skip
 
 

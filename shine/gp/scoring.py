@@ -96,10 +96,10 @@ class Scorer:
         if self._clock() >= self._deadline:
             raise OutOfTime
         # Slices follow the clock; what is remembered, and in which order, must not.
-        self._remember(keys[unknown], Scores.concatenate([before for before, _ in slices]))
-        if self._fitter is not None:
-            fitted = replace(population.take(first[unknown]), values=values[unknown])
-            self._remember(hashes(fitted), Scores.concatenate([after for _, after in slices]))
+        before = Scores.concatenate([before for before, _ in slices])
+        after = Scores.concatenate([after for _, after in slices])
+        fitted = replace(population.take(first[unknown]), values=values[unknown])
+        self._remember(keys[unknown], before, fitted, after)
         losses: NDArray[np.float64] = scores.losses[inverse]
         return replace(population, values=values[inverse]), losses
 
@@ -108,10 +108,14 @@ class Scorer:
         self.archive = self.archive.updated(population, self._evaluator.score(population))
         self.evaluations += len(population)
 
-    def _remember(self, keys: Hashes, scores: Scores) -> None:
-        keys, first = np.unique(keys, return_index=True)
-        new = ~self._memory.recall(keys)[0]
-        self._memory.store(keys[new], scores.take(first[new]))
+    def _remember(self, keys: Hashes, before: Scores, fitted: Population, after: Scores) -> None:
+        """Remember individuals that were unknown, by ascending keys, and what became of those whose constants were
+        fitted."""
+        changed = np.flatnonzero(before.losses != after.losses)
+        found, first = np.unique(hashes(fitted.take(changed)), return_index=True)
+        new = ~self._memory.recall(found)[0] & ~np.isin(found, keys)
+        rows = Scores.concatenate([before, after.take(changed[first[new]])])
+        self._memory.store(np.concatenate([keys, found[new]]), rows)
 
     def _evaluate(self, individuals: Population) -> tuple[Population, Scores, Scores]:
         """Individuals, those with fitted constants that are better; the scores before, and the scores of these."""

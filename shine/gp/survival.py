@@ -93,11 +93,12 @@ def _by_fronts(best: Integers, others: Integers, losses: Floats, second: Integer
     # In ascending order of loss, an individual is in the first front of whose members, all of which come before it, none
     # is as good or better in the second objective; the least values of the fronts ascend.
     least: list[int] = []
-    ranks = np.empty(len(best), np.int64)
-    for position, value in enumerate(second[best].tolist()):
+    found: list[int] = []
+    for value in second[best].tolist():
         rank = bisect_right(least, value)
-        least[rank : rank + 1] = [value]
-        ranks[position] = rank
+        least[rank : rank + 1] = (value,)
+        found.append(rank)
+    ranks = np.array(found, np.int64)
     by_front = best[np.argsort(ranks, kind="stable")]
     if len(best) > n:
         # The last front that has room for somebody, and where it begins and ends.
