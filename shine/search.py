@@ -112,7 +112,7 @@ def search(
     rng = np.random.default_rng(seed)
     sample = dataset.sampled(settings.rows, rng)
     evaluator = evaluator_of(sample, loss, linear_scaling, dtype, tier, threads)
-    rules = _rules(constraints, sample, workers)
+    rules = constraint_rules(constraints, sample, workers)
     if rules is not None:
         evaluator = ConstrainedEvaluator(evaluator, rules(primitive_set, "implied" if linear_scaling else "none"))
     linearizer = MachineLinearizer(sample.sampled(settings.fitting_rows, rng), loss, workers)
@@ -126,7 +126,7 @@ def search(
         fitter=fitter(linearizer, settings.constant_steps, scaled=linear_scaling) if settings.constant_steps else None,
         errors=partial(sampled_errors, sample, linear_scaling, settings.lexicase_rows),
         initial=Population.from_trees(trees, primitive_set) if trees else None,
-        seeding=partial(_seeds, sample, primitive_set, settings, linear_scaling, workers),
+        seeding=partial(seeds_of, sample, primitive_set, settings, linear_scaling, workers),
         clock=time.monotonic,
         report=evolution.ignore if report is None else report,
         state=state,
@@ -165,7 +165,7 @@ def _finished(outcome: Outcome, finish: Callable[..., tuple[Model, ...]]) -> tup
     return outcome, finish(outcome, polish=False)
 
 
-def _rules(constraints: Constraints, sample: Dataset, threads: int) -> Callable[..., Rules] | None:
+def constraint_rules(constraints: Constraints, sample: Dataset, threads: int) -> Callable[..., Rules] | None:
     """What compiles constraints for a primitive set and a kind of scaling; None where there are no constraints."""
     if not constraints:
         return None
@@ -176,7 +176,7 @@ def _rules(constraints: Constraints, sample: Dataset, threads: int) -> Callable[
     return partial(Rules, constraints, wrong_shares=wrong_shares)
 
 
-def _seeds(
+def seeds_of(
     sample: Dataset,
     primitives: PrimitiveSet,
     settings: EvolutionSettings,
@@ -289,21 +289,21 @@ def evolve(
     return search(
         Dataset.from_arrays(X, y, sample_weight, features),
         primitives,
-        _valid(EvolutionSettings, settings),
-        _valid(StopSettings, {"generations": generations, "seconds": seconds, "loss": stop_loss}),
+        valid_settings(EvolutionSettings, settings),
+        valid_settings(StopSettings, {"generations": generations, "seconds": seconds, "loss": stop_loss}),
         loss=loss,
         linear_scaling=linear_scaling,
         dtype=dtype,
         tier=tier,
         threads=threads,
-        constraints=_constraints(constraints or {}),
+        constraints=constraints_of(constraints or {}),
         seed=seed,
         seeds=seeds,
         report=report,
     )
 
 
-def _constraints(given: Constraints | Mapping[str, Any]) -> Constraints:
+def constraints_of(given: Constraints | Mapping[str, Any]) -> Constraints:
     """Constraints, of which a mapping has fields by name."""
     if isinstance(given, Constraints):
         return given
@@ -311,10 +311,10 @@ def _constraints(given: Constraints | Mapping[str, Any]) -> Constraints:
     for name in given:
         if name not in known:
             raise ValueError(f"constraints has no {name!r}; it has {', '.join(known)}")
-    return _valid(Constraints, given)
+    return valid_settings(Constraints, given)
 
 
-def _valid(kind: type[Settings], values: Mapping[str, Any]) -> Settings:
+def valid_settings(kind: type[Settings], values: Mapping[str, Any]) -> Settings:
     """Settings within their bounds; a `ValueError` names those that are not."""
     from pydantic import TypeAdapter, ValidationError  # a fifth of the import time of Shine, and needed here alone
 

@@ -5,9 +5,9 @@ The blocks of a page run in order, in one namespace and one folder, as by a read
 * `python` blocks are executed. An expression with a literal in the comment behind it has that value, up to an ellipsis.
 * `console` blocks are command lines of Shine's, which end with exit code 0. (Those of cli.md are run by
   tests/cli/test_docs.py.)
-* a `yaml` or `csv` block with a title is a file of that name, and every `yaml` block is a valid configuration, or part of one.
-* a `text` block is what the block before it prints, up to an ellipsis: the rows with a mark where it has some, otherwise
-  every line.
+* a block with a title is a file of that name, and every `yaml` block is a valid configuration, or part of one.
+* a `text` block is what the block before it prints, up to an ellipsis: the rows with a mark where it has some, or else
+  all of it.
 * `<!-- not run: reason -->` before a block says that it is not executed. It must be valid Python nevertheless.
 """
 
@@ -16,11 +16,13 @@ from __future__ import annotations
 import ast
 import contextlib
 import importlib
+import inspect
 import io
 import json
 import re
 import shlex
-from dataclasses import dataclass
+import tomllib
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +31,12 @@ import yaml
 from click.testing import CliRunner
 
 import shine
+from shine import Constraints, SymbolicRegressor, SymbolicTransformer
 from shine.cli.commands import shine as command_line
 from shine.config import read_config
 from shine.config.models import Config
+from shine.gp.settings import EvolutionSettings
+from shine.lang.library import STANDARD
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -47,6 +52,14 @@ STAND_IN = (
     "data: {generate: {features: {dose: {normal: {}}, id: {normal: {}}}, target: dose}}\nprimitives: [sin, exp]\n"
 )
 """What a part of a configuration is tried with."""
+NEEDED = {
+    "deap.md": "deap",
+    "estimators.md": "pandas",
+    "howto.md": "matplotlib",
+    "report.md": "matplotlib",
+    "tutorial.md": "pandas",
+}
+"""Packages that a page cannot do without, besides those that Shine needs itself."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +180,7 @@ def runs(page: Path) -> bool:
 @pytest.mark.parametrize("page", [page for page in PAGES if runs(page)], ids=name)
 @pytest.mark.filterwarnings("ignore:A class named")  # DEAP keeps the classes of all pages, and of all tests, together
 def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip(NEEDED.get(name(page), "numpy"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     source = tmp_path / "page.py"
@@ -253,8 +267,31 @@ def test_the_navigation_has_every_page_once() -> None:
 
 def test_the_site_needs_no_network() -> None:
     assert SITE["theme"]["font"] is False
-    assert "offline" in [plugin if isinstance(plugin, str) else next(iter(plugin)) for plugin in SITE["plugins"]]
+    # Its search is a script from another server, as is MathJax.
+    assert "offline" not in SITE["plugins"]
     assert not {"extra_javascript", "extra_css", "repo_url"} & set(SITE)
+
+
+def test_extras_it_names_exist() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    named = {name for row in table("index.md", "Installing") for name in names_in(row[0])}
+    named |= {
+        extra
+        for page in PAGES
+        for group in re.findall(r"pip install '(?:shine|\.)\[(.+?)\]'", page.read_text(encoding="utf-8"))
+        for extra in group.split(",")
+    }
+    assert len(named) > 7
+    assert named - set(extras) == set()
+
+
+def test_each_parameter_of_the_reference_has_its_own_default() -> None:
+    griffe = pytest.importorskip("griffe")
+    extensions = griffe.load_extensions(str(DOCS / "docstrings.py"))
+    module = griffe.load("shine", search_paths=[ROOT], docstring_parser="numpy", extensions=extensions)
+    sections = {section.kind.value: section.value for section in module["search.evolve"].docstring.parsed}
+    defaults = {parameter.name: parameter.default for parameter in sections["parameters"]}
+    assert (defaults["generations"], defaults["seconds"], defaults["stop_loss"]) == ("100", "60.0", "1e-20")
 
 
 def documented() -> list[Any]:
@@ -271,3 +308,55 @@ def test_the_reference_has_every_public_name() -> None:
     objects = documented()
     assert [public for public in shine.__all__ if getattr(shine, public) not in objects] == []
     assert all(one.__doc__ for one in objects)
+
+
+# ---- coming from elsewhere ----
+
+
+def table(page: str, heading: str) -> list[list[str]]:
+    """The rows of the table under a heading, as lists of cells."""
+    section = (DOCS / page).read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (.*) \|$", section, re.MULTILINE)
+    return [row.split(" | ") for row in rows[1:]]
+
+
+def names_in(cell: str) -> set[str]:
+    """The names at the beginning of the code in a cell."""
+    return set(re.findall(r"`([A-Za-z_]\w*)", cell))
+
+
+def parameters(estimator: Any) -> set[str]:
+    return set(inspect.signature(estimator).parameters)
+
+
+def test_every_parameter_of_gplearn_has_a_row() -> None:
+    gplearn = pytest.importorskip("gplearn.genetic")
+    named = {name for row in table("coming-from.md", "gplearn") for name in names_in(row[0])}
+    assert parameters(gplearn.SymbolicRegressor) - named == set()
+
+
+def test_the_names_of_operon_are_its_own() -> None:
+    operon = pytest.importorskip("pyoperon.sklearn")
+    named = {name for row in table("coming-from.md", "Operon") for name in names_in(row[0])}
+    assert len(named) > 20
+    assert named - parameters(operon.SymbolicRegressor) == {"pyoperon"} & named
+
+
+def test_the_names_of_shine_are_its_own() -> None:
+    own = parameters(SymbolicRegressor) | parameters(SymbolicTransformer) | set(dir(SymbolicRegressor))
+    own |= set(STANDARD) | {field.name for field in fields(Constraints)} | set(shine.__all__)
+    own |= {"best_", "front_", "shine", "log", "sample_weight", "features", "index"}
+    cells = [row[1] for heading in ("PySR", "gplearn", "DEAP", "Operon") for row in table("coming-from.md", heading)]
+    assert len(cells) > 50
+    assert {name for cell in cells for name in names_in(cell)} - own == set()
+
+
+def test_settings_that_are_named_exist() -> None:
+    named = {
+        setting
+        for page in PAGES
+        for value in re.findall(r"settings=(\{[^`]*?\})(?=[`,)])", page.read_text(encoding="utf-8"))
+        for setting in re.findall(r'"(\w+)":', re.sub(r"(?<=.)\{.*?\}", "", value))
+    }
+    assert len(named) > 10
+    assert named - {field.name for field in fields(EvolutionSettings)} == set()

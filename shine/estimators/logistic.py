@@ -33,7 +33,7 @@ from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
 from shine.model import Front, Model, Result
 from shine.refinement import POLISHING_ROWS, effective_rows, pareto_front
-from shine.search import _constraints, _rules, _seeds, _valid
+from shine.search import constraint_rules, constraints_of, seeds_of, valid_settings
 
 Array = NDArray[np.float64]
 
@@ -98,14 +98,14 @@ def evolve_odds(
     """
     began = time.monotonic()
     dataset = Dataset.from_arrays(X, y, sample_weight, features)
-    evolving: EvolutionSettings = _valid(EvolutionSettings, settings)
-    stop = _valid(StopSettings, {"generations": generations, "seconds": seconds, "loss": stop_loss})
+    evolving: EvolutionSettings = valid_settings(EvolutionSettings, settings)
+    stop = valid_settings(StopSettings, {"generations": generations, "seconds": seconds, "loss": stop_loss})
     if dtype not in ("float64", "float32"):
         raise ValueError(f"unknown dtype {dtype!r}; use one of float64, float32")
     table, names = primitive_table(primitives)
     functions = select(table, names)
     trees = [parse(source, dataset.features, table) for source in seeds]
-    limits: Constraints = _constraints(constraints)
+    limits: Constraints = constraints_of(constraints)
     check_constraints(limits, functions, dataset.features, True)
     allowed = dataset.without(limits.forbidden)
     primitive_set = PrimitiveSet(functions, allowed.features)
@@ -115,7 +115,7 @@ def evolve_odds(
     classes = Classes.of(sample)
     rows = replace(sample, target=classes.smoothed(sample.target))
     odds = OddsEvaluator(rows, LogisticLinearizer(rows.sampled(LINE_ROWS, rng), threads), dtype, threads)
-    rules = _rules(limits, rows, threads)
+    rules = constraint_rules(limits, rows, threads)
     evaluator = odds if rules is None else ConstrainedEvaluator(odds, rules(primitive_set, "implied"))
     linearizer = LogisticLinearizer(rows.sampled(evolving.fitting_rows, rng), threads)
     outcome = evolution.evolve(
@@ -127,7 +127,7 @@ def evolve_odds(
         fitter=odds.fitter(linearizer, evolving.constant_steps) if evolving.constant_steps else None,
         errors=partial(sampled_errors, sample, True, evolving.lexicase_rows),
         initial=Population.from_trees(trees, primitive_set) if trees else None,
-        seeding=partial(_seeds, rows, primitive_set, evolving, True, threads),
+        seeding=partial(seeds_of, rows, primitive_set, evolving, True, threads),
         clock=time.monotonic,
         report=report,
     )

@@ -6,13 +6,13 @@ constants. Absolute errors are fitted through weights (see `shine.codegen.normal
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shine.fitness import Linearizer, NormalEquations, Scores
+from shine.gp.scoring import Fitter
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
 
@@ -25,6 +25,9 @@ keep little; near an exact fit every step promises nearly all."""
 
 FIRST_DAMPING = 1e-2
 """Damping of the first step, relative to the diagonal of the normal equations."""
+
+REACH = 2.0
+"""How many times too large an error may be for another step to be worth it. Steps that bring more are few."""
 
 _LEAST_DAMPING, _MOST_DAMPING = 1e-12, 1e12
 _LOWER, _RAISE = 0.1, 10.0
@@ -60,6 +63,7 @@ def fit_constants(
     scaled: bool,
     fixed: NDArray[np.bool_] | None = None,
     tolerance: float = TOLERANCE,
+    goals: Array | None = None,
 ) -> Fit:
     """Fit the constants of each individual by a few steps, none of which makes it worse.
 
@@ -77,6 +81,9 @@ def fit_constants(
         Constants, by their order on the tape, that are to stay what they are.
     tolerance : float
         An individual is left alone once a step promises to lower its error by less than this share.
+    goals : ndarray of shape (n_individuals,), optional
+        Share of its error that is low enough for an individual to be of use. It gets no further step while its error is
+        more than `REACH` times as large.
     """
     constants = _Constants.of(population)
     order = constants.individuals
@@ -85,11 +92,13 @@ def fit_constants(
     count = equations.matrices.shape[1] - 1
     errors, damping = equations.errors.copy(), np.full(len(order), FIRST_DAMPING)
     free = _free(len(order), count, scaled, None if fixed is None else fixed[order])
+    with np.errstate(all="ignore"):
+        out_of_reach = np.full(len(order), np.inf) if goals is None else REACH * goals[order] * errors
     active = np.flatnonzero(np.isfinite(errors) & (errors > 0))
     system = _System.of(equations, unknowns[1], free).take(active, constants.counts[active])
     for _ in range(steps):
         step, gain = system.solved(damping[active])
-        promising = np.flatnonzero(gain > tolerance * errors[active])
+        promising = np.flatnonzero((gain > tolerance * errors[active]) & ~(errors[active] > out_of_reach[active]))
         active, least = active[promising], errors[active[promising]]
         if not len(active):
             break
@@ -112,17 +121,18 @@ def fit_constants(
     return Fit(replace(population, values=values[where]), unknowns[1, where], unknowns[0, where], errors[where])
 
 
-def fitter(linearizer: Linearizer, steps: int, *, scaled: bool) -> Callable[[Population, Scores], Population]:
-    """What gives individuals better constants, if it finds any (see `fit_constants`)."""
+def fitter(linearizer: Linearizer, steps: int, *, scaled: bool) -> Fitter:
+    """What gives individuals better constants, if it finds any, by a few steps each (see `fit_constants`)."""
 
-    def fitted(population: Population, scores: Scores) -> Population:
-        inside = np.arange(population.width) < population.sizes[:, None]
-        has_constants = ((population.codes == CONSTANT) & inside).any(axis=1)
+    def fitted(population: Population, scores: Scores, goals: Array | None = None, /) -> Population:
+        has_constants = np.zeros(len(population), np.bool_)
+        has_constants[places(population)[0]] = True
         which = np.flatnonzero(has_constants & np.isfinite(scores.losses))
         if not len(which):
             return population
         chosen, lines = population.take(which), scores.take(which)
-        fit = fit_constants(chosen, lines.slopes, lines.intercepts, linearizer, steps, scaled=scaled)
+        own = None if goals is None else goals[which]
+        fit = fit_constants(chosen, lines.slopes, lines.intercepts, linearizer, steps, scaled=scaled, goals=own)
         values = population.values.copy()
         values[which] = fit.population.values
         return replace(population, values=values)

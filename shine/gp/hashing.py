@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,18 +31,27 @@ def hashes(population: Population) -> Hashes:
 
     Notes
     -----
-    A sum of one well-mixed number for each node (Zobrist 1970), computed instead of looked up in a table.
+    A sum of one well-mixed number for each node (Zobrist 1970).
     """
-    width = population.width
-    positions = np.arange(width, dtype=np.uint64)
-    inside = positions < population.sizes[:, None].astype(np.uint64)
-    cells = _mixed(population.codes.astype(np.uint64) + (positions << np.uint64(16)) + np.uint64(1))
+    width, known = population.width, len(population.primitives.arities)
+    positions = np.arange(width)
+    inside = positions < population.sizes[:, None]
+    # Behind the end of a tape there may be anything.
+    cells: Hashes = _numbers(width, known).take(population.codes + known * positions, mode="clip")
     at = np.nonzero(inside & (population.codes == CONSTANT))
     # Adding -0.0 would lose its sign; its bits are hashed as they are, for 1 / -0.0 differs from 1 / 0.0.
     cells[at] = _mixed(cells[at] ^ population.values[at].view(np.uint64))
     cells *= inside
     total: Hashes = np.add.reduce(cells, axis=1, dtype=np.uint64)
     return np.maximum(total, np.uint64(1))
+
+
+@lru_cache(maxsize=4)
+def _numbers(width: int, codes: int) -> Hashes:
+    """One number for each code at each position, the codes of the first position first."""
+    positions: Hashes = np.arange(width, dtype=np.uint64)
+    first: Hashes = np.arange(1, codes + 1, dtype=np.uint64)
+    return _mixed(np.add.outer(positions << np.uint64(16), first)).ravel()
 
 
 def _mixed(x: Hashes) -> Hashes:

@@ -78,7 +78,8 @@ class Exploration:
         capacities = [self.capacity, *[max(self.capacity // 2, 1)] * (len(systems) - 1)]
         passes = [self._rounds(s, capacity, parts) for s, capacity in zip(systems, capacities, strict=True)]
         sizes: list[float] = [0.0] * len(passes)
-        while not self.over and min(sizes) < np.inf:
+        # Within a round, what fits better still may follow: cosh(x) after a series of it.
+        while not (self.over or self.pool.nearly_exact) and min(sizes) < np.inf:
             smallest = int(np.argmin(sizes))
             sizes[smallest] = next(passes[smallest], np.inf)
         return parts

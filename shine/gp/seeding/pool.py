@@ -18,6 +18,9 @@ Predict = Callable[[Population], Array]
 ROUNDING = 1e-20
 """Share of variance left that is rounding: a formula that leaves less fits exactly."""
 
+NEARLY = 1e-14
+"""Share of variance left that may be rounding of the data, or a series of another function."""
+
 FLOOR = 1e-22
 """Share of variance below which formulas fit equally well."""
 
@@ -71,6 +74,11 @@ class Pool:
     def exact(self) -> bool:
         """Whether a formula fits to within rounding."""
         return self.least_left < ROUNDING
+
+    @property
+    def nearly_exact(self) -> bool:
+        """Whether a formula fits so well that a better one must be simple to be worth looking for."""
+        return self.least_left < NEARLY
 
     def propose(self, proposals: Sequence[Proposal]) -> None:
         """Complete proposals and measure what comes of them."""

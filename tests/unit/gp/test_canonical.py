@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.gp.oracles import assert_same
 
-from shine.gp.canonical import canonical, semantic_hashes
+from shine.gp.canonical import canonical
 from shine.gp.creation import Terminals, ptc2
 from shine.gp.hashing import hashes
 from shine.lang.interpret import evaluate_tape
@@ -165,35 +165,3 @@ def test_functions_without_a_meaning_are_left_alone():
 def test_no_individuals_are_no_trouble():
     empty = ptc2(5, EVERYTHING, 10, 5, Terminals(), np.random.default_rng(0)).take(np.zeros(0, int))
     assert len(canonical(empty)) == 0
-    assert len(semantic_hashes(np.zeros((0, 3)))) == 0
-
-
-@pytest.mark.parametrize(("dtype", "small", "large"), [(np.float64, 1e-13, 1e-7), (np.float32, 3e-7, 1e-3)])
-def test_predictions_meet_when_they_differ_by_rounding_alone(dtype, small, large):
-    rng = np.random.default_rng(0)
-    values = (rng.normal(size=(2000, 10)) * 10.0 ** rng.integers(-20, 20, (2000, 10))).astype(dtype)
-    noise = rng.uniform(-1, 1, values.shape)
-    original = semantic_hashes(values)
-    assert (semantic_hashes((values * (1 + small * noise)).astype(dtype)) == original).mean() > (
-        0.99 if small < 1e-8 else 0.8
-    )
-    assert (semantic_hashes((values * (1 + large * noise)).astype(dtype)) == original).mean() < 0.01
-    assert len(np.unique(original)) == 2000
-
-
-def test_predictions_in_another_order_are_others():
-    assert len(np.unique(semantic_hashes(np.array([[1.0, 2.0], [2.0, 1.0], [-1.0, 2.0], [1.0, 0.0]])))) == 4
-
-
-def test_every_nan_is_alike_and_so_are_both_zeros():
-    other_nan = np.array([0x7FF8_0000_0000_0123], np.int64).view(np.float64)[0]
-    values = np.array([[np.nan, 0.0], [other_nan, -0.0], [-np.nan, 0.0], [np.inf, 0.0], [-np.inf, 0.0]])
-    found = semantic_hashes(values)
-    assert len(set(found[:3].tolist())) == 1
-    assert len(set(found.tolist())) == 3
-
-
-@pytest.mark.parametrize("unfit", [np.zeros(3), np.zeros((2, 2), int)])
-def test_what_is_no_matrix_of_floats_is_rejected(unfit):
-    with pytest.raises(ValueError, match="matrix of float64 or float32"):
-        semantic_hashes(unfit)
