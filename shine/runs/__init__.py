@@ -1,0 +1,36 @@
+"""The run directory: what a run used and what it found, on disk."""
+
+from shine.runs.files import chosen_folder, default_folder, write_text
+from shine.runs.jobs import progress_record, resume_job, run_job
+from shine.runs.keeping import Notice
+from shine.runs.opening import Run, open_run
+from shine.runs.records import (
+    ModelRecord,
+    ResultRecord,
+    Versions,
+    front_csv,
+    read_result,
+    result_record,
+    versions,
+    write_result,
+)
+
+__all__ = [
+    "ModelRecord",
+    "Notice",
+    "ResultRecord",
+    "Run",
+    "Versions",
+    "chosen_folder",
+    "default_folder",
+    "front_csv",
+    "open_run",
+    "progress_record",
+    "read_result",
+    "result_record",
+    "resume_job",
+    "run_job",
+    "versions",
+    "write_result",
+    "write_text",
+]

@@ -1,0 +1,112 @@
+"""Folders of runs, and files that are there in full or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from shine.errors import ExportError
+
+
+def default_folder(config_path: Path, runs: Path = Path("runs")) -> Path:
+    """Create ``runs/<stem>``, or ``runs/<stem>-2``, ... where that exists already.
+
+    Raises
+    ------
+    ExportError
+        If no folder can be made there.
+    """
+    for number in range(1, 1_000_000):
+        folder = runs / (config_path.stem if number == 1 else f"{config_path.stem}-{number}")
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise unwritable(folder, error) from None
+        return folder
+    raise ExportError(f"{runs}: holds a million runs of {config_path.stem!r}; choose a folder with --out")
+
+
+def chosen_folder(folder: Path) -> Path:
+    """Create a folder the user named; one that is there already must be empty.
+
+    Raises
+    ------
+    FileExistsError
+        If something is in it: a run never overwrites another.
+    ExportError
+        If the folder cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        occupied = sorted(entry.name for entry in folder.iterdir())
+    except (OSError, ValueError) as error:
+        raise unwritable(folder, error) from None
+    if "result.json" in occupied:
+        raise FileExistsError(f"{folder}: already holds the result of a run; choose another folder")
+    if occupied:
+        raise FileExistsError(f"{folder}: is not empty; choose another folder")
+    return folder
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file so that it is there in full or not at all, whatever happens meanwhile; also if the power fails.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written. A file that was there before stays as it was.
+    """
+    # In the same folder, because a file can be replaced atomically only within one file system. The name is always the
+    # same, so that what a killed process leaves behind is overwritten by the next.
+    temporary = path.with_name(f".{path.name}.partial")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        try:
+            _write_all(descriptor, content)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file as `write_bytes` does.
+
+    Raises
+    ------
+    ExportError
+        If it cannot be written.
+    """
+    content = text.encode("utf-8")
+    try:
+        write_bytes(path, content)
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder outlast a power failure, where the system can be asked to."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def unwritable(path: Path, error: Exception) -> ExportError:
+    """What a user is told of a file or a folder that cannot be written."""
+    return ExportError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}")
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]

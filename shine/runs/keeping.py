@@ -1,0 +1,130 @@
+"""Keeping a run on disk while it goes: what cannot be written never stops it."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shine.errors import ExportError
+from shine.runs.checkpoints import Checkpoint, Shelf
+from shine.runs.files import unwritable
+from shine.runs.log import Log
+
+if TYPE_CHECKING:
+    from shine.gp.state import State
+
+CHECKPOINT_SECONDS = 5.0
+"""Seconds between checkpoints, unless something else is asked for."""
+
+LARGEST_SHARE = 0.01
+"""Share of a run's time that checkpoints may take: those that take long are written less often."""
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What a user should know of a run and its result does not say.
+
+    Parameters
+    ----------
+    text : str
+    failed : bool
+        Whether something was not written: a program ends with an exit code that says so, after it has shown the result.
+    """
+
+    text: str
+    failed: bool = False
+
+
+def as_warning(notice: Notice) -> None:
+    """Tell as Python's warnings do."""
+    warnings.warn(notice.text, RuntimeWarning, stacklevel=2)
+
+
+class Keeper:
+    """Writes the log and the checkpoints of a run; tells of the first failure, and keeps trying.
+
+    Parameters
+    ----------
+    folder : Path
+    describe : callable
+        What the headers of checkpoints say of data and settings; asked for once, when the first one is written.
+    tell : callable
+        Told what the user should know.
+    checkpoint_seconds : float
+        Least time between checkpoints; with 0 there is one after every generation, whatever it costs.
+    clock : callable
+        Seconds from any origin.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        describe: Callable[[], Mapping[str, Any]],
+        tell: Callable[[Notice], None],
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.log = Log(folder / "log.jsonl")
+        self._folder, self._shelf = folder, Shelf(folder)
+        self._describe, self._tell, self._seconds, self._clock = describe, tell, checkpoint_seconds, clock
+        self._description: Mapping[str, Any] | None = None
+        self._due = clock() + checkpoint_seconds
+        self._unsaved: State | None = None
+        self._missing: dict[Path, str] = {}
+        self._told = False
+
+    def save(self, state: State) -> None:
+        """Take the state after a generation; it is written if it is time to."""
+        self._unsaved = state
+        if self._clock() >= self._due:
+            self._write(state)
+
+    def note(self, record: Mapping[str, Any]) -> None:
+        """Add a line to the log."""
+        self.attempt(self.log.path, lambda: self.log.add(record))
+
+    def finish(self) -> None:
+        """Write what is not yet."""
+        self.attempt(self.log.path, self.log.flush)
+        if self._unsaved is not None:
+            self._write(self._unsaved)
+
+    def attempt(self, path: Path, write: Callable[[], object]) -> bool:
+        """Write something, and say whether that succeeded."""
+        try:
+            write()
+        except (OSError, MemoryError, ExportError) as error:
+            problem = str(error) if isinstance(error, ExportError) else str(unwritable(path, error))
+            self._missing[path] = problem
+            if not self._told:
+                self._told = True
+                self._tell(Notice(f"{problem}; the run goes on without, and keeps trying", failed=True))
+            return False
+        self._missing.pop(path, None)
+        return True
+
+    def summarize(self) -> None:
+        """Tell, at the end of a run in which a file could not be written, which ones are missing."""
+        if not self._told:
+            return
+        for problem in self._missing.values():
+            self._tell(Notice(f"{problem}; it is missing, or not the latest", failed=True))
+        if not self._missing:
+            self._tell(Notice(f"{self._folder}: everything was written in the end", failed=True))
+
+    def _write(self, state: State) -> None:
+        began = self._clock()
+        if self._description is None:
+            self._description = self._describe()
+        checkpoint = Checkpoint({**self._description, **state.header()}, state.to_arrays())
+        # The log must not lack what is before the checkpoint.
+        self.attempt(self.log.path, self.log.sync)
+        if self.attempt(self._folder / "checkpoints", lambda: self._shelf.put(checkpoint)):
+            self._unsaved = None
+        now = self._clock()
+        cost = now - began
+        self._due = now + (max(self._seconds, cost / LARGEST_SHARE) if self._seconds else 0.0)

@@ -1,0 +1,42 @@
+"""One process at a time writes a run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from shine.errors import ExportError
+from shine.runs.files import unwritable
+
+
+@contextmanager
+def only_writer(folder: Path) -> Iterator[None]:
+    """Keep other processes from writing the same run; the system forgets of it when the process ends, however it does.
+
+    Raises
+    ------
+    ExportError
+        If another process is at it.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise unwritable(folder, error) from None
+    try:
+        with suppress(OSError):  # file systems without locks
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ExportError(f"{folder}: another process is writing this run") from None
+        yield
+    finally:
+        with suppress(OSError):  # nothing was written through it
+            os.close(descriptor)

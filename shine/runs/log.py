@@ -1,0 +1,94 @@
+"""log.jsonl: a line of JSON a generation, as the run goes."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+class Log:
+    """Appends lines to a file; what cannot be written waits until it can.
+
+    Parameters
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._waiting, self._written = b"", 0
+
+    def begin(self, generation: int) -> int:
+        """Keep the lines of the generations before one, and drop the others.
+
+        Returns
+        -------
+        int
+            How many generations before it have no line.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be read or written.
+        """
+        kept, known = 0, set()
+        if generation and self.path.exists():
+            for line in self.path.read_bytes().splitlines(keepends=True):
+                number = _generation(line)
+                if number is None or number >= generation:
+                    break
+                kept += len(line)
+                known.add(number)
+        with self.path.open("ab") as stream:
+            stream.truncate(kept)
+            os.fsync(stream.fileno())
+        self._written = kept
+        return generation - len(known)
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """Append a line.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written in full. What is left of it is written before the next line.
+        """
+        self._waiting += json.dumps(record).encode() + b"\n"
+        self.flush()
+
+    def flush(self) -> None:
+        """Write what waits; an `OSError` if that cannot be."""
+        if not self._waiting:
+            return
+        # Opened anew each time: a folder that was gone for a while, as one on a network, is there again.
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o666)
+        try:
+            # Where a line belongs is known, so that writing it again after an interrupt does not double it.
+            self._written = os.lseek(descriptor, min(self._written, os.fstat(descriptor).st_size), os.SEEK_SET)
+            while self._waiting:
+                count = os.write(descriptor, self._waiting)
+                self._written, self._waiting = self._written + count, self._waiting[count:]
+        finally:
+            os.close(descriptor)
+
+    def sync(self) -> None:
+        """Write what waits, and make all of it outlast a power failure; an `OSError` if that cannot be."""
+        self.flush()
+        descriptor = os.open(self.path, os.O_WRONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _generation(line: bytes) -> int | None:
+    """The generation a line tells of; None if it is no whole line."""
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None
+    number = value.get("generation") if isinstance(value, dict) and line.endswith(b"\n") else None
+    return number if isinstance(number, int) else None

@@ -1,0 +1,135 @@
+"""A finished or unfinished run, read back from its folder."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shine.config import Config, read_config
+from shine.errors import ExportError, UnsupportedSyntaxError
+from shine.runs.records import ModelRecord, ResultRecord, read_result
+
+if TYPE_CHECKING:
+    from shine.model import Model, Result
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a folder keeps of a run. Each part is read when it is first asked for.
+
+    Parameters
+    ----------
+    folder : Path
+    """
+
+    folder: Path
+
+    @cached_property
+    def config(self) -> Config:
+        """The configuration as it was used; a `ConfigError` if it is missing or damaged."""
+        return read_config(self.folder / "config.yaml")
+
+    @cached_property
+    def record(self) -> ResultRecord:
+        """The contents of result.json; an `ExportError` if it is missing or has another form."""
+        return read_result(self.folder)
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the columns that formulas are applied to, in their order."""
+        return self.record.features
+
+    @property
+    def target(self) -> str:
+        """Name of what the formulas explain."""
+        return self.record.target
+
+    @cached_property
+    def result(self) -> Result:
+        """What the run found; its models predict the same numbers to the last bit.
+
+        Raises
+        ------
+        ExportError
+            If result.json is missing, has another form, or a formula in it cannot be read.
+        """
+        from shine.model import Front, Result  # LLVM comes with it, which reading the rest of a run does not need
+
+        record = self.record
+        if record.best not in record.front:
+            raise ExportError(f"{self.folder / 'result.json'}: the chosen formula is not one of the front")
+        best = record.front.index(record.best)
+        return Result(
+            Front(tuple(self._model(model) for model in record.front), best),
+            best,
+            record.generations,
+            record.evaluations,
+            record.seconds,
+            record.seed,
+            record.stopped_by,
+        )
+
+    @cached_property
+    def history(self) -> list[dict[str, Any]]:
+        """The lines of log.jsonl; without the last one if it was cut short, and empty if there is no log."""
+        try:
+            return complete_lines((self.folder / "log.jsonl").read_bytes())
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise ExportError(f"{self.folder / 'log.jsonl'}: cannot be read: {error.strerror}") from None
+
+    def _model(self, model: ModelRecord) -> Model:
+        from shine.lang.parse import parse
+        from shine.model import Model
+
+        try:
+            tree = parse(model.expression, self.features)
+        except UnsupportedSyntaxError as error:
+            raise ExportError(f"{self.folder / 'result.json'}: {model.expression[:60]!r}: {error}") from None
+        return Model(tree, model.loss, math.nan if model.r2 is None else model.r2, self.record.weights)
+
+
+def open_run(folder: str | Path) -> Run:
+    """The run in a folder.
+
+    Parameters
+    ----------
+    folder : path
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    ExportError
+        If the folder holds no run.
+
+    Examples
+    --------
+    >>> open_run("runs/pythagoras").result.best.expression  # doctest: +SKIP
+    'sqrt(a*a + b*b)'
+    """
+    folder = Path(folder)
+    if not (folder / "config.yaml").is_file() and not (folder / "result.json").is_file():
+        raise ExportError(f"{folder}: holds no run; a run has a config.yaml, and a result.json once it has ended")
+    return Run(folder)
+
+
+def complete_lines(content: bytes) -> list[dict[str, Any]]:
+    """The objects of a file of JSON lines up to the first that is cut short or damaged."""
+    lines: list[dict[str, Any]] = []
+    for line in content.splitlines(keepends=True):
+        try:
+            value = json.loads(line)
+        except ValueError:
+            break
+        if not line.endswith(b"\n") or not isinstance(value, dict):
+            break
+        lines.append(value)
+    return lines

@@ -1,0 +1,165 @@
+"""result.json and front.csv: what a run found, as others read it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import platform
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from annotated_types import Ge
+from pydantic import BaseModel, ConfigDict
+
+from shine import __version__
+from shine.errors import ExportError
+from shine.runs.files import write_text
+
+if TYPE_CHECKING:
+    from shine.model import Model, Result
+
+SCHEMA_VERSION: Final = 2
+"""Version of result.json; it grows when a reader of the older one would be misled."""
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class ModelRecord(_Record):
+    """One formula of the front."""
+
+    expression: str
+    """The formula, in Shine's language, with the scaling written out; its numbers read back to the last bit."""
+    loss: float
+    """What the run minimized."""
+    complexity: Annotated[int, Ge(1)]
+    """Number of nodes, each counted as often as its weight says."""
+    r2: float | None
+    """Share of the target's variance that the formula explains; null where it is not finite."""
+
+
+class Versions(_Record):
+    """What the run was made with."""
+
+    shine: str
+    """Version of Shine."""
+    python: str
+    """Version of Python."""
+    numpy: str
+    """Version of NumPy."""
+    llvmlite: str
+    """Version of llvmlite, which brings LLVM."""
+
+
+class ResultRecord(_Record):
+    """The contents of result.json."""
+
+    schema_version: Literal[2]
+    """Version of this form."""
+    best: ModelRecord
+    """The chosen formula, one of the front."""
+    front: tuple[ModelRecord, ...]
+    """The best formula of each complexity that is better than all simpler ones, the simplest first."""
+    features: tuple[str, ...]
+    """Names of the columns that formulas are applied to, in their order."""
+    target: str
+    """Name of what the formulas explain."""
+    primitives: tuple[str, ...]
+    """Names of the functions that formulas were made of; scaling and simplification may have brought in others."""
+    weights: dict[str, int]
+    """What a primitive, a feature or a `constant` counts in the complexity, by name; 1 if not listed."""
+    generations: Annotated[int, Ge(0)]
+    """Generations after the first population."""
+    evaluations: Annotated[int, Ge(0)]
+    """Formulas whose loss was computed."""
+    seconds: Annotated[float, Ge(0)]
+    """Duration of the search, without reading the data; of all its parts, if it was resumed."""
+    seed: int
+    """Seed of every random choice."""
+    stopped_by: Literal["loss", "generations", "seconds", "interrupted", "callback"]
+    """Which limit ended the run, or that the user or a callback did."""
+    versions: Versions
+    """What the run was made with."""
+
+
+def write_result(folder: Path, result: Result, target: str = "y", primitives: Sequence[str] = ()) -> None:
+    """Write result.json and front.csv.
+
+    Raises
+    ------
+    ExportError
+        If they cannot be written.
+    """
+    write_text(folder / "result.json", result_json(result_record(result, target, primitives)))
+    write_text(folder / "front.csv", front_csv(result))
+
+
+def result_json(record: ResultRecord) -> str:
+    """The text of result.json."""
+    return json.dumps(record.model_dump(mode="json"), indent=2, allow_nan=False) + "\n"
+
+
+def read_result(folder: str | Path) -> ResultRecord:
+    """Read result.json back.
+
+    Raises
+    ------
+    ExportError
+        If it is missing or has another form.
+    """
+    path = Path(folder) / "result.json"
+    try:
+        return ResultRecord.model_validate_json(path.read_bytes(), strict=True)
+    except OSError as error:
+        raise ExportError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError as error:  # pydantic's ValidationError is one
+        raise ExportError(f"{path}: is no result of this version of Shine: {error}") from None
+
+
+def result_record(result: Result, target: str = "y", primitives: Sequence[str] = ()) -> ResultRecord:
+    """What result.json says of a result."""
+    front = tuple(_model_record(model) for model in result.front)
+    return ResultRecord(
+        schema_version=SCHEMA_VERSION,
+        best=front[result.best_index],
+        front=front,
+        features=result.best.tree.parameters,
+        target=target,
+        primitives=tuple(primitives),
+        weights=dict(result.best.weights),
+        generations=result.generations,
+        evaluations=result.evaluations,
+        seconds=result.seconds,
+        seed=result.seed,
+        stopped_by=result.stopped_by,  # type: ignore[arg-type]
+        versions=versions(),
+    )
+
+
+def _model_record(model: Model) -> ModelRecord:
+    r2 = model.r2 if math.isfinite(model.r2) else None
+    return ModelRecord(expression=model.expression, loss=model.loss, complexity=model.complexity, r2=r2)
+
+
+def front_csv(result: Result) -> str:
+    """The front as a table, the chosen formula marked."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, ["complexity", "loss", "r2", "expression", "best"], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({**row, "best": int(row["best"])} for row in result.rows())
+    return text.getvalue()
+
+
+def versions() -> Versions:
+    """Versions of what computes here."""
+    return Versions(
+        shine=__version__,
+        python=platform.python_version(),
+        numpy=metadata.version("numpy"),
+        llvmlite=metadata.version("llvmlite"),
+    )
