@@ -363,7 +363,7 @@ def choose(front: Sequence[Model], enough: float, rows: float, power: float) -> 
 
     The simplest whose loss is at most `enough`, if there is one. Otherwise the one of least description length: what
     it costs to write down the residuals and the formula, by the approximation of Schwarz (1978) with each node
-    counted as a parameter.
+    counted as a parameter. A formula of more nodes than there are rows is not considered: one of them fits anything.
 
     Parameters
     ----------
@@ -376,8 +376,9 @@ def choose(front: Sequence[Model], enough: float, rows: float, power: float) -> 
     power : float
         What the logarithm of a loss counts: half if it is in squared units.
     """
-    for position, model in enumerate(front):
+    considered = [front[0], *(model for model in front[1:] if model.tree.size <= rows)]
+    for position, model in enumerate(considered):
         if model.loss <= enough:
             return position
-    lengths = [power * rows * math.log(m.loss) + 0.5 * m.tree.size * math.log(rows) for m in front]
+    lengths = [power * rows * math.log(m.loss) + 0.5 * m.tree.size * math.log(rows) for m in considered]
     return lengths.index(min(lengths))

@@ -118,6 +118,9 @@ def test_a_result_is_a_table_of_plain_values():
         ([(1, 10.0), (3, 0.5), (5, 0.499), (7, 0.498), (9, 0.497)], 0.0, 200, True, 3),
         # The unit of the target does not matter.
         ([(1, 10e12), (3, 0.5e12), (5, 0.499e12)], 0.0, 200, True, 3),
+        # More nodes than rows fit anything.
+        ([(1, 1.0), (3, 0.1), (7, 0.0)], 0.0, 6, True, 3),
+        ([(7, 1.0)], 0.0, 6, True, 7),
         # Equally long descriptions: the simpler formula.
         ([(1, 1.0), (3, 1.0)], 0.0, 1, True, 1),
     ],
