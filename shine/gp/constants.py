@@ -26,9 +26,6 @@ keep little; near an exact fit every step promises nearly all."""
 FIRST_DAMPING = 1e-2
 """Damping of the first step, relative to the diagonal of the normal equations."""
 
-REACH = 2.0
-"""How many times too large an error may be for another step to be worth it. Steps that bring more are few."""
-
 _LEAST_DAMPING, _MOST_DAMPING = 1e-12, 1e12
 _LOWER, _RAISE = 0.1, 10.0
 _LINE = 2
@@ -63,7 +60,6 @@ def fit_constants(
     scaled: bool,
     fixed: NDArray[np.bool_] | None = None,
     tolerance: float = TOLERANCE,
-    goals: Array | None = None,
 ) -> Fit:
     """Fit the constants of each individual by a few steps, none of which makes it worse.
 
@@ -81,9 +77,6 @@ def fit_constants(
         Constants, by their order on the tape, that are to stay what they are.
     tolerance : float
         An individual is left alone once a step promises to lower its error by less than this share.
-    goals : ndarray of shape (n_individuals,), optional
-        Share of its error that is low enough for an individual to be of use. It gets no further step while its error is
-        more than `REACH` times as large.
     """
     constants = _Constants.of(population)
     order = constants.individuals
@@ -92,13 +85,11 @@ def fit_constants(
     count = equations.matrices.shape[1] - 1
     errors, damping = equations.errors.copy(), np.full(len(order), FIRST_DAMPING)
     free = _free(len(order), count, scaled, None if fixed is None else fixed[order])
-    with np.errstate(all="ignore"):
-        out_of_reach = np.full(len(order), np.inf) if goals is None else REACH * goals[order] * errors
     active = np.flatnonzero(np.isfinite(errors) & (errors > 0))
     system = _System.of(equations, unknowns[1], free).take(active, constants.counts[active])
     for _ in range(steps):
         step, gain = system.solved(damping[active])
-        promising = np.flatnonzero((gain > tolerance * errors[active]) & ~(errors[active] > out_of_reach[active]))
+        promising = np.flatnonzero(gain > tolerance * errors[active])
         active, least = active[promising], errors[active[promising]]
         if not len(active):
             break
@@ -124,15 +115,14 @@ def fit_constants(
 def fitter(linearizer: Linearizer, steps: int, *, scaled: bool) -> Fitter:
     """What gives individuals better constants, if it finds any, by a few steps each (see `fit_constants`)."""
 
-    def fitted(population: Population, scores: Scores, goals: Array | None = None, /) -> Population:
+    def fitted(population: Population, scores: Scores) -> Population:
         has_constants = np.zeros(len(population), np.bool_)
         has_constants[places(population)[0]] = True
         which = np.flatnonzero(has_constants & np.isfinite(scores.losses))
         if not len(which):
             return population
         chosen, lines = population.take(which), scores.take(which)
-        own = None if goals is None else goals[which]
-        fit = fit_constants(chosen, lines.slopes, lines.intercepts, linearizer, steps, scaled=scaled, goals=own)
+        fit = fit_constants(chosen, lines.slopes, lines.intercepts, linearizer, steps, scaled=scaled)
         values = population.values.copy()
         values[which] = fit.population.values
         return replace(population, values=values)

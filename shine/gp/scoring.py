@@ -19,9 +19,8 @@ FIRST_SLICE = 128
 
 SECONDS_BETWEEN_CHECKS = 0.2
 
-Fitter = Callable[..., Population]
-"""Individuals and their scores -> the same individuals with better constants, or with the ones they have. Where the
-scorer is given hurdles, a third argument says which shares of their losses are low enough."""
+Fitter = Callable[[Population, Scores], Population]
+"""Individuals and their scores -> the same individuals with better constants, or with the ones they have."""
 
 
 class OutOfTime(Exception):
@@ -73,16 +72,8 @@ class Scorer:
         """The individuals that have been scored."""
         return self._memory.known
 
-    def scored(
-        self, population: Population, hurdles: NDArray[np.float64] | None = None
-    ) -> tuple[Population, NDArray[np.float64]]:
+    def scored(self, population: Population) -> tuple[Population, NDArray[np.float64]]:
         """The individuals, the new ones among them with fitted constants, and the loss of each.
-
-        Parameters
-        ----------
-        population : Population
-        hurdles : ndarray of shape (n_individuals,), optional
-            Losses above which an individual has no future, so that its constants are not worth much effort.
 
         Raises
         ------
@@ -99,8 +90,7 @@ class Scorer:
         left = unknown
         while len(left):
             now, left = left[: self._slice], left[self._slice :]
-            own = None if hurdles is None else hurdles[first[now]]
-            individuals, before, after = self._evaluate(population.take(first[now]), own)
+            individuals, before, after = self._evaluate(population.take(first[now]))
             values[now], scores.losses[now] = individuals.values, after.losses
             slices.append((before, after))
         if self._clock() >= self._deadline:
@@ -127,32 +117,23 @@ class Scorer:
         rows = Scores.concatenate([before, after.take(changed[first[new]])])
         self._memory.store(np.concatenate([keys, found[new]]), rows)
 
-    def _evaluate(
-        self, individuals: Population, hurdles: NDArray[np.float64] | None
-    ) -> tuple[Population, Scores, Scores]:
+    def _evaluate(self, individuals: Population) -> tuple[Population, Scores, Scores]:
         """Individuals, those with fitted constants that are better; the scores before, and the scores of these."""
         began = self._clock()
         if began >= self._deadline:
             raise OutOfTime
         before = after = self._evaluator.score(individuals)
         if self._fitter is not None:
-            individuals, after = self._fitted(self._fitter, individuals, before, hurdles)
+            individuals, after = self._fitted(self._fitter, individuals, before)
         self.archive = self.archive.updated(individuals, after)
         self.evaluations += len(individuals)
         elapsed = self._clock() - began
         self._slice = max(1, int(len(individuals) * min(SECONDS_BETWEEN_CHECKS / max(elapsed, 1e-9), 1e6)))
         return individuals, before, after
 
-    def _fitted(
-        self, fitter: Fitter, individuals: Population, scores: Scores, hurdles: NDArray[np.float64] | None
-    ) -> tuple[Population, Scores]:
+    def _fitted(self, fitter: Fitter, individuals: Population, scores: Scores) -> tuple[Population, Scores]:
         """Individuals with their constants fitted where that made them better."""
-        if hurdles is None:
-            fitted = fitter(individuals, scores)
-        else:
-            with np.errstate(all="ignore"):
-                goals = hurdles / scores.losses
-            fitted = fitter(individuals, scores, goals)
+        fitted = fitter(individuals, scores)
         changed = np.flatnonzero((fitted.values != individuals.values).any(axis=1))
         if not len(changed):
             return individuals, scores

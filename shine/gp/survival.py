@@ -80,28 +80,6 @@ SURVIVAL: dict[str, Survival] = {
 """The policies by name."""
 
 
-def hurdles(losses: Floats, complexities: Integers, newcomers: Integers) -> Floats:
-    """Losses above which newcomers hardly survive: the largest of those individuals that are at least as complex.
-
-    Parameters
-    ----------
-    losses : ndarray of shape (n_individuals,), float64
-        Of those that survived the generation before.
-    complexities : ndarray of shape (n_individuals,), int64
-    newcomers : ndarray of shape (n_newcomers,), int64
-        Complexities of the newcomers.
-
-    Returns
-    -------
-    ndarray of shape (n_newcomers,), float64
-        inf for a newcomer more complex than all.
-    """
-    order = np.argsort(complexities, kind="stable")
-    worst = np.append(np.maximum.accumulate(losses[order][::-1])[::-1], np.inf)
-    found: Floats = worst[np.searchsorted(complexities[order], newcomers)]
-    return found
-
-
 def _distinct(losses: Floats, complexities: Integers) -> tuple[Integers, Integers]:
     """Individuals of finite losses, the simplest of each loss, in ascending order of it; and all others."""
     ranked = ranking(losses, complexities)
