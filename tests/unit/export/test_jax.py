@@ -95,8 +95,9 @@ def test_a_primitive_is_within_its_bound(name, dtype):
 
 
 @settings(max_examples=12, phases=[Phase.explicit, Phase.reuse, Phase.generate])
-@given(trees(), st.integers(0, 2**32), st.sampled_from(DTYPES))
-def test_random_trees_have_the_bits_of_their_primitives_as_objects_and_as_text(tree, seed, dtype):
+@given(trees(EXACT), st.integers(0, 2**32), st.sampled_from(DTYPES))
+def test_random_trees_of_exact_primitives_have_their_bits_as_objects_and_as_text(tree, seed, dtype):
+    # What is not exact may depend on where in a vector a value stands: the libraries' bodies and tails differ.
     columns = rows(seed, 500, dtype)
     with primitives_of_the_target({name: primitive(name)[0] for name in ARITIES}, ARITIES), np.errstate(all="ignore"):
         expected = evaluate(tree, columns, dtype)

@@ -100,8 +100,9 @@ def test_a_composite_is_made_of_the_same_primitives(name, dtype):
 
 
 @settings(max_examples=30, phases=[Phase.explicit, Phase.reuse, Phase.generate])
-@given(trees(), st.integers(0, 2**32), st.sampled_from(DTYPES))
-def test_random_trees_have_the_bits_of_their_primitives(tree, seed, dtype):
+@given(trees(EXACT), st.integers(0, 2**32), st.sampled_from(DTYPES))
+def test_random_trees_of_exact_primitives_have_their_bits(tree, seed, dtype):
+    # What is not exact may depend on where in a vector a value stands: the libraries' bodies and tails differ.
     columns = rows(seed, 500, dtype)
     with primitives_of_the_target({name: primitive(name, dtype) for name in APPROXIMATE}), np.errstate(all="ignore"):
         expected = evaluate(tree, columns, dtype)

@@ -88,7 +88,7 @@ def test_noise_leaves_the_structure():
         clean = PLANTED[kind](x)
         noise = 0.02 * np.std(clean) * np.random.default_rng(3).standard_normal(len(clean))
         problem = Problem(x, clean + noise)
-        seeds = problem.seeds(settings=SeedingSettings(members=400, rows=100))
+        seeds = problem.seeds(settings=SeedingSettings(members=400, rows=100, coordinates=2))
         assert not seeds.exact
         assert problem.left(seeds, fresh, PLANTED[kind](fresh)) < 1e-4
 
@@ -194,7 +194,7 @@ def test_heavy_rows_decide():
     heavy = np.arange(600) % 2 == 0
     target = np.where(heavy, x[0] * x[1], 9 * np.sin(x[0] / x[1]))
     problem = Problem(x, target, weights=np.where(heavy, 1e6, 1.0))
-    seeds = problem.seeds(settings=SeedingSettings(members=400, rows=100))
+    seeds = problem.seeds(settings=SeedingSettings(members=400, rows=100, coordinates=2))
     assert problem.left(seeds, fresh, fresh[0] * fresh[1]) < 1e-3
 
 
@@ -206,7 +206,7 @@ def test_heavy_rows_decide():
 def test_nothing_but_the_primitives_of_the_set_appears(functions):
     x = uniform(3, 200, 0.5, 3)
     problem = Problem(x, x[0] * x[1] / x[2] + np.sqrt(x[0]), functions)
-    seeds = problem.seeds(settings=SeedingSettings(members=400, rows=100))
+    seeds = problem.seeds(settings=SeedingSettings(members=400, rows=100, coordinates=2))
     for population in (seeds.candidates, seeds.parts):
         assert population.primitives is problem.primitives
         assert population.is_valid
@@ -272,7 +272,7 @@ def test_what_is_left_is_measured():
     x = uniform(3, 600, 1, 3)
     target = PLANTED["root"](x) + np.random.default_rng(0).normal(0, 0.2, 600)
     problem = Problem(x, target)
-    seeds = problem.seeds(settings=SeedingSettings(members=400, rows=100))
+    seeds = problem.seeds(settings=SeedingSettings(members=400, rows=100, coordinates=2))
     overall = [problem.left(seeds, x, target, i) for i in range(20)]
     assert np.allclose(seeds.left[:20], overall, rtol=0.5)
 
@@ -280,7 +280,7 @@ def test_what_is_left_is_measured():
 def test_parts_are_what_the_law_is_made_of():
     x = uniform(3, 600, 1, 3)
     problem = Problem(x, np.sin(x[0] * x[1]) + 0.1 * np.random.default_rng(0).standard_normal(600))
-    seeds = problem.seeds(settings=SeedingSettings(members=400, rows=100))
+    seeds = problem.seeds(settings=SeedingSettings(members=400, rows=100, coordinates=2))
     assert (np.diff(seeds.scores) <= 0).all()
     assert ((seeds.scores >= 0) & (seeds.scores <= 1)).all()
     correlations = [
