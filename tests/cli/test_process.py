@@ -74,7 +74,8 @@ def test_an_interrupt_while_starting_ends_it_within_a_second_without_a_traceback
     running.send_signal(signal.SIGINT)
     errors = running.communicate(timeout=20)[1]
     assert time.monotonic() - began < ENDED
-    assert (running.returncode, errors) == (130, "error: interrupted\n")
+    # A line that shows progress may have been begun.
+    assert (running.returncode, errors.lstrip("\n")) == (130, "error: interrupted\n")
 
 
 STUBBORN = """
