@@ -77,7 +77,7 @@ class Pool:
 
     @property
     def nearly_exact(self) -> bool:
-        """Whether a formula fits so well that a better one must be simple to be worth looking for."""
+        """Whether a formula fits so well that no further round is worth its time."""
         return self.least_left < NEARLY
 
     def propose(self, proposals: Sequence[Proposal]) -> None:

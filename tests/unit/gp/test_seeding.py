@@ -84,12 +84,13 @@ def test_symmetries_make_many_features_few():
 
 def test_noise_leaves_the_structure():
     x, fresh = uniform(3, 800, 1, 3), uniform(3, 500, 1, 3, generator=2)
-    clean = PLANTED["root"](x)
-    noise = 0.02 * np.std(clean) * np.random.default_rng(3).standard_normal(len(clean))
-    problem = Problem(x, clean + noise)
-    seeds = problem.seeds(settings=SeedingSettings(members=400, rows=100, coordinates=2))
-    assert not seeds.exact
-    assert problem.left(seeds, fresh, PLANTED["root"](fresh)) < 1e-4
+    for kind in ("root", "difference of features"):
+        clean = PLANTED[kind](x)
+        noise = 0.02 * np.std(clean) * np.random.default_rng(3).standard_normal(len(clean))
+        problem = Problem(x, clean + noise)
+        seeds = problem.seeds(settings=SeedingSettings(members=400, rows=100))
+        assert not seeds.exact
+        assert problem.left(seeds, fresh, PLANTED[kind](fresh)) < 1e-4
 
 
 def test_noise_alone_is_not_explained():
