@@ -223,6 +223,45 @@ class NormalEquations:
     counts: Positions
 
 
+@dataclass(frozen=True)
+class Damping:
+    """Of Levenberg-Marquardt, relative to the diagonal of the normal equations: how it starts and changes.
+
+    Parameters
+    ----------
+    first : float
+        Of the first step.
+    least, most : float
+        Its limits.
+    lower, higher : float
+        What it is multiplied by after a step that was an improvement, and after one that was none.
+    """
+
+    first: float = 1e-2
+    least: float = 1e-12
+    most: float = 1e12
+    lower: float = 0.1
+    higher: float = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Individuals with fitted constants.
+
+    Parameters
+    ----------
+    population : Population
+    slopes, intercepts : ndarray of shape (n_individuals,)
+    errors : ndarray of shape (n_individuals,)
+        Weighted sum of errors; inf where it was not finite to begin with.
+    """
+
+    population: Population
+    slopes: Array
+    intercepts: Array
+    errors: Array
+
+
 class Linearizer(Protocol):
     """Population -> normal equations, over a data set it holds."""
 
@@ -231,6 +270,21 @@ class Linearizer(Protocol):
     ) -> NormalEquations:
         """Errors and normal equations at the constants the population has, for given lines; an individual is left as
         soon as its errors exceed its limit."""
+        ...
+
+    def fit(
+        self,
+        population: Population,
+        slopes: Array,
+        intercepts: Array,
+        steps: int,
+        tolerance: float,
+        damping: Damping,
+        *,
+        scaled: bool,
+        fixed: NDArray[np.bool_] | None = None,
+    ) -> Fit | None:
+        """The fit that `shine.gp.constants.fit_constants` describes, at once; None where it has to go step by step."""
         ...
 
 

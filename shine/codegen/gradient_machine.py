@@ -13,6 +13,7 @@ from llvmlite import ir
 
 from shine.codegen.assembler import Variables, number
 from shine.codegen.blocks import I64, POINTER, counted, declare, element_pointer, load
+from shine.codegen.constant_fitting import FIT_FIELDS, emit_fit
 from shine.codegen.gradient_assembler import (
     NO_PARTIAL,
     UNCHANGED,
@@ -45,10 +46,19 @@ individual are ``1 + stride * stride`` numbers of `out`; of its constants the fi
 `scratch` are the memory of a thread.
 """
 
+FIT_JOB = (*GRADIENT_JOB[:-2], *FIT_FIELDS, *GRADIENT_JOB[-2:])
+"""Fields of a job of fitting: those of a job of normal equations, of which it writes `values`, `lines` and one number
+an individual to `out` and leaves `limits` alone, and more."""
+
 SHORTEST_TILE = ROW_GROUP * 8
 """Bytes of the shortest tile."""
 
 _BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
+
+
+def fit_name(kind: str) -> str:
+    """Name of the function that fits constants by one of `ERROR_KINDS`."""
+    return f"fit_{kind}"
 
 
 def emit_gradient_machine(functions: Sequence[Primitive]) -> ir.Module:
@@ -56,13 +66,14 @@ def emit_gradient_machine(functions: Sequence[Primitive]) -> ir.Module:
 
     It defines ``void kind(job)`` for each of `ERROR_KINDS`, where a job is a pointer to the fields of `GRADIENT_JOB`.
     They add to each individual's numbers of the output its sum of errors, then the normal equations: the lower triangle
-    of a square matrix with a row for each column of the fit (see `gradient_assembler`).
+    of a square matrix with a row for each column of the fit (see `gradient_assembler`). The functions `fit_name` of
+    each kind take a job of `FIT_JOB` and fit the constants of each individual (see `constant_fitting`).
     """
     module = ir.Module(name="gradient_machine")
     size = gradient_instruction_bytes(most_arguments(functions))
     assemble = emit_gradient_assembler(module, _tables(module, functions, size), size)
     for kind in ERROR_KINDS:
-        _emit_driver(module, assemble, kind)
+        _emit_drivers(module, assemble, kind)
     return module
 
 
@@ -113,20 +124,51 @@ def _broadcast_table(module: ir.Module, name: str, value: float) -> ir.GlobalVar
     return variable
 
 
-def _emit_driver(module: ir.Module, assemble: ir.Function, kind: str) -> None:
-    """Emit the function of one kind of errors: for each individual assemble, then run all tiles."""
+def _emit_drivers(module: ir.Module, assemble: ir.Function, kind: str) -> None:
+    """Emit the functions of one kind of errors: the normal equations of each individual, and the fit of each."""
+    evaluate = _emit_evaluate(module, assemble, kind)
     function = declare(module, kind, ir.VoidType(), [POINTER], ["job"])
     build = ir.IRBuilder(function.append_basic_block("entry"))
-    job = {
-        field: load(build, function.args[0], number(position), I64, I64) for position, field in enumerate(GRADIENT_JOB)
-    }
-    wanted = Variables(build, further=0, tiles=0)
-    with counted(build, job["first"], job["last"]) as individual:
-        wanted["further"] = 1
-        with over_parts(build, job, wanted) as (here, begin, end):
-            columns, length = _assemble(build, assemble, here, individual.index, wanted)
-            _run(build, module, kind, here, individual.index, begin, end, columns, length, wanted)
+    job = _fields(build, function.args[0], GRADIENT_JOB)
+    with counted(build, job["first"], job["last"]) as loop:
+        line = _address(build, job, "lines", loop.index, 16)
+        limit = load(build, _address(build, job, "limits", loop.index, 8), number(0), _DOUBLE, _DOUBLE)
+        words = build.add(build.mul(job["stride"], job["stride"]), number(1))
+        out = build.inttoptr(job["out"], POINTER)
+        state = element_pointer(build, out, build.mul(loop.index, words), _DOUBLE)
+        build.call(evaluate, [function.args[0], loop.index, line, limit, state])
     build.ret_void()
+    function = declare(module, fit_name(kind), ir.VoidType(), [POINTER], ["job"])
+    build = ir.IRBuilder(function.append_basic_block("entry"))
+    job = _fields(build, function.args[0], FIT_JOB)
+    emit_fit(build, job, lambda *arguments: build.call(evaluate, [function.args[0], *arguments]))
+    build.ret_void()
+
+
+def _fields(build: ir.IRBuilder, job: ir.Value, names: Sequence[str]) -> Job:
+    return {name: load(build, job, number(position), I64, I64) for position, name in enumerate(names)}
+
+
+def _emit_evaluate(module: ir.Module, assemble: ir.Function, kind: str) -> ir.Function:
+    """Internal function ``evaluate(job, individual, line, limit, state)``: assemble, then run all tiles.
+
+    The fields of the job up to the memory of a thread are where `GRADIENT_JOB` has them. `line` points to slope and
+    intercept, `state` to the sum of errors and the matrix that are added to.
+    """
+    labels = ("job", "individual", "line", "limit", "state")
+    kinds = [POINTER, I64, POINTER, _DOUBLE, POINTER]
+    function = declare(module, f"shine.evaluate.{kind}", ir.VoidType(), kinds, labels)
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    pointer, individual, line, limit, state = function.args
+    build = ir.IRBuilder(function.append_basic_block("entry"))
+    job = _fields(build, pointer, GRADIENT_JOB[:-2])
+    wanted = Variables(build, further=1, tiles=0)
+    with over_parts(build, job, wanted) as (here, begin, end):
+        columns, length = _assemble(build, assemble, here, individual, wanted)
+        _run(build, module, kind, here, begin, end, columns, length, line, limit, state, wanted)
+    build.ret_void()
+    return function
 
 
 def _address(build: ir.IRBuilder, job: Job, field: str, index: ir.Value, size: int) -> ir.Value:
@@ -166,20 +208,18 @@ def _run(
     module: ir.Module,
     kind: str,
     job: Job,
-    individual: ir.Value,
     begin: ir.Value,
     end: ir.Value,
     columns: ir.Value,
     length: ir.Value,
+    line: ir.Value,
+    limit: ir.Value,
+    state: ir.Value,
     wanted: Variables,
 ) -> None:
-    """Run the program over some rows, tile after tile, until the errors exceed the individual's limit."""
+    """Run the program over some rows, tile after tile, until the errors exceed the limit."""
     program = build.inttoptr(job["program"], POINTER)
     handler = load(build, program, number(0), _BYTE, HANDLER_POINTER, 8)
-    words = build.add(build.mul(job["stride"], job["stride"]), number(1))
-    state = element_pointer(build, build.inttoptr(job["out"], POINTER), build.mul(individual, words), _DOUBLE)
-    limit = load(build, _address(build, job, "limits", individual, 8), number(0), _DOUBLE, _DOUBLE)
-    line = _address(build, job, "lines", individual, 16)
     step = build.udiv(length, number(8))
     with (
         counted(build, begin, end, step) as tile,

@@ -53,7 +53,8 @@ def normal_function(module: ir.Module, kind: str, *, weighted: bool) -> ir.Funct
     `columns` are `count` operands as the gradient machine's assembler writes them, and `offset` is the tile's place in
     a column of the data, in bytes. `rows` is a multiple of `LANES`. `line` is the intercept and slope of the model,
     the slope first; residuals below `floor` weigh no more than if they were that large. `residual` and `scratch` are
-    tiles. The state is the sum of errors and a matrix with `stride` entries a row, whose lower triangle is added to.
+    tiles. The state is the sum of errors and a matrix with `stride` entries a row, whose lower triangle is added to;
+    what is above the diagonal may be anything.
     """
     name = f"shine.normal.{kind}.{'weighted' if weighted else 'plain'}"
     labels = (
@@ -87,19 +88,64 @@ def normal_function(module: ir.Module, kind: str, *, weighted: bool) -> ir.Funct
         loop.results = [build.fadd(loop.values[0], error)]
     _add(build, horizontal_sum(build, loop.values[0]), state, _ZERO)
     weighing = scratch if kind == "absolute" else weights if weighted else None
-    with counted(build, _ZERO, count) as row:
-        own = tile_operand(build, columns, build.mul(row.index, ir.Constant(I64, OPERAND_BYTES)), offset)
-        begin = build.add(build.mul(row.index, stride), ir.Constant(I64, 1))
-        with counted(build, _ZERO, build.add(row.index, ir.Constant(I64, 1))) as column:
-            other = tile_operand(build, columns, build.mul(column.index, ir.Constant(I64, OPERAND_BYTES)), offset)
-            with counted(build, _ZERO, rows, LANES, [splat(_VECTOR, 0.0)]) as loop:
-                product = build.fmul(*(_lanes(build, base, loop.index, mask) for base, mask in (own, other)))
-                if weighing is not None:
-                    product = build.fmul(load(build, weighing, loop.index, _DOUBLE, _VECTOR), product)
-                loop.results = [build.fadd(loop.values[0], product)]
-            _add(build, horizontal_sum(build, loop.values[0]), state, build.add(begin, column.index))
+    products = _Products(build, columns, offset, rows, weighing, state, stride)
+    two = ir.Constant(I64, 2)
+    pairs = build.and_(count, ir.Constant(I64, -2))
+    with counted(build, _ZERO, pairs, 2) as row, counted(build, _ZERO, build.add(row.index, two), 2) as column:
+        products.add(row.index, 2, column.index, 2)
+    with build.if_then(build.icmp_unsigned("!=", pairs, count)):
+        with counted(build, _ZERO, pairs, 2) as column:
+            products.add(pairs, 1, column.index, 2)
+        products.add(pairs, 1, pairs, 1)
     build.ret_void()
     return function
+
+
+class _Products:
+    """Sums of products of columns, some rows of the matrix by some columns at a time.
+
+    Two by two: what is loaded is used twice, and one sum need not wait for another. Each sum keeps its own lanes and
+    the order of the rows, so the blocks change no bit of it.
+    """
+
+    def __init__(
+        self,
+        build: ir.IRBuilder,
+        columns: ir.Value,
+        offset: ir.Value,
+        rows: ir.Value,
+        weighing: ir.Value | None,
+        state: ir.Value,
+        stride: ir.Value,
+    ) -> None:
+        self.build, self.columns, self.offset, self.rows = build, columns, offset, rows
+        self.weighing, self.state, self.stride = weighing, state, stride
+
+    def add(self, row: ir.Value, height: int, column: ir.Value, width: int) -> None:
+        """Add `height` by `width` sums to the matrix, from one of its entries on."""
+        build = self.build
+        own, other = self._operands(row, height), self._operands(column, width)
+        none = [splat(_VECTOR, 0.0)] * (height * width)
+        with counted(build, _ZERO, self.rows, LANES, none) as loop:
+            left = [_lanes(build, base, loop.index, mask) for base, mask in own]
+            right = [_lanes(build, base, loop.index, mask) for base, mask in other]
+            found = [build.fmul(a, b) for a in left for b in right]
+            if self.weighing is not None:
+                weight = load(build, self.weighing, loop.index, _DOUBLE, _VECTOR)
+                found = [build.fmul(weight, product) for product in found]
+            loop.results = [build.fadd(total, each) for total, each in zip(loop.values, found, strict=True)]
+        for i in range(height):
+            begin = build.add(build.mul(build.add(row, ir.Constant(I64, i)), self.stride), column)
+            for j in range(width):
+                index = build.add(begin, ir.Constant(I64, 1 + j))
+                _add(build, horizontal_sum(build, loop.values[i * width + j]), self.state, index)
+
+    def _operands(self, first: ir.Value, count: int) -> list[tuple[ir.Value, ir.Value]]:
+        build = self.build
+        places = [
+            build.mul(build.add(first, ir.Constant(I64, i)), ir.Constant(I64, OPERAND_BYTES)) for i in range(count)
+        ]
+        return [tile_operand(build, self.columns, place, self.offset) for place in places]
 
 
 def _lanes(build: ir.IRBuilder, base: ir.Value, row: ir.Value, step_mask: ir.Value) -> ir.Value:

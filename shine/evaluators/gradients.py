@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.codegen.constant_fitting import SETTINGS, fitting_numbers
 from shine.codegen.gradient_assembler import FIXED_COLUMNS, NODE_WORDS
 from shine.codegen.gradient_instructions import BROADCAST_BYTES, OPERAND_BYTES, gradient_instruction_bytes
-from shine.codegen.gradient_machine import GRADIENT_JOB, SHORTEST_TILE, emit_gradient_machine, most_arguments
+from shine.codegen.gradient_machine import (
+    FIT_JOB,
+    GRADIENT_JOB,
+    SHORTEST_TILE,
+    emit_gradient_machine,
+    fit_name,
+    most_arguments,
+)
 from shine.codegen.machine import CACHE_BYTES, TILE_BYTES
 from shine.codegen.normal_equations import ERROR_KINDS
 from shine.codegen.sharing import SHARE, emit_sharing
@@ -20,8 +29,8 @@ from shine.evaluators.machine import (
     described,
     source_digest,
 )
-from shine.evaluators.sharing import PopulationFunctions, zeros
-from shine.fitness import LOSSES, NormalEquations
+from shine.evaluators.sharing import QUOTA, PopulationFunctions, zeros
+from shine.fitness import LOSSES, Damping, Fit, NormalEquations
 from shine.lang.derivative import partials
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, Primitive
@@ -52,8 +61,10 @@ class GradientMachine:
         meaning = (f"{described(function)} {partials(function)}" for function in functions)
         description = ("gradients", source_digest(), *meaning)
         code = cached(description, lambda: host_object(_emitted(functions), "O0", selection=1))
-        engine = Engine.of_object(code, (*ERROR_KINDS, SHARE))
+        fits = tuple(fit_name(kind) for kind in ERROR_KINDS)
+        engine = Engine.of_object(code, (*ERROR_KINDS, *fits, SHARE))
         self.functions = PopulationFunctions(engine, ERROR_KINDS, GRADIENT_JOB, self._scratch)
+        self.fits = PopulationFunctions(engine, fits, FIT_JOB, self._fitting_scratch)
 
     def _scratch(self, width: int) -> dict[str, int]:
         """Bytes of the memory of one thread for individuals of some width."""
@@ -66,6 +77,10 @@ class GradientMachine:
             "residual": TILE_BYTES,
             "scratch": TILE_BYTES,
         }
+
+    def _fitting_scratch(self, width: int) -> dict[str, int]:
+        most = min(width, MOST_CONSTANTS)
+        return self._scratch(width) | {"fitting": 8 * fitting_numbers(most)}
 
 
 def _emitted(functions: tuple[Primitive, ...]) -> str:
@@ -112,9 +127,7 @@ class MachineLinearizer:
     ) -> NormalEquations:
         """Errors, and the normal equations at the constants the population has."""
         machine = self._machine_for(population.primitives.functions)
-        inside = np.arange(population.width) < population.sizes[:, None]
-        counts = ((population.codes == CONSTANT) & inside).sum(axis=1)
-        most = min(int(counts.max(initial=0)), MOST_CONSTANTS)
+        counts, most = _constants(population)
         stride = FIXED_COLUMNS + most
         out = zeros(len(population), 1 + stride * stride)
         lines = np.column_stack([slopes, intercepts])
@@ -129,3 +142,45 @@ class MachineLinearizer:
         for column in range(stride - 1):
             matrices[:, column, column + 1 :] = matrices[:, column + 1 :, column]
         return NormalEquations(np.where(errors <= limits, errors, np.inf), matrices, np.minimum(counts, most))
+
+    def fit(
+        self,
+        population: Population,
+        slopes: Array,
+        intercepts: Array,
+        steps: int,
+        tolerance: float,
+        damping: Damping,
+        *,
+        scaled: bool,
+        fixed: NDArray[np.bool_] | None = None,
+    ) -> Fit | None:
+        """All steps of the fit of each individual in one native call (see `shine.fitness.Linearizer`)."""
+        whole = next(self._rows.passes(population))
+        longest = EFFORT * (1 + steps) * whole.rows * population.width
+        # A thread looks for an interrupt between individuals, and an individual has to see all rows again and again.
+        if (whole.start, whole.stop) != (0, self._rows.count) or longest > QUOTA:
+            return None
+        machine = self._machine_for(population.primitives.functions)
+        _, most = _constants(population)
+        held = np.zeros((len(population), max(most, 1)), np.uint8)
+        if fixed is not None:
+            held[:, : fixed.shape[1]] = fixed[:, :most]
+        values = np.array(population.values, np.float64, order="C")
+        lines, errors = np.column_stack([slopes, intercepts]), np.zeros(len(population))
+        settings = np.array([tolerance, *(getattr(damping, name) for name in SETTINGS[1:])])
+        own = {"out": errors, "lines": lines, "floor": self._floor, "fixed": held, "settings": settings}
+        fields = {name: array.ctypes.data for name, array in own.items()}
+        fields |= {"stride": FIXED_COLUMNS + most, "most": most, "steps": steps, "scaled": int(scaled)}
+        effort = EFFORT * (1 + steps)
+        workers = self._rows.workers_for(population, whole, effort)
+        fitted = replace(population, values=values)
+        machine.fits.run(fit_name(self._kind), fitted, whole.fields | fields, effort * whole.rows, workers)
+        return Fit(fitted, lines[:, 0].copy(), lines[:, 1].copy(), errors)
+
+
+def _constants(population: Population) -> tuple[NDArray[np.int64], int]:
+    """How many constants each individual has, and how many are fitted at most."""
+    inside = np.arange(population.width) < population.sizes[:, None]
+    counts = ((population.codes == CONSTANT) & inside).sum(axis=1)
+    return counts, min(int(counts.max(initial=0)), MOST_CONSTANTS)

@@ -128,3 +128,6 @@ class LogisticLinearizer:
         """Sums of log-losses, and the normal equations at the constants the population has."""
         judged = self._rows.judged(population, ROOT)
         return self._linearizer.normal_equations(judged, slopes, intercepts, limits)
+
+    def fit(self, *arguments: object, **options: object) -> None:
+        """The log-odds are made of the individuals and a line, which change from step to step."""

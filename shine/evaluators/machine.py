@@ -165,6 +165,7 @@ class MachineRows:
 
     def __init__(self, dataset: Dataset, dtype: str, threads: int) -> None:
         self._dataset, self._dtype, self._workers = dataset, dtype, Workers(threads)
+        self.count = dataset.n_rows
         rows, size = dataset.n_rows, dataset.columns.size * np.dtype(dtype).itemsize
         self._full = rows - rows % tile_rows(dtype) if rows >= LARGE_ROWS or size > HELD_BYTES else 0
         self._columns = Columns(dataset.columns[:, : self._full], dtype)

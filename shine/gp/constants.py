@@ -1,4 +1,4 @@
-"""Constant fitting: Levenberg-Marquardt on the constants of a whole population, in lock-step.
+"""Constant fitting: Levenberg-Marquardt on the constants of a whole population.
 
 Marquardt (1963) with his scaling by the diagonal. The slope and intercept of linear scaling are unknowns like the
 constants. Absolute errors are fitted through weights (see `shine.codegen.normal_equations`).
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.fitness import Linearizer, NormalEquations, Scores
+from shine.fitness import Damping, Fit, Linearizer, NormalEquations, Scores
 from shine.gp.scoring import Fitter
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
@@ -23,31 +23,11 @@ TOLERANCE = 1e-2
 """Share of its error that a step has to promise to take away, or an individual is left alone. Steps that promise little
 keep little; near an exact fit every step promises nearly all."""
 
-FIRST_DAMPING = 1e-2
-"""Damping of the first step, relative to the diagonal of the normal equations."""
+DAMPING = Damping()
+"""How the damping of a step follows from the one before."""
 
-_LEAST_DAMPING, _MOST_DAMPING = 1e-12, 1e12
-_LOWER, _RAISE = 0.1, 10.0
 _LINE = 2
 """Unknowns before the constants: intercept and slope."""
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """Individuals with fitted constants.
-
-    Parameters
-    ----------
-    population : Population
-    slopes, intercepts : ndarray of shape (n_individuals,)
-    errors : ndarray of shape (n_individuals,)
-        Weighted sum of errors; inf where it was not finite to begin with.
-    """
-
-    population: Population
-    slopes: Array
-    intercepts: Array
-    errors: Array
 
 
 def fit_constants(
@@ -77,13 +57,34 @@ def fit_constants(
         Constants, by their order on the tape, that are to stay what they are.
     tolerance : float
         An individual is left alone once a step promises to lower its error by less than this share.
+
+    Notes
+    -----
+    A linearizer that can takes an individual through all of its steps natively; otherwise all individuals take each
+    step together, in array code, between two passes of the linearizer over the rows.
     """
+    found = linearizer.fit(population, slopes, intercepts, steps, tolerance, DAMPING, scaled=scaled, fixed=fixed)
+    if found is not None:
+        return found
+    return _fitted_in_step(population, slopes, intercepts, linearizer, steps, scaled, fixed, tolerance)
+
+
+def _fitted_in_step(
+    population: Population,
+    slopes: Array,
+    intercepts: Array,
+    linearizer: Linearizer,
+    steps: int,
+    scaled: bool,
+    fixed: NDArray[np.bool_] | None,
+    tolerance: float,
+) -> Fit:
     constants = _Constants.of(population)
     order = constants.individuals
     individuals, unknowns = population.take(order), constants.unknowns(population, slopes, intercepts)
     equations = linearizer.normal_equations(individuals, slopes[order], intercepts[order], np.full(len(order), np.inf))
     count = equations.matrices.shape[1] - 1
-    errors, damping = equations.errors.copy(), np.full(len(order), FIRST_DAMPING)
+    errors, damping = equations.errors.copy(), np.full(len(order), DAMPING.first)
     free = _free(len(order), count, scaled, None if fixed is None else fixed[order])
     active = np.flatnonzero(np.isfinite(errors) & (errors > 0))
     system = _System.of(equations, unknowns[1], free).take(active, constants.counts[active])
@@ -105,7 +106,8 @@ def fit_constants(
         errors[active] = np.where(better, found.errors, least)
         unknowns[:, active] = np.where(better, trial, before)
         system = system.replaced(better, _System.of(found, trial[1], free.take(active, axis=1)))
-        damping[active] = np.clip(damping[active] * np.where(better, _LOWER, _RAISE), _LEAST_DAMPING, _MOST_DAMPING)
+        changed = damping[active] * np.where(better, DAMPING.lower, DAMPING.higher)
+        damping[active] = np.clip(changed, DAMPING.least, DAMPING.most)
     values = constants.placed(unknowns, individuals.values, np.arange(len(order)))
     # Back into the order in which they came.
     where = np.argsort(order)

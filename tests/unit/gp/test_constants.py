@@ -13,7 +13,7 @@ from unit.gp.oracles import assert_same
 from shine.data import Dataset
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.gradients import MOST_CONSTANTS, MachineLinearizer
-from shine.fitness import Scores
+from shine.fitness import Damping, Scores
 from shine.gp.constants import fit_constants, fitter, places
 from shine.gp.creation import Terminals, ptc2
 from shine.lang.interpret import evaluate
@@ -43,6 +43,48 @@ def fit(population, dataset, loss="mse", steps=50, scaled=False, tolerance=1e-13
         population, np.ones(n), np.zeros(n), MachineLinearizer(dataset, loss), steps,
         scaled=scaled, tolerance=tolerance, **options,
     )  # fmt: skip
+
+
+class StepByStep:
+    """A linearizer that does not fit by itself, so that `fit_constants` takes every step in array code."""
+
+    def __init__(self, linearizer):
+        self.normal_equations = linearizer.normal_equations
+
+    def fit(self, *arguments, **options):
+        return None
+
+
+@pytest.mark.parametrize("loss", ["mse", "mae"])
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_native_steps_are_those_of_array_code(loss, scaled, weighted):
+    # Only rounding tells them apart, which may tip the balance of a step that gains next to nothing.
+    weights = np.random.default_rng(1).uniform(0.1, 2.0, 300) if weighted else None
+    dataset = dataset_of(lambda x, y: 2.5 * np.exp(-0.3 * x) + np.sin(y), 300, weights)
+    population, ones = random_population(300, 7), np.ones(300)
+    fixed = np.random.default_rng(2).random((300, 12)) < 0.2
+    linearizer = MachineLinearizer(dataset, loss)
+    native, stepped = (
+        fit_constants(population, ones, 0 * ones, each, 5, scaled=scaled, fixed=fixed)
+        for each in (linearizer, StepByStep(linearizer))
+    )
+    finite = np.isfinite(stepped.errors)
+    assert np.array_equal(np.isfinite(native.errors), finite)
+    assert finite.sum() > 150
+    near = np.isclose(native.errors[finite], stepped.errors[finite], rtol=1e-6, atol=1e-20)
+    assert near.mean() > 0.98
+    start = linearizer.normal_equations(population, ones, 0 * ones, np.inf * ones).errors
+    assert (native.errors[finite] < 0.9 * start[finite]).mean() > 0.2
+
+
+def test_what_would_take_long_without_looking_for_an_interrupt_goes_step_by_step():
+    dataset = dataset_of(lambda x, y: 3.0 * x + 1.0, rows=20_000)
+    population, ones = individuals("1.0*x + 0.5"), np.ones(1)
+    linearizer = MachineLinearizer(dataset, "mse")
+    assert linearizer.fit(population, ones, 0 * ones, 10**6, 0.0, Damping(), scaled=False) is None
+    assert linearizer.fit(population, ones, 0 * ones, 3, 0.0, Damping(), scaled=False) is not None
+    assert constants_of(fit(population, dataset, steps=10**6).population) == pytest.approx([3.0, 1.0])
 
 
 def error_of(found, index, dataset, loss="mse"):
