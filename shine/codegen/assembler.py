@@ -3,7 +3,8 @@
 A single pass over the postfix tape with a stack of operands that are not evaluated yet: a leaf is pushed as what it
 is, a column or a constant, and becomes part of the instruction that uses it. The tile an instruction writes is the
 lowest free one, so few are alive at a time. An arithmetic instruction that uses the result of the one just emitted is
-fused with it.
+fused with it. A function of constants is computed once, by its own instruction, and becomes a constant; a function of
+a feature whose values are at hand as a column becomes that column. Both save what every tile would do again.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from shine.codegen.blocks import I64, POINTER, counted, declare, element_pointer, load, store
-from shine.codegen.instructions import DESTINATION, DESTINATION_MASK, HANDLER, OPERANDS
+from shine.codegen.instructions import DESTINATION, DESTINATION_MASK, HANDLER, HANDLER_POINTER, OPERANDS
 from shine.codegen.numbers import Numbers
 
 _BYTE, _BOOL, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(1), ir.IntType(16), ir.DoubleType()
@@ -80,8 +81,12 @@ def number(value: ir.Value | int) -> ir.Value:
     return ir.Constant(I64, value) if isinstance(value, int) else value
 
 
-def emit_assembler(module: ir.Module, tables: Tables, dtype: str, size: int, tile_bytes: int) -> ir.Function:
-    """Emit ``i64 assemble(codes, values, count, functions, columns, program, operands, tiles, result)``.
+def emit_assembler(
+    module: ir.Module, tables: Tables, dtype: str, size: int, tile_bytes: int, vector_bytes: int
+) -> ir.Function:
+    """Emit ``i64 assemble(codes, values, count, functions, columns, derived, program, operands, tiles, result)``.
+
+    Instructions are of `size` bytes and work on vectors of `vector_bytes`.
 
     Parameters of the emitted function
     ----------------------------------
@@ -93,6 +98,8 @@ def emit_assembler(module: ir.Module, tables: Tables, dtype: str, size: int, til
         Code of the first function.
     columns : pointer to pointers
         Data of each feature.
+    derived : pointer to pointers
+        Of each function and feature, by turns: the function's values as a column, or null. Null if there is none.
     program, operands : pointers
         Room for ``2 * count + 2`` instructions and ``count + 1`` operands.
     tiles : pointer
@@ -102,12 +109,12 @@ def emit_assembler(module: ir.Module, tables: Tables, dtype: str, size: int, til
 
     It returns the number of tiles in use.
     """
-    kinds = [POINTER, POINTER, I64, I64, POINTER, POINTER, POINTER, POINTER, POINTER]
-    labels = ("codes", "values", "count", "functions", "columns", "program", "operands", "tiles", "result")
+    labels = ("codes", "values", "count", "functions", "columns", "derived", "program", "operands", "tiles", "result")
+    kinds = [I64 if label in ("count", "functions") else POINTER for label in labels]
     function = declare(module, "shine.assemble", I64, kinds, labels)
     function.linkage = "internal"
     build = ir.IRBuilder(function.append_basic_block("entry"))
-    assembler = _Assembler(build, tables, Numbers(dtype), size, tile_bytes, *function.args[4:])
+    assembler = _Assembler(build, tables, Numbers(dtype), size, tile_bytes, vector_bytes, *function.args[4:])
     codes, values, count, functions = function.args[:4]
     with counted(build, number(0), count) as node:
         code = build.zext(load(build, codes, node.index, _CODE, _CODE), I64)
@@ -122,7 +129,7 @@ class _Assembler:
 
     Its variables: `height` of the operand stack, `alive` tiles, the `most` there were, address of the next
     instruction relative to the program (`here`), and of the `last` one what it is: its arithmetic primitive or -1,
-    and which of its operands is constant.
+    and which of its operands is constant; the `feature` that the node before is, or -1.
     """
 
     def __init__(
@@ -132,16 +139,21 @@ class _Assembler:
         numbers: Numbers,
         size: int,
         tile_bytes: int,
+        vector_bytes: int,
         columns: ir.Value,
+        derived: ir.Value,
         program: ir.Value,
         operands: ir.Value,
         tiles: ir.Value,
         result: ir.Value,
     ) -> None:
         self.build, self.tables, self.numbers = build, tables, numbers
-        self.size, self.tile_bytes = size, tile_bytes
+        self.size, self.tile_bytes, self.vector_bytes = size, tile_bytes, vector_bytes
+        self.derived = derived
         self.columns, self.program, self.operands, self.tiles, self.result = columns, program, operands, tiles, result
-        self.state = Variables(build, height=0, alive=0, most=0, here=0, last=-1, last_kind=0, temporary=0)
+        self.state = Variables(
+            build, height=0, alive=0, most=0, here=0, last=-1, last_kind=0, temporary=0, feature=-1, column=0
+        )
         self.swap = Variables(build, first=0, second=0)
 
     # Operands
@@ -215,8 +227,10 @@ class _Assembler:
                 column = load(build, self.columns, feature, POINTER, I64, 8)
                 kind = build.select(constant, number(CONSTANT), number(COLUMN))
                 self._push(kind, build.select(constant, self._bits(value()), column), -1)
+                self.state["feature"] = build.sub(code, number(1))
             with function:
-                self._function(build.sub(code, functions))
+                self._function(build.sub(code, functions), build.sub(functions, number(1)))
+                self.state["feature"] = -1
 
     def _bits(self, value: ir.Value) -> ir.Value:
         """A constant as the handlers read it, in the first bytes of a word."""
@@ -227,25 +241,73 @@ class _Assembler:
         single = build.fptrunc(value, self.numbers.element)
         return build.bitcast(build.insert_element(pair, single, ir.Constant(ir.IntType(32), 0)), I64)
 
-    def _function(self, index: ir.Value) -> None:
+    def _function(self, index: ir.Value, features: ir.Value) -> None:
         build = self.build
         arity = load(build, self.tables.arity, index, I64, I64)
         first = build.sub(self.state["height"], arity)
         self.state["temporary"] = self.state["alive"]
         with build.if_else(build.icmp_unsigned("==", arity, number(2))) as (binary, other):
             with binary:
-                self._binary(index, first)
+                constants = build.and_(*(self._is_constant(build.add(first, number(i))) for i in (0, 1)))
+                with build.if_else(build.icmp_unsigned("!=", constants, number(0)), likely=False) as (known, varies):
+                    with known:
+                        self._fold(index, first, arity)
+                    with varies:
+                        self._binary(index, first)
             with other:
-                self._general(index, first, arity, self._tiles_among(first, arity))
+                column = self._derived(index, features, arity)
+                with build.if_else(build.icmp_unsigned("!=", column, number(0))) as (known, unknown):
+                    with known:
+                        self._set_operand(first, COLUMN, column, -1)
+                    with unknown:
+                        self._other(index, first, arity)
 
-    def _tiles_among(self, first: ir.Value, arity: ir.Value) -> ir.Value:
-        """How many of the popped operands are tiles."""
+    def _other(self, index: ir.Value, first: ir.Value, arity: ir.Value) -> None:
+        build = self.build
+        constants = self._count_of(CONSTANT, first, arity)
+        with build.if_else(build.icmp_unsigned("==", constants, arity), likely=False) as (known, varies):
+            with known:
+                self._fold(index, first, arity)
+            with varies:
+                self._general(index, first, arity, self._count_of(TILE, first, arity))
+
+    def _derived(self, index: ir.Value, features: ir.Value, arity: ir.Value) -> ir.Value:
+        """Address of the column that a function of the feature before it is, or 0."""
+        build = self.build
+        feature = self.state["feature"]
+        of_feature = build.and_(
+            build.icmp_unsigned("==", arity, number(1)), build.icmp_signed(">=", feature, number(0))
+        )
+        known = build.and_(of_feature, build.icmp_unsigned("!=", self.derived, ir.Constant(POINTER, None)))
+        self.state["column"] = 0
+        with build.if_then(known):
+            place = build.add(build.mul(index, features), feature)
+            self.state["column"] = load(build, self.derived, place, POINTER, I64, 8)
+        return self.state["column"]
+
+    def _count_of(self, kind: int, first: ir.Value, arity: ir.Value) -> ir.Value:
+        """How many of the popped operands are of a kind."""
         build = self.build
         with counted(build, number(0), arity, carried=[number(0)]) as loop:
-            kind = self._operand(build.add(first, loop.index), 0)
-            is_tile = build.zext(build.icmp_unsigned("==", kind, number(TILE)), I64)
-            loop.results = [build.add(loop.values[0], is_tile)]
+            found = self._operand(build.add(first, loop.index), 0)
+            alike = build.zext(build.icmp_unsigned("==", found, number(kind)), I64)
+            loop.results = [build.add(loop.values[0], alike)]
         return loop.values[0]
+
+    def _fold(self, index: ir.Value, first: ir.Value, arity: ir.Value) -> None:
+        """Run an instruction whose operands are all constants on one vector; its result is a constant operand."""
+        build = self.build
+        kept = {name: self.state[name] for name in ("here", "alive", "most", "last", "last_kind")}
+        start = self._instruction()
+        self._general(index, first, arity, number(0))
+        result = self._operand(first, 8)
+        self._emit(self.tables.end, number(0))
+        handler = load(build, start, number(HANDLER), _BYTE, HANDLER_POINTER, 8)
+        build.call(handler, [start, number(0), number(self.vector_bytes)])
+        value = load(build, build.inttoptr(result, POINTER), number(0), _BYTE, I64, 8)
+        self._set_operand(first, CONSTANT, value, -1)
+        for name, before in kept.items():
+            self.state[name] = before
 
     def _result_tile(self, first: ir.Value, popped: ir.Value) -> ir.Value:
         """Pop the operands, push the tile the result goes to, and give its address."""
@@ -279,8 +341,6 @@ class _Assembler:
         second = build.add(first, number(1))
         kinds = [self._operand(operand, 0) for operand in (first, second)]
         popped = build.add(*(build.zext(build.icmp_unsigned("==", kind, number(TILE)), I64) for kind in kinds))
-        with build.if_then(build.icmp_unsigned("==", build.and_(*kinds), number(CONSTANT)), likely=False):
-            self._fill(first)
         arithmetic = load(build, self.tables.arithmetic, index, I64, I64)
         can_fuse = build.and_(
             build.icmp_signed(">=", arithmetic, number(0)),

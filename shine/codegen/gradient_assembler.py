@@ -73,8 +73,8 @@ class GradientTables:
 
 
 def emit_gradient_assembler(module: ir.Module, tables: GradientTables, size: int) -> ir.Function:
-    """Emit ``i64 assemble(codes, values, count, functions, columns, program, nodes, constants, tiles, length, normal,
-    most, residual)``.
+    """Emit ``i64 assemble(codes, values, count, functions, columns, derived, program, nodes, constants, tiles, length,
+    normal, most, residual)``.
 
     Parameters of the emitted function
     ----------------------------------
@@ -84,6 +84,8 @@ def emit_gradient_assembler(module: ir.Module, tables: GradientTables, size: int
         Its nodes; code of the first function.
     columns : pointer to pointers
         Data of each feature.
+    derived : pointer to pointers
+        Columns of functions of features, as `shine.codegen.assembler` has them.
     program : pointer
         Room for `size` bytes an instruction, of which there are at most three a node and one.
     nodes, constants, tiles : pointers
@@ -100,8 +102,8 @@ def emit_gradient_assembler(module: ir.Module, tables: GradientTables, size: int
     It returns the number of columns.
     """
     names = (
-        "codes", "values", "count", "functions", "columns", "program", "nodes", "constants", "tiles", "length",
-        "normal", "most", "residual",
+        "codes", "values", "count", "functions", "columns", "derived", "program", "nodes", "constants", "tiles",
+        "length", "normal", "most", "residual",
     )  # fmt: skip
     words = {"count", "functions", "length", "most", "residual"}
     kinds = [I64 if name in words else POINTER for name in names]
@@ -122,7 +124,7 @@ class _Assembler:
 
     def __init__(self, build: ir.IRBuilder, tables: GradientTables, size: int, given: dict[str, ir.Value]) -> None:
         self.build, self.tables, self.size, self.given = build, tables, size, given
-        self.state = Variables(build, here=0, tile=0, constants=0, child=0, sibling=0, varies=0, whole=0)
+        self.state = Variables(build, here=0, tile=0, constants=0, child=0, sibling=0, varies=0, whole=0, column=0)
         self.fitted: ir.Value = number(0)
 
     def emit(self) -> None:
@@ -199,7 +201,31 @@ class _Assembler:
                     self._set_operand(node, _VALUE, column, -1, -1)
                     self._set(node, _VARIES, number(0))
             with function:
-                self._function(node, build.sub(code, given["functions"]))
+                index = build.sub(code, given["functions"])
+                column = self._derived(node, index)
+                with build.if_else(build.icmp_unsigned("!=", column, number(0))) as (known, unknown):
+                    with known:
+                        # As good as a feature, with the node of the feature itself before it.
+                        self._set_operand(node, _VALUE, column, -1, -1)
+                        self._set(node, _VARIES, number(0))
+                        self._set(node, _SIZE, number(2))
+                    with unknown:
+                        self._function(node, index)
+
+    def _derived(self, node: ir.Value, function: ir.Value) -> ir.Value:
+        """Address of the column that a function of the feature before it is, or 0."""
+        build, given = self.build, self.given
+        self.state["column"] = 0
+        arity = load(build, self.tables.arity, function, I64, I64)
+        there = build.icmp_unsigned("!=", given["derived"], ir.Constant(POINTER, None))
+        with build.if_then(build.and_(there, build.icmp_unsigned("==", arity, number(1)))):
+            before = build.zext(load(build, given["codes"], build.sub(node, number(1)), _CODE, _CODE), I64)
+            feature, features = build.sub(before, number(1)), build.sub(given["functions"], number(1))
+            # A constant before it has the code 0 and wraps around.
+            with build.if_then(build.icmp_unsigned("<", feature, features)):
+                place = build.add(build.mul(function, features), feature)
+                self.state["column"] = load(build, given["derived"], place, POINTER, I64, 8)
+        return self.state["column"]
 
     def _constant(self, node: ir.Value) -> None:
         build = self.build

@@ -27,7 +27,8 @@ from shine.codegen.gradient_instructions import (
     emit_value,
     gradient_instruction_bytes,
 )
-from shine.codegen.machine import CACHE_BYTES, HANDLER_POINTER, ROW_GROUP, TILE_BYTES, Job, over_parts, table
+from shine.codegen.instructions import HANDLER_POINTER
+from shine.codegen.machine import CACHE_BYTES, ROW_GROUP, TILE_BYTES, Job, over_parts, table
 from shine.codegen.moments import LANES
 from shine.codegen.normal_equations import ERROR_KINDS, normal_function
 from shine.lang.derivative import partials
@@ -36,8 +37,8 @@ from shine.lang.tree import Tree
 
 GRADIENT_JOB = (
     "codes", "values", "sizes", "width", "functions", "rows", "full", "columns", "target", "weights", "tail_columns",
-    "tail_target", "tail_weights", "weighted", "lines", "limits", "floor", "out", "stride", "most", "program",
-    "nodes", "constants", "tiles", "normal", "residual", "scratch", "first", "last",
+    "tail_target", "tail_weights", "weighted", "lines", "limits", "floor", "out", "stride", "most", "derived",
+    "program", "nodes", "constants", "tiles", "normal", "residual", "scratch", "first", "last",
 )  # fmt: skip
 """Fields of a job, a word each; those that `shine.codegen.machine.JOB` has mean the same.
 
@@ -194,7 +195,7 @@ def _assemble(
     for _ in range((TILE_BYTES // SHORTEST_TILE).bit_length() - 1):
         too_much = build.icmp_unsigned(">", build.mul(wanted["tiles"], length), number(CACHE_BYTES))
         length = build.select(too_much, build.lshr(length, number(1)), length)
-    memory = ("columns", "program", "nodes", "constants", "tiles")
+    memory = ("columns", "derived", "program", "nodes", "constants", "tiles")
     pointers = [build.inttoptr(job[field], POINTER) for field in memory]
     normal = build.inttoptr(job["normal"], POINTER)
     columns = build.call(

@@ -49,6 +49,10 @@ def handler_type() -> ir.FunctionType:
     return ir.FunctionType(ir.VoidType(), [POINTER, I64, I64])
 
 
+HANDLER_POINTER = FunctionPointer(handler_type())
+"""Address of an instruction's handler."""
+
+
 @dataclass(frozen=True)
 class Instruction:
     """One entry of the instruction set.

@@ -18,7 +18,6 @@ from shine.codegen.assembler import Tables, Variables, emit_assembler, number
 from shine.codegen.blocks import (
     I64,
     POINTER,
-    FunctionPointer,
     counted,
     declare,
     element_pointer,
@@ -29,6 +28,7 @@ from shine.codegen.blocks import (
 from shine.codegen.instructions import (
     ARITHMETIC,
     COMMUTATIVE,
+    HANDLER_POINTER,
     Instruction,
     emit_handler,
     fused_instructions,
@@ -55,8 +55,8 @@ CACHE_BYTES = 24 * 1024
 
 JOB = (
     "codes", "values", "sizes", "width", "functions", "rows", "full", "columns", "target", "weights", "tail_columns",
-    "tail_target", "tail_weights", "weighted", "lines", "scaled", "known", "limits", "out", "program", "operands",
-    "tiles", "result", "first", "last",
+    "tail_target", "tail_weights", "weighted", "lines", "scaled", "known", "limits", "out", "derived", "program",
+    "operands", "tiles", "result", "first", "last",
 )  # fmt: skip
 """Fields of a job, a word each: addresses, or numbers.
 
@@ -66,7 +66,8 @@ The population's `codes`, `values` and `sizes` at their `width`; the code of the
 with rows that weigh nothing, and given as if the first rows were before them; whether the weights are anything but 1
 (`weighted`), else only those of the tail are read; slope and intercept of each individual (`lines`) and whether they
 are anything but 1 and 0 (`scaled`); the `known` facts of each chunk; `limits` to give up at, a sum for each individual;
-where results go, `out`; the scratch memory of the assembler (`program`, `operands`) and of the
+where results go, `out`; columns of functions of features (`derived`, see `shine.codegen.assembler`), or 0, as it has to
+be unless all rows are in the tail; the scratch memory of the assembler (`program`, `operands`) and of the
 interpreter (`tiles`, `result`); the `first` individual to evaluate, and the one after the `last`.
 """
 
@@ -76,8 +77,6 @@ SCRATCH = ("program", "operands", "tiles", "result")
 Job = dict[str, ir.Value]
 
 _BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
-HANDLER_POINTER = FunctionPointer(handler_type())
-"""Address of an instruction's handler."""
 
 
 def operand_room(functions: Sequence[Primitive]) -> int:
@@ -100,7 +99,7 @@ def emit_machine(functions: Sequence[Primitive], dtype: str) -> ir.Module:
     module = ir.Module(name=f"machine.{dtype}")
     size = instruction_bytes(operand_room(functions))
     tables = _emit_tables(module, functions, dtype, size)
-    assemble = emit_assembler(module, tables, dtype, size, TILE_BYTES)
+    assemble = emit_assembler(module, tables, dtype, size, TILE_BYTES, VECTOR_BYTES)
     driver = _Driver(module, assemble, dtype)
     driver.emit("predict", driver.copy_predictions)
     for kind in KINDS:
@@ -232,7 +231,7 @@ class _Driver:
                 self._pointer(build, job, "values", row, 8),
                 load(build, self._pointer(build, job, "sizes", individual, 8), number(0), I64, I64),
                 job["functions"],
-                *(build.inttoptr(job[field], POINTER) for field in ("columns", *SCRATCH)),
+                *(build.inttoptr(job[field], POINTER) for field in ("columns", "derived", *SCRATCH)),
             ],
         )
         length: ir.Value = number(TILE_BYTES)

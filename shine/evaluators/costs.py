@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache, lru_cache
@@ -24,20 +23,13 @@ from numpy.typing import NDArray
 from shine.data import Dataset
 from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.native import BATCH, NativeFitness
+from shine.evaluators.operations import KINDS, operations_of
 from shine.evaluators.rows import Rows
 from shine.lang.population import Population
-from shine.lang.primitives import Primitive, PrimitiveSet
+from shine.lang.primitives import PrimitiveSet
 from shine.llvm import cached
 
 Array = NDArray[np.float64]
-
-ELEMENTARY = frozenset({
-    "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "pow", "mod", "floordiv",
-})  # fmt: skip
-"""Basic primitives that take a function of `shine.codegen.vecmath`, not a few instructions."""
-
-KINDS = ("simple", "elementary")
-"""Kinds of nodes: leaves and operations of a few instructions, and the others."""
 
 _ROWS = 8_192
 
@@ -142,24 +134,8 @@ def nodes_by_kind(population: Population) -> Array:
 @lru_cache(maxsize=16)
 def _weights(primitives: PrimitiveSet) -> NDArray[np.float32]:
     """Nodes of each of the `KINDS` that a node of each code stands for, shape (2, n_codes)."""
-    counts = [{"simple": 1}] * primitives.first_function + [_operations(f) for f in primitives.functions]
+    counts = [{"simple": 1}] * primitives.first_function + [operations_of(f) for f in primitives.functions]
     return np.array([[count.get(kind, 0) for count in counts] for kind in KINDS], dtype=np.float32)
-
-
-def _operations(primitive: Primitive) -> Counter[str]:
-    """Operations of each kind that a primitive takes."""
-    definition = primitive.definition
-    if definition is None:
-        return Counter({"elementary" if primitive.name in ELEMENTARY else "simple": 1})
-    counts: Counter[str] = Counter()
-    for name, detail in definition.tokens[1:]:
-        if name == "compare":
-            counts["simple"] += len(detail)
-        elif name in definition.functions:
-            counts += _operations(definition.functions[name])
-        elif name not in ("constant", "name", "assign"):
-            counts["elementary" if name in ELEMENTARY else "simple"] += 1
-    return counts
 
 
 @cache

@@ -19,6 +19,7 @@ from shine.codegen.machine import JOB, ROW_GROUP, TILE_BYTES, emit_machine, oper
 from shine.codegen.moments import CHUNK, KINDS, LANES
 from shine.codegen.sharing import SHARE
 from shine.data import Dataset
+from shine.evaluators.derived import DerivedColumns
 from shine.evaluators.rows import (
     HELD_BYTES,
     Columns,
@@ -176,6 +177,7 @@ class MachineRows:
         weights = np.ones(rows - self._full) if dataset.weights is None else dataset.weights[rest]
         self._tail_target, self._tail_weights = filled(dataset.target[rest], "edge"), filled(weights)
         self._tail_pointers = addresses(self._tail)
+        self._derived = DerivedColumns(self._tail.shape[1], self._values)
         self._tail_fields = {
             "tail_columns": self._tail_pointers.ctypes.data,
             "tail_target": self._tail_target.ctypes.data,
@@ -191,7 +193,8 @@ class MachineRows:
         """The blocks of rows in order, for a population; each is where it says until the next is asked for."""
         dataset, full, rows, tail = self._dataset, self._full, self._dataset.n_rows, self._tail_fields
         if not full:
-            yield Pass(0, rows, {"rows": rows, "full": 0, **tail})
+            derived = self._derived.address(population, self._tail.itemsize)
+            yield Pass(0, rows, {"rows": rows, "full": 0, "derived": derived, **tail})
             return
         weights = 0 if dataset.weights is None else dataset.weights.ctypes.data
         target = dataset.target.ctypes.data
@@ -202,6 +205,9 @@ class MachineRows:
             places = {"target": target + 8 * start, "weights": weights and weights + 8 * start}
             own = {"rows": end - start, "full": stop - start, "columns": pointers.ctypes.data, **places}
             yield Pass(start, end, tail | moved | own)
+
+    def _values(self, population: Population) -> NDArray[Any]:
+        return self.predict(machine_of(population.primitives.functions, self._dtype), population)
 
     def predict(self, machine: Machine, population: Population) -> NDArray[Any]:
         """Predictions, shape (n_individuals, n_rows), in the machine's number type."""

@@ -1,0 +1,31 @@
+"""What primitives are made of, as far as their cost goes: simple operations and elementary functions."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from shine.lang.primitives import Primitive
+
+ELEMENTARY = frozenset({
+    "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "pow", "mod", "floordiv",
+})  # fmt: skip
+"""Basic primitives that take a function of `shine.codegen.vecmath`, not a few instructions."""
+
+KINDS = ("simple", "elementary")
+"""Kinds of nodes: leaves and operations of a few instructions, and the others."""
+
+
+def operations_of(primitive: Primitive) -> Counter[str]:
+    """Operations of each kind that a primitive takes."""
+    definition = primitive.definition
+    if definition is None:
+        return Counter({"elementary" if primitive.name in ELEMENTARY else "simple": 1})
+    counts: Counter[str] = Counter()
+    for name, detail in definition.tokens[1:]:
+        if name == "compare":
+            counts["simple"] += len(detail)
+        elif name in definition.functions:
+            counts += operations_of(definition.functions[name])
+        elif name not in ("constant", "name", "assign"):
+            counts["elementary" if name in ELEMENTARY else "simple"] += 1
+    return counts

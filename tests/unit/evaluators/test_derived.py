@@ -1,0 +1,106 @@
+"""What the machines do not compute again and again changes no bit: columns of functions of features, and constants."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shine.data import Dataset
+from shine.evaluators.derived import INDIVIDUALS, MOST_BYTES, DerivedColumns
+from shine.evaluators.gradients import MachineLinearizer
+from shine.evaluators.machine import MachineEvaluator
+from shine.gp.creation import Terminals, ptc2
+from shine.lang.library import STANDARD
+from shine.lang.parse import parse
+from shine.lang.population import Population
+from shine.lang.primitives import PrimitiveSet, select
+
+UNARY = ("exp", "log", "sin", "tanh", "sqrt", "sigmoid", "square")
+TAKING_LONG = ("exp", "log", "sin", "tanh", "sigmoid")
+PRIMITIVES = PrimitiveSet(select(STANDARD, ("add", "mul", "div", *UNARY, "where")), ("x", "y", "z"))
+ROWS = 777
+
+
+def dataset(rows=ROWS):
+    columns = np.random.default_rng(0).uniform(-2, 3, (3, rows))
+    return Dataset(columns, columns[0] * columns[1], None, ("x", "y", "z"))
+
+
+def individuals(count=300, seed=0):
+    return ptc2(count, PRIMITIVES, 25, 9, Terminals(share=0.3), np.random.default_rng(seed))
+
+
+def bits(values):
+    whole = np.asarray(values)
+    return np.where(np.isnan(whole), np.nan, whole).tobytes()  # which NaN it is, is not promised
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_predictions_are_the_same_with_and_without_columns(dtype):
+    population, data = individuals(), dataset()
+    alone = [MachineEvaluator(data, "mse", False, dtype).predict(population.take([i])) for i in range(0, 300, 7)]
+    evaluator = MachineEvaluator(data, "mse", False, dtype)
+    for _ in range(3):
+        together = evaluator.predict(population)
+    assert bits(together[::7]) == bits(np.concatenate(alone))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_losses_and_normal_equations_are_the_same_with_and_without_columns(threads):
+    population, data, ones = individuals(), dataset(), np.ones(300)
+    evaluator, linearizer = MachineEvaluator(data, "mse", True, "float64", threads), MachineLinearizer(data, "mse")
+    for _ in range(3):
+        scores = evaluator.score(population)
+        found = linearizer.normal_equations(population, ones, 0 * ones, np.inf * ones)
+    for i in range(0, 300, 11):
+        one = population.take([i])
+        assert bits(MachineEvaluator(data, "mse", True, "float64").score(one).losses) == bits(scores.losses[i])
+        alone = MachineLinearizer(data, "mse").normal_equations(one, ones[:1], 0 * ones[:1], np.inf * ones[:1])
+        if np.isfinite(alone.errors[0]):
+            count = alone.matrices.shape[1]
+            assert bits(alone.matrices[0]) == bits(found.matrices[i, :count, :count])
+
+
+def test_columns_are_made_of_functions_that_take_long_and_when_they_pay():
+    asked = []
+
+    def predict(population):
+        asked.append([str(population.tree(i)) for i in range(len(population))])
+        return np.zeros((len(population), 10))
+
+    columns, population = DerivedColumns(16, predict), individuals(INDIVIDUALS * len(TAKING_LONG) * 3 - 1)
+    assert columns.address(population, 8) == 0
+    assert not asked
+    place = columns.address(population, 8)
+    assert place != 0
+    assert asked == [[f"{name}({feature})" for name in TAKING_LONG for feature in "xyz"]]
+    assert columns.address(population, 8) == place
+    assert len(asked) == 1
+
+
+def test_no_columns_are_made_where_they_would_take_much_memory():
+    rows = MOST_BYTES // 8 // (3 * len(TAKING_LONG)) + 1
+    columns = DerivedColumns(rows, lambda population: pytest.fail("made all the same"))
+    for _ in range(5):
+        assert columns.address(individuals(), 8) == 0
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_function_of_constants_has_the_bits_of_one_of_a_constant_column(dtype):
+    # The oracle is the same function of a feature that is constant, which is computed row by row.
+    names = ("a", "b", "c")
+    primitives = PrimitiveSet(select(STANDARD, ("add", "sub", "mul", "div", "pow", *UNARY, "where", "max")), names)
+    texts = [
+        "exp({a})", "sin({a})*{b}", "{a}/{b} + {c}", "where({a}, {b}, sin({c}))", "tanh({b} - {a})",
+        "sigmoid({c})", "{a}**{b} - c", "max(log({b}), {c}) + a", "log({a} - {b})", "({a} + {b})*({b} - {c})/(a - {c})",
+    ]  # fmt: skip
+    numbers = {"a": 0.7, "b": 2.3, "c": -1.9}
+    constants = [text.format(**{k: f"({v})" for k, v in numbers.items()}) for text in texts]
+    features = [text.format(**{k: k for k in numbers}) for text in texts]
+    columns = np.repeat(np.array(list(numbers.values()))[:, None], 70, axis=1)
+    evaluator = MachineEvaluator(Dataset(columns, columns[0], None, names), "mse", False, dtype)
+    known, computed = (
+        evaluator.predict(Population.from_trees([parse(source, names) for source in sources], primitives))
+        for sources in (constants, features)
+    )
+    assert bits(known) == bits(computed)
