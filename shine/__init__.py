@@ -18,11 +18,15 @@ if TYPE_CHECKING:
     )
     from shine.estimators import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer
     from shine.evaluators.evaluator import Evaluator
+    from shine.frontends.graphdef import load_graph
+    from shine.frontends.llvmir import primitive_from_llvm
     from shine.gp.constraints import Constraints
     from shine.gradient import grad
+    from shine.graph_kernel import GraphKernel
     from shine.kernel import Kernel, jit
     from shine.lang.parse import parse
     from shine.lang.primitives import PrimitiveSet
+    from shine.lang.program import Program
     from shine.model import Front, Model, Result
     from shine.population import Population
     from shine.search import evolve
@@ -38,11 +42,13 @@ __all__ = [
     "ExportError",
     "Front",
     "GraphImportError",
+    "GraphKernel",
     "Kernel",
     "LoweringError",
     "Model",
     "Population",
     "PrimitiveSet",
+    "Program",
     "Result",
     "ShineError",
     "SymbolicClassifier",
@@ -52,17 +58,21 @@ __all__ = [
     "evolve",
     "grad",
     "jit",
+    "load_graph",
     "parse",
+    "primitive_from_llvm",
 ]
 
 _HOMES = {
     "Constraints": "shine.gp.constraints",
     "Front": "shine.model",
     "Evaluator": "shine.evaluators.evaluator",
+    "GraphKernel": "shine.graph_kernel",
     "Kernel": "shine.kernel",
     "Model": "shine.model",
     "Population": "shine.population",
     "PrimitiveSet": "shine.lang.primitives",
+    "Program": "shine.lang.program",
     "Result": "shine.model",
     "SymbolicClassifier": "shine.estimators",
     "SymbolicRegressor": "shine.estimators",
@@ -70,11 +80,13 @@ _HOMES = {
     "evolve": "shine.search",
     "grad": "shine.gradient",
     "jit": "shine.kernel",
+    "load_graph": "shine.frontends.graphdef",
     "parse": "shine.lang.parse",
+    "primitive_from_llvm": "shine.frontends.llvmir",
 }
 """Module of each public name; those that are not listed are exceptions."""
 
-_PACKAGES = ("deap", "export", "report")
+_PACKAGES = ("aot", "deap", "export", "report")
 """Packages that users reach as attributes."""
 
 

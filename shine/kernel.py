@@ -17,7 +17,9 @@ from shine.data import Dataset
 from shine.evaluators.native import NativeFitness
 from shine.evaluators.rows import Rows, target_of
 from shine.fitness import score
+from shine.graph_kernel import GraphKernel
 from shine.lang.parse import Source, parse
+from shine.lang.program import Program
 from shine.lang.tree import Tree
 from shine.llvm import Engine, assembly, object_code, optimized_ir
 from shine.llvm.passes import pipeline_level
@@ -226,17 +228,18 @@ def _array(name: str, value: ArrayLike, dtype: str) -> NDArray[Any]:
 
 
 def jit(
-    source: Source | None = None,
+    source: Source | Program | None = None,
     params: Sequence[str] | None = None,
     dtype: str = "float64",
     opt_level: str | int = "O2",
 ) -> Any:
-    """Compile a formula; also a decorator, with or without arguments.
+    """Compile a formula or a graph; also a decorator, with or without arguments.
 
     Parameters
     ----------
-    source : str, function, ast node or Tree
-        Written in the restricted language (see `shine.lang.parse.parse`).
+    source : str, function, ast node, Tree or Program
+        Written in the restricted language (see `shine.lang.parse.parse`); a graph as `shine.load_graph` reads it, or
+        what has one as its ``program``, brings its own arguments and types.
     params : sequence of str, optional
         Order of the arguments; a function's own, or the names of an expression in natural order (a, b, x2, x10).
     dtype : {"float64", "float32", "int64", "int32"}
@@ -245,6 +248,7 @@ def jit(
     Returns
     -------
     Kernel
+        A `GraphKernel` of a graph.
 
     Raises
     ------
@@ -252,6 +256,8 @@ def jit(
         If the formula is not part of the language.
     LoweringError
         If it has no meaning in the dtype.
+    TypeError
+        If it is none of these, or `params` or a dtype is given with a graph.
 
     Examples
     --------
@@ -261,4 +267,10 @@ def jit(
     """
     if source is None:
         return lambda function: jit(function, params, dtype, opt_level)
+    if not isinstance(source, Program):
+        source = getattr(source, "program", source)
+    if isinstance(source, Program):
+        if params is not None or dtype != "float64":
+            raise TypeError("a graph has arguments and types of its own; params and dtype are for formulas")
+        return GraphKernel(source, opt_level)
     return Kernel(parse(source, params), dtype, opt_level)

@@ -19,7 +19,7 @@ from shine.kernel import Kernel
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
 from shine.lang.primitives import Primitive
-from shine.lang.printing import expression_source, python_source
+from shine.lang.printing import definition_source
 from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
 
@@ -159,16 +159,10 @@ def _definitions(tree: Tree) -> tuple[str, ...]:
             definition = at.functions[name].definition
             if name not in found and definition is not None:
                 look(definition)
-                found[name] = _function_text(name, definition)
+                found[name] = definition_source(name, definition)
 
     look(tree)
     return tuple(found.values())
-
-
-def _function_text(name: str, definition: Tree) -> str:
-    if definition.assignments:
-        return python_source(definition)
-    return f"def {name}({', '.join(definition.parameters)}):\n    return {expression_source(definition.result)}"
 
 
 def _model_of(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
 
 from shine.gp.creation import Terminals, ptc2
 from shine.lang import population
-from shine.lang.parse import primitive_table
+from shine.lang.parse import PrimitiveSource, primitive_table
 from shine.lang.primitives import PrimitiveSet, select
 
 
@@ -31,7 +31,7 @@ class Population(population.Population):
     def random(
         cls,
         count: int,
-        primitives: Sequence[str | Callable[..., object]] = ("add", "sub", "mul", "div"),
+        primitives: Sequence[PrimitiveSource] = ("add", "sub", "mul", "div"),
         features: int | Sequence[str] = 1,
         max_size: int = 30,
         rng: np.random.Generator | None = None,
@@ -44,8 +44,9 @@ class Population(population.Population):
         Parameters
         ----------
         count : int
-        primitives : sequence of str or function
-            Names of Shine's primitives, or plain Python functions in the restricted language.
+        primitives : sequence of str, function or Primitive
+            Names of Shine's primitives, plain Python functions in the restricted language, or what
+        `shine.primitive_from_llvm` makes.
         features : int or sequence of str
             How many columns there are, called ``x0, x1, ...``; or their names.
         max_size, max_depth : int

@@ -19,6 +19,7 @@ from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.monotonic import Monotonicity
 from shine.evaluators.sampling import sampled_errors
 from shine.fitness import LOSSES
+from shine.frontends.seeds import Seed, seed_tree
 from shine.gp import evolution
 from shine.gp.constants import fitter
 from shine.gp.constraints import Constraints, check_constraints
@@ -28,7 +29,7 @@ from shine.gp.seeding import SeedingSettings, Seeds
 from shine.gp.seeding import seed as seed_formulas
 from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.gp.state import State
-from shine.lang.parse import Source, parse, primitive_table
+from shine.lang.parse import PrimitiveSource, primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
 from shine.model import Front, Model, Result, choose
@@ -47,7 +48,7 @@ SEEDING_ROWS = 1000
 
 def search(
     dataset: Dataset,
-    primitives: Sequence[str | Callable[..., object]],
+    primitives: Sequence[PrimitiveSource],
     settings: EvolutionSettings,
     stop: StopSettings,
     *,
@@ -58,7 +59,7 @@ def search(
     threads: int | None = None,
     constraints: Constraints | None = None,
     seed: int = 0,
-    seeds: Sequence[Source] = (),
+    seeds: Sequence[Seed] = (),
     report: Callable[[Progress], object] | None = None,
     state: State | None = None,
     save: Callable[[State], None] | None = None,
@@ -68,8 +69,9 @@ def search(
     Parameters
     ----------
     dataset : Dataset
-    primitives : sequence of str or function
-        Names of Shine's primitives, or plain Python functions in the restricted language.
+    primitives : sequence of str, function or Primitive
+        Names of Shine's primitives, plain Python functions in the restricted language, or what
+        `shine.primitive_from_llvm` makes.
     settings : EvolutionSettings
     stop : StopSettings
     loss, linear_scaling, dtype, tier, threads
@@ -78,8 +80,9 @@ def search(
         What formulas must keep to.
     seed : int
         Of the random generator: the same seed gives the same front.
-    seeds : sequence of formulas
-        Join the first population; those that the constraints do not allow die out at once.
+    seeds : sequence of formulas and graphs
+        Join the first population; those that the constraints do not allow die out at once. What they can be given as
+        says `shine.frontends.seeds.seed_tree`.
     report : callable, optional
         Receives the `Progress` of every generation; it ends the run by returning True.
     state : State, optional
@@ -95,13 +98,13 @@ def search(
 
     Raises
     ------
-    DataError, UnsupportedSyntaxError, ValueError
-        If the data, a formula or a setting is unfit.
+    DataError, UnsupportedSyntaxError, GraphImportError, ValueError
+        If the data, a formula, a graph or a setting is unfit.
     """
     began = time.monotonic() - (0.0 if state is None else state.seconds)
     table, names = primitive_table(primitives)
     functions, features = select(table, names), dataset.features
-    trees = [parse(source, features, table) for source in seeds]
+    trees = [seed_tree(source, features, table, names) for source in seeds]
     constraints = constraints or Constraints()
     check_constraints(constraints, functions, features, linear_scaling)
     # What no formula may have is not there to be drawn.
@@ -218,7 +221,7 @@ def evolve(
     *,
     sample_weight: ArrayLike | None = None,
     features: Sequence[str] | None = None,
-    primitives: Sequence[str | Callable[..., object]] = DEFAULT_PRIMITIVES,
+    primitives: Sequence[PrimitiveSource] = DEFAULT_PRIMITIVES,
     loss: str = "mse",
     linear_scaling: bool = True,
     dtype: str = "float64",
@@ -229,7 +232,7 @@ def evolve(
     stop_loss: float = 1e-20,
     constraints: Constraints | Mapping[str, Any] | None = None,
     seed: int = 0,
-    seeds: Sequence[Source] = (),
+    seeds: Sequence[Seed] = (),
     report: Callable[[Progress], object] | None = None,
     **settings: Any,
 ) -> Result:
@@ -242,8 +245,9 @@ def evolve(
     sample_weight : array-like of shape (n_rows,), optional
     features : sequence of str, optional
         Names of the columns in formulas; ``x0, x1, ...`` by default.
-    primitives : sequence of str or function
-        What formulas are made of: names of Shine's primitives, or plain Python functions in the restricted language.
+    primitives : sequence of str, function or Primitive
+        What formulas are made of: names of Shine's primitives, plain Python functions in the restricted language, or
+        functions of other languages as `shine.primitive_from_llvm` makes them.
     loss : {"mse", "rmse", "mae", "nmse", "r2"}
     linear_scaling : bool
         Whether formulas are judged with their best slope and intercept, which become part of the result.
@@ -259,8 +263,10 @@ def evolve(
         forbidden features, monotonicity, units.
     seed : int
         The same seed gives the same front.
-    seeds : sequence of formulas
-        Formulas to start from.
+    seeds : sequence of formulas and graphs
+        Formulas to start from: text, functions, trees, SymPy's expressions; graphs as `shine.load_graph` reads them, or
+        paths of their files, if their inputs are called like features; else mappings such as
+        ``{"graph": "model.pb", "features": {"input": "a"}}``, with ``output`` where there are several.
     report : callable, optional
         Receives the `Progress` of every generation; it ends the run by returning True.
     **settings
@@ -273,8 +279,8 @@ def evolve(
 
     Raises
     ------
-    DataError, UnsupportedSyntaxError, ValueError
-        If the data, a formula or a setting is unfit.
+    DataError, UnsupportedSyntaxError, GraphImportError, ValueError
+        If the data, a formula, a graph or a setting is unfit.
 
     Examples
     --------

@@ -8,6 +8,7 @@ The blocks of a page run in order, in one namespace and one folder, as by a read
 * a block with a title is a file of that name, and every `yaml` block is a valid configuration, or part of one.
 * a `text` block is what the block before it prints, up to an ellipsis: the rows with a mark where it has some, or else
   all of it.
+* `javascript` blocks are run by tests/unit/aot/test_wasm.py.
 * `<!-- not run: reason -->` before a block says that it is not executed. It must be valid Python nevertheless.
 """
 
@@ -41,7 +42,7 @@ from shine.lang.library import STANDARD
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
-LANGUAGES = {"", "console", "csv", "json", "python", "text", "yaml"}
+LANGUAGES = {"", "console", "csv", "javascript", "json", "python", "text", "yaml"}
 BLOCK = re.compile(
     r"^(?:<!-- not run: (?P<reason>.+?) -->\n+)?"
     r'^(?P<indent> *)```(?P<language>\S*)(?: title="(?P<title>[^"\n]+)")?\n(?P<text>.*?)^ *```$',
@@ -53,8 +54,11 @@ STAND_IN = (
 )
 """What a part of a configuration is tried with."""
 NEEDED = {
+    "aot.md": "google.protobuf",
+    "aot-web.md": "ziglang",
     "deap.md": "deap",
     "estimators.md": "pandas",
+    "graphs.md": "google.protobuf sympy torch",
     "howto.md": "matplotlib",
     "report.md": "matplotlib",
     "tutorial.md": "pandas",
@@ -180,7 +184,8 @@ def runs(page: Path) -> bool:
 @pytest.mark.parametrize("page", [page for page in PAGES if runs(page)], ids=name)
 @pytest.mark.filterwarnings("ignore:A class named")  # DEAP keeps the classes of all pages, and of all tests, together
 def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip(NEEDED.get(name(page), "numpy"))
+    for package in NEEDED.get(name(page), "numpy").split():
+        pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     source = tmp_path / "page.py"

@@ -30,34 +30,40 @@ BELOW: dict[str, set[str]] = {
     "codegen": {"errors", "lang"},
     "data": {"errors", "lang"},
     "fitness": {"errors", "lang"},
-    # The coefficients of the elementary functions that ONNX Runtime lacks.
-    "export": {"errors", "lang", "codegen"},
+    # The coefficients of the elementary functions that ONNX Runtime lacks; the messages that a GraphDef is made of.
+    "export": {"errors", "lang", "codegen", "frontends"},
     "gp": {"errors", "lang", "fitness"},
+    # Foreign code is read by LLVM.
+    "frontends": {"errors", "lang", "llvm"},
     "evaluators": _EVALUATION,
-    "kernel": _EVALUATION,
+    "graph_rows": _EVALUATION,
+    "graph_kernel": _EVALUATION | {"graph_rows"},
+    "kernel": _EVALUATION | {"graph_kernel"},
     "gradient": _EVALUATION | {"kernel"},
     # The complexity of a formula is that of its nodes on a tape.
     "model": _EVALUATION | {"kernel", "gp", "export", "report"},
     "refinement": _SEARCH,
     "population": {"errors", "lang", "gp"},
-    "search": _SEARCH | {"refinement"},
-    "shine": _SEARCH | {"search", "population", "gradient", "estimators"},
+    "search": _SEARCH | {"refinement", "frontends"},
+    "shine": _SEARCH | {"search", "population", "gradient", "estimators", "frontends", "graph_kernel"},
     "loading": {"errors", "lang", "data"},
-    "config": {"errors", "lang", "data", "gp", "loading"},
+    "config": {"errors", "lang", "data", "gp", "loading", "frontends"},
     "runs": _FACES,
     "report": {"errors", "lang", "data"},
-    "estimators": _SEARCH | {"search", "refinement"},
+    "estimators": _SEARCH | {"search", "refinement", "frontends"},
     "bench": _EVALUATION | {"population"},
+    # The names that C leaves to a formula.
+    "aot": {"errors", "lang", "codegen", "llvm", "export"},
     "deap": _EVALUATION | {"kernel"},
-    "cli": _FACES | {"runs", "bench", "export", "report"},
+    "cli": _FACES | {"runs", "bench", "export", "report", "aot", "frontends"},
     "__main__": {"cli"},
 }
 """What each layer may import besides itself; `shine` is the package's own `__init__`, the public names."""
 
 ONLY_IN: dict[str, set[str]] = {
     "llvmlite.binding": {"llvm"},
-    # The last three only make the `ir.Module` that codegen fills.
-    "llvmlite.ir": {"codegen", "evaluators.native", "kernel", "gradient"},
+    # The last five only make the `ir.Module` that codegen fills.
+    "llvmlite.ir": {"codegen", "aot", "evaluators.native", "kernel", "gradient", "graph_kernel", "graph_rows"},
     "pydantic": {"config", "runs", "search"},
     "yaml": {"config"},
     "click": {"cli"},

@@ -142,8 +142,8 @@ def predict(run: Path, data: Path, index: int | None, out: Path | None, as_json:
 def export(source: str, to: str, index: int | None, out: Path | None, name: str, as_json: bool) -> None:
     """Write the formula of a run, or one given as text, in another language.
 
-    FORMAT is python, latex, sympy, json, excel, sql, c, torch, jax or onnx. C makes a source and, with --out, a header
-    beside it.
+    FORMAT is python, latex, sympy, json, excel, sql, c, torch, jax, onnx or graphdef. C makes a source and, with --out,
+    a header beside it.
 
     \b
     Example:
@@ -265,6 +265,55 @@ def jit(
     from shine.cli.jit import jit
 
     jit(formula, emit, target, cpu, dtype, level, parameters, out, as_json)
+
+
+@shine.command(cls=FormulaCommand)
+@click.argument("source", metavar="FORMULA|GRAPH|RUN")
+@click.option("--name", default="f", metavar="NAME", help="Name of the function, and of the files. [f]")
+@click.option("--out", type=FILE, default=Path(), metavar="DIR", help="Folder of the files; the current one else.")
+@click.option("--emit", multiple=True, default=("object,header",), metavar="KINDS", help="As a,b. [object,header]")
+@click.option("--target", metavar="TRIPLE", help="Such as aarch64-linux-gnu; this host's else.")
+@click.option("--cpu", metavar="NAME", help="LLVM's name of a processor, or native; the least of the target else.")
+@click.option("--features", default="", metavar="LIST", help="On top of the processor's, as +avx2,-fma.")
+@click.option(
+    "--dtype",
+    type=click.Choice(["float64", "float32", "int64", "int32"]),
+    help="Type of a formula's arguments and result. [float64]",
+)
+@click.option("level", "--opt", type=click.Choice(["O0", "O1", "O2", "O3"]), default="O2", help="Pipeline. [O2]")
+@click.option("parameters", "--params", metavar="NAMES", help="Order of the arguments, as b,a. [natural order]")
+@index_option
+@click.option("outputs", "--output", multiple=True, metavar="NODE", help="Output of a graph; may be repeated.")
+@json_option
+def compile(
+    source: str,
+    name: str,
+    out: Path,
+    emit: tuple[str, ...],
+    target: str | None,
+    cpu: str | None,
+    features: str,
+    dtype: str | None,
+    level: str,
+    parameters: str | None,
+    index: int | None,
+    outputs: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Compile a formula, a graph or a run's formula ahead of time; prints what was written.
+
+    A file is a TensorFlow graph, a folder a run, everything else a formula. KINDS are some of object, header, ir, asm,
+    shared, python, cmake, pkgconfig, bench, wasm, wasm-scalar, ptx. The code needs no library.
+
+    \b
+    Example:
+      shine compile "sqrt(a*a + b*b)" --name hypotenuse --out build
+      shine compile runs/pythagoras --emit python --cpu native
+      shine compile graph.pb --target aarch64-linux-gnu --emit object,header,asm
+    """
+    from shine.cli.compile import compile_source
+
+    compile_source(source, name, out, emit, target, cpu, features, dtype, level, parameters, index, outputs, as_json)
 
 
 @shine.command()

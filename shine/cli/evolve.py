@@ -20,7 +20,7 @@ from shine.cli.output import is_terminal, print_json
 from shine.config import Config, read_config, read_job
 from shine.errors import ExportError
 from shine.runs import ResultRecord, chosen_folder, default_folder, open_run, result_record, resume_job, run_job
-from shine.runs.jobs import target_name
+from shine.runs.jobs import primitives_of, target_name
 from shine.runs.keeping import Notice
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _searched(search: _Search, config: Config, folder: Path, printed: str, inter
         result = search(show, tell=tell)
     failed = any(notice.failed for notice in notices)
     kept = "what could be written is" if failed else "result.json, front.csv, log.jsonl and config.yaml are"
-    _print_result(result_record(result, target_name(config), config.primitives), f"{kept} in {folder}", printed)
+    _print_result(result_record(result, target_name(config), primitives_of(config)), f"{kept} in {folder}", printed)
     if result.stopped_by == "interrupted":
         return interruption.code
     return FAILURE if failed else 0

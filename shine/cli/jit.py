@@ -8,12 +8,12 @@ from pathlib import Path
 
 import click
 
+from shine.aot.targets import check_triple, target_of
 from shine.cli.arguments import parsed
 from shine.cli.output import print_bytes, print_json, print_text, write_file
 from shine.errors import CompilationError, LoweringError
 from shine.kernel import Kernel
 from shine.llvm import optimized_ir
-from shine.llvm.target import target_machine
 
 Emit = Callable[[Kernel, str | None, str | None], str | bytes]
 
@@ -24,15 +24,6 @@ EMITTED: dict[str, Emit] = {
     "obj": lambda kernel, target, cpu: kernel.object_code(target, cpu),
 }
 """What is made of a kernel for a target (this very processor without one) and the name of a processor."""
-
-ARCHITECTURES = (
-    "x86_64", "i686", "aarch64", "armv7", "thumbv7", "riscv32", "riscv64", "powerpc", "powerpc64", "powerpc64le",
-    "s390x", "wasm32", "wasm64", "mips", "mips64", "sparc", "sparcv9", "loongarch64", "hexagon", "nvptx64",
-)  # fmt: skip
-"""First parts of triples that are asked for; LLVM is built for more or fewer of them, and lists them to no caller."""
-
-FATAL = ("amdgcn", "r600", "bpf")
-"""What triples begin with have no meaning for Shine's code, and where LLVM ends the process instead of saying so."""
 
 
 def jit(
@@ -48,8 +39,10 @@ def jit(
 ) -> None:
     """Print or write what a formula is compiled to."""
     tree = parsed(formula, parameters)
-    _check_target(target)
     try:
+        check_triple(target)
+        if cpu is not None:
+            target_of(target, cpu)
         kernel = Kernel(tree, dtype, level)
         made = EMITTED[emit](kernel, target, cpu)
     except (LoweringError, CompilationError) as error:
@@ -66,27 +59,3 @@ def jit(
         print_text(made)
     elif out is None:
         print_bytes(content, "an object file")
-
-
-def _check_target(triple: str | None) -> None:
-    if triple is None:
-        return
-    try:
-        target_machine(triple)
-    except CompilationError as error:
-        reason = str(error).partition(";")[0]
-        known = ", ".join(filter(_is_known, ARCHITECTURES))
-        raise click.UsageError(
-            f"{reason}; a triple is ARCHITECTURE-SYSTEM, such as aarch64-linux-gnu, x86_64-pc-windows-msvc or "
-            f"arm64-apple-darwin; LLVM has here: {known}"
-        ) from None
-    if triple.startswith(FATAL):
-        raise click.UsageError(f"--target {triple}: LLVM has this target, but cannot compile formulas for it")
-
-
-def _is_known(architecture: str) -> bool:
-    try:
-        target_machine(architecture)
-    except CompilationError:
-        return False
-    return True

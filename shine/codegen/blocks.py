@@ -125,7 +125,8 @@ def alignment(element: ir.Type) -> int:
     """Bytes an element of a scalar type is aligned to."""
     if isinstance(element, ir.IntType):
         return max(1, int(element.width) // 8)
-    return {ir.FloatType: 4, ir.DoubleType: 8, ir.PointerType: 8}[type(element)]
+    # Pointers have 4 bytes on some targets.
+    return {ir.FloatType: 4, ir.DoubleType: 8, ir.PointerType: 4}[type(element)]
 
 
 def horizontal_sum(builder: ir.IRBuilder, vector: ir.Value) -> ir.Value:

@@ -13,8 +13,14 @@ from shine.codegen.vecmath_lanes import Lanes, element_type, suffix
 def define(
     builder: ir.IRBuilder, name: str, result: ir.Type, arguments: Sequence[ir.Type], body: Callable[..., ir.Value]
 ) -> ir.Function:
+    """The internal function `name` of the builder's module, defined on first use by `body(builder, *arguments)`."""
+    return define_in(builder.module, name, result, arguments, body)
+
+
+def define_in(
+    module: ir.Module, name: str, result: ir.Type, arguments: Sequence[ir.Type], body: Callable[..., ir.Value]
+) -> ir.Function:
     """The module's internal function `name`, defined on first use by `body(builder, *arguments)`."""
-    module = builder.module
     known = module.globals.get(name)
     if known is not None:
         return known

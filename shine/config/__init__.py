@@ -16,22 +16,35 @@ from shine.config.checks import (
     constraint_problems,
     data_problems,
     dataset_problems,
-    primitive_problems,
-    seed_problems,
+    primitive_texts,
+    seed_formulas,
 )
 from shine.config.document import Document, Json, Loc, read_document
-from shine.config.models import Config, DataSettings, FitnessSettings, StrictModel
+from shine.config.models import Config, DataSettings, FitnessSettings, GraphSeed, LlvmFunction, StrictModel
 from shine.config.nodes import Place, add_resolvers
 from shine.config.problems import Problem, checked, unknown
 from shine.data import Dataset
 from shine.errors import ConfigError
 
-__all__ = ["Config", "DataSettings", "FitnessSettings", "Job", "dump_config", "read_config", "read_job", "schema"]
+__all__ = [
+    "Config",
+    "DataSettings",
+    "FitnessSettings",
+    "GraphSeed",
+    "Job",
+    "LlvmFunction",
+    "dump_config",
+    "read_config",
+    "read_job",
+    "schema",
+    "with_formulas",
+]
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A configuration and the data it names."""
+    """A configuration and the data it names; graphs to start from and foreign functions are formulas in it, so that no
+    run needs their files once it has begun."""
 
     config: Config
     dataset: Dataset
@@ -49,7 +62,7 @@ def read_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     Returns
     -------
     Config
-        Its data path is absolute.
+        Its paths are absolute.
 
     Raises
     ------
@@ -76,6 +89,24 @@ def read_job(path: str | Path, overrides: Sequence[str] = ()) -> Job:
     config = sections.finish([*problems, *more])
     assert dataset is not None
     return Job(config, dataset)
+
+
+def with_formulas(job: Job) -> Job:
+    """A job with formulas in the place of graphs to start from and of foreign functions, as `read_job` makes it.
+
+    Raises
+    ------
+    ConfigError
+        If a graph or a formula does not fit the data, or a function cannot be a primitive.
+    """
+    seeds, config = job.config.seeds, job.config
+    primitives, problems = primitive_texts(config.primitives, [Path()] * len(config.primitives))
+    if not problems:
+        here = [Path()] * len(seeds)
+        formulas, problems = seed_formulas(seeds, here, primitives, job.dataset.features, config.evolution)
+    if problems:
+        raise ConfigError([f"{'.'.join(map(str, loc))}: {text}" for loc, text in problems])
+    return Job(config.model_copy(update={"seeds": formulas, "primitives": primitives}), job.dataset)
 
 
 def schema() -> dict[str, Any]:
@@ -129,7 +160,10 @@ class _Sections:
         if not self._wrong("data", found):
             found += data_problems(self.values["data"])
         if "primitives" in self.values:
-            found += primitive_problems(self.values["primitives"])
+            given = self.values["primitives"]
+            bases = [self._base(("primitives", index)) for index in range(len(given))]
+            self.values["primitives"], wrong = primitive_texts(given, bases)
+            found += wrong
         return found
 
     def _keys(self) -> Iterator[Problem]:
@@ -158,11 +192,15 @@ class _Sections:
         """The data, and what is wrong with them or with formulas that name their columns."""
         if self._wrong("data", problems):
             return None, []
-        dataset, found = dataset_problems(self.values["data"], self._base())
+        dataset, found = dataset_problems(self.values["data"], self._base(("data", "path")))
         values = self.values
         wrong = any(self._wrong(name, problems) for name in ("seeds", "primitives", "evolution"))
         if dataset is not None and not wrong:
-            found += seed_problems(values["seeds"], values["primitives"], dataset.features, values["evolution"])
+            bases = [self._base(("seeds", index)) for index in range(len(values["seeds"]))]
+            values["seeds"], wrong_seeds = seed_formulas(
+                values["seeds"], bases, values["primitives"], dataset.features, values["evolution"]
+            )
+            found += wrong_seeds
             found += complexity_problems(values["evolution"], values["primitives"], dataset.features)
         wrong = any(self._wrong(name, problems) for name in ("constraints", "primitives", "fitness"))
         if dataset is not None and not wrong:
@@ -177,8 +215,15 @@ class _Sections:
             raise ConfigError([f"{place}: {text}" for place, text in sorted(placed, key=lambda pair: pair[0])])
         data: DataSettings = self.values["data"]
         if data.path is not None:
-            data = data.model_copy(update={"path": (self._base() / data.path).resolve()})
-        return Config(**{**self.values, "data": data})
+            data = data.model_copy(update={"path": (self._base(("data", "path")) / data.path).resolve()})
+        seeds = tuple(self._with_place(index, seed) for index, seed in enumerate(self.values["seeds"]))
+        return Config(**{**self.values, "data": data, "seeds": seeds})
+
+    def _with_place(self, index: int, seed: str | GraphSeed) -> str | GraphSeed:
+        """A formula to start from, the path of a graph made absolute."""
+        if isinstance(seed, str):
+            return seed
+        return seed.model_copy(update={"graph": (self._base(("seeds", index)) / seed.graph).resolve()})
 
     def _placed(self, loc: Loc, message: str) -> tuple[Place, str]:
         place, key = self.document.place(loc), ".".join(map(str, loc))
@@ -188,6 +233,6 @@ class _Sections:
         reported = {loc[:1] for loc, _ in problems} | {loc[:1] for loc in self.document.unreadable}
         return name not in self.values or (name,) in reported
 
-    def _base(self) -> Path:
-        """What a relative data path is relative to; on the command line that is where the user stands."""
-        return Path() if self.document.place(("data", "path")).override else self.folder
+    def _base(self, loc: Loc) -> Path:
+        """What a relative path is relative to; on the command line that is where the user stands."""
+        return Path() if self.document.place(loc).override else self.folder

@@ -5,30 +5,65 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from shine.config.models import DataSettings
+from shine.config.models import DataSettings, GraphSeed, LlvmFunction
 from shine.config.problems import Problem, unknown
 from shine.data import Dataset
-from shine.errors import DataError, UnsupportedSyntaxError
+from shine.errors import DataError, GraphImportError, UnsupportedSyntaxError
+from shine.frontends.seeds import GraphSeedError, graph_tree, read_program
 from shine.gp.complexity import CONSTANT_NAME
 from shine.gp.constraints import Constraints
 from shine.gp.settings import EvolutionSettings
 from shine.gp.structure import depths
 from shine.lang.library import STANDARD
-from shine.lang.parse import parse
+from shine.lang.parse import parse, primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
+from shine.lang.printing import definition_source
+from shine.lang.tree import Tree
 from shine.loading import generate, load_file, recipe_problems
 
 
-def primitive_problems(primitives: Sequence[str]) -> Iterator[Problem]:
-    """Names that are no primitives, or listed twice."""
+def primitive_texts(
+    primitives: Sequence[str | LlvmFunction], bases: Sequence[Path]
+) -> tuple[tuple[str, ...], list[Problem]]:
+    """Primitives as text, each a name or a definition in the language, and what is wrong with them.
+
+    Parameters
+    ----------
+    primitives : sequence of str or LlvmFunction
+    bases : sequence of Path
+        Folder that each path is relative to.
+    """
+    texts: list[str] = []
+    problems: list[Problem] = []
     if not primitives:
-        yield ("primitives",), "must not be empty; [add, sub, mul, div] is a start"
-    for index, name in enumerate(primitives):
-        if name not in STANDARD:
-            yield ("primitives", index), unknown("primitive", name, sorted(STANDARD))
-        elif name in primitives[:index]:
-            yield ("primitives", index), f'"{name}" is listed twice'
+        problems.append((("primitives",), "must not be empty; [add, sub, mul, div] is a start"))
+    names: list[str] = []
+    for index, (given, base) in enumerate(zip(primitives, bases, strict=True)):
+        try:
+            text = given if isinstance(given, str) else _lifted_text(given, base)
+            table, known = primitive_table([*texts, text])
+        except (UnsupportedSyntaxError, GraphImportError, ValueError) as error:
+            problems.append((("primitives", index), str(error)))
+            continue
+        name = known[-1]
+        if name not in table:
+            problems.append((("primitives", index), unknown("primitive", name, sorted(STANDARD))))
+        elif name in names:
+            problems.append((("primitives", index), f'"{name}" is listed twice'))
+        else:
+            names.append(name)
+            texts.append(text)
+    return tuple(texts), problems
+
+
+def _lifted_text(given: LlvmFunction, base: Path) -> str:
+    """The definition of a function that was compiled to LLVM IR."""
+    from shine.frontends.llvmir import primitive_from_llvm  # LLVM comes with it
+
+    primitive = primitive_from_llvm(base / given.llvm, given.function, given.name)
+    assert primitive.definition is not None
+    return definition_source(primitive.name, primitive.definition)
 
 
 def data_problems(data: DataSettings) -> Iterator[Problem]:
@@ -60,29 +95,55 @@ def dataset_problems(data: DataSettings, base: Path) -> tuple[Dataset | None, li
         return None, [(("data",), "the data do not fit into memory")]
 
 
-def seed_problems(
-    seeds: Sequence[str], primitives: Sequence[str], features: Sequence[str], evolution: EvolutionSettings
-) -> Iterator[Problem]:
-    """Formulas to start from that the search could not have made."""
-    known = PrimitiveSet(select(STANDARD, primitives), tuple(features))
-    for index, text in enumerate(seeds):
+def seed_formulas(
+    seeds: Sequence[str | GraphSeed],
+    bases: Sequence[Path],
+    primitives: Sequence[str],
+    features: Sequence[str],
+    evolution: EvolutionSettings,
+) -> tuple[tuple[str, ...], list[Problem]]:
+    """Formulas to start from as text, graphs too, and what is wrong with those that the search could not have made.
+
+    Parameters
+    ----------
+    seeds : sequence of str or GraphSeed
+    bases : sequence of Path
+        Folder that each path is relative to.
+    primitives, features : sequence of str
+    evolution : EvolutionSettings
+    """
+    table, names = primitive_table(primitives)
+    known = PrimitiveSet(select(table, names), tuple(features))
+    formulas: list[str] = []
+    problems: list[Problem] = []
+    for index, (seed, base) in enumerate(zip(seeds, bases, strict=True)):
         try:
-            individual = Population.from_trees([parse(text, features)], known)
-        except UnsupportedSyntaxError as error:
-            yield ("seeds", index), str(error)
+            tree = parse(seed, features, table) if isinstance(seed, str) else _graph_tree(seed, base, features, names)
+            individual = Population.from_trees([tree], known)
+        except (UnsupportedSyntaxError, GraphImportError) as error:
+            keys = error.keys if isinstance(error, GraphSeedError) else ()
+            problems.append((("seeds", index, *keys), str(error)))
             continue
         size = int(individual.sizes[0])
         if size > evolution.max_size:
-            yield ("seeds", index), f"has {size} nodes; evolution.max_size allows {evolution.max_size}"
+            problems.append((("seeds", index), f"has {size} nodes; evolution.max_size allows {evolution.max_size}"))
         elif (depth := int(depths(individual)[0])) > evolution.max_depth:
-            yield ("seeds", index), f"has {depth} levels; evolution.max_depth allows {evolution.max_depth}"
+            problems.append((("seeds", index), f"has {depth} levels; evolution.max_depth allows {evolution.max_depth}"))
+        formulas.append(seed if isinstance(seed, str) else str(tree))
+    return tuple(formulas), problems
+
+
+def _graph_tree(seed: GraphSeed, base: Path, features: Sequence[str], primitives: Sequence[str]) -> Tree:
+    program = read_program(base / seed.graph, seed.output)
+    return graph_tree(program, features, primitives, seed.output, seed.features)
 
 
 def constraint_problems(
     constraints: Constraints, primitives: Sequence[str], features: Sequence[str], linear_scaling: bool
 ) -> Iterator[Problem]:
     """Constraints that do not fit the primitives, the features or the scaling."""
-    for loc, message in constraints.problems(select(STANDARD, primitives), features, linear_scaling):
+    table, names = primitive_table(primitives)
+    for loc, message in constraints.problems(select(table, names), features, linear_scaling):
         yield ("constraints", *loc), message
 
 
@@ -90,7 +151,7 @@ def complexity_problems(
     evolution: EvolutionSettings, primitives: Sequence[str], features: Sequence[str]
 ) -> Iterator[Problem]:
     """Weights of what does not occur."""
-    known = [CONSTANT_NAME, *features, *primitives]
+    known = [CONSTANT_NAME, *features, *primitive_table(primitives)[1]]
     for name in evolution.complexity:
         if name not in known:
             yield ("evolution", "complexity", name), unknown("name", name, known)

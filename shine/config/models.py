@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Le
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
+from shine.frontends.seeds import is_graph_file
 from shine.gp.constraints import Constraints
 from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.loading import Recipe
@@ -51,13 +52,61 @@ class FitnessSettings(StrictModel):
     """Threads of the tile machine; all processors when left out. Their number does not change the result."""
 
 
+class GraphSeed(StrictModel):
+    """A graph to start from; the path of the file alone does where its inputs are called like features."""
+
+    graph: Path
+    """A file with a TensorFlow GraphDef, .pb or .pbtxt; relative to the configuration's folder."""
+    output: str | None = None
+    """The node that is the formula; needed only if there are several that no other one uses."""
+    features: dict[str, str] = Field(default_factory=dict)
+    """Feature of each placeholder by its name, as far as they are not called alike."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_keys(cls, value: object) -> object:
+        return {"graph": value} if isinstance(value, str) else value
+
+
+class LlvmFunction(StrictModel):
+    """A function that was compiled to LLVM IR or bitcode, as a primitive."""
+
+    llvm: Path
+    """File it is in: text (.ll) or bitcode (.bc); relative to the configuration's folder."""
+    function: str
+    """What the file calls it."""
+    name: str | None = None
+    """What formulas call it; the same when left out."""
+
+
+def _kind_of_primitive(value: object) -> str:
+    return "(function)" if isinstance(value, dict | LlvmFunction) else "(name)"
+
+
+PrimitiveEntry = Annotated[
+    Annotated[str, Tag("(name)")] | Annotated[LlvmFunction, Tag("(function)")], Discriminator(_kind_of_primitive)
+]
+"""One of Shine's primitives by name, a function in the language as text, or a function of another one."""
+
+
+def _kind_of_seed(value: object) -> str:
+    return "(graph)" if isinstance(value, dict | GraphSeed) or is_graph_file(value) else "(formula)"
+
+
+SeedEntry = Annotated[
+    Annotated[str, Tag("(formula)")] | Annotated[GraphSeed, Tag("(graph)")], Discriminator(_kind_of_seed)
+]
+"""A formula as text, or a graph. The tags are in the places of pydantic's errors, where no key has brackets."""
+
+
 class Config(StrictModel):
     """A whole run of `shine evolve`."""
 
     data: DataSettings
     """Where the data come from."""
-    primitives: tuple[str, ...] = ("add", "sub", "mul", "div")
-    """Functions that formulas are made of."""
+    primitives: tuple[PrimitiveEntry, ...] = ("add", "sub", "mul", "div")
+    """Functions that formulas are made of: Shine's by name, functions in the language (`def ...`), or functions that
+    were compiled to LLVM IR."""
     evolution: EvolutionSettings = Field(default_factory=EvolutionSettings)
     """Operators and limits of the evolution."""
     fitness: FitnessSettings = Field(default_factory=FitnessSettings)
@@ -68,5 +117,5 @@ class Config(StrictModel):
     """Limits that end the run."""
     seed: Annotated[int, Ge(0), Le(2**63 - 1)] = 0
     """Seed of every random choice of the evolution."""
-    seeds: tuple[str, ...] = ()
-    """Formulas to start from."""
+    seeds: tuple[SeedEntry, ...] = ()
+    """Formulas to start from: text, or the path of a file with a graph, or a graph and how it is to be read."""

@@ -33,7 +33,9 @@ def checked(model: type[BaseModel], value: Json, schema: dict[str, Any]) -> tupl
 
 
 def _problem(details: ErrorDetails, schema: dict[str, Any]) -> Problem:
-    kind, value, loc = details["type"], details["input"], details["loc"]
+    kind, value = details["type"], details["input"]
+    # What a value was taken for, where it may be several things, is in brackets; it is no key.
+    loc = tuple(part for part in details["loc"] if not str(part).startswith("("))
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return loc, unknown("key", str(loc[-1]), allowed_keys(schema, loc[:-1]))
     if kind == "missing" and isinstance(loc[-1], int):
@@ -67,12 +69,12 @@ def allowed_keys(schema: dict[str, Any], loc: Sequence[str | int]) -> list[str]:
     for part in loc:
         node = _resolved(schema, node)
         properties: dict[str, Any] = node.get("properties", {})
-        node = properties.get(str(part)) or node.get("additionalProperties") or {}
+        node = properties.get(str(part)) or node.get("additionalProperties") or node.get("items") or {}
     return list(_resolved(schema, node).get("properties", {}))
 
 
 def _resolved(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
-    for option in node.get("anyOf", ()):
+    for option in (*node.get("anyOf", ()), *node.get("oneOf", ())):
         if option.get("type") != "null":
             node = option
     if "$ref" in node:

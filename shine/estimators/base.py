@@ -17,7 +17,8 @@ from shine.estimators.reports import reporter
 from shine.estimators.searches import Searches
 from shine.estimators.seeds import seeds_within
 from shine.estimators.selection import Selection, check_selection, selected
-from shine.lang.parse import Source
+from shine.frontends.seeds import Seed
+from shine.lang.parse import PrimitiveSource
 from shine.model import Front, Model
 from shine.search import DEFAULT_PRIMITIVES
 
@@ -37,14 +38,14 @@ class SymbolicEstimator(BaseEstimator):
         *,
         population_size: int = 1000,
         generations: int = 100,
-        primitives: Sequence[str | Callable[..., object]] = DEFAULT_PRIMITIVES,
+        primitives: Sequence[PrimitiveSource] = DEFAULT_PRIMITIVES,
         max_size: int = 30,
         max_depth: int = 10,
         max_time: float | None = 60.0,
         stop_loss: float = 1e-20,
         parsimony: float = 0.02,
         model_selection: Selection = "best",
-        seeds: Sequence[Source] = (),
+        seeds: Sequence[Seed] = (),
         constraints: Any = None,
         units: tuple[Any, str] | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -116,7 +117,7 @@ class SymbolicEstimator(BaseEstimator):
     def _goes_on(self) -> bool:
         return bool(self.warm_start) and self.__sklearn_is_fitted__()
 
-    def _start(self, number: int, linear_scaling: bool = True) -> list[Source]:
+    def _start(self, number: int, linear_scaling: bool = True) -> list[Seed]:
         """Formulas that the search of a number starts from."""
         seeds = list(self.seeds)
         if self._goes_on() and number < len(self._fronts):

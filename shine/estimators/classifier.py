@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +15,8 @@ from shine.estimators.checks import checked_weights, validated
 from shine.estimators.logistic import evolve_odds
 from shine.estimators.rows import merged
 from shine.estimators.selection import Selection
-from shine.lang.parse import Source
+from shine.frontends.seeds import Seed
+from shine.lang.parse import PrimitiveSource
 from shine.model import Front
 from shine.search import DEFAULT_PRIMITIVES
 
@@ -65,14 +66,14 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         *,
         population_size: int = 1000,
         generations: int = 100,
-        primitives: Sequence[str | Callable[..., object]] = DEFAULT_PRIMITIVES,
+        primitives: Sequence[PrimitiveSource] = DEFAULT_PRIMITIVES,
         max_size: int = 30,
         max_depth: int = 10,
         max_time: float | None = 60.0,
         stop_loss: float = 1e-3,
         parsimony: float = 0.02,
         model_selection: Selection = "best",
-        seeds: Sequence[Source] = (),
+        seeds: Sequence[Seed] = (),
         constraints: Any = None,
         units: Any = None,
         settings: Mapping[str, Any] | None = None,

@@ -18,6 +18,7 @@ from shine.errors import DataError
 from shine.estimators.odds import LINE, OddsEvaluator, lined, with_functions
 from shine.evaluators.logistic import LogisticEvaluator, LogisticLinearizer
 from shine.evaluators.sampling import sampled_errors
+from shine.frontends.seeds import Seed, seed_tree
 from shine.gp import evolution
 from shine.gp.constants import fit_constants
 from shine.gp.constraints import Constraints, check_constraints
@@ -25,7 +26,7 @@ from shine.gp.evolution import Outcome, Progress
 from shine.gp.rules import ConstrainedEvaluator, Rules
 from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.gp.snapping import snapped
-from shine.lang.parse import Source, parse, primitive_table
+from shine.lang.parse import PrimitiveSource, primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
 from shine.lang.simplify import simplify
@@ -56,7 +57,7 @@ def evolve_odds(
     *,
     sample_weight: Array | None,
     features: Sequence[str],
-    primitives: Sequence[str | Callable[..., object]],
+    primitives: Sequence[PrimitiveSource],
     dtype: str,
     threads: int,
     generations: int,
@@ -64,7 +65,7 @@ def evolve_odds(
     stop_loss: float,
     constraints: Mapping[str, Any],
     seed: int,
-    seeds: Sequence[Source],
+    seeds: Sequence[Seed],
     report: Callable[[Progress], object],
     **settings: Any,
 ) -> Result:
@@ -104,7 +105,7 @@ def evolve_odds(
         raise ValueError(f"unknown dtype {dtype!r}; use one of float64, float32")
     table, names = primitive_table(primitives)
     functions = select(table, names)
-    trees = [parse(source, dataset.features, table) for source in seeds]
+    trees = [seed_tree(source, dataset.features, table, names) for source in seeds]
     limits: Constraints = constraints_of(constraints)
     check_constraints(limits, functions, dataset.features, True)
     allowed = dataset.without(limits.forbidden)

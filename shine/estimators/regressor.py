@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +13,8 @@ from shine.estimators.base import Index, SymbolicEstimator
 from shine.estimators.checks import checked_weights, validated
 from shine.estimators.rows import merged
 from shine.estimators.selection import Selection
-from shine.lang.parse import Source
+from shine.frontends.seeds import Seed
+from shine.lang.parse import PrimitiveSource
 from shine.search import DEFAULT_PRIMITIVES, evolve
 
 Array = NDArray[np.float64]
@@ -28,8 +29,9 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         Formulas that survive a generation, and offspring in it.
     generations : int
         Most generations after the first population.
-    primitives : sequence of str or function
-        What formulas are made of: names of Shine's primitives, or plain Python functions in the restricted language.
+    primitives : sequence of str, function or Primitive
+        What formulas are made of: names of Shine's primitives, plain Python functions in the restricted language, or
+        functions of other languages as `shine.primitive_from_llvm` makes them.
     max_size, max_depth : int
         Most nodes, and most levels, of a formula in the search.
     max_time : float, optional
@@ -101,7 +103,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         *,
         population_size: int = 1000,
         generations: int = 100,
-        primitives: Sequence[str | Callable[..., object]] = DEFAULT_PRIMITIVES,
+        primitives: Sequence[PrimitiveSource] = DEFAULT_PRIMITIVES,
         max_size: int = 30,
         max_depth: int = 10,
         max_time: float | None = 60.0,
@@ -110,7 +112,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         stop_loss: float = 1e-20,
         parsimony: float = 0.02,
         model_selection: Selection = "best",
-        seeds: Sequence[Source] = (),
+        seeds: Sequence[Seed] = (),
         constraints: Any = None,
         units: tuple[Any, str] | None = None,
         settings: Mapping[str, Any] | None = None,

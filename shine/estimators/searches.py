@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.frontends.seeds import Seed
 from shine.gp.evolution import Progress
-from shine.lang.parse import Source
 from shine.model import Result
 
 Array = NDArray[np.float64]
@@ -64,7 +64,7 @@ class Searches:
         return next((reason for reason in reasons if reason in USER), reasons[-1])
 
     def run(
-        self, search: Search, X: Array, y: Array, weights: Array | None, seeds: Sequence[Source], **options: Any
+        self, search: Search, X: Array, y: Array, weights: Array | None, seeds: Sequence[Seed], **options: Any
     ) -> Result:
         """Search with a fair share of the time that is left.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from shine.gp.structure import depths
-from shine.lang.parse import primitive_table
+from shine.lang.parse import PrimitiveSource, primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
 from shine.lang.tape import functions_of
@@ -17,7 +17,7 @@ from shine.lang.tree import Tree
 def seeds_within(
     trees: Iterable[Tree],
     features: Sequence[str],
-    primitives: Sequence[str | Callable[..., object]],
+    primitives: Sequence[PrimitiveSource],
     max_size: int,
     max_depth: int,
     linear_scaling: bool,
@@ -28,7 +28,7 @@ def seeds_within(
     ----------
     trees : iterable of Tree
     features : sequence of str
-    primitives : sequence of str or function
+    primitives : sequence of str, function or Primitive
     max_size, max_depth : int
     linear_scaling : bool
         Whether the search puts a slope and an intercept around formulas; then those they have are taken off.

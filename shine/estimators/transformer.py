@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,7 +13,8 @@ from shine.estimators.base import SymbolicEstimator
 from shine.estimators.checks import checked_weights, validated
 from shine.estimators.rows import merged
 from shine.estimators.selection import Selection, selected
-from shine.lang.parse import Source
+from shine.frontends.seeds import Seed
+from shine.lang.parse import PrimitiveSource
 from shine.model import Front
 from shine.search import DEFAULT_PRIMITIVES, evolve
 
@@ -72,14 +73,14 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
         max_correlation: float = 0.95,
         population_size: int = 1000,
         generations: int = 100,
-        primitives: Sequence[str | Callable[..., object]] = DEFAULT_PRIMITIVES,
+        primitives: Sequence[PrimitiveSource] = DEFAULT_PRIMITIVES,
         max_size: int = 30,
         max_depth: int = 10,
         max_time: float | None = 60.0,
         stop_loss: float = 1e-20,
         parsimony: float = 0.02,
         model_selection: Selection = "best",
-        seeds: Sequence[Source] = (),
+        seeds: Sequence[Seed] = (),
         constraints: Any = None,
         units: Any = None,
         settings: Mapping[str, Any] | None = None,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.evaluators.operations import operations_of
+from shine.codegen.operations import operations_of
 from shine.evaluators.rows import addresses
 from shine.lang.population import Population
 from shine.lang.primitives import Primitive

@@ -55,6 +55,7 @@ EXPORTS: dict[str, Export] = {
     "torch": Export(".py", _late("torch", "torch_source"), extra="torch"),
     "jax": Export(".py", _late("jax", "jax_source"), extra="jax"),
     "onnx": Export(".onnx", _late("onnx", "onnx_bytes"), binary=True, extra="onnx"),
+    "graphdef": Export(".pbtxt", _late("graphdef", "graphdef_text"), extra="tensorflow"),
     "excel": Export(".txt", _unnamed("excel", "excel_formula")),
     "sql": Export(".sql", _unnamed("sql", "sql_expression")),
 }

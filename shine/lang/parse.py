@@ -1,4 +1,4 @@
-"""Source text, a Python function or a syntax tree -> a verified tree."""
+"""Source text, a Python function, a syntax tree or a SymPy expression -> a verified tree."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ from shine.lang.functions import verify_function
 from shine.lang.grammar import ExpressionVerifier, check_name, reject
 from shine.lang.library import STANDARD
 from shine.lang.primitives import Primitive
+from shine.lang.symbolic import Symbolic, is_symbolic, symbolic_tree
 from shine.lang.tree import Tree
 
 MAX_SOURCE = 500_000
 """Longest source text that is parsed, in characters."""
 
-Source = str | Callable[..., object] | ast.AST | Tree
+PrimitiveSource = str | Callable[..., object] | Primitive
+"""What a primitive can be given as: its name, or a function; see `primitive_table`."""
+
+Source = str | Callable[..., object] | ast.AST | Tree | Symbolic
 """What a formula can be given as."""
 
 
@@ -31,12 +35,12 @@ def parse(
 
     Parameters
     ----------
-    source : str, function, ast node or Tree
+    source : str, function, ast node, Tree or SymPy expression
         An expression, the text of one function definition, a Python function whose source is at hand, or the
-        syntax tree of either.
+        syntax tree of either; or what `shine.frontends.sympy.from_sympy` takes.
     parameters : sequence of str, optional
-        Names of the arguments, in calling order. By default a function's own; for an expression the names in it,
-        in natural order (``a, b, x2, x10``).
+        Names of the arguments, in calling order, or SymPy's symbols. By default a function's own; for an expression
+        the names in it, in natural order (``a, b, x2, x10``).
     primitives : mapping of str to Primitive
         The functions a formula may call.
 
@@ -48,6 +52,8 @@ def parse(
     ------
     UnsupportedSyntaxError
         If the formula is not part of the language: what, where, and what is allowed.
+    GraphImportError
+        If something in a SymPy expression has no counterpart in the language.
     TypeError
         If `source` is none of the above.
 
@@ -63,12 +69,17 @@ def parse(
         node = source
     elif inspect.isfunction(source):
         node = _function_definition(source)
+    elif is_symbolic(source):
+        source = _of_symbols(source, primitives)
     elif not isinstance(source, Tree):
-        raise TypeError(f"a formula is a string, a Python function, an ast node or a Tree, not {type(source).__name__}")
+        raise TypeError(
+            "a formula is a string, a Python function, an ast node, a Tree or a SymPy expression, "
+            f"not {type(source).__name__}"
+        )
     if parameters is not None:
         if isinstance(parameters, str):
             raise TypeError("parameters is a sequence of names, not one string")
-        parameters = [check_name(name) for name in parameters]
+        parameters = [check_name(str(name) if is_symbolic(name) else name) for name in parameters]
         if len(set(parameters)) < len(parameters):
             raise UnsupportedSyntaxError("a parameter is listed twice")
     if isinstance(source, Tree):
@@ -76,8 +87,16 @@ def parse(
     return _verify(node, parameters, primitives)
 
 
-def primitive_table(primitives: Sequence[str | Callable[..., object]]) -> tuple[dict[str, Primitive], list[str]]:
-    """Primitives given by name or as Python functions in the language.
+def primitive_table(
+    primitives: Sequence[PrimitiveSource],
+) -> tuple[dict[str, Primitive], list[str]]:
+    """Primitives given by name, as functions in the language or as such.
+
+    Parameters
+    ----------
+    primitives : sequence of str, function or Primitive
+        Names of Shine's own; functions in the language, as Python functions or as text that begins with ``def``;
+        primitives as `shine.primitive_from_llvm` makes them.
 
     Returns
     -------
@@ -95,15 +114,28 @@ def primitive_table(primitives: Sequence[str | Callable[..., object]]) -> tuple[
     """
     table: dict[str, Primitive] = dict(STANDARD)
     names = []
-    for primitive in primitives:
-        if not isinstance(primitive, str):
-            definition = parse(primitive, primitives=table)
-            primitive = definition.name
-            if primitive in STANDARD:
-                raise ValueError(f"{primitive!r} is one of Shine's primitives; give your function another name")
-            table[primitive] = Primitive(primitive, len(definition.parameters), definition)
-        names.append(primitive)
+    for given in primitives:
+        if isinstance(given, str) and not _is_definition(given):
+            names.append(given)
+            continue
+        primitive = given if isinstance(given, Primitive) else _defined(given, table)
+        if primitive.name in STANDARD and primitive != STANDARD[primitive.name]:
+            raise ValueError(f"{primitive.name!r} is one of Shine's primitives; give your function another name")
+        table[primitive.name] = primitive
+        names.append(primitive.name)
     return table, names
+
+
+def _is_definition(text: str) -> bool:
+    return re.match(r"\s*def\b", text) is not None
+
+
+def _defined(function: str | Callable[..., object], table: Mapping[str, Primitive]) -> Primitive:
+    """A function in the language as a primitive."""
+    definition = parse(function, primitives=table)
+    if definition.name in STANDARD:
+        raise ValueError(f"{definition.name!r} is one of Shine's primitives; give your function another name")
+    return Primitive(definition.name, len(definition.parameters), definition)
 
 
 def _verify(node: ast.AST, parameters: Sequence[str] | None, primitives: Mapping[str, Primitive]) -> Tree:
@@ -130,6 +162,14 @@ def _verify(node: ast.AST, parameters: Sequence[str] | None, primitives: Mapping
 def natural_order(name: str) -> list[tuple[bool, int | str]]:
     """Sorting key that puts ``x2`` before ``x10``."""
     return [(part.isdigit(), int(part) if part.isdigit() else part) for part in re.split(r"([0-9]+)", name)]
+
+
+def _of_symbols(source: Symbolic, primitives: Mapping[str, Primitive]) -> Tree:
+    """The tree of a SymPy expression; only a function has an order of its own."""
+    tree = symbolic_tree(source, {}, primitives)
+    if type(source).__name__ == "Lambda":
+        return tree
+    return replace(tree, parameters=tuple(sorted(tree.parameters, key=natural_order)))
 
 
 def _reordered(tree: Tree, parameters: Sequence[str] | None) -> Tree:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,19 @@ class Primitive:
     name: str
     arity: int
     definition: Tree | None = None
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        # Shine's own are recognized by identity, which copies and other processes must keep.
+        from shine.lang.library import STANDARD
+
+        return (_own, (self.name,)) if STANDARD.get(self.name) is self else super().__reduce_ex__(protocol)
+
+
+def _own(name: str) -> Primitive:
+    """One of Shine's primitives, unpickled."""
+    from shine.lang.library import STANDARD
+
+    return STANDARD[name]
 
 
 ARITIES: dict[str, int] = {

@@ -44,10 +44,22 @@ def python_source(tree: Tree) -> str:
     """
     if not tree.assignments:
         return expression_source(tree.result)
-    lines = [f"def {tree.name}({', '.join(tree.parameters)}):"]
-    lines += [f"    {name} = {expression_source(value)}" for name, value in tree.assignments]
-    lines += [f"    return {expression_source(tree.result)}"]
-    return "\n".join(lines)
+    return definition_source(tree.name, tree)
+
+
+def definition_source(name: str, tree: Tree) -> str:
+    """The formula as the text of a function in the language, whatever it is made of.
+
+    Examples
+    --------
+    >>> from shine.lang.parse import parse
+    >>> print(definition_source("leg", parse("sqrt(a*a + b*b)")))
+    def leg(a, b):
+        return sqrt(a*a + b*b)
+    """
+    lines = [f"def {name}({', '.join(tree.parameters)}):"]
+    lines += [f"    {assigned} = {expression_source(value)}" for assigned, value in tree.assignments]
+    return "\n".join([*lines, f"    return {expression_source(tree.result)}"])
 
 
 def expression_source(node: ast.expr) -> str:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shine import __version__
-from shine.config import Config, Job, dump_config, read_job
+from shine.config import Config, Job, dump_config, read_job, with_formulas
 from shine.data import Dataset
 from shine.errors import ConfigError, DataError, ExportError
-from shine.lang.library import STANDARD
+from shine.lang.parse import primitive_table
 from shine.runs.checkpoints import Checkpoint, Shelf
 from shine.runs.files import write_text
 from shine.runs.keeping import CHECKPOINT_SECONDS, Keeper, Notice, as_warning
@@ -67,7 +67,11 @@ def run_job(
     ------
     ExportError
         If the folder cannot be written to in the beginning, when nothing is lost.
+    ConfigError
+        If a graph to start from, which `read_job` has not read, cannot be used.
     """
+    if not all(isinstance(entry, str) for entry in (*job.config.seeds, *job.config.primitives)):
+        job = with_formulas(job)
     with only_writer(folder):
         write_text(folder / "config.yaml", dump_config(job.config))
         return _run(job, folder, None, report, tell, checkpoint_seconds)
@@ -163,13 +167,13 @@ def _run(
     try:
         result = search(
             job.dataset,
-            config.primitives,
+            primitives_of(config),
             config.evolution,
             config.stop,
             **config.fitness.model_dump(),
             constraints=config.constraints,
             seed=config.seed,
-            seeds=config.seeds,
+            seeds=[str(formula) for formula in config.seeds],
             report=note,
             state=state,
             save=keeper.save,
@@ -182,7 +186,7 @@ def _run(
 
 
 def _keep_result(keeper: Keeper, folder: Path, result: Result, config: Config) -> None:
-    record = result_record(result, target_name(config), config.primitives)
+    record = result_record(result, target_name(config), primitives_of(config))
     keeper.attempt(folder / "front.csv", partial(write_text, folder / "front.csv", front_csv(result)))
     keeper.finish()
     # Last, because a run that has it is finished: one that is killed before goes on, and writes the rest.
@@ -195,6 +199,11 @@ def _despite_an_interrupt(action: Callable[[], None]) -> None:
         action()
     except KeyboardInterrupt:
         action()
+
+
+def primitives_of(config: Config) -> list[str]:
+    """Primitives of a job's configuration: names, and definitions of functions."""
+    return [str(primitive) for primitive in config.primitives]
 
 
 def target_name(config: Config) -> str:
@@ -229,7 +238,7 @@ def _last_state(job: Job, folder: Path, tell: Callable[[Notice], None]) -> State
         _check(job, folder, found.header)
         if found.header["shine"] != __version__:
             tell(Notice(f"{folder}: was begun by Shine {found.header['shine']}; {__version__} may find something else"))
-        return _state(folder, found)
+        return _state(folder, found, primitives_of(job.config))
     if damaged:
         raise ExportError(
             "\n".join([*map(str, damaged), f"{folder}: has no other checkpoint; run its config.yaml anew"])
@@ -238,11 +247,11 @@ def _last_state(job: Job, folder: Path, tell: Callable[[Notice], None]) -> State
     return None
 
 
-def _state(folder: Path, checkpoint: Checkpoint) -> State:
+def _state(folder: Path, checkpoint: Checkpoint, primitives: Sequence[str]) -> State:
     from shine.gp.state import State
 
     try:
-        return State.from_arrays(checkpoint.header, checkpoint.arrays, STANDARD)
+        return State.from_arrays(checkpoint.header, checkpoint.arrays, primitive_table(primitives)[0])
     except ValueError as error:
         raise ExportError(f"{folder}: the checkpoint is whole, but no state of a run: {error}") from None
 

@@ -14,6 +14,7 @@ from shine.errors import ExportError, UnsupportedSyntaxError
 from shine.runs.records import ModelRecord, ResultRecord, read_result
 
 if TYPE_CHECKING:
+    from shine.lang.primitives import Primitive
     from shine.model import Model, Result
 
 
@@ -83,12 +84,22 @@ class Run:
         except OSError as error:
             raise ExportError(f"{self.folder / 'log.jsonl'}: cannot be read: {error.strerror}") from None
 
+    @cached_property
+    def _table(self) -> dict[str, Primitive]:
+        """What formulas may call: Shine's primitives, and the functions that the run was given."""
+        from shine.lang.parse import primitive_table
+
+        try:
+            return primitive_table(self.record.primitives)[0]
+        except (UnsupportedSyntaxError, ValueError) as error:
+            raise ExportError(f"{self.folder / 'result.json'}: primitives: {error}") from None
+
     def _model(self, model: ModelRecord) -> Model:
         from shine.lang.parse import parse
         from shine.model import Model
 
         try:
-            tree = parse(model.expression, self.features)
+            tree = parse(model.expression, self.features, self._table)
         except UnsupportedSyntaxError as error:
             raise ExportError(f"{self.folder / 'result.json'}: {model.expression[:60]!r}: {error}") from None
         return Model(tree, model.loss, math.nan if model.r2 is None else model.r2, self.record.weights)

@@ -70,7 +70,8 @@ class ResultRecord(_Record):
     target: str
     """Name of what the formulas explain."""
     primitives: tuple[str, ...]
-    """Names of the functions that formulas were made of; scaling and simplification may have brought in others."""
+    """Functions that formulas were made of: names, and for others than Shine's own definitions in its language. Scaling
+    and simplification may have brought in others."""
     weights: dict[str, int]
     """What a primitive, a feature or a `constant` counts in the complexity, by name; 1 if not listed."""
     generations: Annotated[int, Ge(0)]

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from cli.commandline import process, shine
 
-from shine.cli.jit import ARCHITECTURES, EMITTED, FATAL
+from shine.aot.targets import ARCHITECTURES, FATAL
+from shine.cli.jit import EMITTED
 from shine.codegen.numbers import ELEMENTS
 
 MAGIC = {
@@ -101,6 +102,7 @@ def test_targets_on_which_llvm_ends_the_process_are_refused(architecture: str) -
         (["a*b", "--params", "a"], "error: 'a*b': "),
         (["a*b", "--params", "a,b,a"], "error: 'a*b': "),
         (["sin(a)", "--dtype", "int32"], "error: "),
+        (["a", "--target", "x86_64-linux-gnu", "--cpu", "haswel"], "error: processor 'haswel' is not one of"),
         (["a", "--emit", "obj", "--target", "nvptx64-nvidia-cuda"], "error: LLVM cannot emit code for nvptx64"),
     ],
     ids=lambda value: str(value)[:30],

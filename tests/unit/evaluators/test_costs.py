@@ -8,13 +8,13 @@ from llvmlite import ir
 
 import shine
 from shine.codegen.loops import emit_scalar
+from shine.codegen.operations import ELEMENTARY, KINDS
 from shine.data import Dataset
 from shine.evaluators import automatic, costs
 from shine.evaluators.costs import Costs, HostCosts, nodes_by_kind
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.native import NativeEvaluator
-from shine.evaluators.operations import ELEMENTARY, KINDS
 from shine.lang.population import Population
 from shine.lang.primitives import ARITIES
 

@@ -1,0 +1,159 @@
+"""Code that needs no library: what a target has no instruction for is defined in the module itself.
+
+LLVM turns an operation that a processor lacks into a call: `floor` of libm on the first x86-64, `__divdi3` of the
+compiler's runtime on 32-bit ARM, `memcpy` for a loop that copies. Whether it does is found out by asking: each
+operation of the module is compiled alone for the target, and where that object file has an undefined symbol, a
+function of `shine.codegen.vecmath_substitutes` with the same bits takes its place.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from llvmlite import ir
+
+from shine.aot.symbols import undefined
+from shine.codegen.vecmath_substitutes import (
+    DIVISIONS,
+    INTRINSICS,
+    TO_INTEGER,
+    TO_REAL,
+    define_substitute,
+    parsed_type,
+)
+from shine.errors import CompilationError
+from shine.llvm import object_code
+
+PROVIDED = frozenset(
+    {".TOC.", "_GLOBAL_OFFSET_TABLE_", "_gp_disp", "_fltused", "__stack_pointer", "__memory_base", "__linear_memory"}
+)
+"""Symbols that a linker defines itself: places in the file it writes and marks, no code."""
+
+_TYPE = r"(?:<\d+ x \w+>|\w+)"
+_INTRINSIC = re.compile(
+    rf'declare (?P<type>{_TYPE}) @"?llvm\.(?P<operation>{"|".join(INTRINSICS)})\.(?P<suffix>\w+)"?\(.*\)(?: #\d+)?'
+)
+_OPERATION = re.compile(
+    rf"= (?:(?P<division>{'|'.join(DIVISIONS)}) (?:exact )?(?P<type>{_TYPE}) (?P<operands>.+)"
+    rf"|(?P<conversion>{'|'.join((*TO_REAL, *TO_INTEGER))}) "
+    rf"(?P<source>{_TYPE}) (?P<operand>.+) to (?P<target>{_TYPE}))$",
+    re.MULTILINE,
+)
+_DEFINITION = re.compile(r"^define .*\)[^()\n{]*?(?=\s*\{?$)", re.MULTILINE)
+
+
+def prepare(text: str, triple: str | None = None, cpu: str | None = None, features: str = "") -> str:
+    """IR that a target makes code of without calling anything, with the same results.
+
+    Parameters
+    ----------
+    text : str
+        Textual IR as llvmlite's builder writes it.
+    triple, cpu, features
+        The target, as for `shine.llvm.object_code`.
+
+    Returns
+    -------
+    str
+        The module with what the target lacks defined in it, as internal functions. Its functions also forbid
+        LLVM to take a loop for one of the C library.
+    """
+    target = triple, cpu, features
+    module = ir.Module()
+    renamed: dict[str, str] = {}
+
+    def intrinsic(match: re.Match[str]) -> str:
+        kind = parsed_type(match["type"])
+        name = f"llvm.{match['operation']}.{match['suffix']}"
+        call = f'call {match["type"]} @"{name}"({match["type"]} %a)'
+        if kind is None or not _is_missing(call, match["type"], match["type"], 1, *target):
+            return match[0]
+        substitute = define_substitute(module, match["operation"], kind, kind)
+        assert substitute is not None
+        renamed[f'@"{name}"'] = f'@"{substitute.name}"'
+        return ""
+
+    text = _OPERATION.sub(lambda match: _substituted(module, match, *target), _INTRINSIC.sub(intrinsic, text))
+    for name, substitute in renamed.items():
+        text = text.replace(name, substitute)
+    declared = set(re.findall(r"^declare .*", text, re.MULTILINE))
+    functions = [str(function) for function in module.functions]
+    text = "\n".join([text, *(function for function in functions if function.strip() not in declared)])
+    return _DEFINITION.sub(_with_attributes, text)
+
+
+def _with_attributes(match: re.Match[str]) -> str:
+    """Nothing unwinds: 32-bit ARM would refer to what does it."""
+    return f'{match[0]}{"" if "nounwind" in match[0] else " nounwind"} "no-builtins"'
+
+
+def freestanding_object(
+    text: str, triple: str | None = None, cpu: str | None = None, features: str = "", level: str | int = "O2"
+) -> bytes:
+    """Object code that refers to nothing outside of itself.
+
+    Raises
+    ------
+    CompilationError
+        If it would: the target lacks an instruction that Shine has no substitute for.
+    """
+    code = object_code(prepare(text, triple, cpu, features), triple, cpu, features, level)
+    missing = sorted(undefined_symbols(code))
+    if missing:
+        raise CompilationError(
+            f"code for {triple or 'this host'} would call {', '.join(missing)}; "
+            "name a processor that has the instructions (cpu, features)"
+        )
+    return code
+
+
+def undefined_symbols(code: bytes) -> set[str]:
+    """Names of what an object file needs from elsewhere, but for what every linker defines.
+
+    Raises
+    ------
+    CompilationError
+        If its format is not known (see `shine.aot.symbols`), or it is damaged.
+    """
+    return undefined(code) - PROVIDED
+
+
+def _substituted(module: ir.Module, match: re.Match[str], *target: str | None) -> str:
+    """An instruction, or a call of its substitute if the target lacks it."""
+    if match["division"]:
+        operation, arguments = match["division"], _operands(match["operands"])
+        source = result = match["type"]
+        # Division by a constant is a multiplication on most targets.
+        divisor = "%b" if arguments[1].startswith("%") else arguments[1]
+        instruction = f"{operation} {source} %a, {divisor}"
+    else:
+        operation, arguments = match["conversion"], [match["operand"]]
+        source, result = match["source"], match["target"]
+        instruction = f"{operation} {source} %a to {result}"
+    kinds = parsed_type(source), parsed_type(result)
+    if kinds[0] is None or kinds[1] is None or not _is_missing(instruction, source, result, len(arguments), *target):
+        return match[0]
+    function = define_substitute(module, operation, *kinds)
+    if function is None:
+        return match[0]
+    return f'= call {result} @"{function.name}"({", ".join(f"{source} {argument}" for argument in arguments)})'
+
+
+def _operands(text: str) -> list[str]:
+    """Two operands apart; commas inside of a vector constant part nothing."""
+    return [part.strip() for part in re.findall(r"(?:<[^>]*>|splat \([^)]*\)|[^,<])+", text)]
+
+
+@cache
+def _is_missing(
+    instruction: str, source: str, result: str, operands: int, triple: str | None, cpu: str | None, features: str
+) -> bool:
+    """Whether code for a target calls a library for an instruction on `%a` (and `%b`)."""
+    if triple is not None and triple.startswith("nvptx"):  # PTX has all of them, and no object files
+        return False
+    parameters = ", ".join(f"{source} %{name}" for name in "ab"[:operands])
+    declared = re.search(r'@"llvm[^"]*"', instruction)
+    declaration = f"declare {result} {declared[0]}({source})\n" if declared else ""
+    text = f"{declaration}define {result} @f({parameters}) {{\n%r = {instruction}\nret {result} %r\n}}\n"
+    return bool(undefined_symbols(object_code(text, triple, cpu, features)))

@@ -1,0 +1,40 @@
+"""Code for GPUs of NVIDIA: PTX, which the driver or `ptxas` turns into that of a card.
+
+A device function of one row, which CUDA C++ can call, and a kernel over columns. Nothing is contracted, approximated
+or flushed to zero: results have the bits that every other target's have.
+"""
+
+from __future__ import annotations
+
+from llvmlite import ir
+
+from shine.aot.emission import Files, Job
+from shine.aot.freestanding import prepare
+from shine.aot.targets import target_of
+from shine.codegen.row_by_row import emit_kernel
+from shine.llvm import assembly
+
+TRIPLE = "nvptx64-nvidia-cuda"
+"""The target where a job has none of this kind."""
+
+PROCESSOR = "sm_75"
+"""The least that CUDA 13 still knows; cards after it run the same PTX."""
+
+
+def ptx_files(job: Job) -> Files:
+    """The PTX of a job: ``NAME`` and ``NAME_kernel`` (see `shine.codegen.row_by_row.emit_kernel`).
+
+    A job for a target of another kind is compiled for `PROCESSOR`.
+
+    Raises
+    ------
+    CompilationError
+        If the program has constant arrays.
+    """
+    target = job.target if job.target.format == "ptx" else target_of(TRIPLE)
+    _ = job.interface  # what cannot be compiled is refused before it is lowered
+    module = ir.Module(name=job.name)
+    emit_kernel(module, job.program, job.name)
+    machine = target.triple, target.cpu or PROCESSOR, target.features
+    text = assembly(prepare(str(module), *machine), *machine, level=job.level)
+    return {f"{job.name}.ptx": text.encode()}

@@ -1,0 +1,125 @@
+"""WebAssembly: a module that imports nothing, and an ES module with types that loads it in browsers and in Node."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from llvmlite import ir
+
+from shine.aot.emission import Files, Job
+from shine.aot.freestanding import freestanding_object
+from shine.aot.interface import interface_of
+from shine.aot.targets import target_of
+from shine.aot.wasm_loader import loader, types
+from shine.codegen.row_by_row import emit_wasm
+from shine.errors import CompilationError
+
+TRIPLE = "wasm32-unknown-unknown"
+"""The target where a job has none of this kind."""
+
+TAKEN = frozenset({"batch", "exports", "main", "memory"})
+"""Names that the module or its loader use for something else."""
+
+STACK_BYTES = 8 * 1024
+"""Stack of a module, which lies below everything else: what needs more traps and overwrites nothing."""
+
+COLUMN_BYTES = 256
+"""Stack added for each column: one vector of its rows, and room to spare."""
+
+_SECONDS = 60
+
+
+def wasm_files(job: Job) -> Files:
+    """A module with the functions of one row and of many, its loader and the loader's types.
+
+    A job for a target of another kind is compiled for `TRIPLE`. The function of many rows works on vectors if the
+    target has SIMD128.
+
+    Raises
+    ------
+    CompilationError
+        If there is no linker, the name is taken, or the program has constant arrays.
+    """
+    return _files(job, batch=True)
+
+
+def scalar_files(job: Job) -> Files:
+    """The same with the function of one row only: the smallest module there is."""
+    return _files(job, batch=False)
+
+
+def _files(job: Job, *, batch: bool) -> Files:
+    name = job.name
+    if name in TAKEN:
+        raise CompilationError(f"name {name!r} means something else in WebAssembly modules; use another one")
+    target = job.target if job.target.format == "wasm" else target_of(TRIPLE)
+    if not target.triple.startswith("wasm32"):
+        raise CompilationError(f"{target.triple}: WebAssembly modules are made for {TRIPLE}")
+    interface_of(job.program, name, False)  # what cannot be compiled is refused before it is lowered
+    vectors = "+simd128" in target.features or target.cpu == "bleeding-edge"
+    module = ir.Module(name=name)
+    fails = emit_wasm(module, job.program, name, batch=batch, vectors=vectors)
+    interface = interface_of(job.program, name, fails)
+    code = freestanding_object(str(module), target.triple, target.cpu, target.features, job.level)
+    columns = len(interface.parameters) + len(interface.outputs)
+    exports = [name, *([f"{name}_batch"] if batch else [])]
+    # The loader's scratch memory begins where the module's own ends.
+    scratch = batch or fails or len(interface.outputs) > 1
+    linked = link(code, [*exports, *(["__heap_base"] if scratch else [])], STACK_BYTES + COLUMN_BYTES * columns)
+    return {
+        f"{name}.wasm": linked,
+        f"{name}.js": loader(interface, job.description, batch=batch).encode(),
+        f"{name}.d.ts": types(interface, job.description, batch=batch).encode(),
+    }
+
+
+def link(code: bytes, exports: list[str], stack: int) -> bytes:
+    """Object code as a module that can be instantiated, and needs nothing for it.
+
+    Parameters
+    ----------
+    code : bytes
+        A WebAssembly object file.
+    exports : list of str
+        What can be used from outside, besides its `memory`.
+    stack : int
+        Bytes of its stack.
+
+    Raises
+    ------
+    CompilationError
+        If there is no ``wasm-ld``, or it fails.
+    """
+    command = _linker()
+    with tempfile.TemporaryDirectory(prefix="shine-") as folder:
+        source, out = Path(folder, "code.o"), Path(folder, "code.wasm")
+        source.write_bytes(code)
+        options = ["--no-entry", "--strip-all", "--stack-first", "-z", f"stack-size={stack}"]
+        options += [f"--export={name}" for name in exports]
+        try:
+            done = subprocess.run(
+                [*command, *options, "-o", str(out), str(source)],
+                capture_output=True, text=True, timeout=_SECONDS, check=False,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise CompilationError(f"wasm-ld: {error}") from None
+        if done.returncode:
+            lines = [line for line in done.stderr.splitlines() if line.strip()]
+            raise CompilationError(f"wasm-ld: {lines[-1] if lines else f'exit code {done.returncode}'}")
+        return out.read_bytes()
+
+
+def _linker() -> list[str]:
+    """The command of ``wasm-ld``: of the extra `aot`, or of this system, where its name may end in a version."""
+    if importlib.util.find_spec("ziglang"):
+        return [sys.executable, "-m", "ziglang", "wasm-ld"]
+    for name in ("wasm-ld", *(f"wasm-ld-{version}" for version in range(30, 12, -1))):
+        path = shutil.which(name)
+        if path:
+            return [path]
+    raise CompilationError("no wasm-ld links WebAssembly here; pip install 'shine[aot]', or install LLVM's lld")

@@ -1,0 +1,1 @@
+"""Formulas and graphs of other libraries, turned into Shine's language; none of them is imported before it is used."""

@@ -1,0 +1,157 @@
+"""From a file or bytes to a message: what is neither a graph nor of a size that fits is refused before it is parsed."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+from shine.errors import GraphImportError
+from shine.frontends.graphdef.messages import messages
+from shine.frontends.graphdef.weight import MAX_MEMORY, parsed_size
+
+MAX_BYTES = 128 << 20
+"""Largest graph that is read, in bytes."""
+
+MAX_TEXT = 32 << 20
+"""Largest graph as text, in bytes: text takes far longer to parse, and more memory."""
+
+MAX_NESTING = 60
+"""Deepest nesting of messages in text; protobuf's parser recurses, and no graph comes near it."""
+
+_SAMPLE = 4096
+"""How many bytes tell text from binary. Of a binary graph, lengths and field numbers below 32 are among the first."""
+
+_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
+
+# Strings and comments, in which brackets do not count, and brackets.
+_TOKENS = re.compile(rb"""\"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|'[^'\\\n]*(?:\\.[^'\\\n]*)*'?|\#[^\n]*|[{}<>\[\]]""")
+
+_OTHER_MODELS = re.compile(r"\s*(saved_model_schema_version|meta_graphs|meta_info_def|graph_def)\b")
+
+_TEXT_MESSAGE, _TEXT_LINE, _TEXT_BYTE = 150, 64, 6
+"""Memory that parsing text takes, measured: bytes a message, a line, and a byte of text."""
+
+_FREEZE = (
+    "freeze it first, with convert_variables_to_constants_v2 of tensorflow.python.framework.convert_to_constants, "
+    "and write its graph with tf.io.write_graph"
+)
+
+Source = str | os.PathLike[str] | bytes
+"""Where a graph is: the path of a file, or its content."""
+
+
+def read_message(source: Source) -> Any:
+    """The GraphDef in a file, be it text or binary.
+
+    Raises
+    ------
+    GraphImportError
+        If there is none, or it is too large.
+    """
+    content = source if isinstance(source, bytes) else _read(source)
+    if not content:
+        raise GraphImportError("it is empty; a GraphDef as text or binary is expected")
+    if len(content) > MAX_BYTES:
+        raise GraphImportError(_too_large(len(content), MAX_BYTES))
+    return _from_binary(content) if _BINARY.search(content[:_SAMPLE]) else _from_text(content)
+
+
+def _read(path: str | os.PathLike[str]) -> bytes:
+    try:
+        status = os.stat(path)
+        if stat.S_ISDIR(status.st_mode):
+            if (Path(path) / "saved_model.pb").exists():
+                raise GraphImportError(f"it is a SavedModel, with its variables in other files; {_FREEZE}")
+            raise GraphImportError("it is a folder; give the path of a GraphDef file in it")
+        if not stat.S_ISREG(status.st_mode):
+            raise GraphImportError("it is no ordinary file")
+        if status.st_size > MAX_BYTES:
+            raise GraphImportError(_too_large(status.st_size, MAX_BYTES))
+        with open(path, "rb") as file:
+            # A file may grow after its size was asked for.
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise GraphImportError(f"it cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise GraphImportError(f"it is not the path of a file: {error}") from None
+
+
+def _too_large(size: int, limit: int, kind: str = "a graph") -> str:
+    return f"it has {size} bytes; {kind} of at most {limit} is read"
+
+
+def _from_binary(content: bytes) -> Any:
+    formats = messages()
+    weight = parsed_size(content, formats.GraphDef.DESCRIPTOR)
+    if weight > MAX_MEMORY:
+        raise GraphImportError(
+            f"it holds so many fields that parsing it would take more than {MAX_MEMORY} bytes of memory"
+        )
+    try:
+        graph = formats.GraphDef.FromString(content)
+    except formats.DecodeError:
+        graph = None
+    if graph is None or not graph.node:
+        _reject_model(content)
+        if graph is None:
+            raise GraphImportError(
+                "it is no GraphDef: neither text nor a protobuf message of one; is it truncated, or something else?"
+            )
+    return graph
+
+
+def _reject_model(content: bytes) -> None:
+    """Say so if the content is that of one of TensorFlow's other model files."""
+    formats = messages()
+    for name, kind in (("SavedModel", formats.SavedModel), ("MetaGraphDef", formats.MetaGraphDef)):
+        if parsed_size(content, kind.DESCRIPTOR) > MAX_MEMORY:
+            return
+        try:
+            message = kind.FromString(content)
+        except formats.DecodeError:
+            continue
+        graphs = [message] if name == "MetaGraphDef" else message.meta_graphs
+        if any(each.graph_def.node for each in graphs):
+            raise GraphImportError(f"it is a {name}, not a GraphDef; {_FREEZE}")
+
+
+def _from_text(content: bytes) -> Any:
+    if len(content) > MAX_TEXT:
+        raise GraphImportError(_too_large(len(content), MAX_TEXT, "text") + "; write it in the binary form")
+    _check_text(content)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise GraphImportError(f"it is neither a binary GraphDef nor UTF-8 text: {error.reason}") from None
+    formats = messages()
+    if _OTHER_MODELS.match(text):
+        raise GraphImportError(f"it is a SavedModel or MetaGraphDef, not a GraphDef; {_FREEZE}")
+    graph = formats.GraphDef()
+    try:
+        formats.text_format.Parse(text, graph, allow_unknown_field=True, descriptor_pool=formats.pool)
+    except (formats.text_format.ParseError, ValueError) as error:
+        raise GraphImportError(f"it is no GraphDef as text: {str(error)[:200]}") from None
+    return graph
+
+
+def _check_text(content: bytes) -> None:
+    """Refuse what protobuf would take too much memory to parse, or more than Python's stack."""
+    opened, lines = content.count(b"{") + content.count(b"<"), content.count(b"\n")
+    if opened * _TEXT_MESSAGE + lines * _TEXT_LINE + len(content) * _TEXT_BYTE > MAX_MEMORY:
+        raise GraphImportError(
+            f"it has {opened} messages on {lines} lines, and parsing them would take more than {MAX_MEMORY} bytes of "
+            "memory; write it in the binary form"
+        )
+    depth = 0
+    for match in _TOKENS.finditer(content):
+        token = match.group()[:1]
+        if token in b"{<[":
+            depth += 1
+            if depth > MAX_NESTING:
+                line = content.count(b"\n", 0, match.start()) + 1
+                raise GraphImportError(f"line {line}: messages nest more than {MAX_NESTING} deep")
+        elif token in b"}>]":
+            depth -= 1

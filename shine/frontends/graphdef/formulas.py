@@ -1,0 +1,146 @@
+"""What TensorFlow's operations compute, where that is no primitive of Shine: functions of the language."""
+
+from __future__ import annotations
+
+import ast
+
+from shine.lang.functions import verify_function
+from shine.lang.library import STANDARD
+from shine.lang.primitives import Primitive
+
+_DEFINITIONS = """
+def sigmoid(x):
+    # Of the standard's, the exponential overflows where the result is subnormal.
+    small = exp(-abs(x))
+    return 1 / (1 + small) if x >= 0 else small / (1 + small)
+
+def softplus(x, threshold):
+    # Beyond the threshold TensorFlow leaves out what it takes for less than the rounding.
+    power = exp(x)
+    return x if x > -threshold else power if x < threshold else log1p(power)
+
+def relu6(x):
+    return min(max(x, 0), 6)
+
+def elu(x):
+    # As TensorFlow does, without regard to the digits that are lost near 0.
+    return exp(x) - 1 if x < 0 else x
+
+def selu(x):
+    return 1.7580993408473766 * (exp(x) - 1) if x < 0 else 1.0507009873554805 * x
+
+def leaky_relu(x, alpha):
+    return x if x > 0 else x * alpha
+
+def softsign(x):
+    return x / (1 + abs(x))
+
+def rsqrt(x):
+    return 1 / sqrt(x)
+
+def squared_difference(a, b):
+    difference = a - b
+    return difference * difference
+
+def floor_div(a, b):
+    return floor(a / b)
+
+def floor_mod(a, b):
+    # Python gives a zero the sign of the divisor; here it has that of the dividend.
+    remainder = a % b
+    return a * 0 if remainder == 0 else remainder
+
+def truncate_mod(a, b):
+    remainder = abs(a) % abs(b)
+    return a * 0 if remainder == 0 else -remainder if a < 0 else remainder
+
+def integer_truncate_mod(a, b):
+    return a - a / b * b
+
+def integer_pow(a, b):
+    # A negative exponent is an error: the second term divides by zero then.
+    return a ** b + 0 // (b >= 0)
+
+def div_no_nan(a, b):
+    return 0 if b == 0 else a / b
+
+def mul_no_nan(a, b):
+    return 0 if b == 0 else a * b
+
+def xdivy(a, b):
+    return a if a == 0 else a / b
+
+def xlogy(a, b):
+    return a if a == 0 else a * log(b)
+
+def xlog1py(a, b):
+    return a if a == 0 else a * log1p(b)
+
+def round_even(x):
+    # Of two neighbours at the same distance, the even one.
+    below = floor(x)
+    rest = x - below
+    odd = below - 2 * floor(below / 2)
+    nearest = below + 1 if rest > 0.5 or (rest == 0.5 and odd) else below
+    return x * 0 if nearest == 0 else nearest
+
+def atan2(y, x):
+    small = min(abs(x), abs(y))
+    large = max(abs(x), abs(y))
+    ratio = small if large == 0 else 1 if small == large else small / large
+    angle = atan(ratio)
+    angle = 1.5707963267948966 - angle if abs(y) > abs(x) else angle
+    angle = 3.141592653589793 - angle if x < 0 or (x == 0 and 1 / x < 0) else angle
+    return -angle if y < 0 or (y == 0 and 1 / y < 0) else angle
+
+def asinh(x):
+    # log(2 |x|) from where the square would overflow, or 1 be lost beside it.
+    size = abs(x)
+    squared = size * size
+    near = log1p(size + squared / (1 + sqrt(1 + squared)))
+    far = log(size) + 0.6931471805599453
+    value = far if size > 100000000 else near
+    return x if x == 0 else -value if x < 0 else value
+
+def acosh(x):
+    above = x - 1
+    near = log1p(above + sqrt(above) * sqrt(above + 2))
+    far = log(x) + 0.6931471805599453
+    return far if x > 100000000 else near
+
+def atanh(x):
+    size = abs(x)
+    twice = 2 * size
+    # Near 0 the rounding of the quotient alone would be an error of the result.
+    near = log1p(twice + twice * size / (1 - size))
+    far = log1p(twice / (1 - size))
+    value = (near if size < 0.5 else far) / 2
+    return x if x == 0 else -value if x < 0 else value
+
+def approximate_equal(a, b, tolerance):
+    return abs(a - b) < tolerance
+
+def clip(x, low, high):
+    below = high if high < x else x
+    return low if below < low else below
+
+def zeros_like(x):
+    # Mentions its argument for the sake of the shape.
+    return 0 if x == x else 0
+
+def ones_like(x):
+    return 1 if x == x else 1
+"""
+
+
+def _functions() -> dict[str, Primitive]:
+    table = dict(STANDARD)
+    for node in ast.parse(_DEFINITIONS).body:
+        assert isinstance(node, ast.FunctionDef)
+        definition = verify_function(node, table)
+        table[node.name] = Primitive(node.name, len(definition.parameters), definition)
+    return table
+
+
+FUNCTIONS: dict[str, Primitive] = _functions()
+"""The functions that an imported graph may call: the standard ones, and those above."""

@@ -1,0 +1,151 @@
+"""The protobuf messages that a graph is written in, without TensorFlow.
+
+The table below names those fields of TensorFlow's graph.proto, node_def.proto, attr_value.proto, tensor.proto,
+tensor_shape.proto, function.proto, op_def.proto, versions.proto, meta_graph.proto and saved_model.proto that are read;
+all others are fields that protobuf does not know, which it carries along unread.
+"""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+from typing import Any, NamedTuple
+
+from shine.errors import GraphImportError
+
+_PACKAGE = "tensorflow"
+
+_MESSAGES: dict[str, str] = {
+    "GraphDef": "1 node NodeDef*, 2 library FunctionDefLibrary, 4 versions VersionDef",
+    "NodeDef": "1 name string, 2 op string, 3 input string*, 4 device string, 5 attr map<AttrValue>",
+    "AttrValue": (
+        "1 list AttrList, 2 s bytes, 3 i int64, 4 f float, 5 b bool, 6 type DataType, 7 shape TensorShapeProto, "
+        "8 tensor TensorProto, 9 placeholder string, 10 func NameAttrList"
+    ),
+    "AttrList": (
+        "2 s bytes*, 3 i int64*, 4 f float*, 5 b bool*, 6 type DataType*, 7 shape TensorShapeProto*, "
+        "8 tensor TensorProto*, 9 func NameAttrList*"
+    ),
+    "NameAttrList": "1 name string, 2 attr map<AttrValue>",
+    "TensorShapeProto": "2 dim Dim*, 3 unknown_rank bool",
+    "Dim": "1 size int64, 2 name string",
+    "TensorProto": (
+        "1 dtype DataType, 2 tensor_shape TensorShapeProto, 3 version_number int32, 4 tensor_content bytes, "
+        "5 float_val float*, 6 double_val double*, 7 int_val int32*, 8 string_val bytes*, 10 int64_val int64*, "
+        "11 bool_val bool*, 13 half_val int32*, 16 uint32_val uint32*, 17 uint64_val uint64*"
+    ),
+    "FunctionDefLibrary": "1 function FunctionDef*",
+    "FunctionDef": (
+        "1 signature OpDef, 3 node_def NodeDef*, 4 ret map<string>, 5 attr map<AttrValue>, 6 control_ret map<string>"
+    ),
+    "OpDef": "1 name string, 2 input_arg ArgDef*, 3 output_arg ArgDef*, 4 attr AttrDef*, 20 control_output string*",
+    "ArgDef": "1 name string, 3 type DataType, 4 type_attr string, 5 number_attr string, 6 type_list_attr string",
+    "AttrDef": "1 name string, 2 type string, 3 default_value AttrValue",
+    "VersionDef": "1 producer int32, 2 min_consumer int32, 3 bad_consumers int32*",
+    "MetaGraphDef": "2 graph_def GraphDef",
+    "SavedModel": "1 saved_model_schema_version int64, 2 meta_graphs MetaGraphDef*",
+}
+"""Fields of each message: number, name and type; ``*`` is repeated, ``map<T>`` is from names to T.
+
+TensorFlow's nested messages stand beside the others here, under names of their own; neither form has those names in it.
+"""
+
+_ONE_OF = {"AttrValue": "value"}
+"""Messages of which one field at most is set, with the name of the choice."""
+
+_TYPES = (
+    "INVALID FLOAT DOUBLE INT32 UINT8 INT16 INT8 STRING COMPLEX64 INT64 BOOL QINT8 QUINT8 QINT32 BFLOAT16 QINT16 "
+    "QUINT16 UINT16 COMPLEX128 HALF RESOURCE VARIANT UINT32 UINT64 FLOAT8_E5M2 FLOAT8_E4M3FN FLOAT8_E4M3FNUZ "
+    "FLOAT8_E4M3B11FNUZ FLOAT8_E5M2FNUZ INT4 UINT4 INT2 UINT2 FLOAT4_E2M1FN"
+)
+_REFERENCE = 100
+"""What is added to the number of a type for references to variables of it."""
+
+TYPE_NAMES: dict[int, str] = {
+    **{number: f"DT_{name}" for number, name in enumerate(_TYPES.split())},
+    **{number + _REFERENCE: f"DT_{name}_REF" for number, name in enumerate(_TYPES.split()) if number},
+}
+"""Name of each element type of TensorFlow by its number in types.proto."""
+
+
+class Messages(NamedTuple):
+    """The classes of the messages that files are made of, and what else reading them needs of protobuf."""
+
+    GraphDef: Any
+    MetaGraphDef: Any
+    SavedModel: Any
+    text_format: Any
+    pool: Any
+    DecodeError: type[Exception]
+
+
+@cache
+def messages() -> Messages:
+    """The message classes, made on first use in a pool of their own: TensorFlow may be imported in the same process.
+
+    Raises
+    ------
+    GraphImportError
+        If protobuf is not installed.
+    """
+    try:
+        descriptor_pb2: Any = importlib.import_module("google.protobuf.descriptor_pb2")
+        descriptor_pool: Any = importlib.import_module("google.protobuf.descriptor_pool")
+        message_factory: Any = importlib.import_module("google.protobuf.message_factory")
+        message: Any = importlib.import_module("google.protobuf.message")
+        text_format: Any = importlib.import_module("google.protobuf.text_format")
+    except ImportError:
+        raise GraphImportError(
+            "reading a GraphDef needs protobuf; install it with: pip install 'shine[tensorflow]'"
+        ) from None
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(_file(descriptor_pb2))
+
+    def message_class(name: str) -> Any:
+        return message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
+
+    return Messages(
+        GraphDef=message_class("GraphDef"),
+        MetaGraphDef=message_class("MetaGraphDef"),
+        SavedModel=message_class("SavedModel"),
+        text_format=text_format,
+        pool=pool,
+        DecodeError=message.DecodeError,
+    )
+
+
+def _file(protobuf: Any) -> Any:
+    """The table as a `FileDescriptorProto`."""
+    file = protobuf.FileDescriptorProto(name="shine/graph.proto", package=_PACKAGE, syntax="proto3")
+    types = file.enum_type.add(name="DataType")
+    for number, name in TYPE_NAMES.items():
+        types.value.add(name=name, number=number)
+    for name, fields in _MESSAGES.items():
+        message = file.message_type.add(name=name)
+        if name in _ONE_OF:
+            message.oneof_decl.add(name=_ONE_OF[name])
+        for field in fields.split(", "):
+            _add_field(protobuf, message, *field.split())
+    return file
+
+
+def _add_field(protobuf: Any, message: Any, number: str, name: str, kind: str) -> None:
+    field_type = protobuf.FieldDescriptorProto
+    repeated = kind.endswith("*")
+    kind = kind.removesuffix("*")
+    if kind.startswith("map<"):
+        # A map is a repeated message of its keys and values, with a name that protobuf prescribes.
+        entry = message.nested_type.add(name="".join(part.capitalize() for part in name.split("_")) + "Entry")
+        entry.options.map_entry = True
+        _add_field(protobuf, entry, "1", "key", "string")
+        _add_field(protobuf, entry, "2", "value", kind[4:-1])
+        repeated, kind = True, f"{message.name}.{entry.name}"
+    field = message.field.add(name=name, number=int(number))
+    field.label = field_type.LABEL_REPEATED if repeated else field_type.LABEL_OPTIONAL
+    if kind.islower():
+        field.type = field_type.Type.Value(f"TYPE_{kind.upper()}")
+    else:
+        field.type = field_type.TYPE_ENUM if kind == "DataType" else field_type.TYPE_MESSAGE
+        field.type_name = f".{_PACKAGE}.{kind}"
+    if message.name in _ONE_OF:
+        field.oneof_index = 0

@@ -1,0 +1,251 @@
+"""From a message to a program: the nodes in their order, calls of functions included, on an explicit stack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from shine.errors import GraphImportError
+from shine.frontends.graphdef.files import Source, read_message
+from shine.frontends.graphdef.formulas import FUNCTIONS
+from shine.frontends.graphdef.library import Function, Library, check_arguments
+from shine.frontends.graphdef.nodes import Node
+from shine.frontends.graphdef.operations import rule
+from shine.frontends.graphdef.structure import (
+    MAX_NODES,
+    PLACEHOLDERS,
+    Reference,
+    Step,
+    named_nodes,
+    ordered_steps,
+    parse_reference,
+    shown,
+    unread_nodes,
+)
+from shine.frontends.graphdef.tensors import Tensors
+from shine.frontends.graphdef.values import Building, Value
+from shine.lang.program import Program
+
+
+def load_graph(source: Source, outputs: Sequence[str] | None = None, inputs: Sequence[str] | None = None) -> Program:
+    """The program that a TensorFlow graph is.
+
+    Parameters
+    ----------
+    source : str, path or bytes
+        A file with a GraphDef, as text or binary, or its content. Neither needs TensorFlow.
+    outputs : sequence of str, optional
+        What the program returns: ``"name"`` or ``"name:1"``. What they do not need may be of any kind. By default
+        all nodes that nobody reads, in their order.
+    inputs : sequence of str, optional
+        Names of the placeholders in calling order; by default those that the outputs need, in the graph's order.
+
+    Returns
+    -------
+    Program
+        Shared parts of the graph are computed once. Constants that are no single number, and change the shape of a
+        result, are parameters with a value.
+
+    Raises
+    ------
+    GraphImportError
+        If there is no graph, or it has a part that is not supported: which node, and what is.
+
+    Notes
+    -----
+    Every operation means what TensorFlow's kernel for the CPU computes: integers wrap, divisions of them by zero and
+    powers with negative exponents are errors. CheckNumerics lets everything pass, and control inputs count for the
+    order alone.
+
+    Examples
+    --------
+    >>> text = b'''
+    ... node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+    ... node { name: "y" op: "Square" input: "x" attr { key: "T" value { type: DT_FLOAT } } }
+    ... '''
+    >>> program = load_graph(text)
+    >>> [parameter.label for parameter in program.parameters], [output.label for output in program.outputs]
+    (['x'], ['y'])
+    """
+    for given, what in ((outputs, "outputs"), (inputs, "inputs")):
+        if isinstance(given, str):
+            raise TypeError(f"{what} is a sequence of names, not one string")
+    if isinstance(source, bytes):
+        return _program(read_message(source), outputs, inputs, "graph")
+    path = Path(source)
+    try:
+        return _program(read_message(path), outputs, inputs, path.stem)
+    except GraphImportError as error:
+        raise GraphImportError(f"{path}: {error}") from None
+
+
+def _program(message: Any, outputs: Sequence[str] | None, inputs: Sequence[str] | None, name: str) -> Program:
+    nodes = named_nodes(message.node)
+    if not nodes:
+        raise GraphImportError("the graph has no nodes")
+    results, steps = _steps(nodes, outputs)
+    arguments, steps = _arguments(nodes, steps, inputs)
+    building = Building(FUNCTIONS, message.versions.producer, arguments)
+    values = _Evaluation(Library(message.library), building).run(steps)
+    labelled: list[tuple[str, Value]] = []
+    for label, reference in results:
+        found = values[reference.node].values
+        if outputs is None and len(found) != 1:
+            labelled += [(f"{label}:{index}", value) for index, value in enumerate(found)]
+        else:
+            labelled.append((label, _chosen(values, reference)))
+    if not labelled:
+        raise GraphImportError("the graph has no results: its last nodes have no outputs; name some with outputs=")
+    program = building.builder.finish([(label, building.name(value), value.dtype) for label, value in labelled], name)
+    # Made in the order of the steps; called in the order of the graph.
+    order = {label: position for position, label in enumerate(arguments)}
+    parameters = sorted(program.parameters, key=lambda parameter: order.get(parameter.label, len(order)))
+    return replace(program, parameters=tuple(parameters))
+
+
+def _steps(nodes: Mapping[str, Any], outputs: Sequence[str] | None) -> tuple[list[tuple[str, Reference]], list[Step]]:
+    """The results by label, and the nodes they need."""
+    if outputs is None:
+        names = unread_nodes(nodes)
+        # With all of them in order, a loop that no result needs is noticed too.
+        steps = ordered_steps(nodes, names, others=nodes)
+        if not names:
+            raise GraphImportError("the graph has no results: every node is read by another; name some with outputs=")
+        return [(name, Reference(name, None, 0)) for name in names], steps
+    if not outputs:
+        raise GraphImportError("outputs is empty; name at least one node")
+    if len(set(outputs)) < len(outputs):
+        raise GraphImportError("an output is listed twice")
+    results = []
+    for label in outputs:
+        try:
+            reference = parse_reference(label)
+        except GraphImportError as error:
+            raise GraphImportError(f"output {error}") from None
+        if reference.node not in nodes:
+            raise GraphImportError(f"there is no node {shown(reference.node)}; {_some(nodes)}")
+        results.append((label, reference))
+    return results, ordered_steps(nodes, [reference.node for _, reference in results])
+
+
+def _some(names: Mapping[str, Any]) -> str:
+    listed = list(names)[:20]
+    return f"nodes are {', '.join(map(shown, listed))}{', ...' if len(names) > len(listed) else ''}"
+
+
+def _arguments(
+    nodes: Mapping[str, Any], steps: list[Step], inputs: Sequence[str] | None
+) -> tuple[list[str], list[Step]]:
+    """Names of the placeholders in calling order, and the steps with those of placeholders that no result needs."""
+    needed = {step.node.name for step in steps if step.node.op in PLACEHOLDERS}
+    if inputs is None:
+        return [name for name in nodes if name in needed], steps
+    if len(set(inputs)) < len(inputs):
+        raise GraphImportError("an input is listed twice")
+    for name in inputs:
+        if name not in nodes or nodes[name].op not in PLACEHOLDERS:
+            raise GraphImportError(f"there is no placeholder {shown(name)}")
+    missing = needed.difference(inputs)
+    if missing:
+        raise GraphImportError(f"the outputs need placeholder {shown(min(missing))}, which is not among the inputs")
+    present = {step.node.name for step in steps}
+    others = ordered_steps(nodes, [name for name in inputs if name not in needed])
+    return list(inputs), [*(step for step in others if step.node.name not in present), *steps]
+
+
+class _Outputs(NamedTuple):
+    """What a node yields; with the names of a function's results where others may use them."""
+
+    values: Sequence[Value]
+    names: Sequence[str] = ()
+
+
+@dataclass
+class _Frame:
+    """A graph or a function while it is evaluated."""
+
+    steps: Iterator[Step]
+    values: dict[str, _Outputs]
+    bindings: Mapping[str, Any]
+    function: Function | None = None
+    call: Node | None = None
+
+
+class _Evaluation:
+    """Applies the rules to the nodes of a graph and of the functions it calls."""
+
+    def __init__(self, library: Library, building: Building) -> None:
+        self.library = library
+        self.building = building
+        self._tensors = Tensors()
+        self._active: set[str] = set()
+        self._count = 0
+
+    def run(self, steps: Sequence[Step]) -> dict[str, _Outputs]:
+        """The outputs of every node by its name."""
+        outermost = _Frame(iter(steps), {}, {})
+        stack = [outermost]
+        while stack:
+            frame = stack[-1]
+            step = next(frame.steps, None)
+            node = frame.call if step is None else Node(step.node, frame.bindings, self._tensors)
+            if step is None:
+                stack.pop()
+            if node is None:
+                break
+            try:
+                if step is None:
+                    stack[-1].values[node.name] = self._returned(frame)
+                else:
+                    inner = self._advance(frame, node, step)
+                    if inner is not None:
+                        stack.append(inner)
+            except GraphImportError as error:
+                inside = stack[-1].function
+                place = f"{node} in function {shown(inside.name)}" if inside else str(node)
+                raise GraphImportError(f"{place}: {error}") from None
+        return outermost.values
+
+    def _advance(self, frame: _Frame, node: Node, step: Step) -> _Frame | None:
+        """Evaluate a node; the frame of its function if it calls one, to be evaluated first."""
+        self._count += 1
+        if self._count > MAX_NODES:
+            raise GraphImportError(f"the graph has more than {MAX_NODES} nodes, with those of each called function")
+        if frame.function is not None and node.op in PLACEHOLDERS:
+            raise GraphImportError("a function has arguments, no placeholders")
+        inputs = [_chosen(frame.values, reference) for reference in step.inputs]
+        called = self.library.called(node)
+        if called is None:
+            frame.values[node.name] = _Outputs(rule(node.op)(self.building, node, inputs))
+            return None
+        function, bindings = called
+        if function.name in self._active:
+            raise GraphImportError(f"function {shown(function.name)} calls itself, which is not supported")
+        check_arguments(function.arguments, inputs, bindings)
+        self._active.add(function.name)
+        arguments = {each.name: _Outputs([value]) for each, value in zip(function.arguments, inputs, strict=True)}
+        return _Frame(iter(function.steps), arguments, bindings, function, node)
+
+    def _returned(self, frame: _Frame) -> _Outputs:
+        function = frame.function
+        assert function is not None and frame.call is not None
+        self._active.discard(function.name)
+        values = [_chosen(frame.values, reference) for reference in function.references]
+        check_arguments(function.results, values, frame.bindings, "result")
+        by_name = frame.call.op == function.name
+        return _Outputs(values, [each.name for each in function.results] if by_name else ())
+
+
+def _chosen(values: Mapping[str, _Outputs], reference: Reference) -> Value:
+    found, names = values[reference.node]
+    index = reference.number
+    if reference.output is not None and names:
+        if reference.output not in names:
+            raise GraphImportError(f"{shown(reference.node)} has no output {shown(reference.output)}")
+        index += names.index(reference.output)
+    if index >= len(found):
+        plural = "s" * (len(found) != 1)
+        raise GraphImportError(f"{shown(reference.node)} has no output {index}; it has {len(found)} output{plural}")
+    return found[index]

@@ -1,0 +1,178 @@
+"""Constants: TensorProto messages as arrays, checked before anything is allocated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.errors import GraphImportError
+from shine.frontends.graphdef.messages import TYPE_NAMES
+from shine.frontends.graphdef.shapes import MAX_ELEMENTS, Shape, checked_shape, shape_text
+
+DTYPES: dict[int, str] = {1: "float32", 2: "float64", 3: "int32", 9: "int64", 10: "bool"}
+"""Shine's storage types by TensorFlow's number of them."""
+
+MAX_FILLED = 1 << 22
+"""Most elements that repeating last values makes in a graph; constants that are all one number do not count."""
+
+_FIELDS: dict[str, str] = {
+    "float32": "float_val",
+    "float64": "double_val",
+    "int32": "int_val",
+    "int64": "int64_val",
+    "bool": "bool_val",
+}
+"""Where a message keeps values that it does not keep as bytes."""
+
+_OTHER_FIELDS = ("half_val", "string_val", "uint32_val", "uint64_val")
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A constant.
+
+    Parameters
+    ----------
+    dtype : str
+        A storage type of Shine.
+    shape : tuple of int
+    values : ndarray
+        Of that shape, or one element where all are the same.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    values: NDArray[Any]
+
+    @property
+    def number(self) -> float | int | None:
+        """The value that every element has; None if they differ or there is none. A bool is 0 or 1."""
+        if self.values.size != 1:
+            return None
+        value: float | int = self.values.item()
+        return int(value) if self.dtype == "bool" else value
+
+    def array(self) -> NDArray[Any]:
+        """The whole array, which takes no memory where all elements are the same."""
+        if self.values.size == 1:
+            return np.broadcast_to(self.values.reshape(()), self.shape)
+        return self.values.reshape(self.shape)
+
+
+def dtype_name(number: int) -> str:
+    """Shine's name of an element type.
+
+    Raises
+    ------
+    GraphImportError
+        If Shine has no such type.
+    """
+    if number not in DTYPES:
+        supported = ", ".join(TYPE_NAMES[known] for known in DTYPES)
+        name = TYPE_NAMES.get(number, f"number {number}")
+        raise GraphImportError(f"element type {name} is not supported; supported are {supported}")
+    return DTYPES[number]
+
+
+def shape_from_message(message: Any) -> Shape:
+    """The shape in a TensorShapeProto.
+
+    Raises
+    ------
+    GraphImportError
+        If it is no shape of an array.
+    """
+    if message.unknown_rank:
+        return None
+    return checked_shape(axis.size for axis in message.dim)
+
+
+class Tensors:
+    """The constants of a graph: each is read once, however often a function with it is called."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Tensor] = {}
+        self._room = MAX_FILLED
+
+    def read(self, key: int, message: Callable[[], Any]) -> Tensor:
+        """The constant of a key, from its TensorProto if it is not known yet; see `tensor_from_message`."""
+        if key not in self._known:
+            written = message()
+            tensor = tensor_from_message(written, self._room)
+            if not written.tensor_content and tensor.values.size > 1:
+                self._room -= tensor.values.size - len(getattr(written, _FIELDS[tensor.dtype]))
+            self._known[key] = tensor
+        return self._known[key]
+
+
+def tensor_from_message(message: Any, room: int = MAX_FILLED) -> Tensor:
+    """The constant in a TensorProto, in whichever way it is written.
+
+    Values are bytes in little-endian order, or numbers of which the last one is repeated up to the end; without
+    any, all are zero.
+
+    Parameters
+    ----------
+    message : TensorProto
+    room : int
+        How many elements may be made by repeating the last value, unless all are the same.
+
+    Raises
+    ------
+    GraphImportError
+        If type, shape and number of values do not go together, or are more than Shine takes.
+    """
+    dtype = dtype_name(message.dtype)
+    shape = shape_from_message(message.tensor_shape)
+    if shape is None or None in shape:
+        raise GraphImportError(f"the shape of a constant must be known, but is {shape_text(shape)}")
+    sizes = tuple(size for size in shape if size is not None)
+    elements = prod(sizes)
+    if elements > MAX_ELEMENTS:
+        raise GraphImportError(
+            f"its shape {shape_text(shape)} has {elements} elements; at most {MAX_ELEMENTS} are read"
+        )
+    content = message.tensor_content
+    values = _from_bytes(content, dtype, elements) if content else _from_numbers(message, dtype, elements, room)
+    return Tensor(dtype, sizes, values)
+
+
+def _from_bytes(content: bytes, dtype: str, elements: int) -> NDArray[Any]:
+    kind = np.dtype("uint8" if dtype == "bool" else dtype).newbyteorder("<")
+    if len(content) != elements * kind.itemsize:
+        raise GraphImportError(
+            f"tensor_content has {len(content)} bytes, but {elements} elements of {dtype} take "
+            f"{elements * kind.itemsize}"
+        )
+    # Compared as bits: NaN is the same as itself here, and -0.0 is not 0.0.
+    bits = np.frombuffer(content, f"u{kind.itemsize}")
+    uniform = bool((bits == bits[0]).all())
+    values = np.frombuffer(content, kind, count=1 if uniform else -1)
+    return values != 0 if dtype == "bool" else values.astype(dtype, copy=False)
+
+
+def _from_numbers(message: Any, dtype: str, elements: int, room: int) -> NDArray[Any]:
+    own = _FIELDS[dtype]
+    numbers = getattr(message, own)
+    given = len(numbers)
+    if given == 0:
+        for field in (*_FIELDS.values(), *_OTHER_FIELDS):
+            if len(getattr(message, field)):
+                raise GraphImportError(f"its values are in {field}, but those of {dtype} belong in {own}")
+        return np.zeros(min(elements, 1), dtype)
+    if given > elements:
+        raise GraphImportError(f"{own} has {given} values, but the shape has {elements} elements")
+    values = np.fromiter(numbers, dtype, given)
+    if given == 1:
+        return values
+    if elements - given > room:
+        raise GraphImportError(
+            f"{own} has {given} values for {elements} elements; the last values of a graph's constants are repeated "
+            f"for up to {MAX_FILLED} elements in all"
+        )
+    return np.concatenate([values, np.full(elements - given, values[-1])]) if given < elements else values

@@ -1,0 +1,157 @@
+"""The values of a graph, and how they become operands of a program's statements."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shine.errors import GraphImportError
+from shine.frontends.graphdef.shapes import Shape, covers
+from shine.frontends.graphdef.tensors import Tensor
+from shine.lang.primitives import Primitive
+from shine.lang.program import STORAGE_TYPES, ProgramBuilder, number
+from shine.lang.tape import application
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An output of a node.
+
+    Parameters
+    ----------
+    dtype : str
+        A storage type. A bool is 0 or 1 in whichever number type its name has.
+    shape : tuple or None
+        As far as it is known.
+    name : str
+        Of a parameter or a statement; empty for a constant that was not needed under a name yet.
+    tensor : Tensor, optional
+        Of a constant.
+    label : str
+        What the graph calls a constant.
+    """
+
+    dtype: str
+    shape: Shape
+    name: str = ""
+    tensor: Tensor | None = None
+    label: str = ""
+
+
+class Building:
+    """A program in the making.
+
+    Parameters
+    ----------
+    functions : mapping of str to Primitive
+        Functions that statements may call.
+    producer : int
+        Version of the program that made the graph.
+    labels : iterable of str
+        Of the arguments; constants get other ones.
+    """
+
+    def __init__(self, functions: Mapping[str, Primitive], producer: int, labels: Iterable[str]) -> None:
+        self.builder = ProgramBuilder(functions)
+        self.producer = producer
+        self._constants: dict[tuple[Tensor, str], str] = {}
+        self._literals: dict[Tensor, ast.expr] = {}
+        self._labels = set(labels)
+
+    def parameter(self, label: str, dtype: str, shape: Shape, default: Tensor | None = None) -> Value:
+        """An argument of the program."""
+        array = None if default is None else default.array()
+        return Value(dtype, shape, self.builder.parameter(label, dtype, shape, default=array))
+
+    def constant(self, tensor: Tensor, label: str) -> Value:
+        """A constant; what it becomes depends on who reads it."""
+        return Value(tensor.dtype, tensor.shape, "", tensor, label)
+
+    def name(self, value: Value) -> str:
+        """The name of a value; a constant gets one here, as an array if it is no single number."""
+        if value.tensor is None:
+            return value.name
+        tensor = value.tensor
+        key = (tensor, value.label)
+        if key not in self._constants:
+            if tensor.shape == ():
+                self._constants[key] = self.builder.assign(STORAGE_TYPES[tensor.dtype], self._literal(tensor))
+            else:
+                label = self._free_label(value.label)
+                array = tensor.array()
+                self._constants[key] = self.builder.parameter(label, tensor.dtype, tensor.shape, array)
+        return self._constants[key]
+
+    def number_type(self, values: Sequence[Value]) -> str:
+        """The number type to compute in, for values of one storage type."""
+        if values[0].dtype != "bool":
+            return values[0].dtype
+        return next((self.builder.dtype_of(value.name) for value in values if value.name), STORAGE_TYPES["bool"])
+
+    def operands(self, values: Sequence[Value], number_type: str) -> list[ast.expr]:
+        """Expressions of values in a number type.
+
+        A constant whose elements are all the same is a number where the others alone determine the result's shape.
+        """
+        shapes = {position: value.shape for position, value in enumerate(values)}
+        result: list[ast.expr] = []
+        for position, value in enumerate(values):
+            tensor = value.tensor
+            if tensor is not None and tensor.number is not None:
+                others = [shape for index, shape in shapes.items() if index != position]
+                if covers(others, tensor.shape):
+                    del shapes[position]
+                    result.append(self._literal(tensor))
+                    continue
+            name = self.builder.convert(self.name(value), number_type)
+            result.append(ast.Name(name, ast.Load()))
+        return result
+
+    def apply(
+        self, function: str, values: Sequence[Value], shape: Shape, dtype: str, extra: Sequence[float] = ()
+    ) -> Value:
+        """A function of values of one storage type.
+
+        Parameters
+        ----------
+        function : str
+            A primitive.
+        values : sequence of Value
+        shape : tuple or None
+            Of the result.
+        dtype : str
+            Storage type of the result.
+        extra : sequence of float
+            Arguments after the values.
+        """
+        number_type = self.number_type(values)
+        operands = [*self.operands(values, number_type), *map(number, extra)]
+        return Value(dtype, shape, self.builder.assign(number_type, application(function, operands)))
+
+    def _free_label(self, label: str) -> str:
+        free, count = label, 1
+        while free in self._labels:
+            count += 1
+            free = f"{label}_{count}"
+        self._labels.add(free)
+        return free
+
+    def _literal(self, tensor: Tensor) -> ast.expr:
+        """The number that every element of a constant is."""
+        if tensor not in self._literals:
+            self._literals[tensor] = _literal(tensor)
+        return self._literals[tensor]
+
+
+def _literal(tensor: Tensor) -> ast.expr:
+    value = tensor.number
+    if value is None:
+        raise GraphImportError("its elements differ")
+    if tensor.dtype == "float32" and np.isfinite(value):
+        # The shortest decimal that is this number in float32 reads better than all digits of float64.
+        short = float(str(np.float32(value)))
+        value = short if np.float32(short) == value else value
+    return number(value)

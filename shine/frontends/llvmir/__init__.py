@@ -1,0 +1,123 @@
+"""Functions of C, Rust and whatever else compiles to LLVM, as primitives that formulas are made of.
+
+A function is *lifted*: its LLVM IR becomes a formula of the language, and the primitive is the composition of Shine's
+own that this formula is. So everything that works on formulas works on it: all tiers, derivatives, exports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from keyword import iskeyword
+from pathlib import Path
+
+from shine.errors import GraphImportError
+from shine.frontends.llvmir.lifting import Lifter
+from shine.frontends.llvmir.scope import EXACT_BITS, SUPPORTED_TYPES
+from shine.frontends.llvmir.text import blocks
+from shine.lang.grammar import NAMED_CONSTANTS
+from shine.lang.library import STANDARD
+from shine.lang.primitives import Primitive
+from shine.llvm.foreign import MAX_BYTES, ForeignFunction, foreign_function
+
+__all__ = ["primitive_from_llvm"]
+
+MAX_SIZE = 2000
+"""Most nodes of the formula that a function may become."""
+
+MAX_ARGUMENTS = 26
+"""Most arguments a function may have."""
+
+
+def primitive_from_llvm(source: str | Path | bytes, function: str, name: str | None = None) -> Primitive:
+    """A function that was compiled to LLVM IR or bitcode, as a primitive.
+
+    Parameters
+    ----------
+    source : str, Path or bytes
+        A file, or its contents: IR as text (``clang -S -emit-llvm``, ``rustc --emit=llvm-ir``) or bitcode (``clang -c
+        -emit-llvm``). Text of more than one line is IR itself, any other text a path.
+    function : str
+        Name of the function in it. Its arguments and its result must be of type double, or all of type float.
+    name : str, optional
+        What formulas call it; the function's own name by default.
+
+    Returns
+    -------
+    Primitive
+        A composite whose definition computes what the function does, in the number type of the kernel it becomes part
+        of. Where the function only adds, subtracts, multiplies, divides, takes roots, rounds, compares and chooses,
+        float64 results are those of the compiled function bit for bit.
+
+    Raises
+    ------
+    GraphImportError
+        If the source cannot be read, or the function does what a formula cannot: access memory, loop as long as its
+        arguments say, call unknown functions. The message names the instruction.
+    ValueError
+        If the name is that of one of Shine's primitives, or no name.
+
+    Examples
+    --------
+    >>> code = '''
+    ... define double @leg(double %a, double %b) {
+    ...   %x = fmul double %a, %a
+    ...   %y = fmul double %b, %b
+    ...   %z = fsub double %x, %y
+    ...   ret double %z
+    ... }'''
+    >>> print(primitive_from_llvm(code, "leg").definition)
+    a*a - b*b
+    """
+    chosen = function if name is None else name
+    if not chosen.isidentifier() or iskeyword(chosen) or chosen.startswith("__"):
+        raise ValueError(f"{chosen!r} is not a name that formulas can use; give the primitive another one: name=...")
+    if chosen in STANDARD or chosen in NAMED_CONSTANTS:
+        raise ValueError(f"{chosen!r} is one of Shine's own names; give the primitive another one: name=...")
+    foreign = foreign_function(_content(source), function)
+    try:
+        return lifted(foreign, chosen)
+    except GraphImportError as error:
+        raise GraphImportError(f"LLVM function {function!r}: {error}") from None
+
+
+def _content(source: str | Path | bytes) -> bytes:
+    if isinstance(source, bytes):
+        return source
+    if not isinstance(source, str | Path):
+        raise TypeError(f"source is a path, text or bytes, not {type(source).__name__}")
+    if isinstance(source, str) and "\n" in source:
+        return source.encode("utf-8", "surrogateescape")
+    try:
+        with Path(source).open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
+        raise GraphImportError(f"{source}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def lifted(foreign: ForeignFunction, name: str) -> Primitive:
+    """The primitive of a function that LLVM has simplified; a `GraphImportError` says what it cannot do."""
+    kind = foreign.returns
+    if kind not in EXACT_BITS:
+        raise GraphImportError(f"its result has type {kind}; {SUPPORTED_TYPES}")
+    for position, (other, label) in enumerate(foreign.arguments, start=1):
+        if other != kind:
+            shown = f" ({label})" if label else ""
+            raise GraphImportError(f"argument {position}{shown} has type {other}, the result {kind}; {SUPPORTED_TYPES}")
+    if not 1 <= len(foreign.arguments) <= MAX_ARGUMENTS:
+        raise GraphImportError(
+            f"it has {len(foreign.arguments)} arguments; a primitive has at least one and at most {MAX_ARGUMENTS}"
+        )
+    parameters = _parameters([label for _, label in foreign.arguments])
+    lifter = Lifter(kind, foreign.tables)
+    definition = lifter.lift(blocks(foreign.body), dict(zip(foreign.labels, parameters, strict=True)), name)
+    if definition.size > MAX_SIZE:
+        raise GraphImportError(f"it becomes a formula of {definition.size} nodes; at most {MAX_SIZE} make a primitive")
+    return Primitive(name, len(parameters), definition)
+
+
+def _parameters(labels: Sequence[str]) -> list[str]:
+    """Names for arguments: their own if all have one that formulas can use, ``a, b, ...`` otherwise."""
+    usable = all(label.isidentifier() and not iskeyword(label) and not label.startswith("__") for label in labels)
+    if usable and not {*labels} & {*STANDARD, *NAMED_CONSTANTS}:
+        return list(labels)
+    return [chr(ord("a") + position) for position in range(len(labels))]

@@ -1,0 +1,60 @@
+"""Graphs to start from on the command line: ``shine config check``, ``evolve`` and ``resume``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli.commandline import ROOT, SMALL, shine
+
+pytest.importorskip("google.protobuf", reason="needs protobuf: pip install 'shine[tensorflow]'")
+
+GRAPH = """
+node { name: "u" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+node { name: "b" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+node { name: "out" op: "Mul" input: "u" input: "b" attr { key: "T" value { type: DT_FLOAT } } }
+"""
+SEEDS = "seeds: [{graph: model.pbtxt, features: {u: a}}]\n"
+
+
+@pytest.fixture
+def seeded(small: Path) -> Path:
+    """A configuration with a graph that is the solution."""
+    small.write_text(SMALL + SEEDS)
+    Path("model.pbtxt").write_text(GRAPH)
+    return small
+
+
+def test_check_reads_the_graph(seeded: Path) -> None:
+    assert shine("config", "check", seeded).exit_code == 0
+    result = shine("config", "check", seeded, "--set", "seeds=[model.pbtxt]", "--json")
+    assert result.exit_code == 2
+    (problem,) = json.loads(result.stdout)["problems"]
+    assert problem.startswith("--set seeds: seeds.0: the graph's input 'u' is no feature; the features are a, b; say")
+
+
+def test_a_graph_that_is_none_is_one_line(seeded: Path) -> None:
+    Path("model.pbtxt").write_bytes(b"\x00\xff junk")
+    result = shine("evolve", seeded)
+    assert (result.exit_code, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: small.yaml:6:9: seeds.0: model.pbtxt: ")
+
+
+def test_a_run_starts_from_the_graph_and_goes_on_without_it(seeded: Path) -> None:
+    begun = shine("evolve", seeded, "--out", "run", "--set", "stop.generations=0", "--quiet")
+    assert (begun.exit_code, begun.stdout) == (0, "a*b\n")
+    Path("model.pbtxt").unlink()
+    assert "seeds:\n- a*b\n" in Path("run/config.yaml").read_text()
+    gone_on = shine("resume", "run", "--set", "stop.generations=1", "--quiet")
+    assert (gone_on.exit_code, gone_on.stdout) == (0, "a*b\n")
+
+
+def test_the_pendulum_gets_better(tmp_path: Path) -> None:
+    config = ROOT / "configs" / "pendulum.yaml"
+    result = shine("evolve", config, "--out", tmp_path / "run", "--set", "stop.generations=15", "--quiet")
+    assert result.exit_code == 0
+    losses = [json.loads(line)["loss"] for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    assert losses[0] > 0.05  # seconds; that of the graph, whose constants have been fitted
+    assert losses[-1] < 0.01
