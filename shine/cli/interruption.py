@@ -14,8 +14,9 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 GRACE = 0.8
 """Seconds from a signal to the end of the process while there is nothing to keep."""
@@ -52,6 +53,7 @@ class Interruption:
             threading.Thread(target=self._watch, args=(reader, set(answered)), daemon=True).start()
         for number in answered:
             signal.signal(number, self._raise_once)
+        sys.unraisablehook = _quiet_hook(sys.unraisablehook)
 
     def keep(self) -> None:
         """From now on there is something worth writing: the first signal no longer sets a time limit."""
@@ -91,6 +93,16 @@ class Interruption:
         again = select.select([reader], [], [], None if self._keeping else GRACE - ECHO)[0]
         _say("error: interrupted again; what was not written yet is lost" if again else "error: interrupted")
         os._exit(self.code)
+
+
+def _quiet_hook(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A hook for exceptions that Python has to drop, which does not report ours: the thread ends the process then."""
+
+    def quiet(dropped: Any) -> None:
+        if not issubclass(dropped.exc_type, KeyboardInterrupt):
+            hook(dropped)
+
+    return quiet
 
 
 def _say(message: str) -> None:

@@ -28,6 +28,7 @@ def _of_integers(scope: Scope, cursor: Cursor, rule: _IntegerRule) -> Value:
 
 
 def sum_of(scope: Scope, a: Integer, b: Integer) -> Integer:
+    """``a + b``, which has to stay within the width."""
     if a.width == 1:
         return _exclusive(scope, a, b)
     if a.low == a.high == 0:
@@ -42,6 +43,7 @@ def _difference(scope: Scope, a: Integer, b: Integer) -> Integer:
 
 
 def product_of(scope: Scope, a: Integer, b: Integer) -> Integer:
+    """``a * b``, which has to stay within the width."""
     if a.width == 1:
         return _conjunction(scope, a, b)
     if b.low == b.high == 1:

@@ -2,9 +2,9 @@ define internal i1 @f.rows(ptr %columns, i64 %start, ptr noalias %out, i64 %vect
 {
 entry:
   %0 = getelementptr ptr, ptr %columns, i64 0
-  %1 = load ptr, ptr %0, align 8
+  %1 = load ptr, ptr %0, align 4
   %2 = getelementptr ptr, ptr %columns, i64 1
-  %3 = load ptr, ptr %2, align 8
+  %3 = load ptr, ptr %2, align 4
   br label %head
 head:
   %index = phi i64 [0, %entry], [%4, %body]

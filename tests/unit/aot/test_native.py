@@ -14,7 +14,7 @@ import pytest
 from unit.aot.cases import columns_of, equal, mixed
 
 import shine
-from shine.aot import EMITTERS, Job, build, compile, job, target_of
+from shine.aot import EMITTERS, LARGE, Job, build, compile, job, target_of
 from shine.aot.emission import NEEDS
 from shine.errors import CompilationError, ExportError
 from shine.lang.program import ProgramBuilder
@@ -129,7 +129,7 @@ def test_every_kind_that_needs_others_names_known_ones() -> None:
 
 
 def test_large_formulas_are_compiled_without_optimization() -> None:
-    text = " + ".join(f"a*{number}.5" for number in range(900))
+    text = " + ".join(f"a*{number}.5" for number in range(LARGE // 4 + 1))
     assert (job(text).level, job("a*b").level) == (0, 2)
 
 
