@@ -8,6 +8,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -86,6 +87,7 @@ def test_a_public_function_tells_its_result_its_errors_and_an_example(name):
     assert {"Parameters", "Returns", "Raises", "Examples"} <= sections(getattr(shine, name).__doc__)
 
 
+@cache
 def names_documented_by_protocols() -> set[str]:
     """Methods of protocols: what they do is said once, there, for all that implement them."""
     classes = [node for tree in SYNTAX.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
