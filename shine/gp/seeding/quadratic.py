@@ -72,8 +72,11 @@ def _significant(design: Array, view: Array) -> NDArray[np.bool_]:
     scaled = design / scale
     coefficients = np.linalg.lstsq(scaled, view, rcond=1e-13)[0]
     residuals = view - scaled @ coefficients
-    # Nothing is known better than to rounding.
-    noise = max(float(residuals @ residuals) / max(len(view) - len(scale), 1), 1e-28 * float(view @ view) / len(view))
-    deviations = np.sqrt(noise * np.diag(np.linalg.pinv(scaled.T @ scaled, rcond=1e-13, hermitian=True)))
-    significant: NDArray[np.bool_] = np.abs(coefficients) > SIGNIFICANT * deviations
+    inverse = np.diag(np.linalg.pinv(scaled.T @ scaled, rcond=1e-13, hermitian=True))
+    # A view of very large numbers has squares beyond them: then nothing is significant.
+    with np.errstate(over="ignore", invalid="ignore"):
+        left = float(residuals @ residuals) / max(len(view) - len(scale), 1)
+        # Nothing is known better than to rounding.
+        noise = max(left, 1e-28 * float(view @ view) / len(view))
+        significant: NDArray[np.bool_] = np.abs(coefficients) > SIGNIFICANT * np.sqrt(noise * inverse)
     return significant
