@@ -69,6 +69,7 @@ ONLY_IN: dict[str, set[str]] = {
     "click": {"cli"},
     "tqdm": {"cli"},
     "sklearn": {"estimators"},
+    "threadpoolctl": {"gp"},
     "pandas": {"model"},
     "torch": {"export"},
     "jax": {"export"},

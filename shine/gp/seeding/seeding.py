@@ -10,6 +10,7 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge, Gt
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from shine.gp.seeding.exploration import Exploration
 from shine.gp.seeding.pool import Pool, Predict
@@ -154,13 +155,15 @@ def seed(
     parts: dict[Nodes, float] = {}
     interrupted = False
     try:
-        chosen = relevant(rows.columns, rows.target, rows.weights, settings.features)
-        # A target that varies only by rounding, or on a few rows only, has nothing to correlate with.
-        if all(_varies(rows.target[which]) for which in (screened, training, held_out)) and len(chosen):
-            features = Coordinates.of_features(rows.columns, chosen)
-            reduced = systems(features, rows.target, rows.weights, writer, DOUBTS)[: settings.coordinates]
-            exploration = Exploration(pool, screened, chosen, settings.members, rng, lambda: clock() >= deadline)
-            parts = exploration.explore([features, *reduced])
+        # Its systems have some dozen unknowns: a second thread costs more than it gains, and most where cores are busy.
+        with threadpool_limits(limits=1, user_api="blas"):
+            chosen = relevant(rows.columns, rows.target, rows.weights, settings.features)
+            # A target that varies only by rounding, or on a few rows only, has nothing to correlate with.
+            if all(_varies(rows.target[which]) for which in (screened, training, held_out)) and len(chosen):
+                features = Coordinates.of_features(rows.columns, chosen)
+                reduced = systems(features, rows.target, rows.weights, writer, DOUBTS)[: settings.coordinates]
+                exploration = Exploration(pool, screened, chosen, settings.members, rng, lambda: clock() >= deadline)
+                parts = exploration.explore([features, *reduced])
     except KeyboardInterrupt:
         interrupted = True
     if not pool.left:
