@@ -31,8 +31,8 @@ _DOUBLE = ir.DoubleType()
 _INFINITY = ir.Constant(_DOUBLE, float("inf"))
 _ZERO, _ONE = ir.Constant(_DOUBLE, 0.0), ir.Constant(_DOUBLE, 1.0)
 
-Evaluate = Callable[[ir.Value, ir.Value, ir.Value, ir.Value], None]
-"""Emits the normal equations of an individual: ``evaluate(individual, line, limit, state)``."""
+Evaluate = Callable[[ir.Value, ir.Value, ir.Value, ir.Value, ir.Value], None]
+"""Emits the normal equations of an individual: ``evaluate(individual, line, limit, state, most)``."""
 
 
 def fitting_numbers(most: int) -> int:
@@ -99,7 +99,7 @@ class _Fit:
         with counted(build, self.job["first"], self.job["last"]) as loop:
             individual = loop.index
             self._read(individual)
-            self._evaluate(individual, _INFINITY)
+            self._evaluate(individual, _INFINITY, self.job["most"])
             error = self._at(memory.state, number(0))
             finite = build.fcmp_ordered("<", error, _INFINITY)
             build.store(build.select(finite, error, _INFINITY), self.error)
@@ -108,14 +108,16 @@ class _Fit:
             self.state["going"] = build.zext(going, I64)
             unknowns = build.add(self.state["count"], number(LINE))
             self._scale(scale, individual, unknowns)
-            with counted(build, number(0), self.job["steps"]), self._if_going():
+            with counted(build, number(0), self.job["steps"]) as step, self._if_going():
                 error, damping = build.load(self.error, typ=_DOUBLE), build.load(self.damping, typ=_DOUBLE)
                 arguments = (memory.matrix, memory.gradient, memory.scale, memory.work, memory.step)
                 gain = build.call(solve, [*arguments, unknowns, memory.size, damping])
                 enough = build.fcmp_ordered(">", gain, build.fmul(self.settings["tolerance"], error))
                 self.state["going"] = build.zext(enough, I64)
                 with self._if_going():
-                    self._try(scale, individual, unknowns, error, damping)
+                    following = build.add(step.index, number(1))
+                    last = build.icmp_unsigned("==", following, self.job["steps"])
+                    self._try(scale, individual, unknowns, error, damping, last)
             self._write(individual, memory.unknowns)
             store(build, self._at(memory.unknowns, number(1)), self._line(individual), number(0), _DOUBLE)
             store(build, self._at(memory.unknowns, number(0)), self._line(individual), number(1), _DOUBLE)
@@ -123,16 +125,23 @@ class _Fit:
             store(build, build.load(self.error, typ=_DOUBLE), out, individual, _DOUBLE)
 
     def _try(
-        self, scale: ir.Function, individual: ir.Value, unknowns: ir.Value, error: ir.Value, damping: ir.Value
+        self,
+        scale: ir.Function,
+        individual: ir.Value,
+        unknowns: ir.Value,
+        error: ir.Value,
+        damping: ir.Value,
+        last: ir.Value,
     ) -> None:
-        """Take a step, and stay there if it is better; the damping follows."""
+        """Take a step, and stay there if it is better; the damping follows. Nothing follows from the equations of the
+        last one, so that only its error is measured."""
         build, memory = self.build, self.memory
         with counted(build, number(0), unknowns) as loop:
             moved = build.fadd(self._at(memory.unknowns, loop.index), self._at(memory.step, loop.index))
             store(build, moved, memory.trial, loop.index, _DOUBLE)
         self._write(individual, memory.trial)
         self._set_line(memory.trial)
-        self._evaluate(individual, error)
+        self._evaluate(individual, error, build.select(last, number(0), self.job["most"]))
         found = self._at(memory.state, number(0))
         better = build.fcmp_ordered("<", found, error)
         changed = build.fmul(damping, build.select(better, self.settings["lower"], self.settings["higher"]))
@@ -144,7 +153,8 @@ class _Fit:
             build.store(found, self.error)
             with counted(build, number(0), unknowns) as loop:
                 store(build, self._at(memory.trial, loop.index), memory.unknowns, loop.index, _DOUBLE)
-            self._scale(scale, individual, unknowns)
+            with build.if_then(build.not_(last)):
+                self._scale(scale, individual, unknowns)
 
     def _if_going(self) -> ir.IRBuilder:
         return self.build.if_then(self.build.icmp_unsigned("!=", self.state["going"], number(0)))
@@ -203,12 +213,12 @@ class _Fit:
                 each(value, build.add(count, number(LINE)))
                 self.state["count"] = build.add(count, number(1))
 
-    def _evaluate(self, individual: ir.Value, limit: ir.Value) -> None:
+    def _evaluate(self, individual: ir.Value, limit: ir.Value, most: ir.Value) -> None:
         build, memory = self.build, self.memory
         stride = self.job["stride"]
         with counted(build, number(0), build.add(build.mul(stride, stride), number(1))) as loop:
             store(build, _ZERO, memory.state, loop.index, _DOUBLE)
-        self.evaluate(individual, memory.line, limit, memory.state)
+        self.evaluate(individual, memory.line, limit, memory.state, most)
 
     def _scale(self, scale: ir.Function, individual: ir.Value, unknowns: ir.Value) -> None:
         memory = self.memory

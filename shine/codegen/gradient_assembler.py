@@ -135,7 +135,9 @@ class _Assembler:
         self._set_operand(last, _ADJOINT, build.ptrtoint(self.tables.ones, I64), 0, 0)
         self._set(last, _REACHED, number(1))
         self._fixed_columns(last)
-        with counted(build, number(0), count) as node:
+        # Without constants to fit, nobody reads the adjoints.
+        wanted = build.select(build.icmp_unsigned("==", self.given["most"], number(0)), number(0), count)
+        with counted(build, number(0), wanted) as node:
             self._reverse(build.sub(last, node.index))
         self._instruction(self.tables.end)
         build.ret(build.add(self.fitted, number(FIXED_COLUMNS)))

@@ -137,7 +137,7 @@ def _emit_drivers(module: ir.Module, assemble: ir.Function, kind: str) -> None:
         words = build.add(build.mul(job["stride"], job["stride"]), number(1))
         out = build.inttoptr(job["out"], POINTER)
         state = element_pointer(build, out, build.mul(loop.index, words), _DOUBLE)
-        build.call(evaluate, [function.args[0], loop.index, line, limit, state])
+        build.call(evaluate, [function.args[0], loop.index, line, limit, state, job["most"]])
     build.ret_void()
     function = declare(module, fit_name(kind), ir.VoidType(), [POINTER], ["job"])
     build = ir.IRBuilder(function.append_basic_block("entry"))
@@ -151,19 +151,19 @@ def _fields(build: ir.IRBuilder, job: ir.Value, names: Sequence[str]) -> Job:
 
 
 def _emit_evaluate(module: ir.Module, assemble: ir.Function, kind: str) -> ir.Function:
-    """Internal function ``evaluate(job, individual, line, limit, state)``: assemble, then run all tiles.
+    """Internal function ``evaluate(job, individual, line, limit, state, most)``: assemble, then run all tiles.
 
     The fields of the job up to the memory of a thread are where `GRADIENT_JOB` has them. `line` points to slope and
-    intercept, `state` to the sum of errors and the matrix that are added to.
+    intercept, `state` to the sum of errors and the matrix that are added to, for the first `most` constants.
     """
-    labels = ("job", "individual", "line", "limit", "state")
-    kinds = [POINTER, I64, POINTER, _DOUBLE, POINTER]
+    labels = ("job", "individual", "line", "limit", "state", "most")
+    kinds = [POINTER, I64, POINTER, _DOUBLE, POINTER, I64]
     function = declare(module, f"shine.evaluate.{kind}", ir.VoidType(), kinds, labels)
     function.linkage = "internal"
     function.attributes.add("noinline")
-    pointer, individual, line, limit, state = function.args
+    pointer, individual, line, limit, state, most = function.args
     build = ir.IRBuilder(function.append_basic_block("entry"))
-    job = _fields(build, pointer, GRADIENT_JOB[:-2])
+    job = _fields(build, pointer, GRADIENT_JOB[:-2]) | {"most": most}
     wanted = Variables(build, further=1, tiles=0)
     with over_parts(build, job, wanted) as (here, begin, end):
         columns, length = _assemble(build, assemble, here, individual, wanted)
