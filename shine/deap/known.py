@@ -12,7 +12,7 @@ from types import ModuleType
 
 import numpy as np
 
-from shine.lang.functions import verify_function
+from shine.lang.functions import with_definitions
 from shine.lang.library import STANDARD
 from shine.lang.primitives import Primitive
 
@@ -97,16 +97,7 @@ def full_like(x, value):
 """
 
 
-def _table() -> dict[str, Primitive]:
-    table = dict(STANDARD)
-    for node in ast.parse(_DEFINITIONS).body:
-        assert isinstance(node, ast.FunctionDef)
-        definition = verify_function(node, table)
-        table[node.name] = Primitive(node.name, len(definition.parameters), definition)
-    return table
-
-
-TABLE: Mapping[str, Primitive] = _table()
+TABLE: Mapping[str, Primitive] = with_definitions(STANDARD, _DEFINITIONS)
 """Shine's primitives, and compositions of them that have a counterpart in Python."""
 
 Raises = tuple[tuple[type[Exception], str], ...]

@@ -130,4 +130,4 @@ class LogisticLinearizer:
         return self._linearizer.normal_equations(judged, slopes, intercepts, limits)
 
     def fit(self, *arguments: object, **options: object) -> None:
-        """The log-odds are made of the individuals and a line, which change from step to step."""
+        """None: what is fitted stands inside other formulas here, so that every step is taken from outside."""

@@ -31,6 +31,16 @@ class _Path:
 _Step = Generator["_Step", _Path, _Path]
 
 
+def with_definitions(table: Mapping[str, Primitive], text: str) -> dict[str, Primitive]:
+    """A table and the functions that a text defines, one after the other: each may call those before it."""
+    known = dict(table)
+    for node in ast.parse(text).body:
+        assert isinstance(node, ast.FunctionDef)
+        definition = verify_function(node, known)
+        known[node.name] = Primitive(node.name, len(definition.parameters), definition)
+    return known
+
+
 def verify_function(node: ast.FunctionDef, primitives: Mapping[str, Primitive]) -> Tree:
     """The tree of a function definition.
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-
-from shine.lang.functions import verify_function
+from shine.lang.functions import with_definitions
 from shine.lang.primitives import BASIC, Primitive
 
 _DEFINITIONS = """
@@ -72,14 +70,5 @@ def protected_sqrt(x):
 """
 
 
-def _standard() -> dict[str, Primitive]:
-    table = dict(BASIC)
-    for node in ast.parse(_DEFINITIONS).body:
-        assert isinstance(node, ast.FunctionDef)
-        definition = verify_function(node, table)
-        table[node.name] = Primitive(node.name, len(definition.parameters), definition)
-    return table
-
-
-STANDARD: dict[str, Primitive] = _standard()
+STANDARD: dict[str, Primitive] = with_definitions(BASIC, _DEFINITIONS)
 """Every primitive of Shine by name: the basic ones, and the compositions of them."""

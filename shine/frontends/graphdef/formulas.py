@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-
-from shine.lang.functions import verify_function
+from shine.lang.functions import with_definitions
 from shine.lang.library import STANDARD
 from shine.lang.primitives import Primitive
 
@@ -133,14 +131,5 @@ def ones_like(x):
 """
 
 
-def _functions() -> dict[str, Primitive]:
-    table = dict(STANDARD)
-    for node in ast.parse(_DEFINITIONS).body:
-        assert isinstance(node, ast.FunctionDef)
-        definition = verify_function(node, table)
-        table[node.name] = Primitive(node.name, len(definition.parameters), definition)
-    return table
-
-
-FUNCTIONS: dict[str, Primitive] = _functions()
+FUNCTIONS: dict[str, Primitive] = with_definitions(STANDARD, _DEFINITIONS)
 """The functions that an imported graph may call: the standard ones, and those above."""
