@@ -24,6 +24,7 @@ from shine.codegen.vecmath_substitutes import (
 )
 from shine.errors import CompilationError
 from shine.llvm import object_code
+from shine.llvm.fma import with_fma_defined
 
 PROVIDED = frozenset(
     {".TOC.", "_GLOBAL_OFFSET_TABLE_", "_gp_disp", "_fltused", "__stack_pointer", "__memory_base", "__linear_memory"}
@@ -34,6 +35,7 @@ _TYPE = r"(?:<\d+ x \w+>|\w+)"
 _INTRINSIC = re.compile(
     rf'declare (?P<type>{_TYPE}) @"?llvm\.(?P<operation>{"|".join(INTRINSICS)})\.(?P<suffix>\w+)"?\(.*\)(?: #\d+)?'
 )
+_FMA = re.compile(rf'^declare ({_TYPE}) @"?llvm\.fma\.(\w+)', re.MULTILINE)
 _OPERATION = re.compile(
     rf"= (?:(?P<division>{'|'.join(DIVISIONS)}) (?:exact )?(?P<type>{_TYPE}) (?P<operands>.+)"
     rf"|(?P<conversion>{'|'.join((*TO_REAL, *TO_INTEGER))}) "
@@ -74,6 +76,11 @@ def prepare(text: str, triple: str | None = None, cpu: str | None = None, featur
         renamed[f'@"{name}"'] = f'@"{substitute.name}"'
         return ""
 
+    for kind, suffix in _FMA.findall(text):
+        call = f'call {kind} @"llvm.fma.{suffix}"({kind} %a, {kind} %b, {kind} %c)'
+        if _is_missing(call, kind, kind, 3, *target):
+            text = with_fma_defined(text)
+            break
     text = _OPERATION.sub(lambda match: _substituted(module, match, *target), _INTRINSIC.sub(intrinsic, text))
     for name, substitute in renamed.items():
         text = text.replace(name, substitute)
@@ -149,11 +156,11 @@ def _operands(text: str) -> list[str]:
 def _is_missing(
     instruction: str, source: str, result: str, operands: int, triple: str | None, cpu: str | None, features: str
 ) -> bool:
-    """Whether code for a target calls a library for an instruction on `%a` (and `%b`)."""
+    """Whether code for a target calls a library for an instruction on `%a` (and `%b` and `%c`)."""
     if triple is not None and triple.startswith("nvptx"):  # PTX has all of them, and no object files
         return False
-    parameters = ", ".join(f"{source} %{name}" for name in "ab"[:operands])
+    parameters = ", ".join(f"{source} %{name}" for name in "abc"[:operands])
     declared = re.search(r'@"llvm[^"]*"', instruction)
-    declaration = f"declare {result} {declared[0]}({source})\n" if declared else ""
+    declaration = f"declare {result} {declared[0]}({', '.join([source] * operands)})\n" if declared else ""
     text = f"{declaration}define {result} @f({parameters}) {{\n%r = {instruction}\nret {result} %r\n}}\n"
     return bool(undefined_symbols(object_code(text, triple, cpu, features)))

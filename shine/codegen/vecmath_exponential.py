@@ -14,9 +14,11 @@ from shine.codegen.vecmath_lanes import (
     SINGLE,
     Lanes,
     by_pairs,
+    by_powers,
     exponent_offset,
     polynomial,
     rounded,
+    rounded_multiple,
     scaled_twice,
 )
 
@@ -38,8 +40,11 @@ PRECISE_EXP = (
     *(0.0001984126989718635, 2.480158737333625e-05, 2.755723410615648e-06, 2.755723365678289e-07),
     *(2.5112286383898094e-08, 2.0926862373233125e-09),
 )
-# The same, 2**-27.7 in float32 and 2**-34.3 in float64.
-SINGLE_EXP = (0.5, 0.166665181517601, 0.04166620224714279, 0.008368917740881443, 0.0013950638240203261)
+# The same, 2**-28.2 in float32 and 2**-34.3 in float64.
+SINGLE_EXP = (
+    *(0.4999999403953552, 0.16666516661643982, 0.041668105870485306, 0.00836914125829935),
+    0.001383674913085997,
+)
 SHORT_EXP = (
     *(0.5000000078073601, 0.16666666860567453, 0.041666269337835654, 0.008333264381553063),
     *(0.0013946117748157654, 0.00019918374356284378),
@@ -78,27 +83,36 @@ SINGLE_TANH = (
 SQRT_HALF = math.sqrt(0.5)
 
 
-def _reduced_exponent(x: Lanes, offset: int) -> tuple[Lanes, Lanes, Lanes]:
-    """x = k ln 2 + (r - small), |r - small| <= ln(2)/2 (Cody and Waite, 1980): k + offset as bits, r, small."""
-    parts = DOUBLE_LN_2_PARTS if x.format is DOUBLE else SINGLE_LN_2_PARTS
-    k, bits = rounded(x * LOG2_E, offset)
-    return bits, x - k * parts[0], k * parts[1]
+def _reduced_exponent(x: Lanes, offset: int) -> tuple[Lanes, Lanes]:
+    """x = k ln 2 + r, |r| <= ln(2)/2 (Cody and Waite, 1980): k + offset as bits, and r."""
+    if x.format is DOUBLE:
+        bits, coarse, small = _split_reduced_exponent(x, offset)
+        return bits, coarse - small
+    k, bits = rounded_multiple(x, LOG2_E, offset)
+    head, tail = SINGLE_LN_2_PARTS
+    return bits, k.times_plus(-tail, k.times_plus(-head, x))
+
+
+def _split_reduced_exponent(x: Lanes, offset: int) -> tuple[Lanes, Lanes, Lanes]:
+    """The same in float64, with r as the difference of two numbers."""
+    k, bits = rounded_multiple(x, LOG2_E, offset)
+    return bits, x - k * DOUBLE_LN_2_PARTS[0], k * DOUBLE_LN_2_PARTS[1]
 
 
 def _significand(r: Lanes) -> Lanes:
-    """e**r for |r| <= ln(2)/2: 1 + ((r + r**2 (c0 + c1 r)) + r**4 P(r)), which is a short chain."""
-    coefficients = DOUBLE_EXP if r.format is DOUBLE else SINGLE_EXP
+    """e**r for |r| <= ln(2)/2. In float64 as 1 + ((r + r**2 (c0 + c1 r)) + r**4 P(r)), which is a short chain."""
+    if r.format is SINGLE:
+        return by_powers(r, (1.0, 1.0, *SINGLE_EXP))
     square = r * r
-    low = r + square * (coefficients[0] + r * coefficients[1])
-    return 1.0 + (low + square * square * by_pairs(r, coefficients[2:]))
+    low = r + square * (DOUBLE_EXP[0] + r * DOUBLE_EXP[1])
+    return 1.0 + (low + square * square * by_pairs(r, DOUBLE_EXP[2:]))
 
 
 def exp(x: Lanes) -> Lanes:
     """2**k * e**r; where the result is far from both ends of the range, k is added to its exponent field."""
     format_ = x.format
-    exponent, coarse, small = _reduced_exponent(x, 0)
-    significand = _significand(coarse - small)
-    result = (significand.bits() + (exponent << format_.fraction)).real()
+    exponent, r = _reduced_exponent(x, 0)
+    result = (_significand(r).bits() + (exponent << format_.fraction)).real()
     bound = format_.bits_of(708.0 if format_ is DOUBLE else 87.0)
     return unless(x.magnitude().bits().any_above(bound), result, "exp.general", _general_exp, x)
 
@@ -112,9 +126,8 @@ def _general_exp(x: Lanes) -> Lanes:
     double = x.format is DOUBLE
     lowest = -746.0 if double else -105.0
     bounded = x.at_most(710.0 if double else 90.0).at_least(lowest)
-    exponent, coarse, small = _reduced_exponent(bounded, exponent_offset(x.format))
-    significand = _significand(coarse - small)
-    return scaled_twice(exponent, (x <= lowest).where(x.constant(0.0), significand))[0]
+    exponent, r = _reduced_exponent(bounded, exponent_offset(x.format))
+    return scaled_twice(exponent, (x <= lowest).where(x.constant(0.0), _significand(r)))[0]
 
 
 def _split_exponential(r: Lanes, tail: Lanes) -> tuple[Lanes, Lanes]:
@@ -128,7 +141,7 @@ def _split_exponential(r: Lanes, tail: Lanes) -> tuple[Lanes, Lanes]:
 
 def _half_exponential(x: Lanes) -> tuple[Lanes, Lanes]:
     """e**x / 2 as head and tail, for float64 x >= 0."""
-    exponent, coarse, small = _reduced_exponent(x.at_most(712.0), exponent_offset(DOUBLE) - 1)
+    exponent, coarse, small = _split_reduced_exponent(x.at_most(712.0), exponent_offset(DOUBLE) - 1)
     r = coarse - small
     head, tail = _split_exponential(r, (coarse - r) - small)
     head, tail = scaled_twice(exponent, head, tail)
@@ -154,8 +167,7 @@ def cosh(x: Lanes) -> Lanes:
 
 def _short_half_exponential(x: Lanes) -> Lanes:
     """e**x / 2 for 0 <= x that were float32 numbers; far from overflow."""
-    exponent, coarse, small = _reduced_exponent(x.at_most(100.0), DOUBLE.bias - 1)
-    r = coarse - small
+    exponent, r = _reduced_exponent(x.at_most(100.0), DOUBLE.bias - 1)
     significand = 1.0 + (r + r * r * polynomial(r, SHORT_EXP))
     return significand * (exponent << DOUBLE.fraction).real()
 
@@ -181,8 +193,7 @@ def tanh(x: Lanes) -> Lanes:
     size = x.magnitude()
     square = size * size
     twice = (size + size).at_most(44.0)
-    exponent, coarse, small = _reduced_exponent(twice, x.format.bias)
-    r = coarse - small
+    exponent, r = _reduced_exponent(twice, x.format.bias)
     beyond_one = r + r * r * polynomial(r, DOUBLE_EXP if double else SINGLE_EXP)
     power = (exponent << x.format.fraction).real()
     # e**2x + 1, rounded once: power + 1 is exact as long as the 1 matters.
@@ -249,7 +260,9 @@ def _log_of(k: Lanes, unit: float, m: Lanes) -> Lanes:
     s = f / (m + 1.0)
     square = s * s
     curve = polynomial(square, DOUBLE_LOG if double else SINGLE_LOG)
-    return k * head - (((s * f - k * tail) - s * square * curve) - f)
+    if double:
+        return k * head - (((s * f - k * tail) - s * square * curve) - f)
+    return k.times_plus(head, s.times_plus(square.times_plus(curve, -f), k * tail) + f)
 
 
 def _general_log(x: Lanes) -> Lanes:

@@ -1,8 +1,8 @@
 """Lanes: an IR value with Python's operators, so that the elementary functions read as formulas.
 
 One `Lanes` is a scalar or a vector; every operation works on each lane alone. Only operations that every target
-has as instructions are offered (no fused multiply-add, no rounding, no call), which is what makes the results the
-same bits everywhere.
+has as instructions are offered (no rounding, no call), which is what makes the results the same bits everywhere. The
+one exception is the fused multiply-add of float32, which targets without it can have from float64 (`shine.llvm.fma`).
 """
 
 from __future__ import annotations
@@ -138,6 +138,14 @@ class Lanes:
     def __truediv__(self, other: Lanes | float) -> Lanes:
         return self._apply("fdiv", "udiv", other)
 
+    def times_plus(self, factor: Lanes | float, addend: Lanes | float) -> Lanes:
+        """self * factor + addend: rounded once in float32, twice in float64."""
+        if self.format is DOUBLE:
+            return self * factor + addend
+        name, module = f"llvm.fma.{suffix(self.type)}", self.builder.module
+        fused = module.globals.get(name) or ir.Function(module, ir.FunctionType(self.type, [self.type] * 3), name)
+        return Lanes(self.builder, self.builder.call(fused, [self.value, self._operand(factor), self._operand(addend)]))
+
     def modulo(self, other: Lanes) -> Lanes:
         """The remainder of unsigned integers."""
         return Lanes(self.builder, self.builder.urem(self.value, other.value))
@@ -153,6 +161,10 @@ class Lanes:
 
     def __rtruediv__(self, other: float) -> Lanes:
         return self._apply("fdiv", "udiv", other, swapped=True)
+
+    def __neg__(self) -> Lanes:
+        """Of real lanes."""
+        return Lanes(self.builder, self.builder.fneg(self.value))
 
     def __and__(self, other: Lanes | int) -> Lanes:
         return Lanes(self.builder, self.builder.and_(self.value, self._operand(other)))
@@ -302,11 +314,20 @@ def polynomial(x: Lanes, coefficients: Sequence[Lanes | float]) -> Lanes:
     terms: list[Lanes | float] = list(coefficients)
     power = x
     while len(terms) > 1:
-        joined: list[Lanes | float] = [low + power * high for low, high in zip(terms[::2], terms[1::2], strict=False)]
+        pairs = zip(terms[::2], terms[1::2], strict=False)
+        joined: list[Lanes | float] = [power.times_plus(high, low) for low, high in pairs]
         terms = joined + terms[len(joined) * 2 :]
         power = power * power
     only = terms[0]
     return only if isinstance(only, Lanes) else x.constant(only)
+
+
+def by_powers(x: Lanes, coefficients: Sequence[float]) -> Lanes:
+    """The same sum by Horner's scheme: the fewest operations, in the longest chain."""
+    total = x.constant(coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        total = x.times_plus(total, coefficient)
+    return total
 
 
 def by_pairs(x: Lanes, coefficients: Sequence[float]) -> Lanes:
@@ -327,8 +348,16 @@ def rounded(x: Lanes, offset: int = 0) -> tuple[Lanes, Lanes]:
 
     The low bits of the second are the integer plus `offset`; those above them are arbitrary.
     """
-    shifted = x + (x.format.magic + offset)
-    return shifted - (x.format.magic + offset), shifted.bits()
+    return _parted(x + (x.format.magic + offset), offset)
+
+
+def rounded_multiple(x: Lanes, factor: float, offset: int = 0) -> tuple[Lanes, Lanes]:
+    """The same of x * factor."""
+    return _parted(x.times_plus(factor, x.format.magic + offset), offset)
+
+
+def _parted(shifted: Lanes, offset: int) -> tuple[Lanes, Lanes]:
+    return shifted - (shifted.format.magic + offset), shifted.bits()
 
 
 def exponent_offset(format_: Format) -> int:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from llvmlite import ir
 
 from shine.codegen.vecmath_control import unless_all
-from shine.codegen.vecmath_lanes import DOUBLE, SINGLE, Lanes, rounded
+from shine.codegen.vecmath_lanes import DOUBLE, SINGLE, Lanes, rounded, rounded_multiple
 from shine.codegen.vecmath_tables import entries_at, table
 
 TWO_OVER_PI = 0.6366197723675814
@@ -29,9 +29,10 @@ NEAR_LIMIT = 2.0**16
 SHORT_NEAR_LIMIT = 2.0**20
 
 ONE_OVER_PI = 0.3183098861837907
-# pi in float32: 12 bits, 17 bits and then zeros up to 2**-37, the rest; and up to where twice k has 7 bits.
-SINGLE_HALF_TURN_PARTS = (3.1416015625, -8.90891533344984e-06, 5.126688136514179e-12)
-SINGLE_LIMIT = 200.0
+# pi in float32, each part as the number below what is left: none is negative, so that -0 keeps its sign. Up to the limit
+# an error of a multiple of 1/pi takes r little beyond pi/2.
+SINGLE_HALF_TURN_PARTS = (3.141592502593994, 1.5099578831723193e-07, 1.0780605716316238e-14)
+SINGLE_LIMIT = 1e5
 # The least exponent field of a float32 in the table of half turns: 128.
 _FIRST_FIELD = SINGLE.bias + 7
 
@@ -77,26 +78,26 @@ def reduced_short(x: Lanes) -> tuple[Lanes, Lanes]:
     return quarters, r
 
 
-def reduced_single(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
-    """For float32 |x| <= SINGLE_LIMIT: x = k * pi + (r - rest) with |r| <= pi/2; k as bits, r, rest.
+def reduced_single(x: Lanes) -> tuple[Lanes, Lanes]:
+    """For float32 |x| <= SINGLE_LIMIT: x = k * pi + r with |r| <= pi/2 + 0.005; k as bits, and r.
 
-    The products with the first two parts of pi and the first difference are exact, the second one is rounded. The rest
-    is so small that it matters next to a multiple of pi only, where r is exact. -0 gives -0: only positive zeros are
-    subtracted from it, which is what the second, opposite k is for.
+    The first difference is exact, for it is a multiple of the last bit of the first part of pi and below 2**24 of
+    them. Next to a multiple of pi the second one is as well; elsewhere the third part does not matter.
     """
-    first, second, third = SINGLE_HALF_TURN_PARTS
-    k, bits = rounded(x * ONE_OVER_PI)
-    opposite = SINGLE.magic - bits.real()
-    return bits, (x - k * first) - opposite * -second, k * third
+    k, bits = rounded_multiple(x, ONE_OVER_PI)
+    return bits, _less_half_turns(x, k)
 
 
-def reduced_single_centred(x: Lanes) -> tuple[Lanes, Lanes, Lanes]:
-    """The same with x = (k + 1/2) * pi - (r - rest), for 0 <= x <= SINGLE_LIMIT."""
-    first, second, third = (0.5 * part for part in SINGLE_HALF_TURN_PARTS)
-    # The sum is 2**24 + 2k, as numbers from there on are even; twice k + 1/2 is odd.
-    shifted = (x * (2.0 * ONE_OVER_PI) - 1.0).magnitude() + 2.0**24
-    odd = shifted - (2.0**24 - 1.0)
-    return shifted.bits(), odd * second - (x - odd * first), odd * -third
+def reduced_single_centred(x: Lanes) -> tuple[Lanes, Lanes]:
+    """The same with -x = -(k + 1/2) * pi + r."""
+    k, bits = rounded(x.magnitude().times_plus(ONE_OVER_PI, -0.5))
+    return bits, _less_half_turns(-x.magnitude(), -0.5 - k)
+
+
+def _less_half_turns(x: Lanes, count: Lanes) -> Lanes:
+    for part in SINGLE_HALF_TURN_PARTS:
+        x = count.times_plus(-part, x)
+    return x
 
 
 def half_turns(x: Lanes) -> tuple[Lanes, Lanes]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from shine.codegen.vecmath_control import unless
-from shine.codegen.vecmath_lanes import DOUBLE, SINGLE, Lanes, polynomial, rounded
+from shine.codegen.vecmath_lanes import DOUBLE, SINGLE, Lanes, by_powers, polynomial, rounded
 from shine.codegen.vecmath_reduction import (
     SINGLE_LIMIT,
     half_turns,
@@ -32,8 +32,8 @@ DOUBLE_COS = (
 )
 SHORT_COS = (0.04166664683940447, -0.0013887366120685501, 2.4438283707191622e-05)
 
-# The negative of the first one in float32, for |r| <= pi/2: 2**-27. Its last bits are chosen for the errors of float32.
-SINGLE_SIN = (0.16666659712791443, -0.008333065547049046, 0.00019809648802038282, -2.6062625693157315e-06)
+# The first one in float32, 2**-25.5 up to pi/2 + 0.005. Chosen so that results next to 1 are not rounded beyond it.
+SINGLE_SIN = (-0.16666662693023682, 0.008333101868629456, -0.00019809936929959804, 2.6031143534055445e-06)
 # sin(pi f) / f over f**2, for |f| <= 1/2: 2**-35.3.
 HALF_TURN_SIN = (
     *(3.1415926535232868, -5.167712762111681, 2.550163240227861, -0.5992513292801918, 0.0820464754660088),
@@ -138,16 +138,16 @@ def tan(x: Lanes) -> Lanes:
     return result.flip_sign(_quarter_turn_sign(angle.quarters) ^ x.sign())
 
 
-def _near_sine(bits: Lanes, r: Lanes, rest: Lanes) -> Lanes:
-    """sin(r - rest) in float32 for |r| <= pi/2, negated where the last one of the bits is a one.
+def _near_sine(bits: Lanes, r: Lanes) -> Lanes:
+    """sin(r) in float32 for |r| <= pi/2, negated where the last one of the bits is a one.
 
-    Reduced to half turns, the sine needs no choice between two polynomials. Nearly all of its error is that of
-    these operations, whose order is part of the bound: no other one stayed below 2 ulp.
+    Reduced to half turns, the sine needs no choice between two polynomials. The zero that is added is there for -0: the
+    products are positive zeros then, and negative ones, whose sum is not -0, without it.
     """
     square = r * r
-    a, b, c, d = SINGLE_SIN
-    curve = a + (square * b + (square * square) * (c + square * d))
-    return (r - (rest + (r * square) * curve)).flip_sign(bits << (SINGLE.width - 1))
+    curve = square.times_plus(by_powers(square, SINGLE_SIN), 0.0)
+    sine = r.times_plus(curve, r)
+    return sine.flip_sign(bits << (SINGLE.width - 1))
 
 
 def _far_sine(x: Lanes, ahead: float) -> Lanes:
@@ -181,8 +181,8 @@ def single_sin(x: Lanes) -> Lanes:
 
 
 def single_cos(x: Lanes) -> Lanes:
-    """cos in float32, as `single_sin`: x = (k + 1/2) * pi - r, and the cosine is plus or minus the sine of r."""
-    return _with_far_sine(x, _near_sine(*reduced_single_centred(x.magnitude())), "cos", 0.5)
+    """cos in float32, as `single_sin`: |x| = (k + 1/2) * pi - r, and the cosine is plus or minus the sine of r."""
+    return _with_far_sine(x, _near_sine(*reduced_single_centred(x)), "cos", 0.5)
 
 
 def single_tan(x: Lanes) -> Lanes:

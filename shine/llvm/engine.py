@@ -11,6 +11,7 @@ from typing import Any, Self
 import llvmlite.binding as llvm
 
 from shine.errors import CompilationError
+from shine.llvm.fma import host_has_fma, with_fma_defined
 from shine.llvm.passes import host_optimizer, parse, pipeline_level
 from shine.llvm.target import target_machine
 
@@ -90,7 +91,7 @@ def host_object(ir: str, level: str | int = "O2", selection: int | None = None) 
 def _compiled(ir: str, level: str | int, selection: int | None) -> tuple[llvm.ModuleRef, llvm.TargetMachine]:
     """A module optimized for this process, and the target machine to finish it."""
     speed = pipeline_level(level)
-    module = parse(ir)
+    module = parse(ir if host_has_fma() else with_fma_defined(ir))
     machine = target_machine(level=speed if selection is None else selection, jit=True)
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)

@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 from llvmlite import ir
 
+from shine.aot.freestanding import prepare
 from shine.codegen import vecmath
 from shine.codegen.vecmath_reduction import powers_over_pi
 from shine.errors import LoweringError
 from shine.llvm import Engine, assembly
+from shine.llvm.fma import with_fma_defined
 
 INF, NAN = math.inf, math.nan
 PRECISIONS = [np.float64, np.float32]
@@ -51,11 +53,10 @@ def loop(name: str, lanes: int, dtype: type) -> str:
 
 
 @cache
-def compiled(name: str, dtype: type, lanes: int = 8, level: str = "O2") -> Callable[..., Array]:
+def compiled(name: str, dtype: type, lanes: int = 8, level: str = "O2", fma: bool = True) -> Callable[..., Array]:
     arity = vecmath.FUNCTIONS[name].arity
-    function = Engine(loop(name, lanes, dtype), level).function(
-        "f", None, *[ctypes.c_void_p] * (arity + 1), ctypes.c_int64
-    )
+    text = loop(name, lanes, dtype) if fma else with_fma_defined(loop(name, lanes, dtype))
+    function = Engine(text, level).function("f", None, *[ctypes.c_void_p] * (arity + 1), ctypes.c_int64)
 
     def evaluate(*arguments: Array) -> Array:
         n = len(arguments[0])
@@ -170,6 +171,16 @@ def test_a_lane_beside_special_ones_keeps_its_bits(name: str, dtype: type) -> No
         with np.errstate(all="ignore"):
             beside = np.stack([x, np.full_like(x, special)], 1).ravel()
         assert same(compiled(name, dtype)(beside)[::2], alone).all()
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "sin", "cos", "tanh"])
+def test_a_processor_without_fma_gets_the_same_bits(name: str) -> None:
+    assert "llvm.fma" in loop(name, 8, np.float32)
+    assert "llvm.fma" not in loop(name, 8, np.float64)
+    x = samples(np.random.default_rng(8), np.float32, HUGE[np.float32], 20000)
+    for lanes in (0, 8):
+        with np.errstate(all="ignore"):
+            assert same(compiled(name, np.float32, lanes, fma=False)(x), compiled(name, np.float32, lanes)(x)).all()
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
@@ -300,7 +311,7 @@ def test_bits_depend_on_neither_lanes_nor_level_nor_position(name: str, dtype: t
 @pytest.mark.parametrize("dtype", PRECISIONS)
 @pytest.mark.parametrize("name", vecmath.FUNCTIONS)
 def test_no_foreign_symbol_is_called(name: str, dtype: type, triple: str) -> None:
-    text = assembly(loop(name, 8, dtype), triple)
+    text = assembly(prepare(loop(name, 8, dtype), triple), triple)
     called = re.findall(r"^\s+(?:callq?|bl|b|jmp|return_call)\s+([A-Za-z_][\w.$]*)", text, re.MULTILINE)
     assert {symbol for symbol in called if not symbol.startswith("shine.")} == set()
 
