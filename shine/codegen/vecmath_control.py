@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from shine.codegen.vecmath_lanes import Lanes, element_type, suffix
+from shine.codegen.vecmath_lanes import Lanes, element_type, joined, suffix
 
 
 def define(
@@ -83,20 +83,6 @@ class RarePath:
         pairs = zip(results, changed, strict=True)
         return [merge(builder, [(old.value, before), (new.value, inside)]) for old, new in pairs]
 
-    def _define(
-        self, builder: ir.IRBuilder, results: int, types: Sequence[ir.Type], body: Callable[..., Sequence[Lanes]]
-    ) -> ir.Function:
-        """The function `(*results, *arguments) -> results` of these types."""
-
-        def packed(inner: ir.IRBuilder, *values: ir.Value) -> ir.Value:
-            return _pack(inner, body(inner, *values))
-
-        name, result = f"shine.{self.name}.{suffix(types[-1])}", ir.LiteralStructType(types[:results])
-        function = define(builder, name, result, types, packed)
-        # Inlined, this would take most of a kernel's compile time.
-        function.attributes.update(("noinline", "cold"))
-        return function
-
     def _one_lane(self, builder: ir.IRBuilder, results: int, values: Sequence[ir.Value]) -> ir.Function:
         def body(inner: ir.IRBuilder, *scalars: ir.Value) -> Sequence[Lanes]:
             arguments = [Lanes(inner, value) for value in scalars[results:]]
@@ -108,7 +94,8 @@ class RarePath:
             pairs = zip(scalars[:results], changed, strict=True)
             return [merge(inner, [(old, before), (new.value, inside)]) for old, new in pairs]
 
-        return self._define(builder, results, [element_type(value.type) for value in values], body)
+        kinds = [element_type(value.type) for value in values]
+        return _off_the_way(builder, self.name, kinds[:results], kinds, body)
 
     def _every_lane(
         self, builder: ir.IRBuilder, results: int, values: Sequence[ir.Value], one_lane: ir.Function
@@ -124,7 +111,8 @@ class RarePath:
             state = [Lanes(inner, value) for value in (ir.IntType(32)(0), *vectors[:results])]
             return repeat("lane", state, step)[1:]
 
-        return self._define(builder, results, [value.type for value in values], body)
+        kinds = [value.type for value in values]
+        return _off_the_way(builder, self.name, kinds[:results], kinds, body)
 
 
 def _pack(builder: ir.IRBuilder, parts: Sequence[Lanes]) -> ir.Value:
@@ -146,39 +134,90 @@ def merge(builder: ir.IRBuilder, incoming: Sequence[tuple[ir.Value, ir.Block]]) 
     return Lanes(builder, phi)
 
 
-def unless(rare: ir.Value, result: Lanes, name: str, general: Callable[..., Lanes], *arguments: Lanes) -> Lanes:
+Test = Callable[..., ir.Value]
+
+
+def unless(
+    rare: ir.Value,
+    result: Lanes,
+    name: str,
+    general: Callable[..., Lanes],
+    *arguments: Lanes,
+    register: Test | None = None,
+) -> Lanes:
     """`result`, but `general(*arguments)` where the truth value `rare` is true: a function off the way.
 
-    Where `result` is right, `general` must have the same bits: which of the two a lane gets depends on the others.
+    Where that takes very long, `register(*arguments)` is an `i1` as well: a vector of several registers is taken apart
+    there, and only those are computed for which it is true. Where `result` is right, `general` must have the same bits:
+    which of the two a lane gets depends on the others.
     """
 
-    def body(*values: Lanes) -> Sequence[Lanes]:
+    def several(*values: Lanes) -> Sequence[Lanes]:
         return (general(*values),)
 
-    return unless_all(rare, (result,), name, body, *arguments)[0]
+    return unless_all(rare, (result,), name, several, *arguments, register=register)[0]
 
 
 def unless_all(
-    rare: ir.Value, results: Sequence[Lanes], name: str, general: Callable[..., Sequence[Lanes]], *arguments: Lanes
+    rare: ir.Value,
+    results: Sequence[Lanes],
+    name: str,
+    general: Callable[..., Sequence[Lanes]],
+    *arguments: Lanes,
+    register: Test | None = None,
 ) -> Sequence[Lanes]:
     """The same for several results at once."""
-    builder = results[0].builder
+    if register is None:
+        return _if(rare, results, name, general, *arguments, likely=False)
+    test, count = register, len(results)
+
+    def apart(*values: Lanes) -> Sequence[Lanes]:
+        parts = [(part[:count], part[count:]) for part in zip(*(lanes.registers() for lanes in values), strict=True)]
+        changed = [_if(test(*inputs), so_far, f"{name}.register", general, *inputs) for so_far, inputs in parts]
+        return [joined(lanes) for lanes in zip(*changed, strict=True)]
+
+    return _if(rare, results, name, apart, *results, *arguments, likely=False)
+
+
+def _if(
+    condition: ir.Value,
+    results: Sequence[Lanes],
+    name: str,
+    change: Callable[..., Sequence[Lanes]],
+    *arguments: Lanes,
+    likely: bool | None = None,
+) -> Sequence[Lanes]:
+    """`results`, or what a function off the way makes of the arguments if the condition is true."""
+    builder = arguments[0].builder
     values = [argument.value for argument in arguments]
 
-    def body(inner: ir.IRBuilder, *parameters: ir.Value) -> ir.Value:
-        changed = general(*(Lanes(inner, parameter) for parameter in parameters))
-        return changed[0].value if len(changed) == 1 else _pack(inner, changed)
+    def body(inner: ir.IRBuilder, *parameters: ir.Value) -> Sequence[Lanes]:
+        return change(*(Lanes(inner, parameter) for parameter in parameters))
 
-    types = [lanes.type for lanes in results]
-    result_type = types[0] if len(types) == 1 else ir.LiteralStructType(types)
     before = builder.block
-    with builder.if_then(rare, likely=False):
-        inputs = [value.type for value in values]
-        function = define(builder, f"shine.{name}.{suffix(inputs[0])}", result_type, inputs, body)
-        # Inlined, this would take most of a kernel's compile time.
-        function.attributes.update(("noinline", "cold"))
-        returned = builder.call(function, values)
-        changed = [Lanes(builder, returned)] if len(types) == 1 else _unpack(builder, returned)
+    with builder.if_then(condition, likely=likely):
+        types = [lanes.type for lanes in results]
+        function = _off_the_way(builder, name, types, [value.type for value in values], body)
+        changed = _unpack(builder, builder.call(function, values))
         inside = builder.block
     pairs = zip(results, changed, strict=True)
     return [merge(builder, [(old.value, before), (new.value, inside)]) for old, new in pairs]
+
+
+def _off_the_way(
+    builder: ir.IRBuilder,
+    name: str,
+    results: Sequence[ir.Type],
+    arguments: Sequence[ir.Type],
+    body: Callable[..., Sequence[Lanes]],
+) -> ir.Function:
+    """A function whose results are those of `body(builder, *arguments)`, in a structure."""
+
+    def packed(inner: ir.IRBuilder, *values: ir.Value) -> ir.Value:
+        return _pack(inner, body(inner, *values))
+
+    kind = ir.LiteralStructType(list(results))
+    function = define(builder, f"shine.{name}.{suffix(arguments[-1])}", kind, arguments, packed)
+    # Inlined, this would take most of a kernel's compile time.
+    function.attributes.update(("noinline", "cold"))
+    return function

@@ -269,11 +269,11 @@ class Lanes:
         """The larger of both; NaN stays NaN."""
         return (self < bound).where(self.constant(bound), self)
 
-    def pieces(self) -> list[Lanes]:
-        """Parts of at most `REGISTER` bytes."""
+    def registers(self) -> list[Lanes]:
+        """Parts of `REGISTER` bytes, if it is two, four, eight ... of them; else the whole."""
         count = self.type.count if isinstance(self.type, ir.VectorType) else 1
         part = REGISTER * 8 // self.format.width
-        if count <= part or count % part:
+        if count <= part or count % part or (count // part).bit_count() > 1:
             return [self]
         undefined, places = ir.Constant(self.type, ir.Undefined), ir.VectorType(ir.IntType(32), part)
         starts = range(0, count, part)
@@ -289,11 +289,11 @@ class Lanes:
     def any_above(self, bound: int) -> ir.Value:
         """Whether one of the integer lanes is above `bound`, as one `i1`: registers are joined before their lanes."""
         if self.format is DOUBLE:
-            above, *others = (piece > bound for piece in self.pieces())
+            above, *others = (piece > bound for piece in self.registers())
             for other in others:
                 above = above | other
             return above.any()
-        largest, *pieces = self.pieces()
+        largest, *pieces = self.registers()
         for piece in pieces:
             largest = (largest > piece).where(largest, piece)
         return (largest > bound).any()
@@ -304,6 +304,17 @@ class Lanes:
             return self.value
         together = self.builder.bitcast(self.value, ir.IntType(self.type.count))
         return self.builder.icmp_unsigned("!=", together, together.type(0))
+
+
+def joined(registers: Sequence[Lanes]) -> Lanes:
+    """The inverse of `Lanes.registers`."""
+    parts = list(registers)
+    while len(parts) > 1:
+        builder, width = parts[0].builder, 2 * parts[0].type.count
+        order = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(width)))
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        parts = [Lanes(builder, builder.shuffle_vector(low.value, high.value, order)) for low, high in pairs]
+    return parts[0]
 
 
 def polynomial(x: Lanes, coefficients: Sequence[Lanes | float]) -> Lanes:

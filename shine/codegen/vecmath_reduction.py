@@ -29,8 +29,8 @@ NEAR_LIMIT = 2.0**16
 SHORT_NEAR_LIMIT = 2.0**20
 
 ONE_OVER_PI = 0.3183098861837907
-# pi in float32, each part as the number below what is left: none is negative, so that -0 keeps its sign. Up to the limit
-# an error of a multiple of 1/pi takes r little beyond pi/2.
+# pi in float32, each part as the number below what is left: none is negative, so that -0 keeps its sign. Up to the
+# limit an error of a multiple of 1/pi takes r little beyond pi/2.
 SINGLE_HALF_TURN_PARTS = (3.141592502593994, 1.5099578831723193e-07, 1.0780605716316238e-14)
 SINGLE_LIMIT = 1e5
 # The least exponent field of a float32 in the table of half turns: 128.
@@ -59,8 +59,11 @@ def reduced(x: Lanes) -> Reduced:
         beyond = (x > NEAR_LIMIT) & (x < math.inf)
         return [beyond.where(new, old) for new, old in zip(_reduce_far(x), near, strict=True)]
 
+    def is_far(x: Lanes, *_: Lanes) -> ir.Value:
+        return x.any_finite_above(NEAR_LIMIT)
+
     near = _reduce_near(x)
-    return Reduced(*unless_all(x.any_finite_above(NEAR_LIMIT), near, "angle", far, x, *near))
+    return Reduced(*unless_all(is_far(x), near, "angle", far, x, *near, register=is_far))
 
 
 def reduced_short(x: Lanes) -> tuple[Lanes, Lanes]:

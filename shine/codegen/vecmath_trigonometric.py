@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from llvmlite import ir
+
 from shine.codegen.vecmath_control import unless
 from shine.codegen.vecmath_lanes import DOUBLE, SINGLE, Lanes, by_powers, polynomial, rounded
 from shine.codegen.vecmath_reduction import (
@@ -168,11 +170,11 @@ def _with_far_sine(x: Lanes, near: Lanes, name: str, ahead: float) -> Lanes:
         sine = _far_sine(size, ahead)
         return (size <= SINGLE_LIMIT).where(near, sine if ahead else sine.flip_sign(x.sign()))
 
-    def special(x: Lanes, near: Lanes) -> Lanes:
-        return unless(x.magnitude().any_finite_above(SINGLE_LIMIT), near, f"{name}.far", far, x, near)
+    def is_far(x: Lanes, near: Lanes) -> ir.Value:
+        return x.magnitude().any_finite_above(SINGLE_LIMIT)
 
     suspected = x.magnitude().bits().any_above(SINGLE.bits_of(SINGLE_LIMIT))
-    return unless(suspected, near, f"{name}.special", special, x, near)
+    return unless(suspected, near, f"{name}.far", far, x, near, register=is_far)
 
 
 def single_sin(x: Lanes) -> Lanes:
