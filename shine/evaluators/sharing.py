@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,7 @@ class PopulationFunctions:
         self._engine, self._entries = engine, dict.fromkeys(names, 0)
         self._share = engine.function(SHARE, None, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * 3)
         self._job_fields, self._scratch = tuple(job_fields), scratch
+        self._kept: list[_Jobs] = []
 
     def run(self, name: str, population: Population, fields: Mapping[str, int], rows: int, workers: Workers) -> None:
         """Run a function over a population.
@@ -75,24 +77,34 @@ class PopulationFunctions:
         }
         job = {name: array.ctypes.data for name, array in arrays.items()}
         job |= {"width": population.width, "functions": population.primitives.first_function, **fields}
-        memory, places = _scratch(self._scratch(population.width), workers.threads)
-        # A job for each thread; before them, far enough from what others write to, how many individuals are taken.
-        size = 8 * -(-len(self._job_fields) // 8)
-        words = np.zeros((1 + workers.threads, size), np.int64)
-        for own, place in zip(words[1:], places, strict=True):
-            own[: len(self._job_fields)] = [place.get(field) or job.get(field, 0) for field in self._job_fields]
-        begun, count, base = words[0], len(population), words.ctypes.data
+        jobs = self._jobs(population.width, workers.threads)
+        jobs.fill(job)
+        begun, count, base, size = (
+            jobs.words[0],
+            len(population),
+            jobs.address,
+            jobs.words.itemsize * jobs.words.shape[1],
+        )
         entry, share, range_ = self._entry(name), self._share, 8 * (len(self._job_fields) - 2)
         step = max(STEP_ROWS // rows, 1)
         quota = max(QUOTA // (rows * max(population.width, 1)), step)
 
         def work(thread: int) -> None:
-            own = base + 8 * size * (1 + thread)
+            own = base + size * (1 + thread)
             while begun[0] < count:
                 share(entry, own, own + range_, base, count, step, quota)
 
         workers.run(work, lambda: begun.fill(count))
-        del arrays, memory  # what the addresses point to, until here
+        self._kept = [jobs]
+        del arrays  # what the addresses point to, until here
+
+    def _jobs(self, width: int, threads: int) -> _Jobs:
+        """The jobs of the last run, if they have the right size and no other run has taken them meanwhile."""
+        with suppress(IndexError):
+            kept = self._kept.pop()
+            if (kept.width, kept.threads) == (width, threads):
+                return kept
+        return _Jobs(self._job_fields, self._scratch(width), width, threads)
 
     def _entry(self, name: str) -> int:
         """Address of a function, looked up when it is first needed."""
@@ -100,16 +112,29 @@ class PopulationFunctions:
         return self._entries[name]
 
 
-def _scratch(sizes: Mapping[str, int], threads: int) -> tuple[NDArray[np.uint8], list[dict[str, int]]]:
-    """Memory for some fields of a job, of some bytes each, and where they are for each thread."""
-    offsets, total = {}, 0
-    for name, size in sizes.items():
-        offsets[name] = total
-        total += -(-size // _LINE) * _LINE
-    memory = np.empty(threads * total + _LINE, np.uint8)
-    first = -(-memory.ctypes.data // _LINE) * _LINE
-    starts = range(first, first + threads * total, total)
-    return memory, [{name: start + offset for name, offset in offsets.items()} for start in starts]
+class _Jobs:
+    """A job for each thread, with scratch memory of its own, for individuals of some width.
+
+    `words` has a row for each; before them, far enough from what others write to, is how many individuals are taken.
+    """
+
+    def __init__(self, fields: Sequence[str], scratch: Mapping[str, int], width: int, threads: int) -> None:
+        self.width, self.threads = width, threads
+        self.words = np.zeros((1 + threads, 8 * -(-len(fields) // 8)), np.int64)
+        self.address = self.words.ctypes.data
+        self._fields = [name for name in fields if name not in scratch]
+        self._places = np.array([fields.index(name) for name in self._fields])
+        offsets = np.cumsum([0, *(-(-size // _LINE) * _LINE for size in scratch.values())])
+        total = int(offsets[-1])
+        self._memory = np.empty(threads * total + _LINE, np.uint8)
+        first = -(-self._memory.ctypes.data // _LINE) * _LINE
+        starts = first + total * np.arange(threads)[:, None]
+        self.words[1:, [fields.index(name) for name in scratch]] = starts + offsets[:-1]
+
+    def fill(self, job: Mapping[str, int]) -> None:
+        """Begin anew, with the same words for every thread but for its memory."""
+        self.words[0] = 0
+        self.words[1:, self._places] = [job.get(name, 0) for name in self._fields]
 
 
 class Workers:
@@ -133,7 +158,8 @@ class Workers:
             work(0)
         finally:
             abandon()
-            _wait_for_all(others)
+            if others:
+                _wait_for_all(others)
         for other in others:
             other.result()
 

@@ -14,9 +14,7 @@ from functools import cache
 
 from shine.llvm.target import host_cpu
 
-_DECLARATION = re.compile(
-    r'^declare (?P<type>float|<\d+ x float>) @"?llvm\.fma\.(?P<suffix>\w+)"?\(.*$', re.MULTILINE
-)
+_DECLARATION = re.compile(r'^declare (?P<type>float|<\d+ x float>) @"?llvm\.fma\.(?P<suffix>\w+)"?\(.*$', re.MULTILINE)
 
 # Lanes of 64 bits: the sum, the error of the sum (Knuth, 1969), and a step of one away from or towards zero.
 _BODY = """\
