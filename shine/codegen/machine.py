@@ -281,7 +281,8 @@ class _Driver:
         def epilogue(build: ir.IRBuilder, job: Job, individual: ir.Value, start: ir.Value, count: ir.Value) -> ir.Value:
             state = self._pointer(build, job, "out", individual, 8 * LANES)
             line = self._pointer(build, job, "lines", individual, 16)
-            with self._chunks(build, job, start, count) as chunk:
+            # Errors are added row by row, whatever chunks these are in: all at once saves calls.
+            with self._chunks(build, job, start, count, self.tile) as chunk:
                 for scaled, applies in self._either(build, job["scaled"]):
                     with build.if_then(applies):
                         add = partial(errors_function, self.module, self.numbers, kind, scaled=scaled)
@@ -298,7 +299,7 @@ class _Driver:
     ) -> ir.Value:
         """Epilogue that adds up moments, and gives up once no line through the rows seen keeps within the limit."""
         state = self._pointer(build, job, "out", individual, 8 * LANES)
-        with self._chunks(build, job, start, count) as chunk:
+        with self._chunks(build, job, start, count, CHUNK) as chunk:
             add = partial(products_function, self.module, self.numbers)
             chunk.call(add, self._known(build, job, chunk.number), state)
         end = build.sub(build.add(start, count), number(1))
@@ -332,12 +333,14 @@ class _Driver:
             yield value, build.icmp_unsigned("!=" if value else "==", flag, number(0))
 
     @contextmanager
-    def _chunks(self, build: ir.IRBuilder, job: Job, start: ir.Value, count: ir.Value) -> Iterator[_ChunkCall]:
-        """A loop over the chunks of the rows in the result buffer."""
-        with counted(build, number(0), count, CHUNK) as chunk:
+    def _chunks(
+        self, build: ir.IRBuilder, job: Job, start: ir.Value, count: ir.Value, size: int
+    ) -> Iterator[_ChunkCall]:
+        """A loop over the rows in the result buffer, so many at a time."""
+        with counted(build, number(0), count, size) as chunk:
             row = build.add(start, chunk.index)
             left = build.sub(count, chunk.index)
-            rows = build.select(build.icmp_unsigned("<", left, number(CHUNK)), left, number(CHUNK))
+            rows = build.select(build.icmp_unsigned("<", left, number(size)), left, number(size))
             padded = build.and_(build.add(rows, number(LANES - 1)), number(-LANES))
             result = build.inttoptr(job["result"], POINTER)
             predictions = element_pointer(build, result, chunk.index, self.numbers.element)
