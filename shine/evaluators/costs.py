@@ -162,9 +162,7 @@ def measured_host_costs(dtype: str) -> HostCosts:
 
     compilation = by_kind(simple.compile / simple.nodes, mixed.compile / mixed.nodes)
     first = _probes("simple").tree(0)
-    begin = _clock()
-    NativeFitness([first], dtype, "O0", selection=1).close()
-    alone = max(0.0, _clock() - begin - simple.compile)
+    alone = max(0.0, _seconds(lambda: NativeFitness([first], dtype, "O0", selection=1).close()) - simple.compile)
     return HostCosts(compilation, by_kind(simple.machine, mixed.machine), by_kind(simple.native, mixed.native), alone)
 
 
@@ -176,9 +174,11 @@ def measured_costs(dtype: str, kind: str = "simple") -> Costs:
     population = _probes(kind)
     trees = [population.tree(i) for i in range(len(population))]
     nodes = float(population.sizes.mean())
+    # Twice, because what else runs on the host may slow down one of them.
+    compilation = _seconds(lambda: NativeFitness(trees, dtype, "O0", selection=1).close())
     begin = _clock()
     compiled = NativeFitness(trees, dtype, "O0", selection=1)
-    compilation = (_clock() - begin) / len(trees)
+    compilation = min(compilation, _clock() - begin) / len(trees)
     try:
         native, which = compiled.over(Rows(dataset, dtype)), np.arange(len(trees))
         ones, zeros = np.ones(len(trees)), np.zeros(len(trees))
@@ -195,12 +195,13 @@ def _probes(kind: str) -> Population:
     return Population.from_sources(_PROBES[kind], ("x0", "x1"))
 
 
+def _seconds(run: Callable[[], object]) -> float:
+    begin = _clock()
+    run()
+    return _clock() - begin
+
+
 def _best(run: Callable[[], object]) -> float:
     """Least seconds of a few runs, after one that does not count."""
     run()
-    times = []
-    for _ in range(5):
-        begin = _clock()
-        run()
-        times.append(_clock() - begin)
-    return min(times)
+    return min(_seconds(run) for _ in range(5))
