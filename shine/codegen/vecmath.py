@@ -3,11 +3,10 @@
 `call(builder, "exp", x)` calls `@shine.exp.v8f64`, say, and defines it in the module on first use. Every function
 is within 2 units in the last place of the true value over its whole domain (docs/accuracy.md has the measurements).
 
-Only plain additions, multiplications, divisions, square roots, comparisons and integer operations are emitted.
-There is no fused multiply-add, neither asked for nor allowed by a fast-math flag: a target without the
-instruction would call libm for it, and would round twice where others round once. On processors with separate
-adders and multipliers, or with several units that do both, the sum of a product costs little more than the fused
-one. A lane's result depends on that lane only; the rare branches keep to that.
+Only plain additions, multiplications, divisions, square roots, comparisons and integer operations are emitted, and
+fused multiply-adds of float32. A target without that instruction gets its bits from float64 (`shine.llvm.fma`). In
+float64 there is none, neither asked for nor allowed by a fast-math flag: a target without the instruction would call
+libm for it. A lane's result depends on that lane only; the rare branches keep to that.
 """
 
 from __future__ import annotations

@@ -88,19 +88,20 @@ def reduced_single(x: Lanes) -> tuple[Lanes, Lanes]:
     them. Next to a multiple of pi the second one is as well; elsewhere the third part does not matter.
     """
     k, bits = rounded_multiple(x, ONE_OVER_PI)
-    return bits, _less_half_turns(x, k)
+    for part in SINGLE_HALF_TURN_PARTS:
+        x = k.times_plus(-part, x)
+    return bits, x
 
 
 def reduced_single_centred(x: Lanes) -> tuple[Lanes, Lanes]:
-    """The same with -x = -(k + 1/2) * pi + r."""
-    k, bits = rounded(x.magnitude().times_plus(ONE_OVER_PI, -0.5))
-    return bits, _less_half_turns(-x.magnitude(), -0.5 - k)
-
-
-def _less_half_turns(x: Lanes, count: Lanes) -> Lanes:
+    """The same for 0 <= x, with x = (k + 1/2) * pi - r; but below 1 the first difference is rounded."""
+    # The sum is 2**24 + 2k, as numbers from there on are even; twice k + 1/2 is odd.
+    shifted = x.times_plus(2.0 * ONE_OVER_PI, -1.0).magnitude() + 2.0**24
+    odd = shifted - (2.0**24 - 1.0)
+    r = -x
     for part in SINGLE_HALF_TURN_PARTS:
-        x = count.times_plus(-part, x)
-    return x
+        r = odd.times_plus(0.5 * part, r)
+    return shifted.bits(), r
 
 
 def half_turns(x: Lanes) -> tuple[Lanes, Lanes]:

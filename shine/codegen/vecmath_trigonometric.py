@@ -184,7 +184,8 @@ def single_sin(x: Lanes) -> Lanes:
 
 def single_cos(x: Lanes) -> Lanes:
     """cos in float32, as `single_sin`: |x| = (k + 1/2) * pi - r, and the cosine is plus or minus the sine of r."""
-    return _with_far_sine(x, _near_sine(*reduced_single_centred(x)), "cos", 0.5)
+    size = x.magnitude()
+    return _with_far_sine(size, _near_sine(*reduced_single_centred(size)), "cos", 0.5)
 
 
 def single_tan(x: Lanes) -> Lanes:
