@@ -17,12 +17,24 @@ from shine.llvm.fma import with_fma_defined
 
 LOOP = """
 declare {type} @"llvm.fma.{suffix}"({type} %".1", {type} %".2", {type} %".3")
-define void @f(ptr %a, ptr %b, ptr %c, ptr %out) {{
-  %x = load {type}, ptr %a, align 4
-  %y = load {type}, ptr %b, align 4
-  %z = load {type}, ptr %c, align 4
+define void @f(ptr %a, ptr %b, ptr %c, ptr %out, i64 %count) {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%next, %loop]
+  %at.a = getelementptr float, ptr %a, i64 %i
+  %at.b = getelementptr float, ptr %b, i64 %i
+  %at.c = getelementptr float, ptr %c, i64 %i
+  %at.out = getelementptr float, ptr %out, i64 %i
+  %x = load {type}, ptr %at.a, align 4
+  %y = load {type}, ptr %at.b, align 4
+  %z = load {type}, ptr %at.c, align 4
   %r = call {type} @"llvm.fma.{suffix}"({type} %x, {type} %y, {type} %z)
-  store {type} %r, ptr %out, align 4
+  store {type} %r, ptr %at.out, align 4
+  %next = add i64 %i, {lanes}
+  %more = icmp slt i64 %next, %count
+  br i1 %more, label %loop, label %end
+end:
   ret void
 }}
 """
@@ -30,17 +42,17 @@ KINDS = {"f32": ("float", 1), "v8f32": ("<8 x float>", 8)}
 
 
 def function_of(suffix: str, defined: bool):
-    text = LOOP.format(type=KINDS[suffix][0], suffix=suffix)
+    kind, lanes = KINDS[suffix]
+    text = LOOP.format(type=kind, suffix=suffix, lanes=lanes)
     if defined:
         text = with_fma_defined(text)
         assert "llvm.fma" not in text
-    run = Engine(text, "O1").function("f", None, *[ctypes.c_void_p] * 4)
+    run = Engine(text, "O0").function("f", None, *[ctypes.c_void_p] * 4, ctypes.c_int64)
 
     def f(*operands: np.ndarray) -> np.ndarray:
         arrays = [np.ascontiguousarray(operand, np.float32) for operand in operands]
         out = np.empty_like(arrays[0])
-        for start in range(0, len(out), KINDS[suffix][1]):
-            run(*(array.ctypes.data + 4 * start for array in (*arrays, out)))
+        run(*(array.ctypes.data for array in (*arrays, out)), len(out))
         return out
 
     return f
