@@ -87,11 +87,11 @@ def number(value: ir.Value | int) -> ir.Value:
 
 
 def emit_assembler(
-    module: ir.Module, tables: Tables, dtype: str, size: int, tile_bytes: int, vector_bytes: int
+    module: ir.Module, tables: Tables, dtype: str, known: int, size: int, tile_bytes: int, vector_bytes: int
 ) -> ir.Function:
-    """Emit ``i64 assemble(codes, values, count, functions, columns, derived, program, operands, tiles, result)``.
+    """Emit ``i64 assemble(...)`` of the parameters below.
 
-    Instructions are of `size` bytes and work on vectors of `vector_bytes`.
+    There are `known` functions; instructions are of `size` bytes and work on vectors of `vector_bytes`.
 
     Parameters of the emitted function
     ----------------------------------
@@ -105,6 +105,8 @@ def emit_assembler(
         Data of each feature.
     derived : pointer to pointers
         Of each function and feature, by turns: the function's values as a column, or null. Null if there is none.
+    nested : pointer to pointers
+        The same of each function and entry of `derived`: the function of that column.
     program, operands : pointers
         Room for ``2 * count + 2`` instructions and ``count + 1`` operands.
     tiles : pointer
@@ -114,12 +116,15 @@ def emit_assembler(
 
     It returns the number of tiles in use.
     """
-    labels = ("codes", "values", "count", "functions", "columns", "derived", "program", "operands", "tiles", "result")
+    labels = (
+        "codes", "values", "count", "functions", "columns", "derived", "nested", "program", "operands", "tiles",
+        "result",
+    )  # fmt: skip
     kinds = [I64 if label in ("count", "functions") else POINTER for label in labels]
     function = declare(module, "shine.assemble", I64, kinds, labels)
     function.linkage = "internal"
     build = ir.IRBuilder(function.append_basic_block("entry"))
-    assembler = _Assembler(build, tables, Numbers(dtype), size, tile_bytes, vector_bytes, *function.args[4:])
+    assembler = _Assembler(build, tables, Numbers(dtype), known, size, tile_bytes, vector_bytes, *function.args[4:])
     codes, values, count, functions = function.args[:4]
     with counted(build, number(0), count) as node:
         code = build.zext(load(build, codes, node.index, _CODE, _CODE), I64)
@@ -134,7 +139,8 @@ class _Assembler:
 
     Its variables: `height` of the operand stack, `alive` tiles, the `most` there were, address of the next
     instruction relative to the program (`here`), and of the `last` one what it is: its arithmetic primitive or -1,
-    and which of its operands is constant; the `feature` that the node before is, or -1.
+    and which of its operands is constant; the `feature` that the node before is, or -1, and the entry of `derived`
+    that it is (`entry`), or -1.
     """
 
     def __init__(
@@ -142,11 +148,13 @@ class _Assembler:
         build: ir.IRBuilder,
         tables: Tables,
         numbers: Numbers,
+        known: int,
         size: int,
         tile_bytes: int,
         vector_bytes: int,
         columns: ir.Value,
         derived: ir.Value,
+        nested: ir.Value,
         program: ir.Value,
         operands: ir.Value,
         tiles: ir.Value,
@@ -154,10 +162,21 @@ class _Assembler:
     ) -> None:
         self.build, self.tables, self.numbers = build, tables, numbers
         self.size, self.tile_bytes, self.vector_bytes = size, tile_bytes, vector_bytes
-        self.derived = derived
+        self.known, self.derived, self.nested = known, derived, nested
         self.columns, self.program, self.operands, self.tiles, self.result = columns, program, operands, tiles, result
         self.state = Variables(
-            build, height=0, alive=0, most=0, here=0, last=-1, last_kind=0, temporary=0, feature=-1, column=0
+            build,
+            height=0,
+            alive=0,
+            most=0,
+            here=0,
+            last=-1,
+            last_kind=0,
+            temporary=0,
+            feature=-1,
+            entry=-1,
+            made=-1,
+            column=0,
         )
         self.swap = Variables(build, first=0, second=0)
 
@@ -233,9 +252,10 @@ class _Assembler:
                 kind = build.select(constant, number(CONSTANT), number(COLUMN))
                 self._push(kind, build.select(constant, self._bits(value()), column), -1)
                 self.state["feature"] = build.sub(code, number(1))
+                self.state["entry"] = -1
             with function:
-                self._function(build.sub(code, functions), build.sub(functions, number(1)))
-                self.state["feature"] = -1
+                entry = self._function(build.sub(code, functions), build.sub(functions, number(1)))
+                self.state["feature"], self.state["entry"] = -1, entry
 
     def _bits(self, value: ir.Value) -> ir.Value:
         """A constant as the handlers read it, in the first bytes of a word."""
@@ -246,8 +266,10 @@ class _Assembler:
         single = build.fptrunc(value, self.numbers.element)
         return build.bitcast(build.insert_element(pair, single, ir.Constant(ir.IntType(32), 0)), I64)
 
-    def _function(self, index: ir.Value, features: ir.Value) -> None:
+    def _function(self, index: ir.Value, features: ir.Value) -> ir.Value:
+        """Take a function; which entry of `derived` it is, or -1."""
         build = self.build
+        self.state["made"] = -1
         arity = load(build, self.tables.arity, index, I64, I64)
         first = build.sub(self.state["height"], arity)
         self.state["temporary"] = self.state["alive"]
@@ -264,8 +286,13 @@ class _Assembler:
                 with build.if_else(build.icmp_unsigned("!=", column, number(0))) as (known, unknown):
                     with known:
                         self._set_operand(first, COLUMN, column, -1)
+                        feature = self.state["feature"]
+                        place = build.add(build.mul(index, features), feature)
+                        of_feature = build.icmp_signed(">=", feature, number(0))
+                        self.state["made"] = build.select(of_feature, place, number(-1))
                     with unknown:
                         self._other(index, first, arity)
+        return self.state["made"]
 
     def _other(self, index: ir.Value, first: ir.Value, arity: ir.Value) -> None:
         build = self.build
@@ -300,17 +327,19 @@ class _Assembler:
         return build.select(of_last, load(build, self.tables.inner, place, I64, I64), number(0))
 
     def _derived(self, index: ir.Value, features: ir.Value, arity: ir.Value) -> ir.Value:
-        """Address of the column that a function of the feature before it is, or 0."""
+        """Address of the column that a function of the feature before it is, or of the derived column, or 0."""
         build = self.build
-        feature = self.state["feature"]
-        of_feature = build.and_(
-            build.icmp_unsigned("==", arity, number(1)), build.icmp_signed(">=", feature, number(0))
-        )
-        known = build.and_(of_feature, build.icmp_unsigned("!=", self.derived, ir.Constant(POINTER, None)))
+        of_one = build.icmp_unsigned("==", arity, number(1))
+        row = build.mul(index, features)
         self.state["column"] = 0
-        with build.if_then(known):
-            place = build.add(build.mul(index, features), feature)
-            self.state["column"] = load(build, self.derived, place, POINTER, I64, 8)
+        for table, before, start in (
+            (self.derived, self.state["feature"], row),
+            (self.nested, self.state["entry"], build.mul(row, number(self.known))),
+        ):
+            there = build.icmp_unsigned("!=", table, ir.Constant(POINTER, None))
+            applies = build.and_(build.and_(of_one, there), build.icmp_signed(">=", before, number(0)))
+            with build.if_then(applies):
+                self.state["column"] = load(build, table, build.add(start, before), POINTER, I64, 8)
         return self.state["column"]
 
     def _count_of(self, kind: int, first: ir.Value, arity: ir.Value) -> ir.Value:

@@ -57,8 +57,8 @@ CACHE_BYTES = 24 * 1024
 
 JOB = (
     "codes", "values", "sizes", "width", "functions", "rows", "full", "columns", "target", "weights", "tail_columns",
-    "tail_target", "tail_weights", "weighted", "lines", "scaled", "known", "limits", "out", "derived", "program",
-    "operands", "tiles", "result", "first", "last",
+    "tail_target", "tail_weights", "weighted", "lines", "scaled", "known", "limits", "out", "derived", "nested",
+    "program", "operands", "tiles", "result", "first", "last",
 )  # fmt: skip
 """Fields of a job, a word each: addresses, or numbers.
 
@@ -68,9 +68,10 @@ The population's `codes`, `values` and `sizes` at their `width`; the code of the
 with rows that weigh nothing, and given as if the first rows were before them; whether the weights are anything but 1
 (`weighted`), else only those of the tail are read; slope and intercept of each individual (`lines`) and whether they
 are anything but 1 and 0 (`scaled`); the `known` facts of each chunk; `limits` to give up at, a sum for each individual;
-where results go, `out`; columns of functions of features (`derived`, see `shine.codegen.assembler`), or 0, as it has to
-be unless all rows are in the tail; the scratch memory of the assembler (`program`, `operands`) and of the
-interpreter (`tiles`, `result`); the `first` individual to evaluate, and the one after the `last`.
+where results go, `out`; columns of functions of features, and of functions of those (`derived`, `nested`, see
+`shine.codegen.assembler`), or 0, as they have to be unless all rows are in the tail; the scratch memory of the
+assembler (`program`, `operands`) and of the interpreter (`tiles`, `result`); the `first` individual to evaluate, and
+the one after the `last`.
 """
 
 SCRATCH = ("program", "operands", "tiles", "result")
@@ -101,7 +102,7 @@ def emit_machine(functions: Sequence[Primitive], dtype: str) -> ir.Module:
     module = ir.Module(name=f"machine.{dtype}")
     size = instruction_bytes(operand_room(functions))
     tables = _emit_tables(module, functions, dtype, size)
-    assemble = emit_assembler(module, tables, dtype, size, TILE_BYTES, VECTOR_BYTES)
+    assemble = emit_assembler(module, tables, dtype, len(functions), size, TILE_BYTES, VECTOR_BYTES)
     driver = _Driver(module, assemble, dtype)
     driver.emit("predict", driver.copy_predictions)
     for kind in KINDS:
@@ -240,7 +241,7 @@ class _Driver:
                 self._pointer(build, job, "values", row, 8),
                 load(build, self._pointer(build, job, "sizes", individual, 8), number(0), I64, I64),
                 job["functions"],
-                *(build.inttoptr(job[field], POINTER) for field in ("columns", "derived", *SCRATCH)),
+                *(build.inttoptr(job[field], POINTER) for field in ("columns", "derived", "nested", *SCRATCH)),
             ],
         )
         length: ir.Value = number(TILE_BYTES)

@@ -1,7 +1,7 @@
 """Columns of functions of features: ``sin(x0)`` for all rows, computed once and read by every individual that has it.
 
 A function of a feature is what populations have more of than of anything else that takes long, and it has the same
-values in all individuals and generations.
+values in all individuals and generations. Functions of such functions, ``exp(sin(x0))``, are the next in number.
 """
 
 from __future__ import annotations
@@ -40,35 +40,51 @@ class DerivedColumns:
         self._functions: tuple[Primitive, ...] = ()
         self._which = _which_take_long(())
         self._seen = 0
-        self._table: NDArray[np.uintp] | None = None
+        self._tables: dict[str, NDArray[np.uintp]] | None = None
         self._columns: NDArray[Any] | None = None
 
-    def address(self, population: Population, itemsize: int) -> int:
-        """Where the addresses of columns of `itemsize` bytes a number are, by function and feature, 0 if there is none;
-        0 in the place of the whole table if it would cost more than it saves."""
+    def addresses(self, population: Population, itemsize: int) -> dict[str, int]:
+        """Where the addresses of columns of `itemsize` bytes a number are, 0 for one that there is not.
+
+        "derived" is by function and feature, "nested" by function and entry of "derived", by turns; 0 in the place of a
+        whole table if there is none, because it would cost more than it saves. "nested" is 0 where its columns would
+        take too much memory.
+        """
         functions, features = population.primitives.functions, len(population.primitives.features)
         if self._functions is not functions:
-            self._functions, self._seen, self._table = functions, 0, None
+            self._functions, self._seen, self._tables = functions, 0, None
             self._which = _which_take_long(functions)
-        if self._table is None:
-            count = len(self._which) * features
+        if self._tables is None:
+            single = len(self._which) * features
+            double = single * len(self._which)
+            most = MOST_BYTES // (self._rows * itemsize)
+            count = single + double if single + double <= most else single
             self._seen += len(population)
-            if not count or count * self._rows * itemsize > MOST_BYTES or self._seen < INDIVIDUALS * count:
-                return 0
-            self._seen = -count  # so that what is evaluated for the table does not ask for it
-            self._table = self._made(population, self._which)
-        return int(self._table.ctypes.data)
+            if not count or count > most or self._seen < INDIVIDUALS * count:
+                return {}
+            self._seen = -count  # so that what is evaluated for the tables does not ask for them
+            self._tables = self._made(population, self._which, count > single)
+        return {name: int(table.ctypes.data) for name, table in self._tables.items()}
 
-    def _made(self, population: Population, which: NDArray[np.int64]) -> NDArray[np.uintp]:
+    def _made(self, population: Population, which: NDArray[np.int64], nested: bool) -> dict[str, NDArray[np.uintp]]:
         primitives = population.primitives
-        features = len(primitives.features)
-        pairs = [(1 + x, primitives.first_function + f) for f in which.tolist() for x in range(features)]
-        codes, sizes = np.array(pairs, np.int16), np.full(len(pairs), 2)
+        functions, features, first = len(primitives.functions), len(primitives.features), primitives.first_function
+        tapes: list[tuple[int, ...]] = [(1 + x, first + f) for f in which.tolist() for x in range(features)]
+        single = len(tapes)
+        if nested:
+            tapes += [(*tape, first + f) for f in which.tolist() for tape in tapes]
+        sizes = np.array([len(tape) for tape in tapes])
+        codes = np.array([(*tape, 0)[:3] for tape in tapes], np.int16)
         values = self._predict(Population(codes, np.zeros(codes.shape), sizes, primitives))
         self._columns = np.pad(values, ((0, 0), (0, self._rows - values.shape[1])), mode="edge")
-        table = np.zeros((len(primitives.functions), features), np.uintp)
-        table[which] = addresses(self._columns).reshape(len(which), features)
-        return table
+        places = addresses(self._columns)
+        tables: dict[str, NDArray[np.uintp]] = {"derived": np.zeros((functions, features), np.uintp)}
+        tables["derived"][which] = places[:single].reshape(len(which), features)
+        if nested:
+            of_derived = np.zeros((functions, functions, features), np.uintp)
+            of_derived[np.ix_(which, which)] = places[single:].reshape(len(which), len(which), features)
+            tables["nested"] = of_derived
+        return tables
 
 
 def _which_take_long(functions: tuple[Primitive, ...]) -> NDArray[np.int64]:

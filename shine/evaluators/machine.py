@@ -193,8 +193,8 @@ class MachineRows:
         """The blocks of rows in order, for a population; each is where it says until the next is asked for."""
         dataset, full, rows, tail = self._dataset, self._full, self._dataset.n_rows, self._tail_fields
         if not full:
-            derived = self._derived.address(population, self._tail.itemsize)
-            yield Pass(0, rows, {"rows": rows, "full": 0, "derived": derived, **tail})
+            derived = self._derived.addresses(population, self._tail.itemsize)
+            yield Pass(0, rows, {"rows": rows, "full": 0, **derived, **tail})
             return
         weights = 0 if dataset.weights is None else dataset.weights.ctypes.data
         target = dataset.target.ctypes.data

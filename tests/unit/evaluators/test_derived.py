@@ -61,20 +61,28 @@ def test_losses_and_normal_equations_are_the_same_with_and_without_columns(threa
             assert bits(alone.matrices[0]) == bits(found.matrices[i, :count, :count])
 
 
-def test_columns_are_made_of_functions_that_take_long_and_when_they_pay():
+SINGLE = [f"{name}({feature})" for name in TAKING_LONG for feature in "xyz"]
+DOUBLE = [f"{name}({single})" for name in TAKING_LONG for single in SINGLE]
+
+
+@pytest.mark.parametrize("expected", [SINGLE, SINGLE + DOUBLE], ids=["functions", "functions of functions"])
+def test_columns_are_made_of_functions_that_take_long_and_when_they_pay(expected):
     asked = []
 
     def predict(population):
         asked.append([str(population.tree(i)) for i in range(len(population))])
         return np.zeros((len(population), 10))
 
-    columns, population = DerivedColumns(16, predict), individuals(INDIVIDUALS * len(TAKING_LONG) * 3 - 1)
-    assert columns.address(population, 8) == 0
+    # Those of functions of functions are left out where there is room for the others only.
+    rows = 16 if expected != SINGLE else MOST_BYTES // 8 // (len(SINGLE) + len(DOUBLE)) + 1
+    columns, population = DerivedColumns(rows, predict), individuals(INDIVIDUALS * len(expected) - 1)
+    assert columns.addresses(population, 8) == {}
     assert not asked
-    place = columns.address(population, 8)
-    assert place != 0
-    assert asked == [[f"{name}({feature})" for name in TAKING_LONG for feature in "xyz"]]
-    assert columns.address(population, 8) == place
+    places = columns.addresses(population, 8)
+    assert all(places.values())
+    assert set(places) == ({"derived"} if expected == SINGLE else {"derived", "nested"})
+    assert asked == [expected]
+    assert columns.addresses(population, 8) == places
     assert len(asked) == 1
 
 
@@ -82,7 +90,38 @@ def test_no_columns_are_made_where_they_would_take_much_memory():
     rows = MOST_BYTES // 8 // (3 * len(TAKING_LONG)) + 1
     columns = DerivedColumns(rows, lambda population: pytest.fail("made all the same"))
     for _ in range(5):
-        assert columns.address(individuals(), 8) == 0
+        assert columns.addresses(individuals(), 8) == {}
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_each_function_of_a_function_is_its_own_column(dtype):
+    # Three deep, where only two are columns, and with other operands around them.
+    nested = [
+        *SINGLE,
+        *DOUBLE,
+        *(f"sin({double}) + x" for double in DOUBLE),
+        *(f"log(y*{double})" for double in DOUBLE),
+    ]
+    names, data = ("x", "y", "z"), dataset()
+    population = Population.from_trees([parse(source, names) for source in nested], PRIMITIVES)
+    evaluator = MachineEvaluator(data, "mse", False, dtype)
+    before = evaluator.predict(population.take(np.arange(10)))
+    for _ in range(4):
+        together = evaluator.predict(population)
+    assert bits(together[:10]) == bits(before)
+    for start in range(0, len(nested), 40):
+        some = population.take(np.arange(start, min(start + 40, len(nested))))
+        assert bits(MachineEvaluator(data, "mse", False, dtype).predict(some)) == bits(together[start : start + 40])
+
+
+def test_columns_are_read_once_they_are_there():
+    evaluator, sources = MachineEvaluator(dataset(), "mse", False, "float64"), ["sin(x)", "exp(sin(y))", "exp(x*y)"]
+    population = Population.from_trees([parse(source, ("x", "y", "z")) for source in sources], PRIMITIVES)
+    for _ in range(INDIVIDUALS * (len(SINGLE) + len(DOUBLE)) // 300 + 1):
+        evaluator.predict(individuals())
+    evaluator._rows._derived._columns[:] = 7
+    known = (evaluator.predict(population) == 7).all(axis=1)
+    assert known.tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
