@@ -2,10 +2,9 @@
 
 A single pass over the postfix tape with a stack of operands that are not evaluated yet: a leaf is pushed as what it
 is, a column or a constant, and becomes part of the instruction that uses it. The tile an instruction writes is the
-lowest free one, so few are alive at a time. An arithmetic instruction or elementary function that uses the result of
-the arithmetic one just emitted is fused with it. A function of constants is computed once, by its own instruction, and
-becomes a constant; a function of a feature whose values are at hand as a column becomes that column. Both save what
-every tile would do again.
+lowest free one, so few are alive at a time. An arithmetic instruction that uses the result of the one just emitted is
+fused with it. A function of constants is computed once, by its own instruction, and becomes a constant; a function of
+a feature whose values are at hand as a column becomes that column. Both save what every tile would do again.
 """
 
 from __future__ import annotations
@@ -42,9 +41,6 @@ class Tables:
         Three addresses of each function, by which of two operands is constant (none, second, first).
     fused : ir.Value
         Addresses by first primitive, its constants, second primitive, side, constant: 4 x 3 x 4 x 2 x 2.
-    inner : ir.Value
-        Addresses by function of one argument, arithmetic primitive that computes it, its constants: n x 4 x 3; null
-        where these are not fused.
     commutative : ir.Value
         i64 of each arithmetic primitive: whether its operands may change places.
     fill, copy, end : ir.Value
@@ -55,7 +51,6 @@ class Tables:
     arithmetic: ir.Value
     handlers: ir.Value
     fused: ir.Value
-    inner: ir.Value
     commutative: ir.Value
     fill: ir.Value
     copy: ir.Value
@@ -301,30 +296,7 @@ class _Assembler:
             with known:
                 self._fold(index, first, arity)
             with varies:
-                handler = self._inner(index, first, arity)
-                with build.if_else(build.icmp_unsigned("!=", handler, number(0))) as (fused, alone):
-                    with fused:
-                        last = element_pointer(build, self._instruction(), number(-self.size), _BYTE)
-                        self._write(last, HANDLER, handler)
-                        self.state["last"] = -1
-                    with alone:
-                        self._general(index, first, arity, self._count_of(TILE, first, arity))
-
-    def _inner(self, index: ir.Value, first: ir.Value, arity: ir.Value) -> ir.Value:
-        """Address of the handler that computes a function together with its argument, the result of the last
-        instruction, or 0."""
-        build = self.build
-        of_last = build.and_(
-            build.and_(
-                build.icmp_unsigned("==", arity, number(1)), build.icmp_signed(">=", self.state["last"], number(0))
-            ),
-            build.icmp_unsigned("==", self._operand(first, 0), number(TILE)),
-        )
-        arithmetic = build.select(of_last, self.state["last"], number(0))
-        place = build.add(
-            build.mul(build.add(build.mul(index, number(4)), arithmetic), number(3)), self.state["last_kind"]
-        )
-        return build.select(of_last, load(build, self.tables.inner, place, I64, I64), number(0))
+                self._general(index, first, arity, self._count_of(TILE, first, arity))
 
     def _derived(self, index: ir.Value, features: ir.Value, arity: ir.Value) -> ir.Value:
         """Address of the column that a function of the feature before it is, or of the derived column, or 0."""

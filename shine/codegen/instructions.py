@@ -4,9 +4,8 @@ An instruction applies a primitive to a tile of rows. Its handler is a function 
 next instruction's (threaded code, Bell 1973), so there is no central dispatch to mispredict. An operand is a tile on
 the stack, a column of the data, or a constant: leaves cost nothing.
 
-Each arithmetic instruction also exists fused with a second one, ``(a op b) op c`` and ``c op (a op b)``, and with an
-elementary function of its result, ``f(a op b)``, which saves a store and a load of the tile in between. Every operation
-still rounds on its own.
+Each arithmetic instruction also exists fused with a second one, ``(a op b) op c`` and ``c op (a op b)``, which saves
+a store and a load of the tile in between. Every operation still rounds on its own.
 """
 
 from __future__ import annotations
@@ -31,9 +30,6 @@ COMMUTATIVE = frozenset({"add", "mul"})
 """Those of them whose constant always comes second."""
 
 _BYTE = ir.IntType(8)
-
-_PAIRS = ((False, False), (False, True), (True, False))
-"""Which of two operands are constants, by kind."""
 
 HANDLER, DESTINATION, DESTINATION_MASK, OPERANDS = 0, 8, 16, 24
 """Byte offsets in an instruction: address of its handler, of its result, and a mask; then two words an operand.
@@ -80,7 +76,7 @@ def primitive_instructions(primitive: Primitive) -> Iterator[Instruction]:
     """Instructions of one primitive: one for each kind of operands that the assembler distinguishes."""
     kinds = [(False,) * primitive.arity]
     if primitive.arity == 2:
-        kinds = list(_PAIRS)
+        kinds = [(False, False), (False, True), (True, False)]
     for constants in kinds:
         yield Instruction(_name(primitive.name, constants), constants, application(primitive))
 
@@ -96,34 +92,15 @@ def fused_instructions() -> Iterator[tuple[tuple[int, int, int, int, int], Instr
     instruction : Instruction
         Its operands are a, b, c.
     """
+    inner = ((False, False), (False, True), (True, False))
     for (i, first), (kind, ab), (j, second), side, c in product(
-        enumerate(ARITHMETIC), enumerate(_PAIRS), enumerate(ARITHMETIC), (0, 1), (False, True)
+        enumerate(ARITHMETIC), enumerate(inner), enumerate(ARITHMETIC), (0, 1), (False, True)
     ):
         if (first in COMMUTATIVE and kind == 2) or (second in COMMUTATIVE and side == 1):
             continue
         constants = (*ab, c)
         name = _name(f"{first}.{second}.{'left' if side == 0 else 'right'}", constants)
         yield (i, kind, j, side, int(c)), Instruction(name, constants, _fused(first, second, side))
-
-
-def inner_instructions(primitive: Primitive) -> Iterator[tuple[tuple[int, int], Instruction]]:
-    """A function of one argument, fused with the arithmetic instruction that computes it.
-
-    Yields
-    ------
-    place : (first, kinds of the first's operands)
-        As in `fused_instructions`.
-    instruction : Instruction
-        Its operands are those of the arithmetic.
-    """
-    outer = application(primitive)
-
-    def composed(first: str) -> Callable[..., ir.Value]:
-        return lambda jit, a, b: outer(jit, FLOAT_LOWERINGS[first](jit.emit, a, b))
-
-    for (i, first), (kind, constants) in product(enumerate(ARITHMETIC), enumerate(_PAIRS)):
-        if not (first in COMMUTATIVE and kind == 2):
-            yield (i, kind), Instruction(_name(f"{first}.{primitive.name}", constants), constants, composed(first))
 
 
 def _fused(first: str, second: str, side: int) -> Callable[..., ir.Value]:

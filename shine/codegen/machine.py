@@ -33,13 +33,11 @@ from shine.codegen.instructions import (
     emit_handler,
     fused_instructions,
     handler_type,
-    inner_instructions,
     instruction_bytes,
     primitive_instructions,
 )
 from shine.codegen.moments import CHUNK, CHUNK_FIELDS, KINDS, LANES, errors_function, products_function
 from shine.codegen.numbers import Numbers
-from shine.codegen.operations import ELEMENTARY
 from shine.codegen.sharing import emit_sharing
 from shine.lang.primitives import Primitive
 
@@ -129,12 +127,6 @@ def _emit_tables(module: ir.Module, functions: Sequence[Primitive], dtype: str, 
         own = [handler(instruction) for instruction in primitive_instructions(function)]
         handlers += own + [null] * (3 - len(own))
     arithmetic = [ARITHMETIC.index(f.name) if f.name in ARITHMETIC else -1 for f in functions]
-    inner: list[ir.Value] = [null] * (len(functions) * 4 * 3)
-    for position, function in enumerate(functions):
-        if function.arity == 1 and function.name in ELEMENTARY:
-            for (i, kind), instruction in inner_instructions(function):
-                if i in arithmetic:
-                    inner[(position * 4 + i) * 3 + kind] = handler(instruction)
     fused: list[ir.Value] = [null] * (4 * 3 * 4 * 2 * 2)
     for (i, kind, j, side, constant), instruction in fused_instructions():
         if i in arithmetic and j in arithmetic:
@@ -144,7 +136,6 @@ def _emit_tables(module: ir.Module, functions: Sequence[Primitive], dtype: str, 
         arithmetic=table(module, "arithmetic", [number(i) for i in arithmetic]),
         handlers=table(module, "handlers", handlers),
         fused=table(module, "fused", fused),
-        inner=table(module, "inner", inner),
         commutative=table(module, "commutative", [number(int(name in COMMUTATIVE)) for name in ARITHMETIC]),
         fill=handler(Instruction("shine.fill", (True,), identity)),
         copy=handler(Instruction("shine.copy", (False,), identity)),
