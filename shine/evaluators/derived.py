@@ -33,10 +33,12 @@ class DerivedColumns:
         Rows of a column; the last one that has a value is repeated up to these.
     predict : callable
         Predictions of a population, shape (n_individuals, n_rows), by the instructions that the columns stand for.
+    nested : bool
+        Whether columns of functions of functions are read.
     """
 
-    def __init__(self, rows: int, predict: Callable[[Population], NDArray[Any]]) -> None:
-        self._rows, self._predict = rows, predict
+    def __init__(self, rows: int, predict: Callable[[Population], NDArray[Any]], nested: bool = True) -> None:
+        self._rows, self._predict, self._nested = rows, predict, nested
         self._functions: tuple[Primitive, ...] = ()
         self._which = _which_take_long(())
         self._seen = 0
@@ -58,7 +60,7 @@ class DerivedColumns:
             single = len(self._which) * features
             double = single * len(self._which)
             most = MOST_BYTES // (self._rows * itemsize)
-            count = single + double if single + double <= most else single
+            count = single + double if self._nested and single + double <= most else single
             self._seen += len(population)
             if not count or count > most or self._seen < INDIVIDUALS * count:
                 return {}

@@ -107,7 +107,7 @@ class MachineLinearizer:
     """
 
     def __init__(self, dataset: Dataset, loss: str, threads: int = 1) -> None:
-        self._rows = MachineRows(dataset, "float64", threads)
+        self._rows = MachineRows(dataset, "float64", threads, nested=False)
         self._kind = LOSSES[loss].kind
         deviation = np.sqrt(dataset.target_square / dataset.weight)
         self._latest: tuple[tuple[Primitive, ...], GradientMachine | None] = (), None

@@ -162,9 +162,11 @@ class MachineRows:
     dataset : Dataset
     dtype : {"float64", "float32"}
     threads : int
+    nested : bool
+        Whether the machine can read columns of functions of functions (see `DerivedColumns`).
     """
 
-    def __init__(self, dataset: Dataset, dtype: str, threads: int) -> None:
+    def __init__(self, dataset: Dataset, dtype: str, threads: int, nested: bool = True) -> None:
         self._dataset, self._dtype, self._workers = dataset, dtype, Workers(threads)
         self.count = dataset.n_rows
         rows, size = dataset.n_rows, dataset.columns.size * np.dtype(dtype).itemsize
@@ -177,7 +179,7 @@ class MachineRows:
         weights = np.ones(rows - self._full) if dataset.weights is None else dataset.weights[rest]
         self._tail_target, self._tail_weights = filled(dataset.target[rest], "edge"), filled(weights)
         self._tail_pointers = addresses(self._tail)
-        self._derived = DerivedColumns(self._tail.shape[1], self._values)
+        self._derived = DerivedColumns(self._tail.shape[1], self._values, nested)
         self._tail_fields = {
             "tail_columns": self._tail_pointers.ctypes.data,
             "tail_target": self._tail_target.ctypes.data,

@@ -79,12 +79,7 @@ class PopulationFunctions:
         job |= {"width": population.width, "functions": population.primitives.first_function, **fields}
         jobs = self._jobs(population.width, workers.threads)
         jobs.fill(job)
-        begun, count, base, size = (
-            jobs.words[0],
-            len(population),
-            jobs.address,
-            jobs.words.itemsize * jobs.words.shape[1],
-        )
+        begun, count, base, size = jobs.words[0], len(population), jobs.address, jobs.words.strides[0]
         entry, share, range_ = self._entry(name), self._share, 8 * (len(self._job_fields) - 2)
         step = max(STEP_ROWS // rows, 1)
         quota = max(QUOTA // (rows * max(population.width, 1)), step)
