@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.data import Dataset
+from shine.data import Dataset, stable_sum
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.rows import target_of
@@ -172,7 +172,7 @@ def effective_rows(dataset: Dataset) -> float:
     weights = dataset.row_weights
     if (weights == np.floor(weights)).all():
         return dataset.weight
-    return dataset.weight**2 / float(weights @ weights)
+    return dataset.weight**2 / float(stable_sum(weights * weights))
 
 
 def _population(trees: Sequence[Tree], primitives: PrimitiveSet) -> Population:
@@ -202,7 +202,7 @@ def _rounding_error(dataset: Dataset, loss: str, dtype: str = "float64") -> floa
     """Sum of errors that rounding alone may leave."""
     size = 8 * np.finfo(dtype).eps * np.abs(dataset.target)
     terms = size**2 if LOSSES[loss].kind == "squared" else size
-    return max(float(dataset.row_weights @ terms), float(np.finfo(np.float64).tiny))
+    return max(float(stable_sum(dataset.row_weights * terms)), float(np.finfo(np.float64).tiny))
 
 
 def _measured(

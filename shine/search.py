@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shine.data import Dataset
+from shine.data import Dataset, stable_sum
 from shine.errors import DataError
 from shine.evaluators.evaluator import evaluator_of, processors
 from shine.evaluators.gradients import MachineLinearizer
@@ -211,7 +211,7 @@ def _constant_loss(dataset: Dataset, loss: str) -> float:
     square = dataset.target_square
     total = square
     if LOSSES[loss].kind == "absolute":
-        total = float(dataset.row_weights @ np.abs(dataset.target - dataset.target_mean))
+        total = float(stable_sum(dataset.row_weights * np.abs(dataset.target - dataset.target_mean)))
     return float(LOSSES[loss].of_sum(np.array(total), dataset.weight, square)) if square > 0 else 0.0
 
 

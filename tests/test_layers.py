@@ -20,7 +20,7 @@ MODULES = {
 """File of each module by its full name."""
 
 _EVALUATION = {"errors", "lang", "data", "fitness", "codegen", "llvm", "evaluators"}
-_SEARCH = _EVALUATION | {"gp", "kernel", "model"}
+_SEARCH = _EVALUATION | {"arrays", "gp", "kernel", "model"}
 _FACES = _SEARCH | {"search", "shine", "loading", "config"}
 
 BELOW: dict[str, set[str]] = {
@@ -32,10 +32,12 @@ BELOW: dict[str, set[str]] = {
     "fitness": {"errors", "lang"},
     # The coefficients of the elementary functions that ONNX Runtime lacks; the messages that a GraphDef is made of.
     "export": {"errors", "lang", "codegen", "frontends"},
-    "gp": {"errors", "lang", "fitness"},
+    # What array functions compute has the bits of formulas; what decides about them does not depend on the processor.
+    "gp": {"errors", "lang", "fitness", "arrays"},
     # Foreign code is read by LLVM.
     "frontends": {"errors", "lang", "llvm"},
     "evaluators": _EVALUATION,
+    "arrays": _EVALUATION,
     "graph_rows": _EVALUATION,
     "graph_kernel": _EVALUATION | {"graph_rows"},
     "kernel": _EVALUATION | {"graph_kernel"},
@@ -63,13 +65,21 @@ BELOW: dict[str, set[str]] = {
 ONLY_IN: dict[str, set[str]] = {
     "llvmlite.binding": {"llvm"},
     # The last five only make the `ir.Module` that codegen fills.
-    "llvmlite.ir": {"codegen", "aot", "evaluators.native", "kernel", "gradient", "graph_kernel", "graph_rows"},
+    "llvmlite.ir": {
+        "arrays",
+        "codegen",
+        "aot",
+        "evaluators.native",
+        "kernel",
+        "gradient",
+        "graph_kernel",
+        "graph_rows",
+    },
     "pydantic": {"config", "runs", "search"},
     "yaml": {"config"},
     "click": {"cli"},
     "tqdm": {"cli"},
     "sklearn": {"estimators"},
-    "threadpoolctl": {"gp"},
     "pandas": {"model"},
     "torch": {"export"},
     "jax": {"export"},

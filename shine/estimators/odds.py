@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -74,7 +75,7 @@ def discriminants(products: Products, dataset: Dataset) -> tuple[Array, Array]:
     constant = ~(spread > (64 * np.finfo(np.float64).eps * products.mean) ** 2)
     slopes = np.where(constant, 0.0, distance / np.where(constant, 1.0, within))
     middle = products.mean + (0.5 - share) * distance
-    return slopes, np.log(share / (1 - share)) - slopes * middle
+    return slopes, math.log(share / (1 - share)) - slopes * middle
 
 
 class OddsEvaluator:

@@ -10,11 +10,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.arrays import dot, log
 from shine.gp.seeding import combining, searches
 from shine.gp.seeding.bank import Enumeration, Members
 from shine.gp.seeding.pool import Pool
 from shine.gp.seeding.proposals import Proposal
 from shine.gp.seeding.quadratic import quadratic
+from shine.gp.seeding.regression import Regression
 from shine.gp.seeding.screen import Estimate, Screen, best
 from shine.gp.seeding.separable import separable
 from shine.gp.seeding.symmetries import Coordinates
@@ -143,11 +145,10 @@ class Exploration:
         for nodes, values in candidates:
             if not np.abs(values).min() > 0:
                 continue
-            log: Array = np.log(np.abs(values))
-            design = np.column_stack(logs)
-            rest: Array = log - design @ np.linalg.lstsq(design, log, rcond=None)[0]
-            if rest @ rest > 1e-12 * max(float(log @ log), 1e-300):
-                logs.append(log)
+            own = log(np.abs(values))
+            rest = Regression.of(np.stack(logs)).rest(own)
+            if dot(rest, rest) > 1e-12 * max(float(dot(own, own)), 1e-300):
+                logs.append(own)
                 found.append((nodes, values))
         return found
 

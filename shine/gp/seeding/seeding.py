@@ -10,8 +10,8 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge, Gt
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from shine.arrays import dot
 from shine.gp.seeding.exploration import Exploration
 from shine.gp.seeding.pool import Pool, Predict
 from shine.gp.seeding.proposals import Rows
@@ -155,19 +155,17 @@ def seed(
     parts: dict[Nodes, float] = {}
     interrupted = False
     try:
-        # Its systems have some dozen unknowns: a second thread costs more than it gains, and most where cores are busy.
-        with threadpool_limits(limits=1, user_api="blas"):
-            chosen = relevant(rows.columns, rows.target, rows.weights, settings.features)
-            # A target that varies only by rounding, or on a few rows only, has nothing to correlate with.
-            if all(_varies(rows.target[which]) for which in (screened, training, held_out)) and len(chosen):
-                features = Coordinates.of_features(rows.columns, chosen)
-                reduced = systems(features, rows.target, rows.weights, writer, DOUBTS)[: settings.coordinates]
-                exploration = Exploration(pool, screened, chosen, settings.members, rng, lambda: clock() >= deadline)
-                parts = exploration.explore([features, *reduced])
+        chosen = relevant(rows.columns, rows.target, rows.weights, settings.features)
+        # A target that varies only by rounding, or on a few rows only, has nothing to correlate with.
+        if all(_varies(rows.target[which]) for which in (screened, training, held_out)) and len(chosen):
+            features = Coordinates.of_features(rows.columns, chosen)
+            reduced = systems(features, rows.target, rows.weights, writer, DOUBTS)[: settings.coordinates]
+            exploration = Exploration(pool, screened, chosen, settings.members, rng, lambda: clock() >= deadline)
+            parts = exploration.explore([features, *reduced])
     except KeyboardInterrupt:
         interrupted = True
     if not pool.left:
-        pool.left[constant(float(rows.target @ rows.weights))] = 1.0 if _varies(rows.target) else 0.0
+        pool.left[constant(float(dot(rows.target, rows.weights)))] = 1.0 if _varies(rows.target) else 0.0
         pool.kinds[next(iter(pool.left))] = "constant"
     population, left, kinds = pool.chosen(settings.candidates)
     return Seeds(population, left, kinds, *_parts(pool, parts, settings.parts, max_size), pool.exact, interrupted)
