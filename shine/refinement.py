@@ -77,7 +77,7 @@ def refined(
     polish : bool
         Whether to fit constants and make them simple, which takes nearly all of the time.
     """
-    primitives = _with_functions(outcome.front.primitives, SCALING)
+    primitives = with_functions(outcome.front.primitives, SCALING)
     constant = Tree(dataset.features, ast.Constant(dataset.target_mean))
     found = [constant, *_completed(outcome, dataset, linear_scaling, threads)]
     trees = [simplify(tree, primitives) for tree in found]
@@ -178,13 +178,13 @@ def effective_rows(dataset: Dataset) -> float:
 def _population(trees: Sequence[Tree], primitives: PrimitiveSet) -> Population:
     """Trees as tapes, of the search's primitives where they do: those are compiled already."""
     used = {name for tree in trees for name in functions_of(tree)}
-    return Population.from_trees(trees, _with_functions(primitives, sorted(used)))
+    return Population.from_trees(trees, with_functions(primitives, sorted(used)))
 
 
-def _with_functions(primitives: PrimitiveSet, names: Sequence[str]) -> PrimitiveSet:
+def with_functions(primitives: PrimitiveSet, names: Sequence[str]) -> PrimitiveSet:
     """The primitive set with those standard functions that it lacks."""
     added = select(STANDARD, [name for name in names if name not in primitives.table])
-    return replace(primitives, functions=(*primitives.functions, *added))
+    return replace(primitives, functions=(*primitives.functions, *added)) if added else primitives
 
 
 def _fitted(population: Population, linearizer: MachineLinearizer, steps: int) -> Population:

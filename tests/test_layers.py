@@ -20,7 +20,7 @@ MODULES = {
 """File of each module by its full name."""
 
 _EVALUATION = {"errors", "lang", "data", "fitness", "codegen", "llvm", "evaluators"}
-_SEARCH = _EVALUATION | {"arrays", "gp", "kernel", "model"}
+_SEARCH = _EVALUATION | {"arrays", "gp", "kernel", "model", "scaling"}
 _FACES = _SEARCH | {"search", "shine", "loading", "config"}
 
 BELOW: dict[str, set[str]] = {
@@ -44,6 +44,7 @@ BELOW: dict[str, set[str]] = {
     "gradient": _EVALUATION | {"kernel"},
     # The complexity of a formula is that of its nodes on a tape.
     "model": _EVALUATION | {"kernel", "gp", "export", "report"},
+    "scaling": _EVALUATION,
     "refinement": _SEARCH,
     "population": {"errors", "lang", "gp"},
     "search": _SEARCH | {"refinement", "frontends"},
@@ -64,7 +65,7 @@ BELOW: dict[str, set[str]] = {
 
 ONLY_IN: dict[str, set[str]] = {
     "llvmlite.binding": {"llvm"},
-    # The last five only make the `ir.Module` that codegen fills.
+    # All but codegen and aot only make the `ir.Module` that codegen fills.
     "llvmlite.ir": {
         "arrays",
         "codegen",

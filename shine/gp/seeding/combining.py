@@ -30,7 +30,7 @@ def pairs(screen: Screen, members: Indices) -> Iterator[Estimate]:
     units = screen.normalized.units[members]
     gram = inner(units, units)
     looks = undivided(screen)
-    seen = np.array([views.forward(chain, screen.target) for _, chain, _ in looks])
+    seen = views.through([chain for _, chain, _ in looks], screen.target)
     normal = Normalized.of(seen, screen.weights)
     for k in range(len(looks)):
         first, second, _ = best_pairs(units, normal.units[k], gram, 24)
@@ -45,7 +45,7 @@ def triples(screen: Screen, simplest: int, dictionary: int) -> Iterator[Estimate
     members = screen.distinct[:dictionary]
     units = screen.normalized.units[members]
     looks = undivided(screen)
-    seen = np.array([views.forward(chain, screen.target) for _, chain, _ in looks])
+    seen = views.through([chain for _, chain, _ in looks], screen.target)
     normal = Normalized.of(seen, screen.weights)
     first, second = np.triu_indices(min(simplest, len(members)), 1)
     if not len(first):
@@ -94,6 +94,8 @@ def sums(screen: Screen, dictionary: int, multipliers: int, terms: int) -> Itera
             chain: Chain = () if exponent == 1 else (views.power(exponent, sign),)
             if has_power(screen.writer, scaled, exponent):
                 looks.append((nodes, chain, values))
+    if not looks:
+        return
     seen = np.array([views.forward(chain, screen.target / values) for _, chain, values in looks])
     yield from _stepwise_estimates(screen, "sum", looks, seen, members, units, terms)
 

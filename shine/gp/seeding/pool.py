@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +65,7 @@ class Pool:
         self._train = Rows(rows.columns[:, training], rows.target[training], rows.weights[training])
         self.left: dict[Nodes, float] = {}
         self.kinds: dict[Nodes, str] = {}
+        self.failures: list[str] = []
         self._ingredients: dict[Nodes, tuple[Nodes, ...]] = {}
         self._values: dict[Nodes, Array] = {}
 
@@ -80,6 +83,15 @@ class Pool:
     def nearly_exact(self) -> bool:
         """Whether a formula fits so well that no further round is worth its time."""
         return self.least_left < NEARLY
+
+    @contextmanager
+    def surviving(self, search: str) -> Iterator[None]:
+        """Let a search fail without harm: it is counted, and the log says why."""
+        try:
+            yield
+        except Exception:
+            self.failures.append(search)
+            logging.getLogger(__name__).debug("the search %r was skipped", search, exc_info=True)
 
     def propose(self, proposals: Sequence[Proposal]) -> None:
         """Complete proposals and measure what comes of them."""

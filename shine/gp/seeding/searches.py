@@ -29,7 +29,7 @@ def most_promising(screen: Screen, most: int) -> list[tuple[int, float]]:
     list of (int, float)
         Members, each of another class, and their squared correlation.
     """
-    seen = np.array([views.forward(chain, screen.target) for chain in screen.chains if len(chain) < 2])
+    seen = views.through([chain for chain in screen.chains if len(chain) < 2], screen.target)
     plain = np.abs(inner(Normalized.of(seen, screen.weights).units, screen.normalized.units)).max(axis=0)
     rest, _ = beyond_monomials(seen, screen.basis, screen.weights)
     logs = np.abs(inner(rest.astype(np.float32), screen.logs)).max(axis=0)
@@ -42,7 +42,7 @@ def most_promising(screen: Screen, most: int) -> list[tuple[int, float]]:
 
 def affine(screen: Screen) -> Iterator[Estimate]:
     """chain(y) = a*g + b"""
-    seen = np.array([views.forward(chain, screen.target) for chain in screen.chains])
+    seen = views.through(screen.chains, screen.target)
     normal = Normalized.of(seen, screen.weights)
     which, member, correlation = best_matches(screen.normalized.units, normal.units, 12)
     fitted = line(screen, normal, which, member, correlation)
@@ -70,7 +70,7 @@ def line(screen: Screen, normal: Normalized, which: Indices, member: Indices, co
 
 def products(screen: Screen, pairs_of: int) -> Iterator[Estimate]:
     """chain(y) = c * M * g1^k1, and with a second member g2^k2, M any monomial."""
-    seen = np.array([views.forward(chain, screen.target) for chain in screen.shifted])
+    seen = views.through(screen.shifted, screen.target)
     rest, lengths = beyond_monomials(seen, screen.basis, screen.weights)
     for k, chain in enumerate(screen.shifted):
         if lengths[k] == 0:

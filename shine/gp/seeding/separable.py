@@ -44,7 +44,7 @@ def separable(screen: Screen, candidates: int) -> Iterator[Estimate]:
         return
     units = screen.normalized.units[members]
     looks = undivided(screen)
-    seen = np.array([views.forward(chain, screen.target) for _, chain, _ in looks])
+    seen = views.through([chain for _, chain, _ in looks], screen.target)
     normal = Normalized.of(seen, screen.weights)
     bases = [_broken_lines(screen.members.values[leaf], len(coordinates)) for leaf in coordinates.tolist()]
     for k, view in enumerate(seen):

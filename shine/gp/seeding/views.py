@@ -149,6 +149,11 @@ def forward(chain: Chain, target: Array) -> Array:
         return reduce(lambda t, step: step.forward(t), chain, target)
 
 
+def through(chains: Sequence[Chain], target: Array) -> Array:
+    """The target seen through each of some chains, shape (n_chains, n_rows)."""
+    return np.array([forward(chain, target) for chain in chains]).reshape(len(chains), len(target))
+
+
 def inverse(chain: Chain, view: Array) -> Array:
     """The target that a view belongs to; not finite where there is none."""
     with np.errstate(all="ignore"):
