@@ -27,9 +27,12 @@ LEAST_ROWS = 96
 _FRESH = 1e5
 """Rows among which the margins expect none outside."""
 
-_SHORT_TAIL = 2.4
-"""Up to this ratio, of the way from the median to the end of a column and that to the quartile, a column ends there: it
-is 2 for uniform values, and 3.7 for 100 normal ones."""
+_SHORT_TAIL, _LONG_TAIL = 2.0, 2.5
+"""The way from the median to the end of a column, in units of that to the quartile: it is 2 for uniform values, where
+fresh ones come no further, and 2.8 for 20 normal ones and 3.7 for 100."""
+
+_END = 4, 0.05
+"""Number and share of rows with the last value of a column from which on the column ends there."""
 
 _REPEATS = 5
 """How often a value of a column of few values is found, on average."""
@@ -37,7 +40,11 @@ _REPEATS = 5
 _VISIBLE = 3.0
 """Standard errors from which on a correlation counts."""
 
+_MOST_VALUES = 10_000
+"""Values of a column that are looked at."""
+
 _SEED = 0
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +63,8 @@ class Segments:
     def at(self, segments: NDArray[np.int64], shares: Array) -> Array:
         """Points at shares of the way along some segments, shape (n_columns, n_points)."""
         starts, ends = self.starts[:, segments], self.ends[:, segments]
-        return starts + shares * (ends - starts)
+        # Neither the difference of large ends may overflow, nor a column of few values be rounded.
+        return np.where(starts == ends, ends, (1 - shares) * starts + shares * ends)
 
 
 def neighbourhood(columns: Sequence[Array]) -> Segments:
@@ -73,7 +81,11 @@ def neighbourhood(columns: Sequence[Array]) -> Segments:
     -------
     Segments
     """
-    rng = np.random.default_rng(_SEED)
+    with np.errstate(all="ignore"):
+        return _neighbourhood(columns, np.random.default_rng(_SEED))
+
+
+def _neighbourhood(columns: Sequence[Array], rng: np.random.Generator) -> Segments:
     kinds = [Column.of(column) for column in columns]
     rows = _rows(columns, rng)
     known = np.array([column[rows] for column in columns])
@@ -99,7 +111,9 @@ def _rows(columns: Sequence[Array], rng: np.random.Generator) -> NDArray[np.int6
 
 def _groups(known: Array, rows: int) -> list[list[int]]:
     """Columns that are correlated, directly or through others."""
-    deviations = known - known.mean(axis=1, keepdims=True)
+    largest = np.abs(known).max(axis=1, keepdims=True)
+    deviations = known / np.where(largest > 0, largest, 1.0)
+    deviations = deviations - deviations.mean(axis=1, keepdims=True)
     spreads = np.sqrt(stable_sum(deviations**2))
     scaled = deviations / np.where(spreads > 0, spreads, 1.0)[:, None]
     visible = _VISIBLE / math.sqrt(min(rows, known.shape[1]))
@@ -113,63 +127,82 @@ def _groups(known: Array, rows: int) -> list[list[int]]:
 
 
 @dataclass(frozen=True)
+class Tail:
+    """One side of a column.
+
+    Parameters
+    ----------
+    further : float
+        How many times as far from the median as the known values fresh ones may lie.
+    by_ratio : bool
+        Whether that holds for the logarithms.
+    """
+
+    further: float
+    by_ratio: bool
+
+    @classmethod
+    def of(cls, values: Array, end: float, median: float, quartile: float) -> Tail:
+        """The side from the median over a quartile to an end."""
+        rows = len(values)
+        least, share = _END
+        if np.count_nonzero(values == end) >= max(least, share * rows):
+            return cls(1.0, False)
+        short = 1 + 4 / rows
+        # The extremes of normal values grow like the root of the logarithm of their number.
+        long = max(math.sqrt(math.log(_FRESH) / math.log(max(rows, 5))), short)
+        way, length = abs(end / 2 - median / 2), abs(quartile / 2 - median / 2)
+        excess = (way / length if length > 0 else math.inf) - _SHORT_TAIL
+        longness = min(max(excess / (_LONG_TAIL - _SHORT_TAIL), 0.0), 1.0)
+        return cls(short + longness * (long - short), longness > 0 and bool((values > 0).all() or (values < 0).all()))
+
+
+@dataclass(frozen=True)
 class Column:
     """What is kept in mind of a column to say where its fresh values may lie.
 
     Parameters
     ----------
-    median, low, high : float
-    further_down, further_up : float
-        How many times as far from the median as the known values fresh ones may lie, on either side.
-    by_ratio_down, by_ratio_up : bool
-        Whether that holds for the logarithms.
+    low, median, high : float
+    down, up : Tail
+        The sides below and above the median.
     few, whole : bool
         Whether the column has few values; whether all are whole numbers.
     """
 
-    median: float
     low: float
+    median: float
     high: float
-    further_down: float
-    further_up: float
-    by_ratio_down: bool
-    by_ratio_up: bool
+    down: Tail
+    up: Tail
     few: bool
     whole: bool
 
     @classmethod
     def of(cls, values: Array) -> Column:
-        """That of some values, of a sample of them if there are very many."""
+        """That of some values, or of a sample of them and their ends if there are very many."""
         low, high = float(values.min()), float(values.max())
-        sample = values[:: max(len(values) // 10_000, 1)]
-        quartiles = np.quantile(sample, (0.25, 0.5, 0.75)).tolist()
-        median = quartiles[1]
-        distinct = len(np.unique(sample))
-        short = 1 + 4 / len(values)
-        long = max(math.sqrt(math.log(_FRESH) / math.log(max(len(values), 5))), short)
-        long_down = median - low > _SHORT_TAIL * (median - quartiles[0])
-        long_up = high - median > _SHORT_TAIL * (quartiles[2] - median)
-        one_sign = low > 0 or high < 0
-        return cls(
-            median, low, high,
-            long if long_down else short, long if long_up else short,
-            long_down and one_sign, long_up and one_sign,
-            distinct * _REPEATS <= len(sample), bool((sample == np.floor(sample)).all()) and distinct > 2,
-        )  # fmt: skip
+        sample = values[:: len(values) // _MOST_VALUES + 1]
+        first, median, third = np.quantile(sample, (0.25, 0.5, 0.75), method="nearest").tolist()
+        down, up = Tail.of(sample, low, median, first), Tail.of(sample, high, median, third)
+        few = len(np.unique(sample)) * _REPEATS <= len(sample)
+        return cls(low, median, high, down, up, few, bool((sample == np.floor(sample)).all()))
 
     def pulled(self, values: Array) -> Array:
         """Known values, moved away from the median as far as fresh ones may lie from it."""
         if self.few and not self.whole:
             return values
         up = values > self.median
-        further = np.where(up, self.further_up, self.further_down)
+        further = np.where(up, self.up.further, self.down.further)
+        by_ratio = np.where(up, self.up.by_ratio, self.down.by_ratio)
         moved = self.median + further * (values - self.median)
-        if self.low > 0 or self.high < 0:
-            by_ratio = np.where(up, self.by_ratio_up, self.by_ratio_down)
-            moved = np.where(by_ratio, self.median * (values / self.median) ** further, moved)
-        # A column of one sign keeps it, and comes nearer to zero by a factor of at most ten.
+        # A column of one sign keeps it, and comes nearer to zero by a factor of at most ten unless by ratio.
         if self.low >= 0:
-            moved = np.where(self.by_ratio_down, moved, np.maximum(moved, self.low / 10))
+            moved = np.maximum(moved, self.low / 10)
         elif self.high <= 0:
-            moved = np.where(self.by_ratio_up, moved, np.minimum(moved, self.high / 10))
-        return np.rint(moved) if self.few else moved
+            moved = np.minimum(moved, self.high / 10)
+        if by_ratio.any():
+            moved = np.where(by_ratio, self.median * (values / self.median) ** further, moved)
+        moved = np.clip(np.rint(moved) if self.few else moved, -_LARGEST, _LARGEST)
+        # Underflow is no change of sign either.
+        return np.where((moved == 0) & (values != 0) & ((self.low > 0) | (self.high < 0)), values, moved)
