@@ -9,6 +9,7 @@ Either the bounds settle it, or the halving closes in on the pole, until values 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from shine.lang.bounds import bounds
 from shine.lang.interpret import evaluate
 from shine.lang.intervals import Interval
 from shine.lang.tree import Tree
-from shine.neighbourhood import Segments, neighbourhood
+from shine.neighbourhood import Column, Segments, neighbourhood
 
 Array = NDArray[np.float64]
 
@@ -50,7 +51,9 @@ class Domain:
     """
 
     dataset: Dataset
+    _columns: dict[str, Column] = field(default_factory=dict)
     _segments: dict[tuple[str, ...], Segments] = field(default_factory=dict)
+    _known: dict[Tree, bool] = field(default_factory=dict)
 
     def defines(self, tree: Tree) -> bool:
         """Whether a formula has a plausible value everywhere, as far as can be told.
@@ -66,24 +69,34 @@ class Domain:
             False if a point was found where the formula is undefined or infinite, or far outside of the values that it
             and the target have on the known rows.
         """
-        used = tuple(name for name in tree.parameters if ("name", name) in set(tree.tokens[1:]))
+        if tree not in self._known:
+            with np.errstate(all="ignore"):
+                self._known[tree] = self._defines(tree)
+        return self._known[tree]
+
+    def _defines(self, tree: Tree) -> bool:
+        tokens = set(tree.tokens[1:])
+        used = tuple(name for name in tree.parameters if ("name", name) in tokens)
         if not used:
             return bool(np.isfinite(evaluate(tree, [np.zeros(1)] * len(tree.parameters))).all())
         return _Course(tree, used, self._along(used), self._target_range).is_plausible()
 
-    @property
+    @cached_property
     def _target_range(self) -> float:
-        return float(np.ptp(self.dataset.target))
+        target = self.dataset.target
+        return float(target.max() - target.min())
 
     def _along(self, used: tuple[str, ...]) -> Segments:
         """Segments of the columns that a formula reads: it does not matter how the others go with them."""
         if used not in self._segments:
-            dataset = self.dataset
-            columns = [dataset.columns[dataset.features.index(name)] for name in used]
-            if dataset.weights is not None:
-                columns = [column[dataset.weights > 0] for column in columns]
-            self._segments[used] = neighbourhood(columns)
+            self._segments[used] = neighbourhood([self._column(name) for name in used])
         return self._segments[used]
+
+    def _column(self, name: str) -> Column:
+        if name not in self._columns:
+            values, weights = self.dataset.columns[self.dataset.features.index(name)], self.dataset.weights
+            self._columns[name] = Column.of(values if weights is None else values[weights > 0])
+        return self._columns[name]
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,7 +40,7 @@ _REPEATS = 5
 _VISIBLE = 3.0
 """Standard errors from which on a correlation counts."""
 
-_MOST_VALUES = 10_000
+_MOST_VALUES = 5000
 """Values of a column that are looked at."""
 
 _SEED = 0
@@ -67,15 +67,15 @@ class Segments:
         return np.where(starts == ends, ends, (1 - shares) * starts + shares * ends)
 
 
-def neighbourhood(columns: Sequence[Array]) -> Segments:
+def neighbourhood(columns: Sequence[Column]) -> Segments:
     """Segments from rows to other rows, to new combinations of the columns, and to the margins.
 
     Columns that are visibly correlated stay together: a new combination has their values from one row.
 
     Parameters
     ----------
-    columns : sequence of ndarray of shape (n_rows,)
-        Finite numbers; at least one column, and one row.
+    columns : sequence of Column
+        At least one.
 
     Returns
     -------
@@ -85,28 +85,27 @@ def neighbourhood(columns: Sequence[Array]) -> Segments:
         return _neighbourhood(columns, np.random.default_rng(_SEED))
 
 
-def _neighbourhood(columns: Sequence[Array], rng: np.random.Generator) -> Segments:
-    kinds = [Column.of(column) for column in columns]
+def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator) -> Segments:
     rows = _rows(columns, rng)
-    known = np.array([column[rows] for column in columns])
-    few = np.array([kind.few for kind in kinds])
+    known = np.array([column.values[rows] for column in columns])
+    few = np.array([column.few for column in columns])
     partners = known[:, rng.permutation(known.shape[1])]
     mixed = known.copy()
-    for group in _groups(known, len(columns[0])):
+    for group in _groups(known, len(columns[0].values)):
         mixed[group] = known[group][:, rng.integers(0, known.shape[1], known.shape[1])]
-    pulled = np.array([kind.pulled(values) for kind, values in zip(kinds, known, strict=True)])
+    pulled = np.array([column.pulled(values) for column, values in zip(columns, known, strict=True)])
     ends = np.concatenate([partners, mixed, pulled], axis=1)
     starts = np.concatenate([known, known, known], axis=1)
     return Segments(np.where(few[:, None], ends, starts), ends)
 
 
-def _rows(columns: Sequence[Array], rng: np.random.Generator) -> NDArray[np.int64]:
+def _rows(columns: Sequence[Column], rng: np.random.Generator) -> NDArray[np.int64]:
     """Rows to begin at; those with the ends of columns are among them."""
-    count = len(columns[0])
+    count = len(columns[0].values)
     if count <= ROWS:
         return np.resize(np.arange(count), max(count, LEAST_ROWS))
-    outer = [position for column in columns for position in (int(column.argmin()), int(column.argmax()))]
-    return np.concatenate([np.array(outer[: ROWS // 2]), rng.choice(count, ROWS - min(len(outer), ROWS // 2), False)])
+    outer = [row for column in columns for row in column.ends][: ROWS // 2]
+    return np.concatenate([np.array(outer), rng.integers(0, count, ROWS - len(outer))])
 
 
 def _groups(known: Array, rows: int) -> list[list[int]]:
@@ -142,7 +141,7 @@ class Tail:
     by_ratio: bool
 
     @classmethod
-    def of(cls, values: Array, end: float, median: float, quartile: float) -> Tail:
+    def of(cls, values: Array, end: float, median: float, quartile: float, one_sign: bool) -> Tail:
         """The side from the median over a quartile to an end."""
         rows = len(values)
         least, share = _END
@@ -154,25 +153,29 @@ class Tail:
         way, length = abs(end / 2 - median / 2), abs(quartile / 2 - median / 2)
         excess = (way / length if length > 0 else math.inf) - _SHORT_TAIL
         longness = min(max(excess / (_LONG_TAIL - _SHORT_TAIL), 0.0), 1.0)
-        return cls(short + longness * (long - short), longness > 0 and bool((values > 0).all() or (values < 0).all()))
+        return cls(short + longness * (long - short), longness > 0 and one_sign)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Column:
-    """What is kept in mind of a column to say where its fresh values may lie.
+    """Known values of a column, and what says where its fresh values may lie.
 
     Parameters
     ----------
-    low, median, high : float
+    values : ndarray of shape (n_rows,)
+        Finite numbers, at least one.
+    ends : tuple of (int, int)
+        Rows of the least and the greatest value.
+    median : float
     down, up : Tail
         The sides below and above the median.
     few, whole : bool
         Whether the column has few values; whether all are whole numbers.
     """
 
-    low: float
+    values: Array
+    ends: tuple[int, int]
     median: float
-    high: float
     down: Tail
     up: Tail
     few: bool
@@ -180,13 +183,27 @@ class Column:
 
     @classmethod
     def of(cls, values: Array) -> Column:
-        """That of some values, or of a sample of them and their ends if there are very many."""
-        low, high = float(values.min()), float(values.max())
-        sample = values[:: len(values) // _MOST_VALUES + 1]
-        first, median, third = np.quantile(sample, (0.25, 0.5, 0.75), method="nearest").tolist()
-        down, up = Tail.of(sample, low, median, first), Tail.of(sample, high, median, third)
-        few = len(np.unique(sample)) * _REPEATS <= len(sample)
-        return cls(low, median, high, down, up, few, bool((sample == np.floor(sample)).all()))
+        """The column of some values."""
+        ends = int(values.argmin()), int(values.argmax())
+        low, high = float(values[ends[0]]), float(values[ends[1]])
+        sample = np.sort(values[:: len(values) // _MOST_VALUES + 1])
+        first, median, third = (float(sample[int(share * (len(sample) - 1) + 0.5)]) for share in (0.25, 0.5, 0.75))
+        one_sign = low > 0 or high < 0
+        with np.errstate(all="ignore"):
+            down = Tail.of(sample, low, median, first, one_sign)
+            up = Tail.of(sample, high, median, third, one_sign)
+        few = (1 + int(np.count_nonzero(sample[1:] != sample[:-1]))) * _REPEATS <= len(sample)
+        return cls(values, ends, median, down, up, few, bool((sample == np.floor(sample)).all()))
+
+    @property
+    def low(self) -> float:
+        """The least value."""
+        return float(self.values[self.ends[0]])
+
+    @property
+    def high(self) -> float:
+        """The greatest value."""
+        return float(self.values[self.ends[1]])
 
     def pulled(self, values: Array) -> Array:
         """Known values, moved away from the median as far as fresh ones may lie from it."""

@@ -12,7 +12,7 @@ import shine
 from shine.data import Dataset
 from shine.domain import Domain
 from shine.lang.tree import Tree
-from shine.neighbourhood import ROWS, neighbourhood
+from shine.neighbourhood import ROWS, Column, Segments, neighbourhood
 
 KINDS = {
     "normal": lambda rng, shape: rng.normal(size=shape),
@@ -28,6 +28,10 @@ KINDS = {
 def domain_of(kind: str, rows: int, columns: int = 3, seed: int = 0) -> Domain:
     X = KINDS[kind](np.random.default_rng(seed), (rows, columns))
     return Domain(Dataset.from_arrays(X, X.sum(axis=1), features=("a", "b", "c")[:columns]))
+
+
+def around(*columns: np.ndarray) -> Segments:
+    return neighbourhood([Column.of(column) for column in columns])
 
 
 def defines(domain: Domain, text: str) -> bool:
@@ -156,7 +160,7 @@ def test_hardly_any_rows_are_enough(values):
 
 def test_the_work_does_not_grow_with_the_rows():
     columns = list(np.random.default_rng(0).normal(size=(4, 50_000)))
-    found = neighbourhood(columns)
+    found = around(*columns)
     assert found.starts.shape == found.ends.shape == (4, 3 * ROWS)
     # The extremes are among the points.
     assert [(row.min(), row.max()) for row in found.starts] == [(c.min(), c.max()) for c in columns]
@@ -164,7 +168,7 @@ def test_the_work_does_not_grow_with_the_rows():
 
 def test_the_same_rows_have_the_same_neighbourhood():
     columns = list(np.random.default_rng(0).normal(size=(3, 500)))
-    first, second = neighbourhood(columns), neighbourhood(columns)
+    first, second = around(*columns), around(*columns)
     assert (first.starts == second.starts).all() and (first.ends == second.ends).all()
 
 
@@ -175,7 +179,7 @@ def test_the_neighbourhood_reaches_as_far_as_nearly_all_fresh_rows(kind, rows):
     for seed in range(10):
         rng = np.random.default_rng(seed)
         known, fresh = KINDS[kind](rng, rows), KINDS[kind](rng, 10_000)
-        ends = neighbourhood([known]).ends
+        ends = around(known).ends
         outside.append(np.mean((fresh < ends.min()) | (fresh > ends.max())))
     # Of 20 rows nobody can tell with certainty what kind they are; small counts are coarse.
     assert np.mean(outside) < (0.05 if rows == 20 else 0.01)
@@ -184,7 +188,7 @@ def test_the_neighbourhood_reaches_as_far_as_nearly_all_fresh_rows(kind, rows):
 @pytest.mark.parametrize("kind", ["lognormal", "positive", "counts", "binary", "ratings"])
 def test_columns_keep_their_kind(kind):
     known = KINDS[kind](np.random.default_rng(0), 60)
-    found = neighbourhood([known])
+    found = around(known)
     assert found.ends.min() >= 0 and (known.min() == 0 or found.ends.min() > 0)
     if kind in ("binary", "ratings"):
         assert set(found.ends[0]) | set(found.starts[0]) <= set(known)
