@@ -214,12 +214,15 @@ class Column:
         by_ratio = np.where(up, self.up.by_ratio, self.down.by_ratio)
         moved = self.median + further * (values - self.median)
         # A column of one sign keeps it, and comes nearer to zero by a factor of at most ten unless by ratio.
+        # Only counts that are positive so far may be zero.
+        nearer = 0.0 if self.whole else 0.1
         if self.low >= 0:
-            moved = np.maximum(moved, self.low / 10)
+            moved = np.maximum(moved, nearer * self.low)
         elif self.high <= 0:
-            moved = np.minimum(moved, self.high / 10)
+            moved = np.minimum(moved, nearer * self.high)
         if by_ratio.any():
             moved = np.where(by_ratio, self.median * (values / self.median) ** further, moved)
-        moved = np.clip(np.rint(moved) if self.few else moved, -_LARGEST, _LARGEST)
+        moved = np.clip(np.rint(moved) if self.whole else moved, -_LARGEST, _LARGEST)
         # Underflow is no change of sign either.
-        return np.where((moved == 0) & (values != 0) & ((self.low > 0) | (self.high < 0)), values, moved)
+        vanished = (moved == 0) & (not self.whole) & ((self.low > 0) | (self.high < 0))
+        return np.where(vanished, values, moved)
