@@ -112,7 +112,7 @@ def _groups(known: Array, rows: int) -> list[list[int]]:
     """Columns that are correlated, directly or through others."""
     largest = np.abs(known).max(axis=1, keepdims=True)
     deviations = known / np.where(largest > 0, largest, 1.0)
-    deviations = deviations - deviations.mean(axis=1, keepdims=True)
+    deviations = deviations - stable_sum(deviations)[:, None] / known.shape[1]
     spreads = np.sqrt(stable_sum(deviations**2))
     scaled = deviations / np.where(spreads > 0, spreads, 1.0)[:, None]
     visible = _VISIBLE / math.sqrt(min(rows, known.shape[1]))
