@@ -45,7 +45,10 @@ BELOW: dict[str, set[str]] = {
     # The complexity of a formula is that of its nodes on a tape.
     "model": _EVALUATION | {"kernel", "gp", "export", "report"},
     "scaling": _EVALUATION,
-    "refinement": _SEARCH,
+    "neighbourhood": {"errors", "lang", "data", "arrays"},
+    "domain": {"errors", "lang", "data", "neighbourhood"},
+    "usable": _SEARCH | {"domain"},
+    "refinement": _SEARCH | {"domain", "usable"},
     "population": {"errors", "lang", "gp"},
     "search": _SEARCH | {"refinement", "frontends"},
     "shine": _SEARCH | {"search", "population", "gradient", "estimators", "frontends", "graph_kernel"},
@@ -53,7 +56,7 @@ BELOW: dict[str, set[str]] = {
     "config": {"errors", "lang", "data", "gp", "loading", "frontends"},
     "runs": _FACES,
     "report": {"errors", "lang", "data"},
-    "estimators": _SEARCH | {"search", "refinement", "frontends"},
+    "estimators": _SEARCH | {"search", "refinement", "frontends", "domain", "usable"},
     "bench": _EVALUATION | {"population"},
     # The names that C leaves to a formula.
     "aot": {"errors", "lang", "codegen", "llvm", "export"},

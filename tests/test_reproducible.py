@@ -15,10 +15,13 @@ ROOT = Path(shine.__file__).parent
 
 DECIDING = sorted(
     path
-    for place in ("gp", "search.py", "refinement.py", "model.py", "fitness.py", "data.py", "scaling.py", "domain.py")
+    for place in (
+        *("gp", "search.py", "refinement.py", "model.py", "fitness.py", "data.py", "scaling.py"),
+        *("domain.py", "neighbourhood.py", "usable.py"),
+        *(f"estimators/{name}.py" for name in ("logistic", "odds", "rows", "searches", "transformer")),
+    )
     for path in ([ROOT / place] if place.endswith(".py") else (ROOT / place).rglob("*.py"))
-    if path.exists()
-) + [ROOT / "estimators" / name for name in ("logistic.py", "odds.py", "rows.py", "searches.py", "transformer.py")]
+)
 """Files whose numbers decide which formulas a search finds and hands over."""
 
 OF_THE_LIBRARY = {
@@ -69,6 +72,12 @@ ELEMENTARY |= {
 UNSTABLE = {"argpartition", "partition"}
 """Functions of NumPy that order equal elements as the processor likes."""
 
+EXACT_EXPONENTS = {"2", "0.5"}
+"""NumPy takes these powers as products and square roots."""
+
+PYTHONS_POWERS: set[tuple[str, str]] = set()
+"""Powers of single numbers."""
+
 WHOLE_NUMBERS = {
     ("bank.py", "rounded @ multipliers"),
     ("screen.py", "np.rint(rest * sign[:, None] * 20000.0).astype(np.int64) @ multipliers"),
@@ -87,6 +96,11 @@ def test_no_sum_and_no_function_depends_on_the_processor(path):
                 # A view of a diagonal adds up nothing.
                 continue
             assert node.attr not in OF_THE_LIBRARY | ELEMENTARY | UNSTABLE, f"np.{node.attr} in line {node.lineno}"
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+            exponent = ast.unparse(node.right)
+            assert exponent in EXACT_EXPONENTS or (path.name, ast.unparse(node)) in PYTHONS_POWERS, (
+                f"line {node.lineno}"
+            )
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
             assert (path.name, ast.unparse(node)) in WHOLE_NUMBERS, f"line {node.lineno}"
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "np.einsum":

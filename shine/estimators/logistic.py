@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.data import Dataset
+from shine.domain import Domain
 from shine.errors import DataError
 from shine.estimators.odds import LINE, OddsEvaluator, lined
 from shine.evaluators.logistic import LogisticEvaluator, LogisticLinearizer
@@ -36,6 +37,7 @@ from shine.model import Front, Model, Result
 from shine.refinement import POLISHING_ROWS, effective_rows, pareto_front, with_functions
 from shine.scaling import Scaling
 from shine.search import constraint_rules, constraints_of, scaling_undone, seeds_of, valid_settings
+from shine.usable import individuals_to_refine, preferred_and_defined, usable
 
 Array = NDArray[np.float64]
 
@@ -145,7 +147,7 @@ def evolve_odds(
         models = refinement.models(outcome, polish=reason != "interrupted")
     except KeyboardInterrupt:
         reason, models = "interrupted", refinement.models(outcome, polish=False)
-    front = pareto_front([model for model in models if math.isfinite(model.loss)], 0.0)
+    front = pareto_front(models, 0.0)
     if not front:
         raise DataError("found no formula of finite log-loss that the constraints allow; search longer, or relax them")
     if scaling:
@@ -231,21 +233,23 @@ class Refinement:
     rules: Callable[..., Rules] | None
 
     def models(self, outcome: Outcome, polish: bool) -> list[Model]:
-        """A model of each individual, and that of the best constant."""
+        """A model of each individual that can be used on fresh rows, and that of the best constant."""
         share = self.dataset.target_mean
         constant = Tree(self.dataset.features, ast.Constant(math.log(share / (1 - share))))
         primitives = with_functions(outcome.front.primitives, (*LINE, "sub"))
-        scores = outcome.scores
+        domain = Domain(self.dataset)
+        individuals, scores = individuals_to_refine(outcome, domain)
         found: list[Tree] = []
-        if len(outcome.front):
-            complete = lined(outcome.front, scores.slopes, scores.intercepts, primitives)
+        if len(individuals):
+            complete = lined(individuals, scores.slopes, scores.intercepts, primitives)
             found = [complete.tree(index) for index in range(len(complete))]
         versions = [found, [simplify(tree, primitives) for tree in found]]
         if polish and found:
             versions += self._polished(versions[-1], primitives)
         measured = [self._measured(version, primitives) for version in versions]
-        preferred = [self._preferred(models) for models in zip(*measured, strict=True)]
-        return [*self._measured([constant], primitives), *preferred]
+        preferred = preferred_and_defined(zip(*measured, strict=True), self._preferred, domain)
+        models = [*self._measured([constant], primitives), *preferred]
+        return usable([model for model in models if math.isfinite(model.loss)], 0.0, domain)
 
     def _polished(self, trees: Sequence[Tree], primitives: PrimitiveSet) -> Iterator[list[Tree]]:
         """The formulas with constants fitted to convergence, and then with simple ones in their place."""
