@@ -57,6 +57,7 @@ def refined(
     threads: int,
     rules: Callable[[PrimitiveSet], Rules] | None = None,
     polish: bool = True,
+    out_of_time: Callable[[], bool] = lambda: False,
 ) -> tuple[Model, ...]:
     """The Pareto front of what a search found.
 
@@ -79,6 +80,8 @@ def refined(
         What formulas over a primitive set must keep to; the front has no others, and the penalties in its losses.
     polish : bool
         Whether to fit constants and make them simple, which takes nearly all of the time.
+    out_of_time : callable
+        Whether to make no further constant simple.
     """
     primitives = with_functions(outcome.front.primitives, SCALING)
     domain = Domain(dataset)
@@ -87,7 +90,7 @@ def refined(
     found = [constant, *_completed(individuals, dataset, linear_scaling, threads)]
     trees = [simplify(tree, primitives) for tree in found]
     if polish:
-        versions = [trees, *_polished(trees, dataset, loss, primitives, threads)]
+        versions = [trees, *_polished(trees, dataset, loss, primitives, threads, out_of_time)]
     else:
         # A function that the search did not use would have to be compiled first.
         known = primitives.table.keys()
@@ -132,7 +135,12 @@ def _completed(individuals: Population, dataset: Dataset, linear_scaling: bool, 
 
 
 def _polished(
-    trees: Sequence[Tree], dataset: Dataset, loss: str, primitives: PrimitiveSet, threads: int
+    trees: Sequence[Tree],
+    dataset: Dataset,
+    loss: str,
+    primitives: PrimitiveSet,
+    threads: int,
+    out_of_time: Callable[[], bool],
 ) -> Iterator[list[Tree]]:
     """The formulas with constants fitted, and then with simple ones in their place."""
     population = _population(trees, primitives)
@@ -145,6 +153,7 @@ def _polished(
         effective_rows(sample),
         _rounding_error(sample, loss),
         squared=LOSSES[loss].kind == "squared",
+        out_of_time=out_of_time,
     )
     if sample is not dataset:
         fitted = _fitted(fitted, MachineLinearizer(dataset, loss, threads), _LAST_STEPS)
@@ -215,14 +224,15 @@ def _measured(
 ) -> list[Model]:
     """The formulas as models; the loss of one that is not allowed is inf."""
     population = _population(trees, primitives)
-    losses, errors = (
-        MachineEvaluator(dataset, name, False, "float64", threads).score(population).losses for name in (loss, "mse")
-    )
+    measured = {
+        name: MachineEvaluator(dataset, name, False, "float64", threads).score(population).losses
+        for name in {loss, "mse"}
+    }
+    losses, errors = measured[loss], measured["mse"]
     if rules is not None:
         losses = rules(population.primitives).charged(population, losses, np.ones(len(trees)))
     variance = dataset.target_square / dataset.weight
     with np.errstate(all="ignore"):
         # As scikit-learn has it: a constant target is explained fully or not at all.
         r2 = 1 - errors / variance if variance > 0 else np.where(errors > 0, 0.0, 1.0)
-    measured = zip(trees, losses.tolist(), r2.tolist(), strict=True)
-    return [Model(tree, value, share, weights) for tree, value, share in measured]
+    return [Model(*measures, weights) for measures in zip(trees, losses.tolist(), r2.tolist(), strict=True)]

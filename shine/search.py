@@ -50,6 +50,9 @@ DEFAULT_PRIMITIVES = ("add", "sub", "mul", "div", "sqrt", "square", "exp", "log"
 """Functions a search draws from unless told otherwise."""
 
 
+FINISHING = 0.1
+"""Share of the seconds that is kept for fitting the constants of the front to convergence and making them simple."""
+
 SEEDING_ROWS = 1000
 """Rows that formulas to start from are looked for in."""
 
@@ -110,7 +113,8 @@ def search(
     DataError, UnsupportedSyntaxError, GraphImportError, ValueError
         If the data, a formula, a graph or a setting is unfit.
     """
-    began = time.monotonic() - (0.0 if state is None else state.seconds)
+    entered = time.monotonic()
+    began = entered - (0.0 if state is None else state.seconds)
     table, names = primitive_table(primitives)
     functions, features = select(table, names), dataset.features
     trees = [seed_tree(source, features, table, names) for source in seeds]
@@ -136,7 +140,7 @@ def search(
         evaluator,
         primitive_set,
         settings,
-        replace(stop, loss=enough),
+        replace(stop, loss=enough, seconds=searching_seconds(stop, time.monotonic() - entered)),
         rng,
         fitter=fitter(linearizer, settings.constant_steps, scaled=linear_scaling) if settings.constant_steps else None,
         errors=partial(sampled_errors, sample, linear_scaling, settings.lexicase_rows),
@@ -158,7 +162,7 @@ def search(
         threads=workers,
         rules=final,
     )
-    outcome, front = _finished(outcome, finish)
+    outcome, front = _finished(outcome, partial(finish, out_of_time=out_of_time(stop, began)))
     if not front and rules is not None:
         raise DataError(f"found no formula of finite {loss} that the constraints allow; search longer, or relax them")
     if not front:
@@ -206,6 +210,16 @@ def scaling_undone(
         return report(replace(progress, front=front, scores=replace(scores, losses=losses)))
 
     return passed_on
+
+
+def searching_seconds(stop: StopSettings, spent: float) -> float | None:
+    """Seconds of the evolution, so that finishing comes to its end in time too; None without a limit."""
+    return None if stop.seconds is None else max((1 - FINISHING) * stop.seconds - spent, 1e-3)
+
+
+def out_of_time(stop: StopSettings, began: float) -> Callable[[], bool]:
+    """Whether the seconds of a search that began at some time of the monotonic clock are over."""
+    return lambda: stop.seconds is not None and time.monotonic() >= began + stop.seconds
 
 
 def constraint_rules(constraints: Constraints, sample: Dataset, threads: int) -> Callable[..., Rules] | None:

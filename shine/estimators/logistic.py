@@ -36,7 +36,15 @@ from shine.lang.tree import Tree
 from shine.model import Front, Model, Result
 from shine.refinement import POLISHING_ROWS, effective_rows, pareto_front, with_functions
 from shine.scaling import Scaling
-from shine.search import constraint_rules, constraints_of, scaling_undone, seeds_of, valid_settings
+from shine.search import (
+    constraint_rules,
+    constraints_of,
+    out_of_time,
+    scaling_undone,
+    searching_seconds,
+    seeds_of,
+    valid_settings,
+)
 from shine.usable import individuals_to_refine, preferred_and_defined, usable
 
 Array = NDArray[np.float64]
@@ -132,7 +140,7 @@ def evolve_odds(
         evaluator,
         primitive_set,
         evolving,
-        replace(stop, loss=classes.enough(stop_loss)),
+        replace(stop, loss=classes.enough(stop_loss), seconds=searching_seconds(stop, time.monotonic() - began)),
         rng,
         fitter=odds.fitter(linearizer, evolving.constant_steps) if evolving.constant_steps else None,
         errors=partial(sampled_errors, sample, True, evolving.lexicase_rows),
@@ -141,7 +149,7 @@ def evolve_odds(
         clock=time.monotonic,
         report=scaling_undone(report, scaling, given, "r2"),
     )
-    refinement = Refinement(allowed, Classes.of(allowed), evolving.complexity, threads, rules)
+    refinement = Refinement(allowed, Classes.of(allowed), evolving.complexity, threads, rules, out_of_time(stop, began))
     reason = outcome.stopped_by
     try:
         models = refinement.models(outcome, polish=reason != "interrupted")
@@ -224,6 +232,8 @@ class Refinement:
     threads : int
     rules : callable, optional
         What formulas over a primitive set must keep to.
+    out_of_time : callable
+        Whether to make no further constant simple.
     """
 
     dataset: Dataset
@@ -231,6 +241,7 @@ class Refinement:
     weights: Mapping[str, int]
     threads: int
     rules: Callable[..., Rules] | None
+    out_of_time: Callable[[], bool]
 
     def models(self, outcome: Outcome, polish: bool) -> list[Model]:
         """A model of each individual that can be used on fresh rows, and that of the best constant."""
@@ -257,7 +268,14 @@ class Refinement:
         sample = smoothed.sampled(POLISHING_ROWS, np.random.default_rng(0))
         linearizer = LogisticLinearizer(sample, self.threads)
         fitted = _fitted(_population(trees, primitives), linearizer, _STEPS)
-        simple = snapped(fitted, linearizer, effective_rows(sample), float(np.finfo(np.float64).tiny), squared=True)
+        simple = snapped(
+            fitted,
+            linearizer,
+            effective_rows(sample),
+            float(np.finfo(np.float64).tiny),
+            squared=True,
+            out_of_time=self.out_of_time,
+        )
         if sample is not smoothed:
             fitted = _fitted(fitted, LogisticLinearizer(smoothed, self.threads), _LAST_STEPS)
         for individuals in (fitted, simple):

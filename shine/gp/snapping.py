@@ -8,6 +8,7 @@ of minimum description length (Rissanen 1978) for one constant at a time; the ot
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -58,7 +59,13 @@ def _simple_numbers() -> _Simple:
 
 
 def snapped(
-    population: Population, linearizer: Linearizer, rows: float, least_error: float, *, squared: bool
+    population: Population,
+    linearizer: Linearizer,
+    rows: float,
+    least_error: float,
+    *,
+    squared: bool,
+    out_of_time: Callable[[], bool] = lambda: False,
 ) -> Population:
     """The individuals with constants replaced by simple numbers wherever the fit does not suffer.
 
@@ -73,6 +80,8 @@ def snapped(
         Sum of errors that is nothing but rounding.
     squared : bool
         Whether the errors are squared, those of normal noise; else absolute, those of Laplace's.
+    out_of_time : callable
+        Whether to stop with the constants replaced so far.
     """
     power = 0.5 if squared else 1.0
     ones, zeros = np.ones(len(population)), np.zeros(len(population))
@@ -92,7 +101,7 @@ def snapped(
                 proposal = _proposal(values, deviations[i], fixed[i], tried[i])
                 if proposal is not None:
                     proposals[i] = proposal
-        if not proposals:
+        if not proposals or out_of_time():
             return population
         chosen = np.array(list(proposals), dtype=np.int64)
         trial, held = population.take(chosen), fixed[chosen]
