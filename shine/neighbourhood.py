@@ -33,7 +33,7 @@ _SHORT_TAIL, _LONG_TAIL = 2.0, 2.5
 """The way from the median to the end of a column, in units of that to the quartile: it is 2 for uniform values, where
 fresh ones come no further, and 2.8 for 20 normal ones and 3.7 for 100."""
 
-_END = 4, 0.05
+_END = 4, 0.1
 """Number and share of rows with the last value of a column from which on the column ends there."""
 
 _REPEATS = 5
@@ -225,7 +225,9 @@ class Column:
         if by_ratio.any():
             ratios = apply(STANDARD["pow"], values / self.median, further)
             moved = np.where(by_ratio, self.median * ratios, moved)
-        moved = np.clip(np.rint(moved) if self.whole else moved, -_LARGEST, _LARGEST)
+        if self.whole:
+            moved = np.where(up, np.ceil(moved), np.floor(moved))
+        moved = np.clip(moved, -_LARGEST, _LARGEST)
         # Underflow is no change of sign either.
         vanished = (moved == 0) & (not self.whole) & ((self.low > 0) | (self.high < 0))
         return np.where(vanished, values, moved)

@@ -124,6 +124,7 @@ def test_counts_that_are_positive_so_far_may_be_zero_unless_they_end_there():
     grades = np.repeat([1, 2, 3, 4.0], 5)
     assert around(counts).ends.min() == 0
     assert around(grades).ends.min() == 1
+    assert around(np.repeat(counts, 3)).ends.min() == 0
 
 
 def test_correlated_columns_stay_together():

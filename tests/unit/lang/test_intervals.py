@@ -83,6 +83,15 @@ def test_so_do_those_with_constants(text):
     assert_sound(shine.parse(text, ("a",)), low, high, points_within(rng, low, high, 8))
 
 
+@pytest.mark.parametrize(
+    "text", ["a < b < c", "a <= b == c", "a and b or c", "min(a, b, c)", "not a", "a if b < c else a*a"]
+)
+def test_so_do_those_of_every_form(text):
+    rng = np.random.default_rng(2)
+    low, high = random_boxes(rng, 3, 20_000)
+    assert_sound(shine.parse(text, NAMES), low, high, points_within(rng, low, high, 8))
+
+
 @given(trees(), st.lists(st.tuples(FINITE, FINITE), min_size=3, max_size=3), st.integers(0, 2**32 - 1))
 def test_the_values_of_a_formula_lie_within_its_bounds(tree, ends, seed):
     rng = np.random.default_rng(seed)
