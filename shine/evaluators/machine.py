@@ -85,12 +85,16 @@ def _meaning(primitive: Primitive) -> str:
 
 
 @cache
-def source_digest() -> str:
-    """Digest of the code that emits and compiles machines: a change of it makes other machines."""
+def source_digest(*packages: str) -> str:
+    """Digest of the code that emits and compiles machines, and of further packages: a change of it makes other
+    entries of the cache."""
     digest = hashlib.sha256()
-    for package in (codegen, llvm):
-        for path in sorted(Path(package.__file__ or "").parent.glob("*.py")):
-            digest.update(path.read_bytes())
+    folders = [Path(package.__file__ or "").parent for package in (codegen, llvm)]
+    folders += [folders[0].parent / name for name in packages]
+    for folder in folders:
+        for path in sorted(folder.glob("*.py")):
+            content = path.read_bytes()
+            digest.update(f"{folder.name}/{path.name} {len(content)}\n".encode() + content)
     return digest.hexdigest()
 
 

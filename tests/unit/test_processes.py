@@ -128,7 +128,7 @@ SCENES = {
     "a forkserver pool": 'everything(); pooled("forkserver")',
     "a search in the child": "everything(); forked(evolved)",
     "a search in the child of one that searched": "evolved(); forked(evolved)",
-    "a search in the child while a thread searches": "meanwhile(lambda number: evolved(), 3, evolved)",
+    "a search in the child while a thread searches": "evolved(); meanwhile(lambda number: evolved(), 4, evolved)",
     "the child ends as Python does": """everything()
     child = os.fork()
     if child == 0:
