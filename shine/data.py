@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from keyword import iskeyword
 from typing import Self
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shine.errors import DataError
+from shine.lang.lazy import cached_property
 
 Array = NDArray[np.float64]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from shine.codegen.loops import emit_outputs, row_numbers
 from shine.kernel import LARGE, Kernel, argument_arrays
 from shine.lang.derivative import gradient, unused_name, value_and_gradient
+from shine.lang.lazy import cached_property
 from shine.lang.parse import Source, parse
 from shine.lang.tree import Tree
 from shine.llvm import Engine
@@ -61,6 +61,10 @@ class GradientKernel:
         module = ir.Module(name=f"{self.trees[0].name}.gradient")
         emit_outputs(module, self.trees, "gradient", dtype)
         self.ir = str(module)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Compiled code cannot be copied to another process; it is compiled there.
+        return type(self), (self.trees, self.dtype, self.opt_level, self.single)
 
     def __repr__(self) -> str:
         many = "a derivative" if self.single else f"{len(self.trees)} results"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 from llvmlite import ir
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shine.codegen.programs import emit_program_scalar
 from shine.graph_rows import ProgramRows, division_by_zero, rows_ir
+from shine.lang.lazy import cached_property
 from shine.lang.program import Program
 from shine.lang.program_arguments import Shape, argument_arrays, broadcast_shape
 from shine.lang.program_names import parameters_read, part
@@ -83,6 +83,10 @@ class GraphKernel:
             self.ir = str(module)
         else:
             self.ir = self.loop_ir
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Compiled code cannot be copied to another process; it is compiled there.
+        return type(self), (self.program, self.opt_level, self._threads)
 
     def __repr__(self) -> str:
         return f"<GraphKernel of {self.program!r}>"

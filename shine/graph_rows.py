@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from itertools import count
 from math import prod
 from typing import Any
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from shine.codegen.programs import emit_program_rows, vector_bytes
 from shine.evaluators.sharing import Workers
+from shine.lang.lazy import cached_property
 from shine.lang.program import Program
 from shine.lang.program_arguments import Shape
 from shine.lang.program_stages import Stage, stages
@@ -121,9 +121,8 @@ class ProgramRows:
             readers = {name: column.reader(blocks.most) for name, column in columns.items()}
             buffers = {name: np.empty(blocks.most, dtype) for name, dtype in between.items()}
             addresses: dict[str | int, int] = {name: buffer.ctypes.data for name, buffer in buffers.items()}
-            for number in begun:
-                if number >= blocks.count or stopped or failed:
-                    break
+            # A block that is taken is computed: `stopped` says as well that another thread found none left to take.
+            while not (stopped or failed) and (number := next(begun)) < blocks.count:
                 place = blocks.place(number)
                 _, first, size = place
                 addresses.update((name, read(place)) for name, read in readers.items())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from shine.evaluators.native import NativeFitness
 from shine.evaluators.rows import Rows, target_of
 from shine.fitness import score
 from shine.graph_kernel import GraphKernel
+from shine.lang.lazy import cached_property
 from shine.lang.parse import Source, parse
 from shine.lang.program import Program
 from shine.lang.tree import Tree
@@ -66,6 +66,10 @@ class Kernel:
         module = ir.Module(name=tree.name)
         self._can_fail = emit_scalar(module, tree, tree.name, dtype)
         self.ir = str(module)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Compiled code cannot be copied to another process; it is compiled there.
+        return type(self), (self.tree, self.dtype, self.opt_level)
 
     def __repr__(self) -> str:
         return f"<Kernel {self.tree!r} of ({', '.join(self.parameters)}), {self.dtype}>"

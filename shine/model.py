@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from html import escape
 from typing import Any, overload
 
@@ -16,6 +15,7 @@ from shine.data import numbers
 from shine.errors import DataError, ExportError
 from shine.gp.complexity import tree_complexity
 from shine.kernel import Kernel
+from shine.lang.lazy import cached_property
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
 from shine.lang.primitives import Primitive

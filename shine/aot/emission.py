@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 from shine.aot import freestanding
 from shine.aot.interface import Interface, interface_of
 from shine.aot.targets import Target
 from shine.codegen.entries import PAGE_BYTES, TILE_BYTES, entries_ir
 from shine.errors import CompilationError
+from shine.lang.lazy import cached_property
 from shine.lang.program import Program
 from shine.llvm import assembly, object_code, optimized_ir
 

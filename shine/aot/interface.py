@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from shine.errors import CompilationError
 from shine.export.c_operations import identifier
+from shine.lang.lazy import cached_property
 from shine.lang.program import Program
 
 C_TYPES: dict[str, str] = {

@@ -16,11 +16,12 @@ import shine
 from shine.bench.host import cpu_name, installed
 from shine.cli.output import print_json
 from shine.evaluators.evaluator import processors
-from shine.llvm.cache import cache_folder
+from shine.llvm.cache import ENTRY, cache_folder, problem
+from shine.llvm.private import WRITING
 from shine.llvm.target import host_cpu, host_triple
 
-_ENTRY = re.compile(r"[0-9a-f]{64}|\.writing-.*")
-"""Names of the cache's own files; nothing else is counted or removed."""
+_ENTRY = re.compile(rf"{ENTRY.pattern}|{re.escape(WRITING)}.*")
+"""Names of the cache's own files, its secret apart; nothing else is counted or removed."""
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9._-]+).*;.*\bextra\s*==\s*['\"]([^'\"]+)['\"]")
 
 
@@ -83,7 +84,10 @@ def _cache() -> dict[str, Any]:
             sizes.append(entry.stat().st_size)
         except FileNotFoundError:  # another process empties it
             continue
-    return {"folder": str(folder), "entries": len(sizes), "bytes": sum(sizes)}
+    facts: dict[str, Any] = {"folder": str(folder), "entries": len(sizes), "bytes": sum(sizes)}
+    # What is not there yet is made when it is needed, and not to be looked at.
+    why = problem() if folder.exists() else None
+    return facts if why is None else {**facts, "problem": why}
 
 
 def _cleared() -> int:
@@ -122,6 +126,8 @@ def _print(facts: dict[str, Any]) -> None:
         ("threads", str(facts["threads"])),
         ("cache", f"{cache['folder']}: {cache['entries']} entries, {cache['bytes'] / 1e6:.1f} MB"),
     ]
+    if "problem" in cache:
+        lines.append(("not used", cache["problem"]))
     if "removed" in cache:
         lines.append(("removed", f"{cache['removed']} entries"))
     for extra, packages in facts["extras"].items():

@@ -119,10 +119,19 @@ class CompiledEvaluator:
         self._exact_sums = exact_sums and sample_weight is None and not linear_scaling
         if self._exact_sums and tier == "auto":
             tier = "machine"  # the only one whose predictions of many individuals are fast
-        self._evaluator = evaluator_of(self._dataset, loss, linear_scaling, dtype, tier, threads)
+        self._options = loss, linear_scaling, dtype, tier, threads
+        self._evaluator = evaluator_of(self._dataset, *self._options)
         self._target = target_of(self._dataset, dtype)
         self._loss, self._tolerance, self._stands_for = loss, _TOLERANCE[dtype], evaluate
         self._unchecked = check and not linear_scaling
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Compiled code and addresses of data mean nothing to another process, nor to a copy.
+        return {name: value for name, value in self.__dict__.items() if name != "_evaluator"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._evaluator = evaluator_of(self._dataset, *self._options)
 
     def __call__(self, individuals: Iterable[Any]) -> list[Fitness]:
         """Fitness of each individual, as DEAP takes it.

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from shine.codegen.operations import KINDS, operations_of
 from shine.data import Dataset
-from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.machine import MachineEvaluator, source_digest
 from shine.evaluators.native import BATCH, NativeFitness
 from shine.evaluators.rows import Rows
 from shine.lang.population import Population
@@ -47,6 +47,8 @@ _PROBES = {
     ),
 }
 """Formulas of the size that evolution mostly deals with, without elementary functions and with many."""
+
+_MOST_SECONDS = 3600.0
 
 SMALLEST = 100_000
 """Rows below which no host was seen on which native pays, so that nothing needs to be measured."""
@@ -145,9 +147,35 @@ def host_costs(dtype: str) -> HostCosts:
     def measure() -> bytes:
         return json.dumps(asdict(measured_host_costs(dtype))).encode()
 
-    known = json.loads(cached(("costs by kind", dtype, *_PROBES["simple"][:1], *_PROBES["elementary"][:1]), measure))
-    by_kind = {name: tuple(known[name]) for name in ("compile", "machine", "native")}
-    return HostCosts(**by_kind, alone=known["alone"])
+    def is_costs(content: bytes) -> bool:
+        return _known(content) is not None
+
+    # What is measured is the code of this package as well.
+    description = ("costs by kind", dtype, source_digest("evaluators"), *(_PROBES[kind][0] for kind in KINDS))
+    content = cached(description, measure, is_costs)
+    # A clock that stands still measures what is no cost; then native code is never worth its compilation.
+    nothing = (0.0,) * len(KINDS)
+    return _known(content) or HostCosts(nothing, nothing, nothing, 0.0)
+
+
+def _known(content: bytes) -> HostCosts | None:
+    """Costs as they are kept; None if it is anything else."""
+    try:
+        fields = json.loads(content)
+        by_kind = {name: tuple(map(_cost, fields[name])) for name in ("compile", "machine", "native")}
+        alone = _cost(fields["alone"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    if len(fields) != len(by_kind) + 1 or any(len(costs) != len(KINDS) for costs in by_kind.values()):
+        return None
+    return HostCosts(**by_kind, alone=alone)
+
+
+def _cost(value: object) -> float:
+    """A number of seconds, as JSON has it."""
+    if not isinstance(value, float) or not 0 <= value < _MOST_SECONDS:
+        raise ValueError(f"not a number of seconds: {value!r}")
+    return value
 
 
 def measured_host_costs(dtype: str) -> HostCosts:

@@ -7,6 +7,7 @@ values in all individuals and generations. Functions of such functions, ``exp(si
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,23 @@ INDIVIDUALS = 4
 """Individuals that are evaluated before columns are made, for each column: few pay for themselves sooner."""
 
 
+@dataclass(frozen=True)
+class Table:
+    """Addresses of columns, and the columns."""
+
+    addresses: NDArray[np.uintp]
+    columns: NDArray[Any]
+
+
+class _Seen:
+    """Some primitives, how many individuals of them were seen, and the tables once they are made."""
+
+    def __init__(self, functions: tuple[Primitive, ...]) -> None:
+        self.functions, self.which = functions, _which_take_long(functions)
+        self.individuals = 0
+        self.tables: dict[str, Table] | None = None
+
+
 class DerivedColumns:
     """The columns of the primitives of the population seen last.
 
@@ -39,36 +57,32 @@ class DerivedColumns:
 
     def __init__(self, rows: int, predict: Callable[[Population], NDArray[Any]], nested: bool = True) -> None:
         self._rows, self._predict, self._nested = rows, predict, nested
-        self._functions: tuple[Primitive, ...] = ()
-        self._which = _which_take_long(())
-        self._seen = 0
-        self._tables: dict[str, NDArray[np.uintp]] | None = None
-        self._columns: NDArray[Any] | None = None
+        self._latest = _Seen(())
 
-    def addresses(self, population: Population, itemsize: int) -> dict[str, int]:
-        """Where the addresses of columns of `itemsize` bytes a number are, 0 for one that there is not.
+    def tables(self, population: Population, itemsize: int) -> dict[str, Table]:
+        """Where columns of `itemsize` bytes a number are: their addresses, 0 for one that there is not.
 
-        "derived" is by function and feature, "nested" by function and entry of "derived", by turns; 0 in the place of a
-        whole table if there is none, because it would cost more than it saves. "nested" is 0 where its columns would
-        take too much memory.
+        "derived" is by function and feature, "nested" by function and entry of "derived", by turns; a whole table is
+        missing if it would cost more than it saves, "nested" also where its columns would take too much memory. The
+        columns are there as long as the tables are.
         """
         functions, features = population.primitives.functions, len(population.primitives.features)
-        if self._functions is not functions:
-            self._functions, self._seen, self._tables = functions, 0, None
-            self._which = _which_take_long(functions)
-        if self._tables is None:
-            single = len(self._which) * features
-            double = single * len(self._which)
+        seen = self._latest  # read once: another thread may replace it by that of other primitives
+        if seen.functions is not functions:
+            self._latest = seen = _Seen(functions)
+        if seen.tables is None:
+            single = len(seen.which) * features
+            double = single * len(seen.which)
             most = MOST_BYTES // (self._rows * itemsize)
             count = single + double if self._nested and single + double <= most else single
-            self._seen += len(population)
-            if not count or count > most or self._seen < INDIVIDUALS * count:
+            seen.individuals += len(population)
+            if not count or count > most or seen.individuals < INDIVIDUALS * count:
                 return {}
-            self._seen = -count  # so that what is evaluated for the tables does not ask for them
-            self._tables = self._made(population, self._which, count > single)
-        return {name: int(table.ctypes.data) for name, table in self._tables.items()}
+            seen.individuals = -count  # so that what is evaluated for the tables does not ask for them
+            seen.tables = self._made(population, seen.which, count > single)
+        return seen.tables
 
-    def _made(self, population: Population, which: NDArray[np.int64], nested: bool) -> dict[str, NDArray[np.uintp]]:
+    def _made(self, population: Population, which: NDArray[np.int64], nested: bool) -> dict[str, Table]:
         primitives = population.primitives
         functions, features, first = len(primitives.functions), len(primitives.features), primitives.first_function
         tapes: list[tuple[int, ...]] = [(1 + x, first + f) for f in which.tolist() for x in range(features)]
@@ -78,14 +92,15 @@ class DerivedColumns:
         sizes = np.array([len(tape) for tape in tapes])
         codes = np.array([(*tape, 0)[:3] for tape in tapes], np.int16)
         values = self._predict(Population(codes, np.zeros(codes.shape), sizes, primitives))
-        self._columns = np.pad(values, ((0, 0), (0, self._rows - values.shape[1])), mode="edge")
-        places = addresses(self._columns)
-        tables: dict[str, NDArray[np.uintp]] = {"derived": np.zeros((functions, features), np.uintp)}
-        tables["derived"][which] = places[:single].reshape(len(which), features)
+        columns = np.pad(values, ((0, 0), (0, self._rows - values.shape[1])), mode="edge")
+        places = addresses(columns)
+        of_features = np.zeros((functions, features), np.uintp)
+        of_features[which] = places[:single].reshape(len(which), features)
+        tables = {"derived": Table(of_features, columns)}
         if nested:
             of_derived = np.zeros((functions, functions, features), np.uintp)
             of_derived[np.ix_(which, which)] = places[single:].reshape(len(which), len(which), features)
-            tables["nested"] = of_derived
+            tables["nested"] = Table(of_derived, columns)
         return tables
 
 

@@ -73,7 +73,16 @@ class Evaluator:
         linear_scaling: bool = False,
     ) -> None:
         self._dataset = Dataset.from_arrays(X, y, sample_weight)
-        self._evaluator = evaluator_of(self._dataset, loss, linear_scaling, dtype, tier, threads)
+        self._options = loss, linear_scaling, dtype, tier, threads
+        self._evaluator = evaluator_of(self._dataset, *self._options)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Compiled code and addresses of data mean nothing to another process, nor to a copy.
+        return {name: value for name, value in self.__dict__.items() if name != "_evaluator"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._evaluator = evaluator_of(self._dataset, *self._options)
 
     def __call__(self, population: Population, threshold: float = np.inf) -> NDArray[Any]:
         """Losses, shape (n_individuals,), float64; inf where a prediction is not finite.

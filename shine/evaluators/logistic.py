@@ -79,10 +79,11 @@ class LogisticRows:
         return Population(codes, values, population.sizes + 2, primitives)
 
     def _primitives(self, primitives: PrimitiveSet) -> PrimitiveSet:
-        if self._latest is None or self._latest[0] is not primitives:
+        latest = self._latest  # read once: another thread may replace it
+        if latest is None or latest[0] is not primitives:
             extended = PrimitiveSet((*primitives.functions, ERROR, ROOT), (*primitives.features, SHARE))
-            self._latest = primitives, extended
-        return self._latest[1]
+            self._latest = latest = primitives, extended
+        return latest[1]
 
 
 class LogisticEvaluator:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -33,6 +33,7 @@ from shine.evaluators.rows import (
 )
 from shine.evaluators.sharing import ALONE, PopulationFunctions, Workers, zeros
 from shine.fitness import LOSSES, Positions, Products, Scores, score
+from shine.lang.lazy import cached_property
 from shine.lang.population import Population
 from shine.lang.primitives import Primitive, PrimitiveSet
 from shine.llvm import Engine, cached, host_object
@@ -84,12 +85,16 @@ def _meaning(primitive: Primitive) -> str:
 
 
 @cache
-def source_digest() -> str:
-    """Digest of the code that emits and compiles machines: a change of it makes other machines."""
+def source_digest(*packages: str) -> str:
+    """Digest of the code that emits and compiles machines, and of further packages: a change of it makes other
+    entries of the cache."""
     digest = hashlib.sha256()
-    for package in (codegen, llvm):
-        for path in sorted(Path(package.__file__ or "").parent.glob("*.py")):
-            digest.update(path.read_bytes())
+    folders = [Path(package.__file__ or "").parent for package in (codegen, llvm)]
+    folders += [folders[0].parent / name for name in packages]
+    for folder in folders:
+        for path in sorted(folder.glob("*.py")):
+            content = path.read_bytes()
+            digest.update(f"{folder.name}/{path.name} {len(content)}\n".encode() + content)
     return digest.hexdigest()
 
 
@@ -138,11 +143,14 @@ class Pass:
         The first row, and the one behind the last.
     fields : dict of str to int
         Words of a job: where these rows are.
+    held : object
+        What lives as long as the pass, because the fields have addresses of it.
     """
 
     start: int
     stop: int
     fields: dict[str, int]
+    held: object = None
 
     @property
     def rows(self) -> int:
@@ -195,8 +203,9 @@ class MachineRows:
         """The blocks of rows in order, for a population; each is where it says until the next is asked for."""
         dataset, full, rows, tail = self._dataset, self._full, self._dataset.n_rows, self._tail_fields
         if not full:
-            derived = self._derived.addresses(population, self._tail.itemsize)
-            yield Pass(0, rows, {"rows": rows, "full": 0, **derived, **tail})
+            tables = self._derived.tables(population, self._tail.itemsize)
+            derived = {name: int(table.addresses.ctypes.data) for name, table in tables.items()}
+            yield Pass(0, rows, {"rows": rows, "full": 0, **derived, **tail}, tables)
             return
         weights = 0 if dataset.weights is None else dataset.weights.ctypes.data
         target = dataset.target.ctypes.data
@@ -295,9 +304,10 @@ class MachineEvaluator:
 
     def _machine(self, population: Population) -> Machine:
         """The machine for a population; generations of one run share their primitive set."""
-        if self._latest is None or self._latest[0] is not population.primitives:
-            self._latest = population.primitives, machine_of(population.primitives.functions, self._dtype)
-        return self._latest[1]
+        latest = self._latest  # read once: another thread may replace it by that of other primitives
+        if latest is None or latest[0] is not population.primitives:
+            self._latest = latest = population.primitives, machine_of(population.primitives.functions, self._dtype)
+        return latest[1]
 
 
 class MachineMeasure:

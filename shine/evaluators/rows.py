@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from shine.codegen.moments import CHUNK, CHUNK_FIELDS, LANES
 from shine.data import Dataset, stable_sum
 from shine.fitness import Target
+from shine.lang.lazy import cached_property
 from shine.lang.population import Population
 
 Array = NDArray[np.float64]

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from shine.lang.interpret import REFERENCE, evaluate
+from shine.lang.lazy import cached_property
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, Primitive, PrimitiveSet
 from shine.lang.simplify_exact import INFINITE, NAN, SIGN, demands_on

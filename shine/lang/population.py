@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shine.lang.lazy import cached_property
 from shine.lang.parse import Source, natural_order, parse, primitive_table
 from shine.lang.primitives import PrimitiveSet, select
 from shine.lang.tape import Tape, functions_of, tape_from_tree, tree_from_tape

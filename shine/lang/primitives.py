@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.lang.lazy import cached_property
 from shine.lang.tree import Tree
 
 CONSTANT = 0

@@ -12,7 +12,6 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shine.errors import UnsupportedSyntaxError
 from shine.lang.grammar import NAMED_CONSTANTS, ExpressionVerifier, check_name
+from shine.lang.lazy import cached_property
 from shine.lang.library import STANDARD
 from shine.lang.primitives import Primitive
 from shine.lang.program_names import names_in

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from shine.lang.lazy import cached_property
 from shine.lang.visitor import TreeVisitor, Visit
 
 if TYPE_CHECKING:

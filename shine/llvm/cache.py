@@ -1,31 +1,44 @@
 """What is made once for a host and not once a process, kept on disk: the object code of machines above all.
 
-An entry is trusted only if its digest is right; anything else - a truncated file, a foreign one, a directory that
-cannot be written - means making it again, never an error. Entries are written whole or not at all, so processes may
-write at the same time.
+What is read is executed. So the folder has to be one that nobody else can write (see `shine.llvm.private`), and an
+entry is trusted only if it has the digest, under a secret of the user, of its name and its content. Anything else - a
+truncated file, a foreign one, one that was moved - means making it again, never an error. Entries are written whole or
+not at all, so processes may write at the same time.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
+import hmac
 import os
+import re
 import sys
-import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 
 import llvmlite
 import llvmlite.binding as llvm
 
+from shine.llvm import private
+from shine.llvm.secret import secret_of
 from shine.llvm.target import host_cpu, host_triple
 
-_MAGIC = b"shine cache 1\n"
+_MAGIC = b"shine cache 2\n"
 _DIGEST_BYTES = 32
 
 ENTRIES = 64
 """Entries kept; the least recently used ones go first."""
+
+MOST_BYTES = 1 << 26
+"""Size of an entry; a machine has some hundred kilobytes."""
+
+ENTRY = re.compile(r"[0-9a-f]{64}")
+"""Names of entries; other files in the folder are not touched."""
 
 
 def cache_folder() -> Path:
@@ -40,8 +53,34 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shine"
 
 
-def cached(description: Iterable[str], make: Callable[[], bytes]) -> bytes:
+def problem() -> str | None:
+    """Why nothing is kept, and what to do about it; None if it is, or if that is what the user wants."""
+    try:
+        folder = cache_folder()
+    except RuntimeError:
+        return "there is no home directory; set SHINE_CACHE_DIR to a folder of your own"
+    if _is_nowhere(folder):
+        return None
+    try:
+        private.make_folder(folder)
+        if not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        why = private.exposure(folder)
+    except (OSError, ValueError) as error:  # a path with a null character is a ValueError
+        reason = getattr(error, "strerror", None) or str(error)
+        return f"{folder} cannot be used: {reason}; set SHINE_CACHE_DIR to a folder of your own"
+    if why is None:
+        return None
+    remedy = "take that right from them (chmod go-w)" if "may write" in why else "choose another folder"
+    return f"{folder} is not safe: {why}; {remedy}, or set SHINE_CACHE_DIR to a folder of your own"
+
+
+def cached(
+    description: Iterable[str], make: Callable[[], bytes], accepts: Callable[[bytes], bool] = lambda content: True
+) -> bytes:
     """Bytes from the cache, or made and put there: object code, or what was measured of this host.
+
+    Where nothing can be kept, they are made in each process; it warns once of that.
 
     Parameters
     ----------
@@ -49,56 +88,96 @@ def cached(description: Iterable[str], make: Callable[[], bytes]) -> bytes:
         All that they depend on, but for the host and the version of LLVM, which are added.
     make : callable
         Makes them.
+    accepts : callable
+        Whether bytes that were kept are what is expected.
     """
     host = (*host_cpu(), host_triple(), llvmlite.__version__, ".".join(map(str, llvm.llvm_version_info)))
     name = hashlib.sha256("\0".join((*host, *description)).encode()).hexdigest()
-    try:
-        path = cache_folder() / name
-        known = _read(path)
-    except (OSError, RuntimeError):  # no home directory is a RuntimeError
+    obstacle = problem()
+    if obstacle is not None:
+        _warn(obstacle)
+    if obstacle is not None or _is_nowhere(cache_folder()):
         return make()
-    if known is not None:
-        return known
-    code = make()
-    with contextlib.suppress(OSError):
-        _write(path, code)
-        _forget(path.parent)
-    return code
-
-
-def _read(path: Path) -> bytes | None:
-    """Code of an entry; None if there is none that can be trusted."""
+    path = cache_folder() / name
     try:
-        content = path.read_bytes()
-    except FileNotFoundError:
+        secret = secret_of(path.parent)
+    except OSError as error:
+        _warn(
+            f"{path.parent} cannot be written: {error.strerror or error}; set SHINE_CACHE_DIR to a folder of your own"
+        )
+        return make()
+    known = _read(path, secret)
+    if known is not None and accepts(known):
+        return known
+    content = make()
+    try:
+        private.write(path, _head(name, content, secret) + content)
+    except OSError as error:
+        # A folder in the place of an entry is that entry's own affair.
+        if not path.is_dir():
+            _warn(_unwritable(path.parent, error))
+    _forget(path.parent)
+    return content
+
+
+def _is_nowhere(folder: Path) -> bool:
+    """Whether the user wants nothing to be kept."""
+    return str(folder) == os.devnull
+
+
+def _unwritable(folder: Path, error: OSError) -> str:
+    return (
+        f"{folder} cannot be written: {error.strerror or error}; make room there, or set SHINE_CACHE_DIR to a folder "
+        "of your own"
+    )
+
+
+@cache
+def _warn(obstacle: str) -> None:
+    """Warn, once a process and obstacle."""
+    warnings.warn(
+        f"Compiled code is not kept, so that every process compiles it again: {obstacle} ({os.devnull} to keep nothing "
+        "without this warning)",
+        RuntimeWarning,
+        stacklevel=3,
+    )
+
+
+def _head(name: str, content: bytes, secret: bytes) -> bytes:
+    """What stands before the content of an entry."""
+    digest = hashlib.blake2b(_MAGIC + name.encode(), key=secret, digest_size=_DIGEST_BYTES)
+    digest.update(content)
+    return _MAGIC + digest.digest()
+
+
+def _read(path: Path, secret: bytes) -> bytes | None:
+    """Content of an entry; None if there is none that can be trusted."""
+    try:
+        found = private.read(path, MOST_BYTES)
+    except OSError:
         return None
-    head = len(_MAGIC) + _DIGEST_BYTES
-    code = content[head:]
-    if not content.startswith(_MAGIC) or content[len(_MAGIC) : head] != hashlib.sha256(code).digest():
+    if found is None:
+        return None
+    size = len(_MAGIC) + _DIGEST_BYTES
+    content = found[size:]
+    if not hmac.compare_digest(found[:size], _head(path.name, content, secret)):
         return None
     with contextlib.suppress(OSError):
         os.utime(path)  # what is used stays
-    return code
-
-
-def _write(path: Path, code: bytes) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(_MAGIC + hashlib.sha256(code).digest() + code)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+    return content
 
 
 def _forget(folder: Path) -> None:
     """Remove the entries used longest ago, and what a process that was killed while writing left."""
-    for temporary in folder.glob(".writing-*"):
-        if time.time() - temporary.stat().st_mtime > 3600:
-            temporary.unlink(missing_ok=True)
-    entries = sorted(folder.glob("[0-9a-f]*"), key=lambda entry: entry.stat().st_mtime, reverse=True)
-    for entry in entries[ENTRIES:]:
-        entry.unlink(missing_ok=True)
+    ages: list[tuple[float, str]] = []
+    with contextlib.suppress(OSError), os.scandir(folder) as found:
+        for each in found:
+            with contextlib.suppress(OSError):
+                changed = each.stat(follow_symlinks=False).st_mtime
+                if ENTRY.fullmatch(each.name):
+                    ages.append((changed, each.path))
+                elif each.name.startswith(private.WRITING) and time.time() - changed > 3600:
+                    os.unlink(each.path)
+    for _, path in sorted(ages)[:-ENTRIES]:
+        with contextlib.suppress(OSError):
+            os.unlink(path)

@@ -6,13 +6,13 @@ the old one.
 
 from __future__ import annotations
 
-import threading
 from functools import cache
 
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
 from shine.errors import CompilationError
+from shine.llvm.lock import LOCK
 from shine.llvm.target import target_machine
 
 PIPELINES: dict[str, int] = {"O0": 0, "O1": 1, "O2": 2, "O3": 3}
@@ -69,11 +69,10 @@ class Optimizer:
         self._tuning.inlining_threshold = 50
         self._builder: llvm.PassBuilder | None = None
         self._runs = 0
-        self._lock = threading.Lock()
 
     def run(self, module: llvm.ModuleRef) -> None:
         """Optimize a module in place."""
-        with self._lock:
+        with LOCK:
             if self._builder is None or self._runs == self._RUNS:
                 if self._builder is not None:
                     self._builder.close()

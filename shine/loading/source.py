@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from shine.data import identifier
 from shine.errors import DataError
+from shine.lang.lazy import cached_property
 
 Array = NDArray[np.float64]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shine.config import Config, read_config
 from shine.errors import ExportError, UnsupportedSyntaxError
+from shine.lang.lazy import cached_property
 from shine.runs.records import ModelRecord, ResultRecord, read_result
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -54,12 +55,22 @@ def test_the_cache_is_counted_and_cleared_and_nothing_else_goes(cache: Path) -> 
     assert "3 entries" not in shine("info", "--clear-cache").stdout
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no modes")
+def test_a_cache_that_others_may_write_is_said_not_to_be_used(cache: Path) -> None:
+    cache.mkdir()
+    cache.chmod(0o777)
+    facts = json.loads(shine("info", "--json").stdout)["cache"]
+    assert "others may write to it" in facts["problem"] and "chmod go-w" in facts["problem"]
+    assert "not used" in shine("info").stdout
+
+
 def test_what_a_search_compiles_is_found_in_the_cache(cache: Path, small: Path) -> None:
     done = process("evolve", small, "--set", "fitness.tier=machine", "--quiet")  # this one may have compiled it already
     assert done.returncode == 0, done.stderr
     facts = json.loads(shine("info", "--json").stdout)["cache"]
-    assert facts["entries"] == len(list(cache.iterdir())) > 0
-    assert facts["bytes"] == sum(path.stat().st_size for path in cache.iterdir())
+    sizes = [path.stat().st_size for path in cache.iterdir() if path.name != ".secret"]
+    assert facts["entries"] == len(sizes) > 0
+    assert facts["bytes"] == sum(sizes)
 
 
 def test_extras_are_those_of_the_metadata_with_what_is_installed(cache: Path) -> None:

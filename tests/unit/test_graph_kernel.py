@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import ast
+import copy
+import itertools
+import pickle
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -264,3 +268,47 @@ def test_a_kernel_names_its_program():
 def test_loading_and_programs_are_public():
     assert shine.Program is Program
     assert shine.GraphKernel is GraphKernel
+
+
+def test_a_block_that_a_thread_has_taken_is_computed_though_the_others_are_done(monkeypatch):
+    taken, done = threading.Event(), threading.Event()
+
+    class Numbers:
+        """Numbers of blocks; one thread gets its first when the other has found that no more are left."""
+
+        def __init__(self):
+            self.numbers, self.caller = itertools.count(), threading.current_thread()
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            if threading.current_thread() is self.caller:
+                taken.wait(30)
+                return next(self.numbers)
+            number = next(self.numbers)
+            taken.set()
+            done.wait(30)
+            return number
+
+    class Telling(graph_rows.Workers):
+        def run(self, work, abandon):
+            super().run(work, lambda: (abandon(), done.set()))
+
+    monkeypatch.setattr(graph_rows, "count", Numbers)
+    monkeypatch.setattr(graph_rows, "Workers", Telling)
+    full = np.full  # nothing is right by chance
+    monkeypatch.setattr(graph_rows.np, "empty", lambda shape, dtype=float: full(shape, 7, dtype))
+    monkeypatch.setattr(graph_rows, "SHARED_NODES", 1)
+    values = np.arange(1 << 19, dtype=np.float64)
+    result = GraphKernel(tree_program(shine.parse("a - 0.5"), "float64"), threads=2)(values)
+    assert taken.is_set() and done.is_set()
+    assert np.array_equal(result, values - 0.5)
+
+
+def test_a_kernel_that_was_called_can_be_pickled_and_copied():
+    kernel = shine.jit(several())
+    expected = kernel(np.full((2, 1), 16.0), np.arange(3))
+    for other in (pickle.loads(pickle.dumps(kernel)), copy.deepcopy(kernel)):
+        results = other(np.full((2, 1), 16.0), np.arange(3))
+        assert [result.tolist() for result in results] == [each.tolist() for each in expected]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from shine.gp.seeding.screening import Normalized, beyond_monomials, projector
 from shine.gp.seeding.symmetries import Coordinates
 from shine.gp.seeding.views import Chain
 from shine.gp.seeding.writing import Nodes, Writer
+from shine.lang.lazy import cached_property
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from llvmlite import ir
@@ -17,6 +19,7 @@ from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.native import NativeEvaluator
 from shine.lang.population import Population
 from shine.lang.primitives import ARITIES
+from shine.llvm import cached
 
 ROWS = 1000
 SOURCES = ["x0 + x1", "exp(x0)*2 - 3", "sin(cos(x0))", "1/x0 + x1*x1 - 2.5", "x1"]
@@ -186,3 +189,69 @@ def test_costs_are_measured_once_a_host(monkeypatch, tmp_path):
         assert costs.host_costs("float64") == NATIVE_GAINS
     costs.host_costs.cache_clear()
     assert measured == ["float64"]
+
+
+WRONG = {
+    "no JSON": b"{",
+    "not text": b"\xff\xfe",
+    "another type": b"[1, 2]",
+    "a number": b"1",
+    "nothing": b"null",
+    "deep": b"[" * 100_000,
+    "a name is missing": b'{"compile": [1.0, 1.0], "machine": [1.0, 1.0], "alone": 1.0}',
+    "one is too much": b'{"compile": [1.0, 1.0], "machine": [1.0, 1.0], "native": [1.0, 1.0], "alone": 1.0, "x": 1}',
+    **{
+        name: json.dumps({"compile": [1.0, 1.0], "machine": machine, "native": [1.0, 1.0], "alone": 1.0}).encode()
+        for name, machine in {
+            "NaN": [1.0, float("nan")],
+            "infinite": [1.0, float("inf")],
+            "negative": [-1.0, 1.0],
+            "huge": [1e300, 1.0],
+            "text": ["1.0", 1.0],
+            "a boolean": [True, 1.0],
+            "a huge integer": [10**400, 1.0],
+            "one kind": [1.0],
+            "three kinds": [1.0, 1.0, 1.0],
+            "no list": 1.0,
+        }.items()
+    },
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_kept_costs_that_are_none_are_measured_again(monkeypatch, tmp_path, kind):
+    monkeypatch.setenv("SHINE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(costs.json, "dumps", lambda fields: WRONG[kind].decode("latin-1"))
+    monkeypatch.setattr(costs, "measured_host_costs", lambda dtype: NATIVE_GAINS)
+    with monkeypatch.context() as patched:
+        if kind == "not text":
+            patched.setattr(costs, "cached", lambda description, make, _: cached(description, lambda: WRONG[kind]))
+        costs.host_costs.cache_clear()
+        # Costs that cannot be kept make no individual worth compiling.
+        assert not costs.host_costs("float64").worth_compiling(np.array([[5.0, 0.0]]), 10**9).any()
+    monkeypatch.undo()
+    monkeypatch.setenv("SHINE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(costs, "measured_host_costs", lambda dtype: NATIVE_GAINS)
+    for _ in range(2):
+        costs.host_costs.cache_clear()
+        assert costs.host_costs("float64") == NATIVE_GAINS
+    costs.host_costs.cache_clear()
+
+
+def test_costs_of_other_sources_are_measured_again(monkeypatch, tmp_path):
+    monkeypatch.setenv("SHINE_CACHE_DIR", str(tmp_path / "cache"))
+    measured = []
+
+    def measure(dtype):
+        measured.append(dtype)
+        return NATIVE_GAINS
+
+    monkeypatch.setattr(costs, "measured_host_costs", measure)
+    digest = costs.source_digest("evaluators")
+    assert digest != costs.source_digest()
+    for each in (digest, "another", digest):
+        monkeypatch.setattr(costs, "source_digest", lambda *packages, each=each: each)
+        costs.host_costs.cache_clear()
+        costs.host_costs("float64")
+    costs.host_costs.cache_clear()
+    assert measured == ["float64"] * 2

@@ -76,21 +76,39 @@ def test_columns_are_made_of_functions_that_take_long_and_when_they_pay(expected
     # Those of functions of functions are left out where there is room for the others only.
     rows = 16 if expected != SINGLE else MOST_BYTES // 8 // (len(SINGLE) + len(DOUBLE)) + 1
     columns, population = DerivedColumns(rows, predict), individuals(INDIVIDUALS * len(expected) - 1)
-    assert columns.addresses(population, 8) == {}
+    assert columns.tables(population, 8) == {}
     assert not asked
-    places = columns.addresses(population, 8)
-    assert all(places.values())
-    assert set(places) == ({"derived"} if expected == SINGLE else {"derived", "nested"})
+    tables = columns.tables(population, 8)
+    assert set(tables) == ({"derived"} if expected == SINGLE else {"derived", "nested"})
     assert asked == [expected]
-    assert columns.addresses(population, 8) == places
+    assert columns.tables(population, 8) is tables
     assert len(asked) == 1
+
+
+def test_columns_of_other_primitives_that_a_thread_asks_for_meanwhile_are_not_taken_for_these():
+    others = PrimitiveSet(select(STANDARD, ("cos", "add")), ("x", "y", "z"))
+    other = Population.from_trees([parse("cos(x) + y", ("x", "y", "z"))], others).take(np.zeros(100, np.int64))
+    asked = []
+
+    def predict(population):
+        """While columns are made, another thread has a population of other primitives evaluated."""
+        asked.append([str(population.tree(i)) for i in range(len(population))])
+        if len(asked) == 1:
+            columns.tables(other, 8)
+        return np.full((len(population), 16), len(population), np.float64)
+
+    columns, count = DerivedColumns(16, predict), len(SINGLE + DOUBLE)
+    tables = columns.tables(individuals(INDIVIDUALS * count), 8)
+    assert tables["derived"].addresses.shape == (len(PRIMITIVES.functions), 3)
+    assert (tables["nested"].columns == count).all()
+    assert (columns.tables(other, 8)["derived"].columns == 6).all()
 
 
 def test_no_columns_are_made_where_they_would_take_much_memory():
     rows = MOST_BYTES // 8 // (3 * len(TAKING_LONG)) + 1
     columns = DerivedColumns(rows, lambda population: pytest.fail("made all the same"))
     for _ in range(5):
-        assert columns.addresses(individuals(), 8) == {}
+        assert columns.tables(individuals(), 8) == {}
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -119,7 +137,7 @@ def test_columns_are_read_once_they_are_there():
     population = Population.from_trees([parse(source, ("x", "y", "z")) for source in sources], PRIMITIVES)
     for _ in range(INDIVIDUALS * (len(SINGLE) + len(DOUBLE)) // 300 + 1):
         evaluator.predict(individuals())
-    evaluator._rows._derived._columns[:] = 7
+    evaluator._rows._derived.tables(population, 8)["derived"].columns[:] = 7
     known = (evaluator.predict(population) == 7).all(axis=1)
     assert known.tolist() == [True, True, False]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -19,7 +21,8 @@ from shine.evaluators.machine import Machine
 from shine.lang.library import STANDARD
 from shine.lang.parse import primitive_table
 from shine.lang.primitives import select
-from shine.llvm import cached
+from shine.llvm import cache as cache_module
+from shine.llvm import cached, secret
 from shine.llvm.cache import ENTRIES, cache_folder
 
 CODE = bytes(range(256)) * 4
@@ -29,6 +32,7 @@ ROOT = Path(shine.__file__).parents[1]
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     """A cache of the test's own."""
+    cache_module._warn.cache_clear()
     monkeypatch.setenv("SHINE_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -44,9 +48,14 @@ class Maker:
         return self.code
 
 
+def entries(folder: Path) -> list[Path]:
+    """All files of the cache but its secret."""
+    return [path for path in folder.iterdir() if path.name != secret.NAME]
+
+
 def entry(folder: Path) -> Path:
-    """The only file of the cache."""
-    (only,) = folder.iterdir()
+    """The only one."""
+    (only,) = entries(folder)
     return only
 
 
@@ -64,7 +73,7 @@ def test_an_entry_is_made_once():
 def test_descriptions_that_differ_have_entries_of_their_own(folder):
     for description in (("a", "b"), ("ab",), ("a", "b", ""), ("b", "a"), ()):
         cached(description, Maker())
-    assert len(list(folder.iterdir())) == 5
+    assert len(entries(folder)) == 5
 
 
 def test_an_entry_cut_off_anywhere_is_made_again(folder):
@@ -108,44 +117,71 @@ def test_a_directory_in_the_place_of_an_entry_is_no_error(folder):
     assert [made_again(), made_again()] == [True, True]
 
 
-def test_an_entry_that_cannot_be_read_is_no_error(monkeypatch):
+def test_an_entry_that_cannot_be_read_is_no_error(folder, monkeypatch):
     made_again()
+    known, opened = entry(folder), os.open
 
-    def refuse(path):
-        raise PermissionError(path)
+    def refuse(path, flags, *mode):
+        if Path(path) == known:
+            raise PermissionError(path)
+        return opened(path, flags, *mode)
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr("os.open", refuse)
     assert made_again()
 
 
 def test_a_place_below_a_file_is_no_error(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("SHINE_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    with pytest.warns(RuntimeWarning, match="cache cannot be used: Not a directory; set SHINE_CACHE_DIR"):
+        assert made_again()
     assert [made_again(), made_again()] == [True, True]
     assert (tmp_path / "file").read_text() == ""
 
 
 def test_a_file_in_the_place_of_the_cache_is_no_error(folder):
     folder.write_text("mine")
+    with pytest.warns(RuntimeWarning, match="cache cannot be used: Not a directory; set SHINE_CACHE_DIR"):
+        assert made_again()
     assert [made_again(), made_again()] == [True, True]
     assert folder.read_text() == "mine"
 
 
-def test_a_cache_that_cannot_be_written_is_no_error(monkeypatch):
-    def refuse(*arguments, **keywords):
-        raise PermissionError("read-only")
+def refusing_to_write(path, flags, *mode, opened=os.open):
+    """`os.open` on a file system that is read-only."""
+    if flags & (os.O_WRONLY | os.O_RDWR):
+        raise OSError(30, "Read-only file system")
+    return opened(path, flags, *mode)
 
-    monkeypatch.setattr("tempfile.mkstemp", refuse)
+
+@pytest.mark.parametrize("has_secret", [False, True])
+def test_a_cache_that_cannot_be_written_is_no_error(monkeypatch, has_secret):
+    if has_secret:
+        cached(("another",), Maker())
+    monkeypatch.setattr("os.open", refusing_to_write)
+    with pytest.warns(RuntimeWarning, match="cache cannot be written: Read-only file system"):
+        assert made_again()
     assert [made_again(), made_again()] == [True, True]
 
 
+def test_what_is_in_a_cache_that_cannot_be_written_is_used(monkeypatch):
+    made_again()
+    monkeypatch.setattr("os.open", refusing_to_write)
+    assert not made_again()
+
+
 def test_a_full_disk_is_no_error_and_leaves_nothing_behind(folder, monkeypatch):
+    made_again()
+    entry(folder).unlink()
+
     def refuse(*arguments):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.replace", refuse)
+    with pytest.warns(RuntimeWarning, match="cache cannot be written: No space left on device; make room there"):
+        assert made_again()
     assert made_again()
-    assert list(folder.iterdir()) == []
+    assert entries(folder) == []
 
 
 def test_no_home_directory_is_no_error(monkeypatch):
@@ -155,7 +191,24 @@ def test_no_home_directory_is_no_error(monkeypatch):
     for variable in ("SHINE_CACHE_DIR", "XDG_CACHE_HOME", "LOCALAPPDATA", "HOME"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(Path, "home", refuse)
+    with pytest.warns(RuntimeWarning, match="there is no home directory; set SHINE_CACHE_DIR"):
+        assert made_again()
     assert [made_again(), made_again()] == [True, True]
+
+
+def test_a_user_who_wants_no_cache_has_none_and_no_warning(monkeypatch):
+    monkeypatch.setenv("SHINE_CACHE_DIR", os.devnull)
+    assert [made_again(), made_again()] == [True, True]
+
+
+def test_a_folder_of_the_user_s_other_files_keeps_them(folder):
+    folder.mkdir(mode=0o700)
+    mine = [folder / f"data{number}.csv" for number in range(2 * ENTRIES)]
+    for path in mine:
+        path.write_text("mine")
+    made_again()
+    assert not made_again()
+    assert all(path.exists() for path in mine)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other platforms have places of their own")
@@ -180,13 +233,13 @@ def test_what_fails_to_be_made_is_not_kept(folder):
 def test_the_entries_used_last_are_kept(folder):
     for number in range(ENTRIES):
         cached(("n", str(number)), Maker(str(number).encode()))
-    for age, path in enumerate(folder.iterdir()):
+    for age, path in enumerate(entries(folder)):
         os.utime(path, (1e9 + age, 1e9 + age))
     cached(("n", "7"), Maker())  # used again
-    oldest = min((path for path in folder.iterdir()), key=lambda path: path.stat().st_mtime)
+    oldest = min((path for path in entries(folder)), key=lambda path: path.stat().st_mtime)
     cached(("new",), Maker())
     cached(("newer",), Maker())
-    assert len(list(folder.iterdir())) == ENTRIES
+    assert len(entries(folder)) == ENTRIES
     assert not oldest.exists()
     maker = Maker()
     assert cached(("n", "7"), maker) == b"7"
@@ -206,12 +259,13 @@ def test_threads_that_write_one_entry_at_once_all_get_it(folder):
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(work, range(8))) == [CODE] * 8
     assert not made_again()
-    assert [path.name[0] != "." for path in folder.iterdir()] == [True]
+    assert [path.name[0] != "." for path in entries(folder)] == [True]
 
 
 PROCESS = """
 import sys, threading
-from shine.llvm import cached
+from shine.llvm import cache as cache_module
+from shine.llvm import cached, secret
 code = bytes(range(256)) * 4
 start = threading.Timer(30, lambda: None)
 sys.stdin.readline()
@@ -229,8 +283,164 @@ def test_processes_that_write_at_once_do_not_disturb_each_other(folder):
         writer.stdin.write("go\n")
         writer.stdin.flush()
     assert [(writer.communicate(timeout=60)[1], writer.returncode) for writer in writers] == [("", 0)] * 2
-    assert len(list(folder.iterdir())) == 20
-    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+    assert len(entries(folder)) == 20
+    assert not [path for path in entries(folder) if path.name.startswith(".")]
+
+
+# Entries that somebody else may have written
+
+OWNERS = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")
+ROOT_ALONE = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+
+
+def poisoned(folder: Path) -> None:
+    """Write an entry that is consistent in itself, by the digest that everybody can compute."""
+    path, head = entry(folder), cache_module._MAGIC
+    path.write_bytes(head + hashlib.sha256(b"foreign").digest() + b"foreign")
+
+
+def replaced_by(folder: Path, make) -> Path:
+    """The entry, after something else was put in its place."""
+    made_again()
+    path = entry(folder)
+    path.unlink()
+    make(path)
+    return path
+
+
+def test_a_digest_that_everybody_can_compute_authenticates_nothing(folder):
+    made_again()
+    poisoned(folder)
+    assert [made_again(), made_again()] == [True, False]
+
+
+def test_an_entry_under_another_secret_is_made_again(folder, tmp_path, monkeypatch):
+    made_again()
+    own = entry(folder)
+    monkeypatch.setenv("SHINE_CACHE_DIR", str(tmp_path / "other"))
+    assert cached(("x",), Maker(b"foreign")) == b"foreign"
+    own.write_bytes(entry(tmp_path / "other").read_bytes())
+    monkeypatch.setenv("SHINE_CACHE_DIR", str(folder))
+    assert [made_again(), made_again()] == [True, False]
+
+
+def test_an_entry_in_the_place_of_another_is_made_again(folder):
+    made_again()
+    own = entry(folder)
+    cached(("y",), Maker(b"the other"))
+    (other,) = set(entries(folder)) - {own}
+    shutil.copy(other, own)
+    assert [made_again(), made_again()] == [True, False]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are none")
+def test_a_fifo_in_the_place_of_an_entry_does_not_block(folder):
+    path = replaced_by(folder, os.mkfifo)
+    assert [made_again(), made_again()] == [True, False]
+    assert path.is_file()
+
+
+def test_a_link_in_the_place_of_an_entry_is_not_followed_nor_written_through(folder, tmp_path):
+    made_again()
+    shutil.copy(entry(folder), tmp_path / "elsewhere")
+    path = replaced_by(folder, lambda path: path.symlink_to(tmp_path / "elsewhere"))
+    before = (tmp_path / "elsewhere").read_bytes()
+    assert [made_again(), made_again()] == [True, False]
+    assert not path.is_symlink() and (tmp_path / "elsewhere").read_bytes() == before
+
+
+def test_a_huge_file_in_the_place_of_an_entry_is_not_read(folder):
+    def sparse(path):
+        with path.open("wb") as file:
+            file.truncate(1 << 40)
+
+    path = replaced_by(folder, sparse)
+    assert [made_again(), made_again()] == [True, False]
+    assert path.stat().st_size < 1 << 20
+
+
+@OWNERS
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666, 0o777])
+def test_an_entry_that_others_may_write_is_made_again(folder, mode):
+    made_again()
+    entry(folder).chmod(mode)
+    assert [made_again(), made_again()] == [True, False]
+    assert entry(folder).stat().st_mode & 0o777 == 0o600
+
+
+@ROOT_ALONE
+def test_an_entry_of_another_user_is_made_again(folder):
+    made_again()
+    os.chown(entry(folder), 12345, -1)
+    assert [made_again(), made_again()] == [True, False]
+    assert entry(folder).stat().st_uid == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"short", bytes(secret.BYTES), bytes(range(1, 34))])
+def test_a_damaged_secret_is_made_anew_and_what_it_authenticated_as_well(folder, content):
+    made_again()
+    (folder / secret.NAME).write_bytes(content)
+    assert [made_again(), made_again()] == [True, False]
+    assert (folder / secret.NAME).read_bytes() != content
+
+
+def test_a_secret_that_is_missing_is_made_anew(folder):
+    made_again()
+    (folder / secret.NAME).unlink()
+    assert [made_again(), made_again()] == [True, False]
+
+
+@OWNERS
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o666])
+def test_a_secret_that_others_may_know_is_made_anew(folder, mode):
+    made_again()
+    before = (folder / secret.NAME).read_bytes()
+    (folder / secret.NAME).chmod(mode)
+    assert [made_again(), made_again()] == [True, False]
+    assert (folder / secret.NAME).read_bytes() != before
+    assert (folder / secret.NAME).stat().st_mode & 0o777 == 0o600
+
+
+@ROOT_ALONE
+def test_a_secret_of_another_user_is_made_anew(folder):
+    made_again()
+    os.chown(folder / secret.NAME, 12345, -1)
+    assert [made_again(), made_again()] == [True, False]
+
+
+def test_a_directory_in_the_place_of_the_secret_is_no_error(folder):
+    (folder / secret.NAME).mkdir(parents=True)
+    folder.chmod(0o700)
+    with pytest.warns(RuntimeWarning, match="cannot be written: Is a directory"):
+        assert made_again()
+    assert made_again()
+
+
+def test_processes_that_make_the_secret_at_once_agree(folder, tmp_path):
+    code = """
+import sys
+from pathlib import Path
+from shine.llvm.secret import secret_of
+sys.stdin.readline()
+print(secret_of(Path(sys.argv[1])).hex())
+"""
+    folder.mkdir(mode=0o700)
+    (folder / secret.NAME).write_bytes(b"damaged")
+    command = [sys.executable, "-c", code, str(folder)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    makers = [subprocess.Popen(command, cwd=ROOT, **pipes) for _ in range(4)]
+    for maker in makers:
+        maker.stdin.write("go\n")
+        maker.stdin.flush()
+    assert {maker.communicate(timeout=60)[0] for maker in makers} == {(folder / secret.NAME).read_bytes().hex() + "\n"}
+
+
+def test_threads_that_make_the_secret_at_once_agree(folder):
+    folder.mkdir(mode=0o700)
+    for _ in range(20):
+        with ThreadPoolExecutor(8) as pool:
+            assert len(set(pool.map(lambda _: secret.secret_of(folder), range(8)))) == 1
+        (folder / secret.NAME).unlink()
 
 
 # Machines
@@ -272,7 +482,7 @@ print(shine.Evaluator([[1.0], [2.0]], [1.0, 4.0], tier="machine")(population).to
         command = [sys.executable, "-W", "error", "-c", code, step]
         outputs.append(subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60))
     assert [(done.stdout, done.stderr) for done in outputs] == [("[1.0]\n", "")] * 2
-    assert len(list(folder.iterdir())) == 1
+    assert len(entries(folder)) == 1
 
 
 def test_a_damaged_machine_is_compiled_again(folder):
@@ -321,7 +531,7 @@ def test_machines_that_differ_have_entries_of_their_own(folder, monkeypatch):
     monkeypatch.setattr(machine.Engine, "of_object", classmethod(lambda *arguments: Nothing()))
     for number, (functions, dtype) in enumerate(VARIANTS.values(), 1):
         Machine(functions, dtype)
-        assert len(list(folder.iterdir())) == number
+        assert len(entries(folder)) == number
 
 
 @pytest.mark.parametrize("tier", ["machine", "native", "reference"])

@@ -1,0 +1,130 @@
+"""Files that nobody but the user can have written: what is asked of a folder and of a file before they are trusted.
+
+The rules are those of OpenSSH for keys (``StrictModes``): the folder is the user's own and writable by nobody else,
+and so is every folder above it, root's and sticky ones (``/tmp``) excepted. Where there are no owners and modes, as on
+Windows, a folder of the user's profile is taken to be private.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+_HAS_OWNERS = hasattr(os, "geteuid")
+
+# A FIFO would wait for its other end, a link lead elsewhere.
+_READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+_WRITE = (
+    os.O_WRONLY | os.O_CREAT | os.O_EXCL | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"))
+)
+
+WRITING = ".writing-"
+"""How the names of files begin that are being written."""
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, for the user alone."""
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for each in reversed(missing):
+        with suppress(FileExistsError):
+            each.mkdir(mode=0o700)
+
+
+def exposure(folder: Path) -> str | None:
+    """Why others can change what is in a folder; None if they cannot.
+
+    Raises
+    ------
+    OSError
+        If it cannot be looked at.
+    """
+    if not _HAS_OWNERS:
+        return None
+    user, given, real = os.geteuid(), Path(os.path.abspath(folder)), Path(os.path.realpath(folder))
+    own = real.stat()
+    if own.st_uid != user:
+        return f"it belongs to user {own.st_uid}, and this is user {user}"
+    if own.st_mode & 0o022 and not _is_of_one(own, user):
+        return "others may write to it"
+    # Who owns the root can do anything: that is root, or, in a container, whoever root is outside.
+    trusted = {0, user, os.stat("/").st_uid}
+    for above in (given, *given.parents, *real.parents):
+        found = above.lstat()
+        if found.st_uid not in trusted:
+            return f"{above} belongs to user {found.st_uid}, who can replace it"
+        is_open = found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX
+        if stat.S_ISDIR(found.st_mode) and is_open and not _is_of_one(found, user):
+            return f"others may write to {above}, and can replace it"
+    return None
+
+
+def _is_of_one(found: os.stat_result, user: int) -> bool:
+    """Whether a folder that its group may write has a group of this user alone, as many systems make for each user."""
+    if found.st_mode & 0o002:
+        return False
+    import grp
+    import pwd
+
+    try:
+        name, group = pwd.getpwuid(user).pw_name, grp.getgrgid(found.st_gid)
+    except KeyError:
+        return False
+    return group.gr_name == name and set(group.gr_mem) <= {name}
+
+
+def read(path: Path, most: int, hidden: bool = False) -> bytes | None:
+    """Content of a regular file that nobody else can write; None if it is something else, or larger than `most`.
+
+    Parameters
+    ----------
+    path : Path
+        In a folder that is private.
+    most : int
+        Bytes.
+    hidden : bool
+        Whether nobody else may read it either.
+
+    Raises
+    ------
+    OSError
+        If it is not there, or cannot be read.
+    """
+    descriptor = os.open(path, _READ)
+    try:
+        # What was opened is looked at, and not what has this name by now.
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > most:
+            return None
+        if _HAS_OWNERS and (found.st_uid != os.geteuid() or found.st_mode & (0o077 if hidden else 0o022)):
+            return None
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            content = file.read(most + 1)
+    finally:
+        os.close(descriptor)
+    return content if len(content) <= most else None
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file that the user alone can read and write, whole or not at all.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    temporary = path.with_name(f"{WRITING}{secrets.token_hex(8)}")
+    descriptor = os.open(temporary, _WRITE, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
