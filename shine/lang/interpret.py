@@ -26,6 +26,12 @@ def _where(condition: Array, a: Array, b: Array) -> Array:
     return np.where(condition, a, b)
 
 
+def _power(base: Array, exponent: Array) -> Array:
+    """Squares and cubes are products wherever the exponent comes from: x**2 is x*x, and x**3 is x*x*x."""
+    square = base * base
+    return _where(exponent == 2, square, _where(exponent == 3, square * base, np.power(base, exponent)))
+
+
 REFERENCE: dict[str, Callable[..., Array]] = {
     "add": np.add,
     "sub": np.subtract,
@@ -33,7 +39,7 @@ REFERENCE: dict[str, Callable[..., Array]] = {
     "div": np.divide,
     "floordiv": np.floor_divide,
     "mod": np.remainder,
-    "pow": np.power,
+    "pow": _power,
     # np.minimum leaves open which of 0.0 and -0.0 it returns; here it is the second, and NaN if either is NaN.
     "min": lambda a, b: _where((a < b) | (a != a), a, b),
     "max": lambda a, b: _where((a > b) | (a != a), a, b),
