@@ -37,6 +37,29 @@ APPROXIMATE = ("exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh"
 COMPOSITE = tuple(name for name, primitive in STANDARD.items() if primitive.definition is not None)
 FEATURES = ("a", "b", "c")
 
+EXPONENTS = (2.0, 3.0, -1.0, 0.5, 1 / 3, 4.0, -2.0, 1.5, 2 / 3, -0.5, 1.0, 0.0, 5.0)
+"""Exponents that people write."""
+
+WRITTEN = (
+    *EXPONENTS, *map(float, range(-10, 11)), 0.25, 0.1, 100.0, 1000.0, 1e-3, np.pi, 2 * np.pi, np.e
+)  # fmt: skip
+"""Numbers that people write."""
+
+
+def idiom(rng: np.random.Generator, names: tuple[str, ...]) -> list[str | float] | None:
+    """What people write of one value x, as postfix: x**2, 2**x, x*x; None if its function is not among the names.
+
+    ``"x"`` stands for the value, which comes first.
+    """
+    exponent, feature = float(rng.choice(EXPONENTS)), str(rng.choice(FEATURES))
+    forms: list[list[str | float]] = [
+        ["x", exponent, "pow"], ["x", exponent, "pow"], [float(rng.choice([2.0, 10.0, np.e])), feature, "pow"],
+        [feature, feature, "mul"], [feature, feature, "mul", feature, "mul"], ["x", "square"], ["x", "cube"],
+        ["x", float(rng.choice(WRITTEN)), "mul"], [1.0, feature, "div"],
+    ]  # fmt: skip
+    form = forms[int(rng.integers(len(forms)))]
+    return form if all(not isinstance(part, str) or part in ("x", *FEATURES, *names) for part in form) else None
+
 
 def random_tree(rng: np.random.Generator, names: tuple[str, ...], size: int) -> Tree:
     """A random tree of about `size` nodes: random nodes are applied to what is on the stack until one value is left."""
@@ -49,10 +72,19 @@ def random_tree(rng: np.random.Generator, names: tuple[str, ...], size: int) -> 
         growing = len(codes) < size
         # Past the size, only what makes the stack lower is of use.
         fits = [name for name in fits if growing or STANDARD[name].arity > 1]
-        if not fits or (growing and rng.random() < 0.5):
+        form = idiom(rng, names) if growing and height and rng.random() < 0.2 else None
+        if form is not None:
+            for part in form[form[0] == "x" :]:
+                known = primitives.function_codes | primitives.feature_codes
+                codes.append(known[part] if isinstance(part, str) else CONSTANT)
+                values.append(0.0 if isinstance(part, str) else part)
+            height += form[0] != "x"
+        elif not fits or (growing and rng.random() < 0.5):
             constant = rng.random() < 0.3
             codes.append(CONSTANT if constant else int(rng.integers(1, 1 + len(FEATURES))))
-            values.append(float(rng.normal() * 10.0 ** rng.integers(-3, 4)) if constant else 0.0)
+            written = rng.random() < 0.5
+            number = rng.choice(WRITTEN) if written else rng.normal() * 10.0 ** rng.integers(-3, 4)
+            values.append(float(number) if constant else 0.0)
             height += 1
         else:
             name = fits[int(rng.integers(len(fits)))]
@@ -63,7 +95,10 @@ def random_tree(rng: np.random.Generator, names: tuple[str, ...], size: int) -> 
 
 
 def random_rows(rng: np.random.Generator, rows: int, dtype: str) -> list[NDArray[np.floating]]:
-    """Columns of ordinary numbers, of all magnitudes, and of special values."""
+    """Columns of ordinary numbers, of all magnitudes, of subnormal and of special values.
+
+    Some have whole numbers or those that people write in place of ordinary ones, some have no negative ones.
+    """
     info = np.finfo(dtype)
     special = np.array(
         [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, info.max, info.tiny, info.smallest_subnormal, 0.5, np.pi]
@@ -73,6 +108,15 @@ def random_rows(rng: np.random.Generator, rows: int, dtype: str) -> list[NDArray
         ordinary = rng.normal(size=rows) * 3
         wide = np.ldexp(rng.uniform(-1, 1, rows), rng.integers(info.minexp, info.maxexp, rows))
         kind = rng.random(rows)
+        style = rng.random()
+        if style < 0.2:
+            ordinary = rng.integers(-10, 11, rows).astype(np.float64)
+        elif style < 0.3:
+            ordinary = rng.choice(WRITTEN, rows)
+        elif style < 0.5:
+            ordinary, wide = np.abs(ordinary), np.abs(wide)
+        elif style < 0.55:
+            wide = rng.normal(size=rows) * float(info.tiny)
         column = np.where(kind < 0.8, ordinary, np.where(kind < 0.95, wide, rng.choice(special, rows)))
         with np.errstate(over="ignore", under="ignore"):
             columns.append(column.astype(dtype))

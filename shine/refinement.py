@@ -15,6 +15,7 @@ from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.rows import target_of
 from shine.fitness import LOSSES, best_lines
+from shine.folding import COMPILED
 from shine.gp.constants import fit_constants
 from shine.gp.evolution import Outcome
 from shine.gp.phases import reduced_phases
@@ -80,7 +81,7 @@ def refined(
     primitives = _with_functions(outcome.front.primitives, SCALING)
     constant = Tree(dataset.features, ast.Constant(dataset.target_mean))
     found = [constant, *_completed(outcome, dataset, linear_scaling, threads)]
-    trees = [simplify(tree, primitives) for tree in found]
+    trees = [simplify(tree, primitives, functions=COMPILED) for tree in found]
     if polish:
         versions = [trees, *_polished(trees, dataset, loss, primitives, threads)]
     else:
@@ -147,7 +148,8 @@ def _polished(
     if sample is not dataset:
         fitted = _fitted(fitted, MachineLinearizer(dataset, loss, threads), _LAST_STEPS)
     for individuals in (fitted, simple):
-        yield [simplify(individuals.tree(index), primitives) for index in range(len(individuals))]
+        complete = (individuals.tree(index) for index in range(len(individuals)))
+        yield [simplify(tree, primitives, functions=COMPILED) for tree in complete]
 
 
 def _preferred(versions: Sequence[Sequence[Model]], dataset: Dataset, loss: str) -> Iterator[Model]:

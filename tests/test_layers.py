@@ -28,13 +28,14 @@ BELOW: dict[str, set[str]] = {
     "lang": {"errors"},
     "llvm": {"errors"},
     "codegen": {"errors", "lang"},
+    "folding": {"errors", "lang", "codegen", "llvm"},
     "data": {"errors", "lang"},
     "fitness": {"errors", "lang"},
     # The coefficients of the elementary functions that ONNX Runtime lacks; the messages that a GraphDef is made of.
-    "export": {"errors", "lang", "codegen", "frontends"},
+    "export": {"errors", "lang", "codegen", "folding", "frontends"},
     "gp": {"errors", "lang", "fitness"},
     # Foreign code is read by LLVM.
-    "frontends": {"errors", "lang", "llvm"},
+    "frontends": {"errors", "lang", "llvm", "folding"},
     "evaluators": _EVALUATION,
     "graph_rows": _EVALUATION,
     "graph_kernel": _EVALUATION | {"graph_rows"},
@@ -42,7 +43,7 @@ BELOW: dict[str, set[str]] = {
     "gradient": _EVALUATION | {"kernel"},
     # The complexity of a formula is that of its nodes on a tape.
     "model": _EVALUATION | {"kernel", "gp", "export", "report"},
-    "refinement": _SEARCH,
+    "refinement": _SEARCH | {"folding"},
     "population": {"errors", "lang", "gp"},
     "search": _SEARCH | {"refinement", "frontends"},
     "shine": _SEARCH | {"search", "population", "gradient", "estimators", "frontends", "graph_kernel"},
@@ -50,7 +51,7 @@ BELOW: dict[str, set[str]] = {
     "config": {"errors", "lang", "data", "gp", "loading", "frontends"},
     "runs": _FACES,
     "report": {"errors", "lang", "data"},
-    "estimators": _SEARCH | {"search", "refinement", "frontends"},
+    "estimators": _SEARCH | {"folding", "search", "refinement", "frontends"},
     "bench": _EVALUATION | {"population"},
     # The names that C leaves to a formula.
     "aot": {"errors", "lang", "codegen", "llvm", "export"},
@@ -62,8 +63,17 @@ BELOW: dict[str, set[str]] = {
 
 ONLY_IN: dict[str, set[str]] = {
     "llvmlite.binding": {"llvm"},
-    # The last five only make the `ir.Module` that codegen fills.
-    "llvmlite.ir": {"codegen", "aot", "evaluators.native", "kernel", "gradient", "graph_kernel", "graph_rows"},
+    # The last six only make the `ir.Module` that codegen fills.
+    "llvmlite.ir": {
+        "codegen",
+        "aot",
+        "evaluators.native",
+        "kernel",
+        "folding",
+        "gradient",
+        "graph_kernel",
+        "graph_rows",
+    },
     "pydantic": {"config", "runs", "search"},
     "yaml": {"config"},
     "click": {"cli"},

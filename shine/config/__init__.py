@@ -137,7 +137,7 @@ RETIRED: dict[str, Json] = {"evolution.canonical": False}
 
 
 def is_retired(key: str, value: Json) -> bool:
-    """Whether a setting is gone and says what holds without it, as in the files of runs that wrote all defaults down."""
+    """Whether a setting is gone and says what holds without it, as in files of runs that wrote all defaults down."""
     return key in RETIRED and RETIRED[key] is value
 
 

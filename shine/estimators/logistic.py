@@ -18,6 +18,7 @@ from shine.errors import DataError
 from shine.estimators.odds import LINE, OddsEvaluator, lined, with_functions
 from shine.evaluators.logistic import LogisticEvaluator, LogisticLinearizer
 from shine.evaluators.sampling import sampled_errors
+from shine.folding import COMPILED
 from shine.frontends.seeds import Seed, seed_tree
 from shine.gp import evolution
 from shine.gp.constants import fit_constants
@@ -230,7 +231,7 @@ class Refinement:
         if len(outcome.front):
             complete = lined(outcome.front, scores.slopes, scores.intercepts, primitives)
             found = [complete.tree(index) for index in range(len(complete))]
-        versions = [found, [simplify(tree, primitives) for tree in found]]
+        versions = [found, [simplify(tree, primitives, functions=COMPILED) for tree in found]]
         if polish and found:
             versions += self._polished(versions[-1], primitives)
         measured = [self._measured(version, primitives) for version in versions]
@@ -247,7 +248,8 @@ class Refinement:
         if sample is not smoothed:
             fitted = _fitted(fitted, LogisticLinearizer(smoothed, self.threads), _LAST_STEPS)
         for individuals in (fitted, simple):
-            yield [simplify(individuals.tree(index), primitives) for index in range(len(individuals))]
+            complete = (individuals.tree(index) for index in range(len(individuals)))
+            yield [simplify(tree, primitives, functions=COMPILED) for tree in complete]
 
     def _measured(self, trees: Sequence[Tree], primitives: PrimitiveSet) -> list[Model]:
         """The formulas with their log-loss by the classes as they are; inf where one is not allowed."""

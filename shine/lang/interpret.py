@@ -101,7 +101,12 @@ INTEGER_REFERENCE: dict[str, Callable[..., Array]] = {
 """Meaning of each primitive that integers have. Sums and products wrap; division is never by zero here."""
 
 
-def evaluate(tree: Tree, columns: Sequence[Array], dtype: DTypeLike = np.float64) -> Array:
+def evaluate(
+    tree: Tree,
+    columns: Sequence[Array],
+    dtype: DTypeLike = np.float64,
+    functions: Mapping[str, Callable[..., Array]] | None = None,
+) -> Array:
     """Value of a formula for every row.
 
     Parameters
@@ -110,6 +115,8 @@ def evaluate(tree: Tree, columns: Sequence[Array], dtype: DTypeLike = np.float64
     columns : sequence of ndarray of shape (n_rows,)
         One a parameter, in the order of ``tree.parameters``.
     dtype : {"float64", "float32", "int32", "int64"}
+    functions : mapping of str to callable, optional
+        What the basic primitives compute; by default `REFERENCE`, or `INTEGER_REFERENCE` for integers.
 
     Returns
     -------
@@ -125,17 +132,19 @@ def evaluate(tree: Tree, columns: Sequence[Array], dtype: DTypeLike = np.float64
     arrays = [np.asarray(column, dtype=dtype) for column in columns]
     rows = len(arrays[0]) if arrays else 1
     with np.errstate(all="ignore"):
-        return _Interpreter(np.dtype(dtype), rows).run(tree, arrays)
+        return _Interpreter(np.dtype(dtype), rows, functions).run(tree, arrays)
 
 
 class _Interpreter(TreeVisitor):
     """Evaluates a tree; `active` marks the rows that reach the current node, where division by zero counts."""
 
-    def __init__(self, dtype: np.dtype[Any], rows: int) -> None:
+    def __init__(
+        self, dtype: np.dtype[Any], rows: int, functions: Mapping[str, Callable[..., Array]] | None = None
+    ) -> None:
         self.dtype = dtype
         self.rows = rows
         self.integer = dtype.kind == "i"
-        self.table = INTEGER_REFERENCE if self.integer else REFERENCE
+        self.table = functions or (INTEGER_REFERENCE if self.integer else REFERENCE)
         self.values: dict[str, Array] = {}
         self.functions: Mapping[str, Primitive] = {}
         self.active = np.ones(rows, dtype=bool)
