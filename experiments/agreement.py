@@ -1,14 +1,17 @@
-"""Do the native and the reference tier agree? Random trees over random rows, special values among them.
+"""Do all tiers agree? Random trees, as people write them, over random rows, special values among them.
 
     python experiments/agreement.py [--pairs 10000000] [--seed 0]
 
-Three statements are checked, and each disagreement is printed:
+Five statements are checked, and each disagreement is printed:
 
 1. Trees of + - * / sqrt (and the other primitives that are exact) have the same bits in both tiers.
 2. Every other primitive alone is within 2 ulp of NumPy, whose own error is up to 1 ulp or so.
 3. A whole tree has the bits of its primitives applied one by one: compiling them together changes nothing.
+4. The machine has the bits of the native tier.
+5. So have the values that the gradient machine computes on its way to derivatives.
 
-Together they say that the tiers agree up to 2 ulp a primitive, without having to guess how errors grow in a tree.
+All but the second hold to the bit. Together they say that the reference and the others agree up to 2 ulp a primitive,
+without having to guess how errors grow in a tree, and the others among themselves altogether.
 """
 
 from __future__ import annotations
@@ -22,7 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from shine import PrimitiveSet
+from shine import Population, PrimitiveSet
+from shine.data import Dataset
+from shine.evaluators.gradients import MachineLinearizer
+from shine.evaluators.machine import MachineEvaluator
 from shine.kernel import Kernel, jit
 from shine.lang.interpret import REFERENCE, evaluate
 from shine.lang.library import STANDARD
@@ -36,6 +42,9 @@ BASIC_EXACT = (*EXACT, "neg", "abs", "min", "max", "floor", "ceil", "sign", "whe
 APPROXIMATE = ("exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "pow")
 COMPOSITE = tuple(name for name, primitive in STANDARD.items() if primitive.definition is not None)
 FEATURES = ("a", "b", "c")
+
+VOCABULARIES = (EXACT, BASIC_EXACT, BASIC_EXACT + APPROXIMATE, BASIC_EXACT + APPROXIMATE + COMPOSITE)
+"""Primitives of the trees: some are exact, some are all."""
 
 EXPONENTS = (2.0, 3.0, -1.0, 0.5, 1 / 3, 4.0, -2.0, 1.5, 2 / 3, -0.5, 1.0, 0.0, 5.0)
 """Exponents that people write."""
@@ -156,8 +165,7 @@ def tree_disagreements(rng: np.random.Generator, trees: int, rows: int, dtype: s
     found = []
     with primitives_compiled_alone(dtype):
         for number in range(trees):
-            names = (EXACT, BASIC_EXACT, BASIC_EXACT + APPROXIMATE, BASIC_EXACT + APPROXIMATE + COMPOSITE)[number % 4]
-            tree = random_tree(rng, names, int(rng.integers(1, 40)))
+            tree = random_tree(rng, VOCABULARIES[number % len(VOCABULARIES)], int(rng.integers(1, 40)))
             columns = random_rows(rng, rows, dtype)
             native = np.broadcast_to(Kernel(tree, dtype, "O1")(*columns), rows)
             expected = evaluate(tree, columns, dtype)
@@ -165,6 +173,43 @@ def tree_disagreements(rng: np.random.Generator, trees: int, rows: int, dtype: s
                 at = [float(column[row]) for column in columns]
                 found.append(f"{dtype}: {str(tree)[:300]} at {at}: native {native[row]!r}, reference {expected[row]!r}")
     return found
+
+
+PRIMITIVES = PrimitiveSet(tuple(STANDARD.values()), FEATURES)
+"""What the machines are compiled for: once, and kept on disk."""
+
+GRADIENT_ROWS = 25
+"""Rows of a tree that the gradient machine is asked for, one at a time: it adds them up otherwise."""
+
+
+def machine_disagreements(rng: np.random.Generator, trees: int, rows: int, dtype: str) -> list[str]:
+    """What contradicts statements 4 and 5 among random trees."""
+    found = []
+    sizes = rng.integers(1, 40, trees).tolist()
+    each = [random_tree(rng, VOCABULARIES[i % len(VOCABULARIES)], size) for i, size in enumerate(sizes)]
+    population, columns = Population.from_trees(each, PRIMITIVES), random_rows(rng, rows, dtype)
+    # Made without the check that all values are finite.
+    dataset = Dataset(np.array(columns, np.float64), np.zeros(rows), None, FEATURES)
+    native = np.array([np.broadcast_to(Kernel(tree, dtype, "O1")(*columns), rows) for tree in each])
+    others = {"machine": (native, MachineEvaluator(dataset, "mse", False, dtype).predict(population))}
+    if dtype == "float64":
+        chosen = rng.choice(rows, min(rows, GRADIENT_ROWS), replace=False)
+        values = np.array([gradient_values(population, [float(c[row]) for c in columns]) for row in chosen]).T
+        expected = np.abs(native[:, chosen])
+        others["gradient machine"] = np.where(np.isfinite(expected), expected, np.inf), values
+    for name, (first, second) in others.items():
+        for tree, row in np.argwhere(~same_bits(first, second))[:3]:
+            found.append(f"{dtype}: {str(each[tree])[:300]}: native {first[tree, row]!r}, {name} {second[tree, row]!r}")
+    return found
+
+
+def gradient_values(population: Population, row: list[float]) -> NDArray[np.float64]:
+    """What the gradient machine has for individuals over one row, without its sign; inf where it is not finite."""
+    dataset = Dataset(np.array(row)[:, None], np.zeros(1), None, FEATURES)
+    one = np.ones(len(population))
+    with np.errstate(all="ignore"):
+        # The sum of absolute errors of one row whose target is 0.
+        return MachineLinearizer(dataset, "mae").normal_equations(population, one, 0 * one, np.inf * one).errors
 
 
 def primitive_disagreements(rng: np.random.Generator, rows: int, dtype: str, limit: float = 2.0) -> list[str]:
@@ -198,9 +243,14 @@ def main() -> int:
     for _ in tqdm(range(batches), unit="batch", disable=None):
         for dtype in ("float64", "float32"):
             found += tree_disagreements(rng, 20, options.rows, dtype)
+            found += machine_disagreements(rng, 20, options.rows, dtype)
             found += primitive_disagreements(rng, options.rows, dtype)
     print("\n".join(found[:50]))
-    print(f"{batches * 2 * 20 * options.rows} pairs of tree and row, {len(found)} disagreements")
+    pairs = batches * 2 * 20 * options.rows
+    asked = batches * 20 * min(options.rows, GRADIENT_ROWS)
+    print(f"{pairs} pairs of tree and row: native and reference, and as many: native and machine")
+    print(f"{asked} pairs: native and gradient machine")
+    print(f"{len(found)} disagreements")
     return 1 if found else 0
 
 
