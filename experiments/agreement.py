@@ -76,12 +76,14 @@ def random_tree(rng: np.random.Generator, names: tuple[str, ...], size: int) -> 
     codes: list[int] = []
     values: list[float] = []
     height = 0
+    # Powers soon leave the range of numbers, and then a tree shows nothing else: half of them have none on purpose.
+    usual = rng.random() < 0.5
     while len(codes) < size or height != 1:
         fits = [f.name for f in primitives.functions if f.arity <= height]
         growing = len(codes) < size
         # Past the size, only what makes the stack lower is of use.
         fits = [name for name in fits if growing or STANDARD[name].arity > 1]
-        form = idiom(rng, names) if growing and height and rng.random() < 0.2 else None
+        form = idiom(rng, names) if usual and growing and height and rng.random() < 0.2 else None
         if form is not None:
             for part in form[form[0] == "x" :]:
                 known = primitives.function_codes | primitives.feature_codes
@@ -91,7 +93,7 @@ def random_tree(rng: np.random.Generator, names: tuple[str, ...], size: int) -> 
         elif not fits or (growing and rng.random() < 0.5):
             constant = rng.random() < 0.3
             codes.append(CONSTANT if constant else int(rng.integers(1, 1 + len(FEATURES))))
-            written = rng.random() < 0.5
+            written = usual and rng.random() < 0.5
             number = rng.choice(WRITTEN) if written else rng.normal() * 10.0 ** rng.integers(-3, 4)
             values.append(float(number) if constant else 0.0)
             height += 1
@@ -118,13 +120,13 @@ def random_rows(rng: np.random.Generator, rows: int, dtype: str) -> list[NDArray
         wide = np.ldexp(rng.uniform(-1, 1, rows), rng.integers(info.minexp, info.maxexp, rows))
         kind = rng.random(rows)
         style = rng.random()
-        if style < 0.2:
+        if style < 0.1:
             ordinary = rng.integers(-10, 11, rows).astype(np.float64)
-        elif style < 0.3:
+        elif style < 0.2:
             ordinary = rng.choice(WRITTEN, rows)
-        elif style < 0.5:
+        elif style < 0.3:
             ordinary, wide = np.abs(ordinary), np.abs(wide)
-        elif style < 0.55:
+        elif style < 0.35:
             wide = rng.normal(size=rows) * float(info.tiny)
         column = np.where(kind < 0.8, ordinary, np.where(kind < 0.95, wide, rng.choice(special, rows)))
         with np.errstate(over="ignore", under="ignore"):

@@ -32,7 +32,7 @@ BELOW: dict[str, set[str]] = {
     "data": {"errors", "lang"},
     "fitness": {"errors", "lang"},
     # The coefficients of the elementary functions that ONNX Runtime lacks; the messages that a GraphDef is made of.
-    "export": {"errors", "lang", "codegen", "folding", "frontends"},
+    "export": {"errors", "lang", "codegen", "frontends"},
     "gp": {"errors", "lang", "fitness"},
     # Foreign code is read by LLVM.
     "frontends": {"errors", "lang", "llvm", "folding"},

@@ -15,8 +15,7 @@ import numpy as np
 
 from shine.errors import ExportError
 from shine.export.translation import Translation
-from shine.folding import COMPILED
-from shine.lang.interpret import evaluate
+from shine.lang.interpret import REFERENCE, evaluate
 from shine.lang.library import STANDARD
 
 ATOM = 99
@@ -293,11 +292,11 @@ class Corrected(Infix):
 
 
 def _folded(name: str, numbers: list[float]) -> float:
-    """The value of a primitive of numbers, as compiled code computes it."""
-    columns = [np.array([number], np.float64) for number in numbers]
+    """The value of a primitive of numbers, as the reference tier computes it."""
+    columns = [np.array([number]) for number in numbers]
     with np.errstate(all="ignore"):
-        if name in COMPILED:
-            return float(COMPILED[name](*columns)[0])
+        if name in REFERENCE:
+            return float(REFERENCE[name](*columns)[0])
         definition = STANDARD[name].definition
         assert definition is not None
-        return float(evaluate(definition, columns, np.float64, COMPILED)[0])
+        return float(evaluate(definition, columns)[0])

@@ -12,7 +12,6 @@ from agreement import APPROXIMATE, FEATURES, WRITTEN, random_tree
 
 from shine.data import Dataset
 from shine.evaluators.machine import MachineEvaluator
-from shine.export import export
 from shine.folding import COMPILED
 from shine.frontends.translation import Translation
 from shine.kernel import Kernel
@@ -120,12 +119,3 @@ def test_derivatives_keep_functions_of_constants():
     # The code of a derivative is made below the compiler, and evaluated like any other.
     assert "*log(2)" in str(gradient(parse("2**x"))[0])
     assert str(gradient(parse("x*sin(0.3)"))[0]) == "sin(0.3)"
-
-
-def test_exported_constants_have_the_bits_of_their_evaluation():
-    for tree, value in zip(TREES, VALUES.tolist(), strict=True):
-        if math.isfinite(value):
-            namespace: dict[str, object] = {}
-            exec(export(tree, "python"), namespace)
-            function = [each for each in namespace.values() if callable(each)][-1]
-            assert float(np.ravel(function(0.0, 0.0, 0.0))[0]) == value, str(tree)
