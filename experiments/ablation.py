@@ -32,7 +32,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "no seeding, age-fitness survival": {"seeding": 0.0, "survival": "age"},
     "no seeding, lexicase selection": {"seeding": 0.0, "selection": "lexicase"},
     "no seeding, two islands": {"seeding": 0.0, "islands": 2, "population": 500},
-    "no seeding, canonical form": {"seeding": 0.0, "canonical": True},
 }
 """Options of `shine.evolve` by variant. Seeding alone recovers most of these problems, so that what else matters shows
 without it only."""

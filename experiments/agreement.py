@@ -1,14 +1,17 @@
-"""Do the native and the reference tier agree? Random trees over random rows, special values among them.
+"""Do all tiers agree? Random trees, as people write them, over random rows, special values among them.
 
     python experiments/agreement.py [--pairs 10000000] [--seed 0]
 
-Three statements are checked, and each disagreement is printed:
+Five statements are checked, and each disagreement is printed:
 
 1. Trees of + - * / sqrt (and the other primitives that are exact) have the same bits in both tiers.
 2. Every other primitive alone is within 2 ulp of NumPy, whose own error is up to 1 ulp or so.
 3. A whole tree has the bits of its primitives applied one by one: compiling them together changes nothing.
+4. The machine has the bits of the native tier.
+5. So have the values that the gradient machine computes on its way to derivatives.
 
-Together they say that the tiers agree up to 2 ulp a primitive, without having to guess how errors grow in a tree.
+All but the second hold to the bit. Together they say that the reference and the others agree up to 2 ulp a primitive,
+without having to guess how errors grow in a tree, and the others among themselves altogether.
 """
 
 from __future__ import annotations
@@ -22,7 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from shine import PrimitiveSet
+from shine import Population, PrimitiveSet
+from shine.data import Dataset
+from shine.evaluators.gradients import MachineLinearizer
+from shine.evaluators.machine import MachineEvaluator
 from shine.kernel import Kernel, jit
 from shine.lang.interpret import REFERENCE, evaluate
 from shine.lang.library import STANDARD
@@ -37,6 +43,32 @@ APPROXIMATE = ("exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh"
 COMPOSITE = tuple(name for name, primitive in STANDARD.items() if primitive.definition is not None)
 FEATURES = ("a", "b", "c")
 
+VOCABULARIES = (EXACT, BASIC_EXACT, BASIC_EXACT + APPROXIMATE, BASIC_EXACT + APPROXIMATE + COMPOSITE)
+"""Primitives of the trees: some are exact, some are all."""
+
+EXPONENTS = (2.0, 3.0, -1.0, 0.5, 1 / 3, 4.0, -2.0, 1.5, 2 / 3, -0.5, 1.0, 0.0, 5.0)
+"""Exponents that people write."""
+
+WRITTEN = (
+    *EXPONENTS, *map(float, range(-10, 11)), 0.25, 0.1, 100.0, 1000.0, 1e-3, np.pi, 2 * np.pi, np.e
+)  # fmt: skip
+"""Numbers that people write."""
+
+
+def idiom(rng: np.random.Generator, names: tuple[str, ...]) -> list[str | float] | None:
+    """What people write of one value x, as postfix: x**2, 2**x, x*x; None if its function is not among the names.
+
+    ``"x"`` stands for the value, which comes first.
+    """
+    exponent, feature = float(rng.choice(EXPONENTS)), str(rng.choice(FEATURES))
+    forms: list[list[str | float]] = [
+        ["x", exponent, "pow"], ["x", exponent, "pow"], [float(rng.choice([2.0, 10.0, np.e])), feature, "pow"],
+        [feature, feature, "mul"], [feature, feature, "mul", feature, "mul"], ["x", "square"], ["x", "cube"],
+        ["x", float(rng.choice(WRITTEN)), "mul"], [1.0, feature, "div"],
+    ]  # fmt: skip
+    form = forms[int(rng.integers(len(forms)))]
+    return form if all(not isinstance(part, str) or part in ("x", *FEATURES, *names) for part in form) else None
+
 
 def random_tree(rng: np.random.Generator, names: tuple[str, ...], size: int) -> Tree:
     """A random tree of about `size` nodes: random nodes are applied to what is on the stack until one value is left."""
@@ -44,15 +76,26 @@ def random_tree(rng: np.random.Generator, names: tuple[str, ...], size: int) -> 
     codes: list[int] = []
     values: list[float] = []
     height = 0
+    # Powers soon leave the range of numbers, and then a tree shows nothing else: half of them have none on purpose.
+    usual = rng.random() < 0.5
     while len(codes) < size or height != 1:
         fits = [f.name for f in primitives.functions if f.arity <= height]
         growing = len(codes) < size
         # Past the size, only what makes the stack lower is of use.
         fits = [name for name in fits if growing or STANDARD[name].arity > 1]
-        if not fits or (growing and rng.random() < 0.5):
+        form = idiom(rng, names) if usual and growing and height and rng.random() < 0.2 else None
+        if form is not None:
+            for part in form[form[0] == "x" :]:
+                known = primitives.function_codes | primitives.feature_codes
+                codes.append(known[part] if isinstance(part, str) else CONSTANT)
+                values.append(0.0 if isinstance(part, str) else part)
+            height += form[0] != "x"
+        elif not fits or (growing and rng.random() < 0.5):
             constant = rng.random() < 0.3
             codes.append(CONSTANT if constant else int(rng.integers(1, 1 + len(FEATURES))))
-            values.append(float(rng.normal() * 10.0 ** rng.integers(-3, 4)) if constant else 0.0)
+            written = usual and rng.random() < 0.5
+            number = rng.choice(WRITTEN) if written else rng.normal() * 10.0 ** rng.integers(-3, 4)
+            values.append(float(number) if constant else 0.0)
             height += 1
         else:
             name = fits[int(rng.integers(len(fits)))]
@@ -63,7 +106,10 @@ def random_tree(rng: np.random.Generator, names: tuple[str, ...], size: int) -> 
 
 
 def random_rows(rng: np.random.Generator, rows: int, dtype: str) -> list[NDArray[np.floating]]:
-    """Columns of ordinary numbers, of all magnitudes, and of special values."""
+    """Columns of ordinary numbers, of all magnitudes, of subnormal and of special values.
+
+    Some have whole numbers or those that people write in place of ordinary ones, some have no negative ones.
+    """
     info = np.finfo(dtype)
     special = np.array(
         [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, info.max, info.tiny, info.smallest_subnormal, 0.5, np.pi]
@@ -73,6 +119,15 @@ def random_rows(rng: np.random.Generator, rows: int, dtype: str) -> list[NDArray
         ordinary = rng.normal(size=rows) * 3
         wide = np.ldexp(rng.uniform(-1, 1, rows), rng.integers(info.minexp, info.maxexp, rows))
         kind = rng.random(rows)
+        style = rng.random()
+        if style < 0.1:
+            ordinary = rng.integers(-10, 11, rows).astype(np.float64)
+        elif style < 0.2:
+            ordinary = rng.choice(WRITTEN, rows)
+        elif style < 0.3:
+            ordinary, wide = np.abs(ordinary), np.abs(wide)
+        elif style < 0.35:
+            wide = rng.normal(size=rows) * float(info.tiny)
         column = np.where(kind < 0.8, ordinary, np.where(kind < 0.95, wide, rng.choice(special, rows)))
         with np.errstate(over="ignore", under="ignore"):
             columns.append(column.astype(dtype))
@@ -112,8 +167,7 @@ def tree_disagreements(rng: np.random.Generator, trees: int, rows: int, dtype: s
     found = []
     with primitives_compiled_alone(dtype):
         for number in range(trees):
-            names = (EXACT, BASIC_EXACT, BASIC_EXACT + APPROXIMATE, BASIC_EXACT + APPROXIMATE + COMPOSITE)[number % 4]
-            tree = random_tree(rng, names, int(rng.integers(1, 40)))
+            tree = random_tree(rng, VOCABULARIES[number % len(VOCABULARIES)], int(rng.integers(1, 40)))
             columns = random_rows(rng, rows, dtype)
             native = np.broadcast_to(Kernel(tree, dtype, "O1")(*columns), rows)
             expected = evaluate(tree, columns, dtype)
@@ -121,6 +175,43 @@ def tree_disagreements(rng: np.random.Generator, trees: int, rows: int, dtype: s
                 at = [float(column[row]) for column in columns]
                 found.append(f"{dtype}: {str(tree)[:300]} at {at}: native {native[row]!r}, reference {expected[row]!r}")
     return found
+
+
+PRIMITIVES = PrimitiveSet(tuple(STANDARD.values()), FEATURES)
+"""What the machines are compiled for: once, and kept on disk."""
+
+GRADIENT_ROWS = 25
+"""Rows of a tree that the gradient machine is asked for, one at a time: it adds them up otherwise."""
+
+
+def machine_disagreements(rng: np.random.Generator, trees: int, rows: int, dtype: str) -> list[str]:
+    """What contradicts statements 4 and 5 among random trees."""
+    found = []
+    sizes = rng.integers(1, 40, trees).tolist()
+    each = [random_tree(rng, VOCABULARIES[i % len(VOCABULARIES)], size) for i, size in enumerate(sizes)]
+    population, columns = Population.from_trees(each, PRIMITIVES), random_rows(rng, rows, dtype)
+    # Made without the check that all values are finite.
+    dataset = Dataset(np.array(columns, np.float64), np.zeros(rows), None, FEATURES)
+    native = np.array([np.broadcast_to(Kernel(tree, dtype, "O1")(*columns), rows) for tree in each])
+    others = {"machine": (native, MachineEvaluator(dataset, "mse", False, dtype).predict(population))}
+    if dtype == "float64":
+        chosen = rng.choice(rows, min(rows, GRADIENT_ROWS), replace=False)
+        values = np.array([gradient_values(population, [float(c[row]) for c in columns]) for row in chosen]).T
+        expected = np.abs(native[:, chosen])
+        others["gradient machine"] = np.where(np.isfinite(expected), expected, np.inf), values
+    for name, (first, second) in others.items():
+        for tree, row in np.argwhere(~same_bits(first, second))[:3]:
+            found.append(f"{dtype}: {str(each[tree])[:300]}: native {first[tree, row]!r}, {name} {second[tree, row]!r}")
+    return found
+
+
+def gradient_values(population: Population, row: list[float]) -> NDArray[np.float64]:
+    """What the gradient machine has for individuals over one row, without its sign; inf where it is not finite."""
+    dataset = Dataset(np.array(row)[:, None], np.zeros(1), None, FEATURES)
+    one = np.ones(len(population))
+    with np.errstate(all="ignore"):
+        # The sum of absolute errors of one row whose target is 0.
+        return MachineLinearizer(dataset, "mae").normal_equations(population, one, 0 * one, np.inf * one).errors
 
 
 def primitive_disagreements(rng: np.random.Generator, rows: int, dtype: str, limit: float = 2.0) -> list[str]:
@@ -154,9 +245,14 @@ def main() -> int:
     for _ in tqdm(range(batches), unit="batch", disable=None):
         for dtype in ("float64", "float32"):
             found += tree_disagreements(rng, 20, options.rows, dtype)
+            found += machine_disagreements(rng, 20, options.rows, dtype)
             found += primitive_disagreements(rng, options.rows, dtype)
     print("\n".join(found[:50]))
-    print(f"{batches * 2 * 20 * options.rows} pairs of tree and row, {len(found)} disagreements")
+    pairs = batches * 2 * 20 * options.rows
+    asked = batches * 20 * min(options.rows, GRADIENT_ROWS)
+    print(f"{pairs} pairs of tree and row: native and reference, and as many: native and machine")
+    print(f"{asked} pairs: native and gradient machine")
+    print(f"{len(found)} disagreements")
     return 1 if found else 0
 
 

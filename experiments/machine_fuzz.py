@@ -20,7 +20,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
-from agreement import BASIC_EXACT, random_rows, same_bits
+from agreement import BASIC_EXACT, WRITTEN, random_rows, same_bits
 from numpy.typing import NDArray
 from tqdm import tqdm
 
@@ -71,6 +71,9 @@ EXACT_CODES = frozenset(PRIMITIVES.function_codes[name] for name in TABLE if is_
 TAME = ("add", "sub", "min", "max", "abs", "neg", "where", "of_five", "relu", "aq", "mul", "protected_div")
 """Functions under which large trees mostly stay finite."""
 
+USUAL = ("add", "sub", "mul", "div", "pow", "square", "cube", "inv", "sqrt", "neg", "abs", "exp", "log", "sin")
+"""Functions of the formulas that people write."""
+
 
 @dataclass
 class Writer:
@@ -87,10 +90,11 @@ class Writer:
         """Append a feature or a constant."""
         constant = self.rng.random() < self.constant_share
         self.codes.append(CONSTANT if constant else int(self.rng.integers(1, 1 + len(FEATURES))))
-        special = self.rng.random() < 0.1
+        kind = self.rng.random()
         ordinary = float(self.rng.normal() * 10.0 ** self.rng.integers(-2, 3))
-        chosen = float(self.rng.choice([0.0, -0.0, 1.0, -1.0, 1e30, 1e-40, 5e-324, np.inf, np.nan]))
-        self.values.append((chosen if special else ordinary) if constant else 0.0)
+        special = float(self.rng.choice([0.0, -0.0, 1.0, -1.0, 1e30, 1e-40, 5e-324, np.inf, np.nan]))
+        value = special if kind < 0.1 else float(self.rng.choice(WRITTEN)) if kind < 0.6 else ordinary
+        self.values.append(value if constant else 0.0)
 
     def function(self, least: int = 1, most: int = 5) -> Primitive | None:
         """One of the functions with an arity in a range, if there is any."""
@@ -179,7 +183,8 @@ SHAPES = {shape.__name__: shape for shape in (left_chain, right_chain, balanced,
 
 def random_individual(rng: np.random.Generator, shape: str, size: int) -> Tape:
     """A tape of about `size` nodes, of a few functions drawn at random."""
-    names = TAME if size > 50 or rng.random() < 0.3 else tuple(TABLE)
+    kind = rng.random()
+    names = TAME if size > 50 or kind < 0.3 else USUAL if kind < 0.6 else tuple(TABLE)
     chosen = rng.choice(names, size=min(len(names), int(rng.integers(1, 8))), replace=False)
     constants = float(rng.choice([0.0, 0.3, 0.6, 1.0], p=[0.2, 0.4, 0.35, 0.05]))
     writer = Writer(rng, tuple(TABLE[str(name)] for name in chosen), constants)

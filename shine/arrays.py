@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import ctypes
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from shine.codegen.inner import emit_inner, panel_width
 from shine.codegen.loops import emit_predict
 from shine.evaluators.machine import Functions, source_digest
+from shine.lang.folding import EXACT, INEXACT
+from shine.lang.folding import Functions as Meanings
 from shine.lang.interpret import REFERENCE
 from shine.lang.library import STANDARD
 from shine.lang.primitives import Primitive
@@ -26,12 +28,6 @@ from shine.lang.tree import Tree
 from shine.llvm import Engine, cached, host_object
 
 Array = NDArray[np.float64]
-
-EXACT = frozenset(
-    {"add", "sub", "mul", "div", "neg", "abs", "sqrt", "min", "max", "floor", "ceil", "sign"}
-    | {"lt", "le", "gt", "ge", "eq", "ne", "logical_and", "logical_or", "logical_not", "where"}
-)
-"""Primitives that IEEE 754 rounds correctly, or that do not round: NumPy's bits are Shine's."""
 
 
 def apply(primitive: Primitive, *arguments: Array) -> Array:
@@ -48,7 +44,8 @@ def apply(primitive: Primitive, *arguments: Array) -> Array:
     ndarray, float64
         Of the broadcast shape, with the bits that a formula has; not finite where there is no value.
     """
-    if primitive.name in EXACT and primitive.definition is None:
+    if primitive.definition is None and primitive.name not in INEXACT:
+        # With one right result, NumPy's bits are Shine's.
         with np.errstate(all="ignore"):
             exact: Array = REFERENCE[primitive.name](*arguments)
         return exact
@@ -80,6 +77,10 @@ def power(values: Array, exponent: float) -> Array:
         for _ in range(int(size)):
             result = result * values
         return 1 / result if exponent < 0 else result
+
+
+COMPILED: Meanings = {**EXACT, **{name: partial(apply, STANDARD[name]) for name in INEXACT}}
+"""The basic primitives by name, for folding constants: every one has the bits that all compiled tiers have."""
 
 
 def dot(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:

@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.arrays import COMPILED
 from shine.data import Dataset, stable_sum
 from shine.domain import Domain
 from shine.evaluators.gradients import MachineLinearizer
@@ -88,7 +89,7 @@ def refined(
     individuals, _ = individuals_to_refine(outcome, domain)
     constant = Tree(dataset.features, ast.Constant(dataset.target_mean))
     found = [constant, *_completed(individuals, dataset, linear_scaling, threads)]
-    trees = [simplify(tree, primitives) for tree in found]
+    trees = [simplify(tree, primitives, functions=COMPILED) for tree in found]
     if polish:
         versions = [trees, *_polished(trees, dataset, loss, primitives, threads, out_of_time)]
     else:
@@ -158,7 +159,8 @@ def _polished(
     if sample is not dataset:
         fitted = _fitted(fitted, MachineLinearizer(dataset, loss, threads), _LAST_STEPS)
     for individuals in (fitted, simple):
-        yield [simplify(individuals.tree(index), primitives) for index in range(len(individuals))]
+        complete = (individuals.tree(index) for index in range(len(individuals)))
+        yield [simplify(tree, primitives, functions=COMPILED) for tree in complete]
 
 
 def _preferred(models: Sequence[Model], power: float, floor: float) -> Model:

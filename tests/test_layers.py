@@ -35,7 +35,7 @@ BELOW: dict[str, set[str]] = {
     # What array functions compute has the bits of formulas; what decides about them does not depend on the processor.
     "gp": {"errors", "lang", "fitness", "arrays"},
     # Foreign code is read by LLVM.
-    "frontends": {"errors", "lang", "llvm"},
+    "frontends": {"errors", "lang", "llvm", "arrays"},
     "evaluators": _EVALUATION,
     "arrays": _EVALUATION,
     "graph_rows": _EVALUATION,

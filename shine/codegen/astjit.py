@@ -14,9 +14,6 @@ from shine.lang.primitives import Primitive
 from shine.lang.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, UNARY_OPERATORS, Tree
 from shine.lang.visitor import TreeVisitor, Visit
 
-SMALL_POWERS = (2, 3)
-"""Exponents that become products, which is exact for 2 and within 2 ulp for 3."""
-
 BLOCK_NODES = 400
 """Nodes after which a new basic block begins; LLVM's instruction selection is not linear in a block's length."""
 
@@ -99,9 +96,6 @@ class AstJit(TreeVisitor):
 
     def visit_BinOp(self, node: ast.BinOp) -> Visit:
         left = yield node.left
-        if isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Constant) and node.right.value in SMALL_POWERS:
-            square = self._apply("mul", left, left)
-            return square if node.right.value == 2 else self._apply("mul", square, left)
         right = yield node.right
         return self._apply(BINARY_OPERATORS[type(node.op)], left, right)
 

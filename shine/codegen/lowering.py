@@ -176,6 +176,18 @@ def _integer_power(emit: Emitter, base: ir.Value, exponent: ir.Value) -> ir.Valu
     return build.select(negative, build.select(is_unit, unit, zero), power)
 
 
+def _product_power(power: Rule, multiply: str) -> Rule:
+    """`power`, but products where the exponent is the constant 2 or 3: the same bits for less."""
+
+    def rule(emit: Emitter, base: ir.Value, exponent: ir.Value) -> ir.Value:
+        times = getattr(emit.builder, multiply)
+        if exponent == emit.constant(2):
+            return times(base, base)
+        return times(times(base, base), base) if exponent == emit.constant(3) else power(emit, base, exponent)
+
+    return rule
+
+
 def _power_function(module: ir.Module, numbers: Numbers) -> ir.Function:
     """Internal function: base**exponent by repeated squaring, a fixed number of steps for all lanes."""
     kind = numbers.type
@@ -242,7 +254,8 @@ FLOAT_LOWERINGS: dict[str, Rule] = _SHARED | {
     "floordiv": _float_floordiv,
     "mod": _float_remainder,
     **{name: _vecmath(name) for name in ("exp", "log", "sin", "cos", "tan", "asin", "acos", "atan")},
-    **{name: _vecmath(name) for name in ("sinh", "cosh", "tanh", "pow")},
+    **{name: _vecmath(name) for name in ("sinh", "cosh", "tanh")},
+    "pow": _product_power(_vecmath("pow"), "fmul"),
 }
 """Lowering of each basic primitive for floating-point numbers."""
 
@@ -253,7 +266,7 @@ INTEGER_LOWERINGS: dict[str, Rule] = _SHARED | {
     "div": _integer_quotient,
     "floordiv": _integer_floordiv,
     "mod": _integer_remainder,
-    "pow": _integer_power,
+    "pow": _product_power(_integer_power, "mul"),
     "neg": _integer_neg,
     "abs": _integer_abs,
     "floor": lambda emit, a: a,

@@ -122,7 +122,11 @@ FUNCTIONS: dict[str, Rule] = {
     "sinh": Rule(1, exponential.sinh, _widened(exponential.short_sinh)),
     "cosh": Rule(1, exponential.cosh, _widened(exponential.short_cosh)),
     "tanh": Rule(1, exponential.tanh, exponential.tanh),
-    "pow": Rule(2, exponential.pow_, _widened(exponential.short_pow)),
+    "pow": Rule(
+        2,
+        exponential.with_products(exponential.pow_),
+        exponential.with_products(_widened(exponential.short_pow)),
+    ),
     "fmod": Rule(2, _fmod, _fmod),
 }
 

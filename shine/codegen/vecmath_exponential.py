@@ -7,8 +7,9 @@ each comment is the error of the rounded polynomial in the result it is part of.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
-from shine.codegen.vecmath_control import unless
+from shine.codegen.vecmath_control import merge, unless
 from shine.codegen.vecmath_lanes import (
     DOUBLE,
     SINGLE,
@@ -328,6 +329,28 @@ def _power(x: Lanes, y: Lanes) -> Lanes:
     rest = fraction_tail * LN_2 + fraction_head * 1.2996506893889889e-08
     head, tail = _split_exponential(r, (exact - r) + rest)
     return scaled_twice(exponent, head + tail)[0]
+
+
+def with_products(general: Callable[[Lanes, Lanes], Lanes]) -> Callable[[Lanes, Lanes], Lanes]:
+    """x**y where ``x**2`` is ``x*x`` and ``x**3`` is ``x*x*x``, to the bit, and all other powers are `general`'s.
+
+    The exponent's value decides, lane by lane: so a power means the same whether its exponent is written in the
+    formula, was fitted, or is a column. `general` is left out where no lane needs it.
+    """
+
+    def power(x: Lanes, y: Lanes) -> Lanes:
+        builder = x.builder
+        square = x * x
+        cube = square * x
+        is_square, is_cube = y.equals(2.0), y.equals(3.0)
+        products = is_square.where(square, cube)
+        before = builder.block
+        with builder.if_then((~(is_square | is_cube)).any()):
+            others = is_square.where(square, is_cube.where(cube, general(x, y)))
+            inside = builder.block
+        return merge(builder, [(products.value, before), (others.value, inside)])
+
+    return power
 
 
 def pow_(x: Lanes, y: Lanes) -> Lanes:

@@ -34,6 +34,7 @@ __all__ = [
     "Job",
     "LlvmFunction",
     "dump_config",
+    "is_retired",
     "read_config",
     "read_job",
     "schema",
@@ -131,6 +132,15 @@ def dump_config(config: Config) -> str:
     return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
 
 
+RETIRED: dict[str, Json] = {"evolution.canonical": False}
+"""Settings that are gone, each with the value that means what holds without it."""
+
+
+def is_retired(key: str, value: Json) -> bool:
+    """Whether a setting is gone and says what holds without it, as in files of runs that wrote all defaults down."""
+    return key in RETIRED and RETIRED[key] is value
+
+
 @cache
 def _section_model(name: str) -> type[StrictModel]:
     """A model of one section alone."""
@@ -178,6 +188,8 @@ class _Sections:
                 self.values[name] = info.get_default(call_default_factory=True)
 
     def _read(self, name: str, value: Json) -> list[Problem]:
+        if isinstance(value, dict):
+            value = {key: part for key, part in value.items() if not is_retired(f"{name}.{key}", part)}
         section, found = checked(_section_model(name), {name: value}, _cached_schema())
         if section is not None:
             self.values[name] = getattr(section, name)

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from shine.deap.conversion import population_of
 from shine.deap.vocabulary import as_sets, vocabulary_of
 from shine.kernel import Kernel
-from shine.lang.interpret import evaluate
 from shine.lang.tree import Tree
 
 
@@ -86,4 +85,4 @@ def compile(individual: Any, pset: Any, dtype: str = "float64", opt_level: str |
     formula = tree(individual, pset)
     if as_sets(pset)[0].arguments:
         return CompiledIndividual(formula, dtype, opt_level)
-    return float(evaluate(formula, [], dtype)[0])
+    return float(Kernel(formula, dtype, opt_level)())

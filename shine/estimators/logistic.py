@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.arrays import COMPILED
 from shine.data import Dataset
 from shine.domain import Domain
 from shine.errors import DataError
@@ -254,7 +255,7 @@ class Refinement:
         if len(individuals):
             complete = lined(individuals, scores.slopes, scores.intercepts, primitives)
             found = [complete.tree(index) for index in range(len(complete))]
-        versions = [found, [simplify(tree, primitives) for tree in found]]
+        versions = [found, [simplify(tree, primitives, functions=COMPILED) for tree in found]]
         if polish and found:
             versions += self._polished(versions[-1], primitives)
         measured = [self._measured(version, primitives) for version in versions]
@@ -279,7 +280,8 @@ class Refinement:
         if sample is not smoothed:
             fitted = _fitted(fitted, LogisticLinearizer(smoothed, self.threads), _LAST_STEPS)
         for individuals in (fitted, simple):
-            yield [simplify(individuals.tree(index), primitives) for index in range(len(individuals))]
+            complete = (individuals.tree(index) for index in range(len(individuals)))
+            yield [simplify(tree, primitives, functions=COMPILED) for tree in complete]
 
     def _measured(self, trees: Sequence[Tree], primitives: PrimitiveSet) -> list[Model]:
         """The formulas with their log-loss by the classes as they are; inf where one is not allowed."""

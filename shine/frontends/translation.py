@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from functools import cache
 
-import numpy as np
-
-from shine.lang.interpret import REFERENCE
+from shine.arrays import COMPILED
+from shine.lang.folding import folded
 from shine.lang.parse import parse
 from shine.lang.primitives import BASIC
 from shine.lang.tape import functions_of
@@ -49,11 +47,10 @@ class Translation(ValueGraph):
     def apply(self, name: str, *operands: int) -> int:
         """The value of a primitive, or of what says the same in other words."""
         numbers = [self.number(operand) for operand in operands]
-        if name in REFERENCE and None not in numbers:
-            with np.errstate(all="ignore"):
-                folded = float(REFERENCE[name](*(np.float64(value) for value in numbers)))
-            if math.isfinite(folded):
-                return self.constant(folded)
+        known = [number for number in numbers if number is not None]
+        value = folded(name, known, COMPILED) if len(known) == len(numbers) and name in COMPILED else None
+        if value is not None:
+            return self.constant(value)
         if name in self.known_names or name not in BASIC:
             return super().apply(name, *operands)
         if name == "mul" and operands[0] == operands[1] and "square" in self.known_names:

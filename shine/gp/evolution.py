@@ -167,7 +167,7 @@ def evolve(
         archive, known, evaluations = state.archive, state.known, state.evaluations
         rng, began = restored_generator(state.random), began - state.seconds
     deadline = float("inf") if stop.seconds is None else began + stop.seconds
-    scorer = Scorer(evaluator, archive, clock, deadline, fitter, settings.canonical, known, evaluations)
+    scorer = Scorer(evaluator, archive, clock, deadline, fitter, known, evaluations)
     run = _Run(Habitat(primitives, settings, scorer, errors), stop, rng, clock, began)
     first = partial(run.begun, given, seeding) if state is None else partial(run.resumed, state)
     reason = run.complete(first, report, save)

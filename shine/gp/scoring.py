@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from shine.fitness import PopulationEvaluator, Scores
 from shine.gp.archive import Archive
-from shine.gp.canonical import canonical
 from shine.gp.hashing import Hashes, Known, Memory, hashes
 from shine.lang.population import Population
 
@@ -41,8 +40,6 @@ class Scorer:
         On that clock.
     fitter : callable, optional
         Fits the constants of individuals that are new; without it they stay as they are.
-    canonical_form : bool
-        Whether individuals are brought into a canonical form first (see `shine.gp.canonical`).
     known : Known, optional
         Individuals that were scored before, in an earlier part of the run.
     evaluations : int
@@ -56,14 +53,12 @@ class Scorer:
         clock: Callable[[], float],
         deadline: float,
         fitter: Fitter | None = None,
-        canonical_form: bool = False,
         known: Known | None = None,
         evaluations: int = 0,
     ) -> None:
         self.evaluations = evaluations
         self.archive = archive
         self._evaluator, self._clock, self._deadline, self._fitter = evaluator, clock, deadline, fitter
-        self._canonical = canonical_form
         self._memory = Memory(known=known)
         self._slice = FIRST_SLICE
 
@@ -80,8 +75,6 @@ class Scorer:
         OutOfTime
             If the deadline passed before all of them were known.
         """
-        if self._canonical:
-            population = canonical(population)
         keys, first, inverse = np.unique(hashes(population), return_index=True, return_inverse=True)
         known, scores = self._memory.recall(keys)
         unknown = np.flatnonzero(~known)

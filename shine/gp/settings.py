@@ -42,9 +42,6 @@ class EvolutionSettings:
     complexity, or those of loss and age."""
     constant_steps: Annotated[int, Ge(0)] = 8
     """Most Levenberg-Marquardt steps that fit the constants of a new individual; 0 leaves constants to mutation."""
-    canonical: bool = False
-    """Whether individuals are brought into a canonical form before they are looked up among the known ones: a + b and
-    b + a become one. Costs more than it saves on small data."""
     fitting_rows: Annotated[int, Ge(1)] = 250
     """Rows that constants are fitted on during the evolution, of those it looks at."""
     islands: Annotated[int, Ge(1), Le(10_000)] = 1

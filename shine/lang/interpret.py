@@ -26,6 +26,12 @@ def _where(condition: Array, a: Array, b: Array) -> Array:
     return np.where(condition, a, b)
 
 
+def _power(base: Array, exponent: Array) -> Array:
+    """Squares and cubes are products wherever the exponent comes from: x**2 is x*x, and x**3 is x*x*x."""
+    square = base * base
+    return _where(exponent == 2, square, _where(exponent == 3, square * base, np.power(base, exponent)))
+
+
 REFERENCE: dict[str, Callable[..., Array]] = {
     "add": np.add,
     "sub": np.subtract,
@@ -33,7 +39,7 @@ REFERENCE: dict[str, Callable[..., Array]] = {
     "div": np.divide,
     "floordiv": np.floor_divide,
     "mod": np.remainder,
-    "pow": np.power,
+    "pow": _power,
     # np.minimum leaves open which of 0.0 and -0.0 it returns; here it is the second, and NaN if either is NaN.
     "min": lambda a, b: _where((a < b) | (a != a), a, b),
     "max": lambda a, b: _where((a > b) | (a != a), a, b),
@@ -95,7 +101,12 @@ INTEGER_REFERENCE: dict[str, Callable[..., Array]] = {
 """Meaning of each primitive that integers have. Sums and products wrap; division is never by zero here."""
 
 
-def evaluate(tree: Tree, columns: Sequence[Array], dtype: DTypeLike = np.float64) -> Array:
+def evaluate(
+    tree: Tree,
+    columns: Sequence[Array],
+    dtype: DTypeLike = np.float64,
+    functions: Mapping[str, Callable[..., Array]] | None = None,
+) -> Array:
     """Value of a formula for every row.
 
     Parameters
@@ -104,6 +115,8 @@ def evaluate(tree: Tree, columns: Sequence[Array], dtype: DTypeLike = np.float64
     columns : sequence of ndarray of shape (n_rows,)
         One a parameter, in the order of ``tree.parameters``.
     dtype : {"float64", "float32", "int32", "int64"}
+    functions : mapping of str to callable, optional
+        What the basic primitives compute; by default `REFERENCE`, or `INTEGER_REFERENCE` for integers.
 
     Returns
     -------
@@ -119,17 +132,19 @@ def evaluate(tree: Tree, columns: Sequence[Array], dtype: DTypeLike = np.float64
     arrays = [np.asarray(column, dtype=dtype) for column in columns]
     rows = len(arrays[0]) if arrays else 1
     with np.errstate(all="ignore"):
-        return _Interpreter(np.dtype(dtype), rows).run(tree, arrays)
+        return _Interpreter(np.dtype(dtype), rows, functions).run(tree, arrays)
 
 
 class _Interpreter(TreeVisitor):
     """Evaluates a tree; `active` marks the rows that reach the current node, where division by zero counts."""
 
-    def __init__(self, dtype: np.dtype[Any], rows: int) -> None:
+    def __init__(
+        self, dtype: np.dtype[Any], rows: int, functions: Mapping[str, Callable[..., Array]] | None = None
+    ) -> None:
         self.dtype = dtype
         self.rows = rows
         self.integer = dtype.kind == "i"
-        self.table = INTEGER_REFERENCE if self.integer else REFERENCE
+        self.table = functions or (INTEGER_REFERENCE if self.integer else REFERENCE)
         self.values: dict[str, Array] = {}
         self.functions: Mapping[str, Primitive] = {}
         self.active = np.ones(rows, dtype=bool)

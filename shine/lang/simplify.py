@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import replace
 
+from shine.lang.folding import EXACT, Functions
 from shine.lang.parse import natural_order
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.simplify_algebra import Algebra
@@ -19,7 +20,13 @@ ARITHMETIC = frozenset({"add", "sub", "mul", "div"})
 _MOST_PASSES = 50
 
 
-def simplify(tree: Tree, primitives: PrimitiveSet | None = None, *, rounding: bool = True) -> Tree:
+def simplify(
+    tree: Tree,
+    primitives: PrimitiveSet | None = None,
+    *,
+    rounding: bool = True,
+    functions: Functions = EXACT,
+) -> Tree:
     """An equal formula with fewer nodes, or as many.
 
     Parameters
@@ -31,6 +38,9 @@ def simplify(tree: Tree, primitives: PrimitiveSet | None = None, *, rounding: bo
     rounding : bool
         Whether the result may differ by rounding: sums and products are then reordered, their constants merged, and
         functions that undo each other removed. Otherwise no bit of a finite value changes, save the sign of zero.
+    functions : mapping of str to callable
+        What basic primitives of constants are: `shine.folding.COMPILED`, or by default `EXACT`, which leaves ``exp(2)``
+        as it is, because its bits are those of compiled code.
 
     Returns
     -------
@@ -51,7 +61,7 @@ def simplify(tree: Tree, primitives: PrimitiveSet | None = None, *, rounding: bo
     """
     equal_sized = [tree]
     for _ in range(_MOST_PASSES):
-        following = _pass(tree, primitives, rounding)
+        following = _pass(tree, primitives, rounding, functions)
         if following in equal_sized:
             # Of formulas that lead to each other, the same one is always chosen.
             return min(equal_sized[equal_sized.index(following) :], key=lambda tree: tree.tokens)
@@ -62,13 +72,13 @@ def simplify(tree: Tree, primitives: PrimitiveSet | None = None, *, rounding: bo
     return tree
 
 
-def _pass(tree: Tree, primitives: PrimitiveSet | None, rounding: bool) -> Tree:
+def _pass(tree: Tree, primitives: PrimitiveSet | None, rounding: bool, functions: Functions) -> Tree:
     """Every subformula simplified once."""
     nodes = [*(value for _, value in tree.assignments), tree.result]
     # Only those that occur: a table may have many thousand columns.
     known = {*tree.parameters, *(name for name, _ in tree.assignments)}
     names = sorted(known & {name for node in nodes for name in _names(node)}, key=natural_order)
-    terms = Terms(names, tree.functions)
+    terms = Terms(names, tree.functions, functions)
     given = [terms.term(node) for node in nodes]
     allowed = ARITHMETIC.union(terms.operations) if primitives is None else frozenset(primitives.function_codes)
     step: Callable[[int], int]

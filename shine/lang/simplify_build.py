@@ -97,10 +97,11 @@ def to_the_power(a: Coefficient, exponent: int) -> Coefficient:
         if a[0] == 0:
             raise Unfit
         a = a[1], a[0]
-    try:
-        return coefficient(a[0] ** abs(exponent), a[1] ** abs(exponent))
-    except OverflowError:
-        raise Unfit from None
+    numerator, denominator = a
+    for _ in range(abs(exponent) - 1):
+        # Not Python's power, whose last bits depend on the processor.
+        numerator, denominator = numerator * a[0], denominator * a[1]
+    return coefficient(numerator, denominator)
 
 
 def negative(a: Coefficient) -> Coefficient:

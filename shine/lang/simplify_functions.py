@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -59,7 +60,7 @@ def _root(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> int |
         if "abs" not in algebra.allowed:
             return None
         halved[algebra.terms.make("abs", algebra.product(ONE, {base: factors[base] // 2 for base in signed}))] = 1
-    return algebra.product(coefficient(number**0.5, divisor**0.5), halved)
+    return algebra.product(coefficient(math.sqrt(number), math.sqrt(divisor)), halved)
 
 
 def _exponential(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> int | None:

@@ -11,9 +11,7 @@ import math
 import zlib
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
-from shine.lang.interpret import REFERENCE, evaluate
+from shine.lang.folding import EXACT, Functions, folded, folded_tree
 from shine.lang.primitives import ARITIES, Primitive
 from shine.lang.tape import application
 from shine.lang.tree import (
@@ -47,9 +45,11 @@ class Terms:
         Features and assigned names, in the order in which formulas list them.
     functions : mapping of str to Primitive
         Definitions of composite primitives.
+    values_of : mapping of str to callable
+        What basic primitives of constants are.
     """
 
-    def __init__(self, names: Sequence[str], functions: Mapping[str, Primitive]) -> None:
+    def __init__(self, names: Sequence[str], functions: Mapping[str, Primitive], values_of: Functions = EXACT) -> None:
         self.operations: list[str] = []
         self.arguments: list[tuple[int, ...]] = []
         self.values: list[float] = []
@@ -59,6 +59,7 @@ class Terms:
         self._ranks = {name: rank for rank, name in enumerate(self._names)}
         self._numbers: dict[tuple[object, ...], int] = {}
         self._functions = functions
+        self._values_of = values_of
         self._number_types: set[type] = set()
 
     def constant(self, value: float) -> int:
@@ -112,17 +113,15 @@ class Terms:
         return self.operations[term] == operation and self.arguments[term] == arguments
 
     def fold(self, operation: str, arguments: Sequence[int]) -> int | None:
-        """The constant that an operation on constants is by the reference semantics; None where it is not finite."""
-        numbers = [self.values[argument] for argument in arguments]
-        with np.errstate(all="ignore"):
-            if len(numbers) == ARITIES.get(operation):
-                value = float(REFERENCE[operation](*(np.array([number]) for number in numbers))[0])
-            elif not operation.startswith(_CHAIN) and self._functions[operation].definition is None:
-                return None
-            else:
-                node = self.node(self.make(operation, *arguments))
-                value = float(evaluate(Tree((), node, functions=self._functions), ())[0])
-        return self.constant(value) if math.isfinite(value) else None
+        """The constant that an operation on constants is; None where it is not finite, or its bits are not known."""
+        if len(arguments) == ARITIES.get(operation):
+            value = folded(operation, [self.values[argument] for argument in arguments], self._values_of)
+        elif not operation.startswith(_CHAIN) and self._functions[operation].definition is None:
+            return None
+        else:
+            node = self.node(self.make(operation, *arguments))
+            value = folded_tree(Tree((), node, functions=self._functions), self._values_of)
+        return None if value is None else self.constant(value)
 
     def reachable(self, roots: Sequence[int]) -> list[int]:
         """The terms that some terms are made of, themselves included, arguments first."""

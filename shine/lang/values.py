@@ -7,13 +7,10 @@ derivatives do, works on the graph in between.
 from __future__ import annotations
 
 import ast
-import math
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-import numpy as np
-
-from shine.lang.interpret import REFERENCE
+from shine.lang.folding import EXACT, folded
 from shine.lang.library import STANDARD
 from shine.lang.primitives import BASIC, Primitive
 from shine.lang.tape import application
@@ -80,11 +77,10 @@ class ValueGraph:
         A product with a constant 0 is 0 whatever the other factor is, unlike in a formula that is merely read.
         """
         numbers = [self.number(operand) for operand in operands]
-        if all(number is not None for number in numbers) and name in REFERENCE:
-            with np.errstate(all="ignore"):
-                folded = float(REFERENCE[name](*(np.array(number, np.float64) for number in numbers)))
-            if math.isfinite(folded):
-                return self.constant(int(folded) if folded.is_integer() and abs(folded) < 2**53 else folded)
+        known = [number for number in numbers if number is not None]
+        value = folded(name, known) if len(known) == len(numbers) and name in EXACT else None
+        if value is not None:
+            return self.constant(int(value) if value.is_integer() and abs(value) < 2**53 else value)
         rule = _SIMPLER.get(name)
         simpler = rule(self, *operands) if rule else None
         if simpler is None and name in ("add", "mul") and (name, operands[::-1]) in self._known:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shine import __version__
-from shine.config import Config, Job, dump_config, read_job, with_formulas
+from shine.config import Config, Job, dump_config, is_retired, read_job, with_formulas
 from shine.data import Dataset
 from shine.errors import ConfigError, DataError, ExportError
 from shine.lang.parse import primitive_table
@@ -269,6 +269,7 @@ def _description(job: Job) -> dict[str, Any]:
 def _check(job: Job, folder: Path, header: Mapping[str, Any]) -> None:
     """Raise what `resume_job` promises if a run would go on as another."""
     then, now = dict(_leaves(header["settings"])), dict(_leaves(settings_of(job.config)))
+    then = {key: value for key, value in then.items() if not is_retired(key, value)}
     changed = [key for key in {**then, **now} if then.get(key) != now.get(key)]
     if changed:
         raise ConfigError(

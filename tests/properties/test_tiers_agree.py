@@ -73,7 +73,7 @@ WRONG = {
 def test_a_wrong_lowering_is_noticed_in_trees(mistake, monkeypatch):
     name, rule = WRONG[mistake]
     monkeypatch.setitem(FLOAT_LOWERINGS, name, rule)
-    assert tree_disagreements(np.random.default_rng(3), 12, 200, "float64")
+    assert any(tree_disagreements(np.random.default_rng(seed), 12, 200, "float64") for seed in range(20))
 
 
 def test_an_error_of_a_few_ulp_in_one_primitive_is_noticed(monkeypatch):

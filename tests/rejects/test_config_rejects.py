@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from shine.config import read_config, read_job
 from shine.config.document import MAX_BYTES, parse_document
 from shine.errors import ConfigError
+from shine.gp.settings import EvolutionSettings
 
 DATA = "data: {generate: {rows: 5, features: {a: {uniform: {low: 1, high: 2}}}, target: a*a}}\n"
 
@@ -91,6 +92,13 @@ def test_an_unknown_key_lists_the_known_ones_and_the_nearest(tmp_path: Path) -> 
     ]
     (found,) = problems(tmp_path, DATA + "sed: 3\n")
     assert found.startswith('c.yaml:2:1: sed: unknown key "sed"; did you mean "seed"? allowed are data, primitives,')
+
+
+def test_a_key_that_is_gone_may_say_what_holds_without_it_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "old.yaml").write_text(DATA + "evolution: {canonical: false}\n")
+    assert read_job(tmp_path / "old.yaml").config.evolution == EvolutionSettings()
+    (found,) = problems(tmp_path, DATA + "evolution: {canonical: true}\n")
+    assert found.startswith('c.yaml:2:13: evolution.canonical: unknown key "canonical"; allowed are population, ')
 
 
 def test_all_problems_are_reported_at_once_in_the_order_of_reading(tmp_path: Path) -> None:

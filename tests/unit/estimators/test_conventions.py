@@ -185,7 +185,7 @@ def test_other_columns_than_in_fit_are_refused(estimator):
         ({"max_size": 0}, ValueError, "max_size=0"),
         ({"max_time": 0}, ValueError, "seconds=0"),
         ({"settings": {"population": 10}}, ValueError, "settings has 'population'; use the parameter population_size"),
-        ({"settings": {"tournamnt": 10}}, ValueError, "settings has no 'tournamnt'; it has canonical"),
+        ({"settings": {"tournamnt": 10}}, ValueError, "settings has no 'tournamnt'; it has coefficient_mutation"),
         ({"model_selection": "good"}, ValueError, "unknown model_selection 'good'; use one of 'best', 'accuracy'"),
         ({"model_selection": lambda front: 99}, ValueError, "model_selection chose formula 99 of a front that has"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be an integer other than 0"),

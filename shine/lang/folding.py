@@ -1,0 +1,74 @@
+"""Constants of constants: a number that takes the place of an operation on numbers has the bits of its evaluation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.lang.interpret import REFERENCE, evaluate
+from shine.lang.tree import Tree
+
+Array = NDArray[Any]
+
+Functions = Mapping[str, Callable[..., Array]]
+"""Values of the basic primitives by name, of float64 arrays of shape (1,). One that is not known raises `Inexact`."""
+
+INEXACT = ("exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "pow")
+"""Primitives that the reference tier computes with NumPy, whose last bits are not those of compiled code."""
+
+
+class Inexact(Exception):
+    """The bits of a function are not known. Never escapes `folded` and `folded_tree`."""
+
+
+_EXACT_AT = {
+    **dict.fromkeys(("exp", "sin", "cos", "tan", "asin", "atan", "sinh", "cosh", "tanh"), 0.0),
+    "log": 1.0,
+    "acos": 1.0,
+}
+"""Where the other functions have a value that is a number, and that every tier hits."""
+
+
+def _where_exact(name: str, argument: Array) -> Array:
+    if argument != _EXACT_AT[name]:
+        raise Inexact
+    return REFERENCE[name](argument)
+
+
+def _product_power(base: Array, exponent: Array) -> Array:
+    if exponent not in (2, 3):
+        raise Inexact
+    return REFERENCE["pow"](base, exponent)
+
+
+EXACT: Functions = {
+    **REFERENCE,
+    **{name: partial(_where_exact, name) for name in _EXACT_AT},
+    "pow": _product_power,
+}
+"""The primitives with one right result, which is what every tier computes. The others are known where there is compiled
+code: see `shine.arrays.COMPILED`."""
+
+
+def folded(name: str, numbers: Sequence[float], functions: Functions = EXACT) -> float | None:
+    """The value of a basic primitive of numbers; None if it is not known or not finite."""
+    with np.errstate(all="ignore"):
+        try:
+            value = float(functions[name](*(np.array([number], np.float64) for number in numbers))[0])
+        except Inexact:
+            return None
+    return value if math.isfinite(value) else None
+
+
+def folded_tree(tree: Tree, functions: Functions = EXACT) -> float | None:
+    """The value of a formula without parameters; None if it is not known or not finite."""
+    try:
+        value = float(evaluate(tree, (), np.float64, functions)[0])
+    except Inexact:
+        return None
+    return value if math.isfinite(value) else None

@@ -1,0 +1,121 @@
+"""A constant that takes the place of an operation on constants is what the machine and native code compute for it."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+
+import numpy as np
+import pytest
+from agreement import APPROXIMATE, FEATURES, WRITTEN, random_tree
+
+from shine.arrays import COMPILED
+from shine.data import Dataset
+from shine.evaluators.machine import MachineEvaluator
+from shine.frontends.translation import Translation
+from shine.kernel import Kernel
+from shine.lang.derivative import gradient
+from shine.lang.interpret import REFERENCE
+from shine.lang.library import STANDARD
+from shine.lang.parse import parse
+from shine.lang.population import Population
+from shine.lang.primitives import PrimitiveSet
+from shine.lang.simplify import simplify
+from shine.lang.tree import Tree
+
+PRIMITIVES = PrimitiveSet(tuple(STANDARD.values()), FEATURES)
+
+
+class _Numbers(ast.NodeTransformer):
+    """Puts a random number in the place of each name of a feature."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id not in FEATURES:
+            return node
+        written = self.rng.random() < 0.5
+        return ast.Constant(float(self.rng.choice(WRITTEN) if written else self.rng.normal() * 3))
+
+
+def constants(rng: np.random.Generator) -> Tree:
+    """A random formula of constants alone."""
+    names = ("add", *map(str, rng.choice([name for name in STANDARD if name != "add"], 4, replace=False)))
+    node = _Numbers(rng).visit(random_tree(rng, names, int(rng.integers(2, 12))).result)
+    return parse(ast.unparse(ast.fix_missing_locations(node)), FEATURES)
+
+
+def evaluated(trees: list[Tree]) -> np.ndarray:
+    """What the machine predicts for formulas, which need no feature."""
+    dataset = Dataset(np.zeros((len(FEATURES), 1)), np.zeros(1), None, FEATURES)
+    return MachineEvaluator(dataset, "mse", False, "float64").predict(Population.from_trees(trees, PRIMITIVES))[:, 0]
+
+
+TREES = [constants(np.random.default_rng(seed)) for seed in range(300)]
+VALUES = evaluated(TREES)
+
+
+def test_there_is_something_to_fold():
+    assert np.isfinite(VALUES).sum() > 100
+    used = " ".join(map(str, TREES))
+    assert all(re.search(rf"\b{name}\(|\*\*" if name == "pow" else rf"\b{name}\(", used) for name in APPROXIMATE)
+
+
+@pytest.mark.parametrize("opt_level", ["O0", "O2"])
+def test_machine_and_native_code_agree_on_constants(opt_level):
+    for tree, value in list(zip(TREES, VALUES.tolist(), strict=True))[:60]:
+        native = Kernel(tree, "float64", opt_level)(0.0, 0.0, 0.0)
+        assert native == value or (math.isnan(native) and math.isnan(value)), str(tree)
+
+
+def test_simplified_constants_have_the_bits_of_their_evaluation():
+    for tree, value in zip(TREES, VALUES.tolist(), strict=True):
+        if not math.isfinite(value):
+            continue
+        # Without rounding, constants are folded and nothing is reordered.
+        simple = simplify(tree, rounding=False, functions=COMPILED)
+        assert evaluated([simple])[0] == value, f"{tree} -> {simple}"
+
+
+def test_functions_with_other_bits_are_noticed():
+    finite = np.isfinite(VALUES)
+    simple = [simplify(tree, rounding=False, functions=REFERENCE) for tree in TREES]
+    assert (evaluated(simple)[finite] != VALUES[finite]).any()
+
+
+def test_without_compiled_functions_only_what_is_exact_is_folded():
+    texts = {"x + (2*3 - sqrt(16))": "x + 2", "x*exp(2)": "x*exp(2)", "x + sin(0)": "x", "x + 7**2 + 2**0.5": None}
+    for text, expected in texts.items():
+        simple = simplify(parse(text), rounding=False)
+        assert expected is None or str(simple) == expected
+    values = evaluated([simplify(tree, rounding=False) for tree in TREES])
+    finite = np.isfinite(VALUES)
+    assert (values[finite] == VALUES[finite]).all()
+
+
+@pytest.mark.parametrize("name", APPROXIMATE)
+def test_every_function_of_one_constant_is_folded_to_its_value(name):
+    rng = np.random.default_rng(len(name))
+    for _ in range(50):
+        numbers = [abs(float(x)) for x in (rng.choice(WRITTEN), rng.normal())][: STANDARD[name].arity]
+        text = f"{name}({', '.join(map(repr, numbers))})"
+        value = Kernel(parse(text, ()), "float64", "O2")()
+        if math.isfinite(value):
+            simple = simplify(parse(f"x + {text}", ("x",)), functions=COMPILED)
+            assert Kernel(simple)(0.0) == value, text
+
+
+def test_a_translation_folds_what_its_primitives_cannot_say_to_the_bits_of_the_evaluation():
+    for tree, value in zip(TREES, VALUES.tolist(), strict=True):
+        if math.isfinite(value):
+            terms = Translation(("add",))
+            found = terms.number(terms.read(tree, [terms.parameter(name) for name in FEATURES], ("add",)))
+            assert found is None or found == value, str(tree)
+
+
+def test_derivatives_keep_functions_of_constants():
+    # The code of a derivative is made below the compiler, and evaluated like any other.
+    assert "*log(2)" in str(gradient(parse("2**x"))[0])
+    assert str(gradient(parse("x*sin(0.3)"))[0]) == "sin(0.3)"
