@@ -14,6 +14,7 @@ from keyword import iskeyword
 from typing import Any, NoReturn
 
 from shine.errors import UnsupportedSyntaxError
+from shine.lang.names import cut, listed, name_problem, normalized, shown
 from shine.lang.primitives import FOLDED, Primitive
 from shine.lang.tape import MAX_NODES, application
 from shine.lang.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, UNARY_OPERATORS
@@ -21,6 +22,8 @@ from shine.lang.visitor import TreeVisitor, Visit
 
 NAMED_CONSTANTS: dict[str, float] = {"pi": math.pi}
 """Names that stand for a number unless a parameter has the same name."""
+
+TOO_LARGE = "the number is too large; a number must be finite in float64 (at most about 1.8e308)"
 
 _ALLOWED = (
     "allowed are numbers, names, + - * / // % **, unary minus, comparisons, and/or/not, "
@@ -55,18 +58,20 @@ def reject(message: str, node: ast.AST | None = None) -> NoReturn:
 
 
 def check_name(name: object, node: ast.AST | None = None) -> str:
-    """A name the language accepts for a parameter or a variable.
+    """A name that the language accepts for a parameter or a variable, normalized as Python's parser does it.
 
     Raises
     ------
     UnsupportedSyntaxError
-        If it is not an identifier, is a keyword, or begins with two underscores.
+        If it is not an identifier, is a keyword, is too long, or begins with two underscores.
     """
+    if isinstance(name, str):
+        name = normalized(name)
     if not isinstance(name, str) or not name.isidentifier() or iskeyword(name):
-        shown = ascii(name)
-        reject(f"{shown[:60]} is not a name; names are Python identifiers that are no keyword", node)
-    if name.startswith("__"):
-        reject(f"name {name[:60]!r} begins with two underscores; such names are not part of the language", node)
+        reject(f"{cut(ascii(name), 60)} is not a name; names are Python identifiers that are no keyword", node)
+    problem = name_problem(name)
+    if problem is not None:
+        reject(f"name {shown(name)} {problem}", node)
     return sys.intern(name)
 
 
@@ -79,7 +84,7 @@ def check_number(value: object, node: ast.AST | None = None) -> int | float:
     except OverflowError:
         finite = False
     if not finite:
-        reject("the number is too large; a number must be finite in float64 (at most about 1.8e308)", node)
+        reject(TOO_LARGE, node)
     return value
 
 
@@ -127,15 +132,14 @@ class ExpressionVerifier(TreeVisitor):
         if self.names is None or name in self.names:
             known = name if self.names is None else self.names[name]
             if known is None:
-                reject(f"{name!r} is not assigned on every path that leads here", node)
+                reject(f"{shown(name)} is not assigned on every path that leads here", node)
             if self.names is not None or name not in NAMED_CONSTANTS:
                 self.seen.add(name)
                 return ast.Name(known, ast.Load())
         if name in NAMED_CONSTANTS:
             return ast.Constant(NAMED_CONSTANTS[name])
         assert self.names is not None
-        known_names = ", ".join(list(self.names)[:20]) or "none"
-        reject(f"unknown name {name!r}; known names are {known_names}", node)
+        reject(f"unknown name {shown(name)}; known names are {listed(self.names) or 'none'}", node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
         self._count(node)
@@ -195,7 +199,7 @@ class ExpressionVerifier(TreeVisitor):
         name = check_name(node.func.id, node.func)
         primitive = self.primitives.get(name)
         if primitive is None:
-            reject(f"unknown primitive {name!r}; known are {', '.join(sorted(self.primitives))}", node.func)
+            reject(f"unknown primitive {shown(name)}; known are {listed(sorted(self.primitives), 100)}", node.func)
         if node.keywords:
             reject(f"{name} takes no keyword arguments", node)
         given = len(node.args)
