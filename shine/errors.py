@@ -64,5 +64,9 @@ class ExportError(ShineError):
     """A formula or a result cannot be written in the requested form."""
 
 
+class InterruptedFitWarning(UserWarning):
+    """A fit was interrupted by its user, and has kept what it had found by then."""
+
+
 class GraphImportError(ShineError):
     """A foreign graph cannot be turned into a formula."""
