@@ -238,7 +238,7 @@ def _last_state(job: Job, folder: Path, tell: Callable[[Notice], None]) -> State
             continue
         for error in damaged:
             tell(Notice(f"{error}; the run goes on from the one before"))
-        if not {"shine", "settings", "data"} <= found.header.keys():
+        if not {"shine", "data"} <= found.header.keys() or not isinstance(found.header.get("settings"), Mapping):
             raise ExportError(f"{folder}: the checkpoint is whole, but does not say of which run it is")
         _check(job, folder, found.header)
         if found.header["shine"] != __version__:
@@ -315,8 +315,11 @@ def data_digest(dataset: Dataset) -> str:
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """The values in nested mappings, by their dotted names."""
-    if not isinstance(value, Mapping):
-        yield path, value
-        return
-    for key, part in value.items():
-        yield from _leaves(part, f"{path}.{key}" if path else key)
+    # Without recursion: a header that somebody else wrote may be nested as deep as JSON is read.
+    waiting = [(path, value)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting += reversed([(f"{path}.{key}" if path else str(key), part) for key, part in value.items()])
+        else:
+            yield path, value
