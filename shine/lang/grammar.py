@@ -10,6 +10,7 @@ import ast
 import math
 import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from keyword import iskeyword
 from typing import Any, NoReturn
 
@@ -65,14 +66,19 @@ def check_name(name: object, node: ast.AST | None = None) -> str:
     UnsupportedSyntaxError
         If it is not an identifier, is a keyword, is too long, or begins with two underscores.
     """
-    if isinstance(name, str):
-        name = normalized(name)
-    if not isinstance(name, str) or not name.isidentifier() or iskeyword(name):
+    text, problem = _read_name(name) if isinstance(name, str) else ("", None)
+    if not text.isidentifier() or iskeyword(text):
         reject(f"{cut(ascii(name), 60)} is not a name; names are Python identifiers that are no keyword", node)
-    problem = name_problem(name)
     if problem is not None:
-        reject(f"name {shown(name)} {problem}", node)
-    return sys.intern(name)
+        reject(f"name {shown(text)} {problem}", node)
+    return text
+
+
+@lru_cache(maxsize=1 << 16)  # the features of a data set are looked at again with each formula
+def _read_name(name: str) -> tuple[str, str | None]:
+    """A name in its normal form, and what is wrong with it."""
+    text = str(normalized(name))  # not one of a class of its own, such as NumPy has
+    return sys.intern(text), name_problem(text)
 
 
 def check_number(value: object, node: ast.AST | None = None) -> int | float:

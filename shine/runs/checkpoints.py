@@ -111,7 +111,7 @@ def _contents(path: Path, archive: zipfile.ZipFile, size: int) -> Checkpoint:
         raise ValueError(f"it is a {shown(kind)} of version {shown(version)}, not a {FORMAT!r} of version {VERSION}")
     if version > VERSION:
         raise NewerCheckpointError(
-            f"{path}: is a {kind} of version {version}, written by Shine {cut(header.get('shine'), 30)}; "
+            f"{path}: is a {kind} of version {cut(version, 30)}, written by Shine {cut(header.get('shine'), 30)}; "
             f"this one reads versions up to {VERSION}; update Shine"
         )
     arrays = [member.filename for member in members if member.filename.endswith(".npy")]
