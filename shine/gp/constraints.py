@@ -12,7 +12,7 @@ from annotated_types import Ge
 from shine.gp.complexity import CONSTANT_NAME
 from shine.gp.dimensions import MOST_ARGUMENTS
 from shine.gp.units import DIMENSIONLESS, parse_unit
-from shine.lang.names import listed, normalized, shown, similar
+from shine.lang.names import listed, normalized, shortened, shown, similar
 from shine.lang.primitives import Primitive
 
 Problem = tuple[tuple[str, ...], str]
@@ -186,8 +186,7 @@ def _unknown(loc: tuple[str, ...], kind: str, name: str, allowed: Collection[str
     if name not in allowed:
         near = similar(name, allowed)
         hint = f'did you mean "{near}"? ' if near else ""
-        shortened = name if len(name) <= 60 else shown(name)[1:-1]
-        yield loc, f'unknown {kind} "{shortened}"; {hint}allowed are {listed(allowed, 100)}'
+        yield loc, f'unknown {kind} "{shortened(name)}"; {hint}allowed are {listed(allowed, 100)}'
 
 
 def check_constraints(

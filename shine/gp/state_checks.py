@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shine.gp.complexity import complexities
 from shine.gp.hashing import CAPACITY
-from shine.lang.names import shown
+from shine.lang.names import shown, value_text
 from shine.lang.population import Population
 
 _TAPES = {"codes": ("int16", 2), "values": ("float64", 2), "sizes": ("int64", 1)}
@@ -58,28 +58,28 @@ def checked_arrays(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]
 def whole_number(value: Any, name: str, least: int = 0, most: int = 2**63 - 1) -> int:
     """A whole number within bounds."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ValueError(f"{name} must be a whole number from {least} to {most}, is {_short(value)}")
+        raise ValueError(f"{name} must be a whole number from {least} to {most}, is {value_text(value)}")
     return value
 
 
 def seconds_of(value: Any) -> float:
     """A duration."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise ValueError(f"seconds must be a number from 0, is {_short(value)}")
+        raise ValueError(f"seconds must be a number from 0, is {value_text(value)}")
     return float(value)
 
 
 def names_of(value: Any, name: str) -> list[str]:
     """A list of names."""
     if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
-        raise ValueError(f"{name} must be a list of names, is {_short(value)}")
+        raise ValueError(f"{name} must be a list of names, is {value_text(value)}")
     return list(value)
 
 
 def weights_of(value: Any) -> dict[str, int]:
     """Complexity weights."""
     if not isinstance(value, Mapping):
-        raise ValueError(f"complexity must map names to weights, is {_short(value)}")
+        raise ValueError(f"complexity must map names to weights, is {value_text(value)}")
     return {str(name): whole_number(weight, f"complexity of {shown(name)}", 1, 1000) for name, weight in value.items()}
 
 
@@ -126,10 +126,3 @@ def check_archive(individuals: Population, losses: NDArray[np.float64], weights:
     seen = np.flatnonzero(np.isfinite(losses))
     if (complexities(individuals.take(seen), weights) != seen + 1).any():
         raise ValueError("the archive has individuals of other complexities than its rows are for")
-
-
-def _short(value: Any) -> str:
-    """A value for a message; Python prints no integer of very many digits."""
-    if isinstance(value, int) and value.bit_length() > 128:
-        return f"a whole number of {value.bit_length()} bits"
-    return shown(value)

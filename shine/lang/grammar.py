@@ -15,7 +15,7 @@ from keyword import iskeyword
 from typing import Any, NoReturn
 
 from shine.errors import UnsupportedSyntaxError
-from shine.lang.names import cut, listed, name_problem, normalized, shown
+from shine.lang.names import listed, name_problem, normalized, shown, value_text
 from shine.lang.primitives import FOLDED, Primitive
 from shine.lang.tape import MAX_NODES, application
 from shine.lang.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, UNARY_OPERATORS
@@ -68,7 +68,7 @@ def check_name(name: object, node: ast.AST | None = None) -> str:
     """
     text, problem = _read_name(name) if isinstance(name, str) else ("", None)
     if not text.isidentifier() or iskeyword(text):
-        reject(f"{cut(ascii(name), 60)} is not a name; names are Python identifiers that are no keyword", node)
+        reject(f"{value_text(name)} is not a name; names are Python identifiers that are no keyword", node)
     if problem is not None:
         reject(f"name {shown(text)} {problem}", node)
     return text
@@ -84,7 +84,7 @@ def _read_name(name: str) -> tuple[str, str | None]:
 def check_number(value: object, node: ast.AST | None = None) -> int | float:
     """A number the language accepts: an int or a float that float64 can hold."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        reject(f"constant {ascii(value)[:60]} is not a number; only int and float numbers are allowed", node)
+        reject(f"constant {value_text(value)} is not a number; only int and float numbers are allowed", node)
     try:
         finite = math.isfinite(float(value))
     except OverflowError:

@@ -74,10 +74,24 @@ class Numbering:
         return name
 
 
+def shortened(text: object, length: int = 60) -> str:
+    """A text for a message, its middle left out if it is long."""
+    text = str(text)
+    return text if len(text) <= length else f"{text[: length - 13]}...{text[-10:]}"
+
+
 def shown(text: object, length: int = 60) -> str:
     """A quoted text for a message, its middle left out if it is long."""
-    text = str(text)
-    return repr(text if len(text) <= length else f"{text[: length - 13]}...{text[-10:]}")
+    return repr(shortened(text, length))
+
+
+def value_text(value: object, length: int = 60) -> str:
+    """Any value for a message, in ASCII; Python refuses to print an integer of very many digits."""
+    try:
+        return cut(ascii(value), length)
+    except ValueError:
+        bits = value.bit_length() if isinstance(value, int) else 0
+        return f"a whole number of {bits} bits" if bits else f"a {type(value).__name__} of very large numbers"
 
 
 def cut(text: object, length: int = 300) -> str:
@@ -89,7 +103,7 @@ def cut(text: object, length: int = 300) -> str:
 def listed(names: Iterable[str], most: int = 20) -> str:
     """Names for a message, the first ones only if there are many."""
     rest = iter(names)
-    first = [name if len(name) <= 60 else shown(name) for name in islice(rest, most)]
+    first = [shortened(name) for name in islice(rest, most)]
     more = sum(1 for _ in rest)
     return ", ".join(first) + (f" and {more} more" if more else "")
 

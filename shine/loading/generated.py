@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shine.data import Dataset
 from shine.errors import DataError, UnsupportedSyntaxError
 from shine.lang.interpret import evaluate
-from shine.lang.names import identifier, listed, name_problem, normalized, shown
+from shine.lang.names import identifier, listed, name_problem, normalized, shortened, shown
 from shine.lang.parse import parse
 from shine.loading.files import MAX_BYTES
 from shine.loading.recipe import Feature, Recipe
@@ -83,7 +83,8 @@ def _columns(recipe: Recipe) -> dict[str, Array]:
         bad = int((~np.isfinite(values)).sum())
         if bad:
             raise DataError(
-                f"features.{given}: {bad} of {recipe.rows} values are beyond what float64 holds; choose a smaller range"
+                f"features.{shortened(given)}: {bad} of {recipe.rows} values are beyond what float64 holds; "
+                "choose a smaller range"
             )
         columns[normalized(given)] = values
     return columns
@@ -118,7 +119,7 @@ def _generator(recipe: Recipe, index: int) -> np.random.Generator:
 def _check_target(recipe: Recipe, columns: dict[str, Array], target: Array) -> None:
     bad = np.flatnonzero(~np.isfinite(target))
     if len(bad):
-        where = listed(f"{name}={values[bad[0]]:.6g}" for name, values in columns.items())
+        where = listed(f"{shortened(name)}={values[bad[0]]:.6g}" for name, values in columns.items())
         raise DataError(
             f"target: the formula is NaN or infinite in {len(bad)} of {recipe.rows} rows, the first at {where}"
         )
