@@ -16,7 +16,7 @@ from shine.cli.codes import FAILURE, INTERRUPTED, USAGE
 from shine.cli.interruption import Interruption
 
 DEBUG = "--debug"
-LONGEST_LINE = 2000
+LONGEST_LINE = 1000
 """Letters of an error's line; the middle of longer ones is left out."""
 
 

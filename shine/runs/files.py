@@ -59,7 +59,7 @@ def _occupied(folder: Path) -> str | None:
     """What is wrong with a folder that is not empty."""
     try:
         occupied = {entry.name for entry in folder.iterdir()}
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise unwritable(folder, error) from None
     if "result.json" in occupied:
         return "already holds the result of a run; choose another folder"
