@@ -15,6 +15,7 @@ import shine
 from shine.data import check_features
 from shine.errors import DataError, UnsupportedSyntaxError
 from shine.estimators.names import formula_names
+from shine.export.json import from_json, to_json
 from shine.gp.constraints import Constraints
 from shine.gp.settings import EvolutionSettings
 from shine.lang.names import MOST_CHARACTERS, Numbering, cut, identifier, listed, normalized, shown, similar, symbol
@@ -203,3 +204,24 @@ def test_messages_cut_long_names():
     assert similar("speeed", ["speed", "mass"]) == "speed"
     assert similar("a" * 10_000, ["a" * 255]) is None
     assert sys.getsizeof(listed(["b" * 10_000] * 20)) < 2000
+
+
+def test_a_variable_can_be_assigned_any_number_of_times():
+    tree = parse("def f(x):\n" + "    x = x + 1\n" * 5_000 + "    return x")
+    assert tree.assignments[-1][0] == "x_5000"
+    longest = "a" * MOST_CHARACTERS
+    again = parse(str(parse(f"def f({longest}):\n    {longest} = {longest} + 1\n    return {longest}*2")))
+    assert shine.jit(again)(3.0) == 8.0
+
+
+def test_a_syntax_tree_made_by_hand_has_normalized_names():
+    node = ast.parse("def f(a):\n    b = a\n    return b").body[0]
+    for each in ast.walk(node):
+        if isinstance(each, ast.Name) and each.id == "b":
+            each.id = "µ"
+    assert str(parse(node)) == "def f(a):\n    μ = a\n    return μ"
+
+
+def test_formulas_in_json_have_normalized_names():
+    text = to_json(parse("µ*2 + 1", ["µ"]))
+    assert from_json(text.replace("\\u03bc", "\\u00b5")) == parse("μ*2 + 1", ["μ"])
