@@ -15,7 +15,7 @@ from shine import __version__
 from shine.config import Config, Job, dump_config, read_job, with_formulas
 from shine.data import Dataset
 from shine.errors import ConfigError, DataError, ExportError
-from shine.lang.names import cut, shown
+from shine.lang.names import cut, normalized, shown
 from shine.lang.parse import primitive_table
 from shine.lang.primitives import PrimitiveSet, select
 from shine.runs.checkpoints import Checkpoint, Shelf
@@ -240,6 +240,7 @@ def _last_state(job: Job, folder: Path, tell: Callable[[Notice], None]) -> State
             tell(Notice(f"{error}; the run goes on from the one before"))
         if not {"shine", "data"} <= found.header.keys() or not isinstance(found.header.get("settings"), Mapping):
             raise ExportError(f"{folder}: the checkpoint is whole, but does not say of which run it is")
+        _check_names(folder, found.header)
         _check(job, folder, found.header)
         if found.header["shine"] != __version__:
             begun_by = shown(found.header["shine"], 30)
@@ -278,6 +279,17 @@ def _description(job: Job) -> dict[str, Any]:
         "data": data_digest(job.dataset),
         "settings": settings_of(job.config),
     }
+
+
+def _check_names(folder: Path, header: Mapping[str, Any]) -> None:
+    """Raise if a run was begun before names were normalized, with others than its data have now."""
+    names = header.get("features")
+    for name in names if isinstance(names, list) else ():
+        if isinstance(name, str) and normalized(name) != name:
+            raise ExportError(
+                f"{folder}: the checkpoint has a feature {shown(name)}, which formulas read as "
+                f"{shown(normalized(name))}; run its config.yaml anew"
+            )
 
 
 def _check(job: Job, folder: Path, header: Mapping[str, Any]) -> None:

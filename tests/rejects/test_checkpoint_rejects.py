@@ -89,13 +89,14 @@ def test_the_checkpoint_itself_goes_on(run: Path, good: Checkpoint, tmp_path: Pa
 
 HEADERS = [
     ("generation", -1, "generation must be a whole number from 0"),
-    ("generation", HUGE, "a whole number of 1329 bits"),
+    ("generation", HUGE, "generation must be a whole number from 0"),
     ("generation", True, "generation must be a whole number"),
     ("evaluations", 1.5, "evaluations must be a whole number"),
     ("seconds", -1.0, "seconds must be a number from 0"),
     ("seconds", "1", "seconds must be a number from 0"),
     ("features", "ab", "features must be a list of names"),
     ("features", ["a", "a"], "listed twice"),
+    ("features", ["a", "µ"], "has a feature 'µ', which formulas read as 'μ'; run its config.yaml anew"),
     ("features", ["a", "c"], "another primitive set"),
     ("functions", ["add", "mul", "sinus"], "unknown primitive 'sinus'"),
     ("functions", ["add"], "are no formulas"),
