@@ -18,7 +18,18 @@ from shine.estimators.names import formula_names
 from shine.export.json import from_json, to_json
 from shine.gp.constraints import Constraints
 from shine.gp.settings import EvolutionSettings
-from shine.lang.names import MOST_CHARACTERS, Numbering, cut, identifier, listed, normalized, shown, similar, symbol
+from shine.lang.names import (
+    MOST_CHARACTERS,
+    Numbering,
+    cut,
+    identifier,
+    listed,
+    normalized,
+    shown,
+    similar,
+    symbol,
+    value_text,
+)
 from shine.lang.parse import natural_order, parse, primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
@@ -225,3 +236,12 @@ def test_a_syntax_tree_made_by_hand_has_normalized_names():
 def test_formulas_in_json_have_normalized_names():
     text = to_json(parse("µ*2 + 1", ["µ"]))
     assert from_json(text.replace("\\u03bc", "\\u00b5")) == parse("μ*2 + 1", ["μ"])
+
+
+def test_values_of_any_size_can_be_told():
+    assert value_text("é") == r"'\xe9'"
+    assert value_text(10**5000) == "a whole number of 16610 bits"
+    assert value_text((10**5000,)) == "a tuple of very large numbers"
+    assert len(value_text("a" * 10_000)) == 60
+    with pytest.raises(UnsupportedSyntaxError, match="constant a tuple of very large numbers is not a number"):
+        parse(ast.Constant((10**5000,)))
