@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from keyword import iskeyword
 from typing import Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shine.errors import DataError
 from shine.lang.lazy import cached_property
+from shine.lang.names import identifier, name_problem, normalized, shown
 
 Array = NDArray[np.float64]
 
@@ -95,7 +95,8 @@ class Dataset:
 
     def without(self, features: Collection[str]) -> Dataset:
         """The data set without some features; this very one if it has none of them."""
-        kept = [index for index, name in enumerate(self.features) if name not in features]
+        left_out = set(features)
+        kept = [index for index, name in enumerate(self.features) if name not in left_out]
         if len(kept) == len(self.features):
             return self
         names = tuple(self.features[index] for index in kept)
@@ -191,27 +192,29 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> Array:
 
 
 def check_features(names: Sequence[str]) -> tuple[str, ...]:
-    """Feature names that formulas can use.
+    """Feature names that formulas can use, normalized as formulas are (see `shine.lang.names.normalized`).
 
     Raises
     ------
     DataError
-        If one is no identifier, is a keyword, begins with two underscores, or occurs twice.
+        If one is no identifier, is a keyword, is too long, begins with two underscores, or occurs twice.
     """
-    checked = tuple(str(name) for name in names)
-    for name in checked:
-        if not name.isidentifier() or iskeyword(name) or name.startswith("__"):
+    checked: dict[str, str] = {}
+    for given in map(str, names):
+        name = normalized(given)
+        problem = name_problem(name)
+        if problem is not None:
+            would_do = shown(identifier(given))
+            raise DataError(f"feature name {shown(given)} {problem}; rename the column, {would_do} would do")
+        if name in checked:
             raise DataError(
-                f"feature name {name!r} is not an identifier; rename the column, {identifier(name)!r} would do"
+                f"feature name {shown(given)} {_repetition(checked[name], given, name)}; rename one of them"
             )
-        if checked.count(name) > 1:
-            raise DataError(f"feature name {name!r} occurs twice")
-    return checked
+        checked[name] = given
+    return tuple(checked)
 
 
-def identifier(name: str) -> str:
-    """The nearest name that formulas can use, for a column's heading."""
-    cleaned = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in name.strip()).lstrip("_")
-    if not cleaned.isidentifier():
-        cleaned = f"x_{cleaned}" if cleaned else "x"
-    return f"{cleaned}_" if iskeyword(cleaned) else cleaned
+def _repetition(first: str, second: str, name: str) -> str:
+    if first == second:
+        return "occurs twice"
+    return f"and {shown(first)} are one name in formulas, which are read in Unicode's normal form: {shown(name)}"

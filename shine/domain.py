@@ -9,7 +9,6 @@ Either the bounds settle it, or the halving closes in on the pole, until values 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from shine.data import Dataset
 from shine.lang.bounds import bounds
 from shine.lang.interpret import evaluate
 from shine.lang.intervals import Interval
+from shine.lang.lazy import cached_property
 from shine.lang.tree import Tree
 from shine.neighbourhood import Column, Segments, neighbourhood
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+MOST_PROBLEMS = 50
+"""Problems of a configuration that its error's message lists."""
+
 
 class ShineError(Exception):
     """Base of every error that Shine raises for its users' input."""
@@ -52,11 +55,17 @@ class ConfigError(ShineError):
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
-        super().__init__("\n".join(self.problems))
+        more = len(self.problems) - MOST_PROBLEMS
+        rest = [f"and {more} more problems"] if more > 0 else []
+        super().__init__("\n".join([*self.problems[:MOST_PROBLEMS], *rest]))
 
 
 class ExportError(ShineError):
     """A formula or a result cannot be written in the requested form."""
+
+
+class InterruptedFitWarning(UserWarning):
+    """A fit was interrupted by its user, and has kept what it had found by then."""
 
 
 class GraphImportError(ShineError):

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from shine.codegen.programs import emit_program_scalar
 from shine.graph_rows import ProgramRows, division_by_zero, rows_ir
 from shine.lang.lazy import cached_property
+from shine.lang.names import symbol
 from shine.lang.program import Program
 from shine.lang.program_arguments import Shape, argument_arrays, broadcast_shape
 from shine.lang.program_names import parameters_read, part
@@ -79,7 +80,7 @@ class GraphKernel:
         self._can_fail = False
         if self._is_scalar:
             module = ir.Module(name=program.name)
-            self._can_fail = emit_program_scalar(module, program, program.name)
+            self._can_fail = emit_program_scalar(module, program, symbol(program.name))
             self.ir = str(module)
         else:
             self.ir = self.loop_ir
@@ -161,7 +162,7 @@ class GraphKernel:
         several = len(outputs) > 1
         kinds += [ctypes.c_void_p] * (len(outputs) * several + self._can_fail)
         result = None if several else _C_TYPES[outputs[0].dtype]
-        return Engine(self.ir, self.opt_level).function(self.program.name, result, *kinds)
+        return Engine(self.ir, self.opt_level).function(symbol(self.program.name), result, *kinds)
 
     def _scalar(self, arguments: list[Any]) -> list[Any]:
         places = [_C_TYPES[output.dtype]() for output in self.program.outputs]

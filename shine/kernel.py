@@ -18,6 +18,7 @@ from shine.evaluators.rows import Rows, target_of
 from shine.fitness import score
 from shine.graph_kernel import GraphKernel
 from shine.lang.lazy import cached_property
+from shine.lang.names import symbol
 from shine.lang.parse import Source, parse
 from shine.lang.program import Program
 from shine.lang.tree import Tree
@@ -64,7 +65,8 @@ class Kernel:
         level = pipeline_level(opt_level)
         self.opt_level = 0 if tree.size > LARGE else level
         module = ir.Module(name=tree.name)
-        self._can_fail = emit_scalar(module, tree, tree.name, dtype)
+        self._symbol = symbol(tree.name)
+        self._can_fail = emit_scalar(module, tree, self._symbol, dtype)
         self.ir = str(module)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -176,7 +178,7 @@ class Kernel:
     @cached_property
     def _scalar_function(self) -> Any:
         kinds = [_C_TYPES[self.dtype]] * len(self.parameters) + [ctypes.c_void_p] * self._can_fail
-        return Engine(self.ir, self.opt_level).function(self.tree.name, _C_TYPES[self.dtype], *kinds)
+        return Engine(self.ir, self.opt_level).function(self._symbol, _C_TYPES[self.dtype], *kinds)
 
     def _scalar(self, arguments: list[float]) -> float:
         if not self._can_fail:

@@ -38,7 +38,7 @@ def opened(folder: Path) -> Run:
 
 def check_folder(folder: Path) -> None:
     """Raise a usage error unless a folder is there."""
-    if not folder.is_dir():
+    if not _exists(folder) or not folder.is_dir():
         problem = "is not a folder" if _exists(folder) else "no such folder"
         raise click.UsageError(f"{folder}: {problem}; RUN is the folder of a run, such as runs/pythagoras")
 

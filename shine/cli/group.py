@@ -16,6 +16,8 @@ from shine.cli.codes import FAILURE, INTERRUPTED, USAGE
 from shine.cli.interruption import Interruption
 
 DEBUG = "--debug"
+LONGEST_LINE = 1000
+"""Letters of an error's line; the middle of longer ones is left out."""
 
 
 class Group(click.Group):
@@ -116,8 +118,10 @@ def _lost_output(error: OSError) -> int:
 
 def _complain(message: str, code: int) -> int:
     for line in message.splitlines():
+        # click repeats arguments in full, whatever their length is.
+        shown = line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE // 2]}...{line[-LONGEST_LINE // 4 :]}"
         try:
-            click.echo(f"error: {line}", err=True)
+            click.echo(f"error: {shown}", err=True)
         except OSError:  # nobody listens
             break
     return code

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from shine.cli.arguments import chosen, opened
 from shine.cli.output import is_terminal, print_bytes, print_json, print_text, write_file
 from shine.errors import DataError
+from shine.lang.names import listed
 from shine.loading import FORMATS
 from shine.model import Model
 
@@ -62,11 +63,11 @@ def _columns(path: Path, names: Sequence[str]) -> list[Array]:
         If one is not there, or holds anything but finite numbers.
     """
     source = FORMATS[_ending(path)](path)
-    missing = [name for name in names if name not in source.headings and name not in source.names]
+    there = {*source.headings, *source.names}
+    missing = [name for name in names if name not in there]
     if missing:
-        has = ", ".join(source.headings[:20]) + (", ..." if len(source.headings) > 20 else "")
-        lacks = f"there is no column {', '.join(missing)}"
-        raise DataError(f"{path}: {lacks}; the formula needs {', '.join(names)}, and the file has {has}")
+        needed = f"the formula needs {listed(names)}, and the file has {listed(source.headings)}"
+        raise DataError(f"{path}: there is no column {listed(missing)}; {needed}")
     return source.read([source.index(name) for name in names])
 
 

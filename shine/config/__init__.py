@@ -25,6 +25,7 @@ from shine.config.nodes import Place, add_resolvers
 from shine.config.problems import Problem, checked, unknown
 from shine.data import Dataset
 from shine.errors import ConfigError
+from shine.lang.names import shortened
 
 __all__ = [
     "Config",
@@ -239,7 +240,8 @@ class _Sections:
 
     def _placed(self, loc: Loc, message: str) -> tuple[Place, str]:
         place, key = self.document.place(loc), ".".join(map(str, loc))
-        return place, f"{key}: {message}" if loc and place.source != f"--set {key}" else message
+        told = ".".join(map(shortened, loc))
+        return place, f"{told}: {message}" if loc and place.source != f"--set {key}" else message
 
     def _wrong(self, name: str, problems: Sequence[Problem]) -> bool:
         reported = {loc[:1] for loc, _ in problems} | {loc[:1] for loc in self.document.unreadable}

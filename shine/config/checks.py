@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from shine.config.models import DataSettings, GraphSeed, LlvmFunction
-from shine.config.problems import Problem, unknown
+from shine.config.problems import Problem, shown, unknown
 from shine.data import Dataset
 from shine.errors import DataError, GraphImportError, UnsupportedSyntaxError
 from shine.frontends.seeds import GraphSeedError, graph_tree, read_program
@@ -50,7 +50,7 @@ def primitive_texts(
         if name not in table:
             problems.append((("primitives", index), unknown("primitive", name, sorted(STANDARD))))
         elif name in names:
-            problems.append((("primitives", index), f'"{name}" is listed twice'))
+            problems.append((("primitives", index), f"{shown(name)} is listed twice"))
         else:
             names.append(name)
             texts.append(text)
@@ -151,7 +151,7 @@ def complexity_problems(
     evolution: EvolutionSettings, primitives: Sequence[str], features: Sequence[str]
 ) -> Iterator[Problem]:
     """Weights of what does not occur."""
-    known = [CONSTANT_NAME, *features, *primitive_table(primitives)[1]]
+    known = dict.fromkeys([CONSTANT_NAME, *features, *primitive_table(primitives)[1]])
     for name in evolution.complexity:
         if name not in known:
-            yield ("evolution", "complexity", name), unknown("name", name, known)
+            yield ("evolution", "complexity", name), unknown("name", name, list(known))

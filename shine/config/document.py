@@ -19,6 +19,8 @@ Loc = tuple[str | int, ...]
 
 MAX_BYTES = 1 << 20
 """Longest file that is read."""
+MAX_BITS = 1024
+"""Whole numbers of so many bits are read; larger ones have no float64, and Python refuses to print the largest."""
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
@@ -48,7 +50,7 @@ class Document:
         key, equals, value = text.partition("=")
         place = Place(position, 0, 0, f"--set {key}")
         if not equals or not all(re.fullmatch(r"[\w-]+", part) for part in key.split(".")):
-            self.problems.append((place, f"{text!r} is not of the form key.key=value"))
+            self.problems.append((place, f"{_plain(text)} is not of the form key.key=value"))
             return
         *parents, last = key.split(".")
         target = self.value
@@ -133,9 +135,14 @@ def _file_text(path: Path) -> str:
 def _integer(text: str) -> int:
     base = {"0o": 8, "0x": 16}.get(text[:2], 10)
     try:
-        return int(text[2:] if base != 10 else text, base)
+        number = int(text[2:] if base != 10 else text, base)
     except ValueError:
-        raise ValueError("is not a whole number that can be read") from None
+        if not re.fullmatch("[-+]?[0-9]+", text):
+            raise ValueError("is not a whole number that can be read") from None
+        number = 2**MAX_BITS  # it has more digits than Python reads
+    if abs(number) >= 2**MAX_BITS:
+        raise ValueError(f"is too large; whole numbers are below 2**{MAX_BITS}, as all are that float64 holds")
+    return number
 
 
 def _real(text: str) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from shine.config.document import Json, Loc
+from shine.lang.names import cut, listed, similar
 
 Problem = tuple[Loc, str]
 
@@ -41,7 +41,8 @@ def _problem(details: ErrorDetails, schema: dict[str, Any]) -> Problem:
     if kind == "missing" and isinstance(loc[-1], int):
         return loc, "is missing; the list is too short"
     if kind not in _WORDINGS:
-        return loc, f"{details['msg'][0].lower()}{details['msg'][1:]}, is {shown(value)}"
+        message = cut(details["msg"])
+        return loc, f"{message[0].lower()}{message[1:]}, is {shown(value)}"
     message = _WORDINGS[kind](details.get("ctx", {}), value)
     key, _, rest = message.partition(" ")
     if kind == "value_error" and isinstance(value, dict) and key in value:
@@ -52,9 +53,9 @@ def _problem(details: ErrorDetails, schema: dict[str, Any]) -> Problem:
 
 def unknown(kind: str, name: str, allowed: Sequence[str]) -> str:
     """The message for a name that is not among those allowed."""
-    near = difflib.get_close_matches(name, allowed, n=1)
-    hint = f'did you mean "{near[0]}"? ' if near else ""
-    return f"unknown {kind} {json.dumps(name)}; {hint}allowed are {', '.join(allowed)}"
+    near = similar(name, allowed)
+    hint = f'did you mean "{near}"? ' if near else ""
+    return f"unknown {kind} {shown(name)}; {hint}allowed are {listed(allowed, 100)}"
 
 
 def shown(value: object) -> str:
@@ -97,8 +98,8 @@ def _number(value: float) -> str:
 
 def _choice(context: dict[str, Any], value: object) -> str:
     options = [option.strip("' ") for option in context["expected"].replace(" or ", ",").split(",")]
-    near = difflib.get_close_matches(value, options, n=1) if isinstance(value, str) else []
-    hint = f'; did you mean "{near[0]}"?' if near else ""
+    near = similar(value, options) if isinstance(value, str) else None
+    hint = f'; did you mean "{near}"?' if near else ""
     return f"must be one of {', '.join(options)}, is {shown(value)}{hint}"
 
 
@@ -123,6 +124,6 @@ _WORDINGS: dict[str, Callable[[dict[str, Any], object], str]] = {
     "string_type": _kind("text"),
     "too_long": lambda context, value: f"must have {context['max_length']} entries, has {context['actual_length']}",
     "tuple_type": _LIST,
-    "value_error": lambda context, value: str(context["error"]),
+    "value_error": lambda context, value: cut(context["error"], 1000),
 }
 """Wording by the type of pydantic's error; its own message does for the rest."""

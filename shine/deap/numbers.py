@@ -7,6 +7,8 @@ import math
 
 import numpy as np
 
+from shine.lang.names import value_text
+
 _NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 
 
@@ -31,4 +33,4 @@ def constant(value: float) -> ast.expr:
 def described(value: object) -> str:
     """What a value is, for messages."""
     name = getattr(value, "__name__", None)
-    return f"{repr(value)[:40] if name is None else name} of type {type(value).__name__}"
+    return f"{value_text(value, 40) if name is None else name} of type {type(value).__name__}"

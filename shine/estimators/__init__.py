@@ -1,7 +1,8 @@
 """Estimators with scikit-learn's interface."""
 
+from shine.errors import InterruptedFitWarning
 from shine.estimators.classifier import SymbolicClassifier
 from shine.estimators.regressor import SymbolicRegressor
 from shine.estimators.transformer import SymbolicTransformer
 
-__all__ = ["SymbolicClassifier", "SymbolicRegressor", "SymbolicTransformer"]
+__all__ = ["InterruptedFitWarning", "SymbolicClassifier", "SymbolicRegressor", "SymbolicTransformer"]

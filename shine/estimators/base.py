@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from functools import wraps
+from multiprocessing import current_process, parent_process
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from shine.errors import InterruptedFitWarning
 from shine.estimators.checks import checked_seed, checked_settings, checked_threads
 from shine.estimators.display import equations, fitted_html, fitted_latex, fitted_text
 from shine.estimators.names import constraints_in_formula_names, formula_names
@@ -23,8 +27,25 @@ from shine.model import Front, Model
 from shine.search import DEFAULT_PRIMITIVES
 
 Array = NDArray[np.float64]
+Fit = TypeVar("Fit", bound=Callable[..., Any])
 Index = int | Sequence[int] | None
 """Positions in the fronts: None is the chosen formula, an integer the same of every front, a sequence one of each."""
+
+
+def complete(fit: Fit) -> Fit:
+    """A method `fit` that leaves the estimator as it was where it raises: with none of what it would have found."""
+
+    @wraps(fit)
+    def whole(self: SymbolicEstimator, *arguments: Any, **options: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return fit(self, *arguments, **options)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    return cast(Fit, whole)
 
 
 class SymbolicEstimator(BaseEstimator):
@@ -32,6 +53,8 @@ class SymbolicEstimator(BaseEstimator):
 
     See `SymbolicRegressor` for the parameters.
     """
+
+    _is_clone = False
 
     def __init__(
         self,
@@ -98,7 +121,23 @@ class SymbolicEstimator(BaseEstimator):
                 **options,
             },
             lambda number: reporter(self.callbacks, self.verbose, prefixes[number % len(prefixes)]),
+            keep=not self._fitted_by_a_program,
         )
+
+    def __sklearn_clone__(self) -> Self:
+        """A copy without what `fit` found; it knows that it is one (see `_fitted_by_a_program`)."""
+        copy: Self = super().__sklearn_clone__()
+        copy._is_clone = True
+        return copy
+
+    @property
+    def _fitted_by_a_program(self) -> bool:
+        """Whether it is not the user who calls `fit`, and sees its warnings.
+
+        Programs that fit estimators again and again fit clones of them, as scikit-learn asks for, or work in processes
+        of their own. To them a fit that was cut short would count as a complete one.
+        """
+        return self._is_clone or parent_process() is not None or current_process().name != "MainProcess"
 
     def _names(self) -> tuple[str, ...]:
         """What the features that validation has noted are called in formulas."""
@@ -137,6 +176,13 @@ class SymbolicEstimator(BaseEstimator):
         self.formula_names_ = np.array(searches.options["features"], dtype=object)
         self.best_ = chosen[0].best if single else [front.best for front in chosen]
         self.front_ = chosen[0] if single else chosen
+        if self.stopped_by_ == "interrupted":
+            generations = sum(result.generations for result in searches.results)
+            message = (
+                f"the fit was interrupted after {generations} generation{'s' * (generations != 1)}, and has kept the "
+                "best formulas so far; to go on from them, set warm_start=True and fit again"
+            )
+            warnings.warn(message, InterruptedFitWarning, stacklevel=4)  # where fit was called
         return self
 
     def __sklearn_is_fitted__(self) -> bool:

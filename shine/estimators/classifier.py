@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from shine.estimators.base import Index, SymbolicEstimator
+from shine.estimators.base import Index, SymbolicEstimator, complete
 from shine.estimators.checks import checked_weights, validated
 from shine.estimators.logistic import evolve_odds
 from shine.estimators.rows import merged
@@ -106,8 +106,9 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
             callbacks=callbacks,
         )
 
+    @complete
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Search for formulas; Ctrl-C ends the search and keeps what it found.
+        """Search for formulas; Ctrl-C ends the search, keeps what it found, and warns.
 
         Parameters
         ----------
@@ -122,12 +123,20 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         -------
         self
 
+        Warns
+        -----
+        InterruptedFitWarning
+            If Ctrl-C has ended the search.
+
         Raises
         ------
         ValueError, TypeError
             If the data or a parameter is unfit, in scikit-learn's words where it has some.
         UnsupportedSyntaxError, DataError
             If a formula to start from, or a function, is not part of the language; if no formula has a finite loss.
+        KeyboardInterrupt
+            On Ctrl-C where the estimator is a clone, as in cross-validation, or in a process of its own; and on a
+            second one. The estimator is then as it was, as after every other error.
         """
         rows, labels = validated(self, X, y, ensure_min_samples=2)
         check_classification_targets(labels)

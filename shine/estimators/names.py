@@ -6,17 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from shine.data import identifier
 from shine.gp.complexity import CONSTANT_NAME
 from shine.gp.constraints import Constraints
 from shine.lang.library import STANDARD
+from shine.lang.names import Numbering, identifier, normalized
 
 
 def formula_names(headings: Sequence[object] | None, count: int) -> tuple[str, ...]:
     """A distinct identifier for each column.
 
-    Headings that are fit are left as they are. Letters that an identifier cannot have become ``_``; keywords, and the
-    names of Shine's primitives, get a ``_`` behind them; what is taken already gets a number.
+    Headings that are fit are left as they are, but for Unicode's normal form. Letters that an identifier cannot have
+    become ``_``; keywords, and the names of Shine's primitives, get a ``_`` behind them; what is too long is cut; what
+    is taken already gets a number.
 
     Parameters
     ----------
@@ -35,18 +36,13 @@ def formula_names(headings: Sequence[object] | None, count: int) -> tuple[str, .
     texts = [str(heading) for heading in headings]
     wanted = [_fit(text) for text in texts]
     # A heading that is fit must not lose its name to another that only becomes it.
-    taken = {text for text, name in zip(texts, wanted, strict=True) if text == name}
-    kept: set[str] = set()
-    names = []
-    for text, name in zip(texts, wanted, strict=True):
-        if text != name or text in kept:
-            number, base = 2, name
-            while name in taken:
-                name, number = f"{base}_{number}", number + 1
-            taken.add(name)
-        kept.add(name)
-        names.append(name)
-    return tuple(names)
+    owners: dict[str, int] = {}
+    for exact in (True, False):
+        for column, (text, name) in enumerate(zip(texts, wanted, strict=True)):
+            if (text if exact else normalized(text)) == name:
+                owners.setdefault(name, column)
+    numbering = Numbering(owners)
+    return tuple(name if owners.get(name) == column else numbering.take(name) for column, name in enumerate(wanted))
 
 
 def _fit(text: str) -> str:

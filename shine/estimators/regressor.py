@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
-from shine.estimators.base import Index, SymbolicEstimator
+from shine.estimators.base import Index, SymbolicEstimator, complete
 from shine.estimators.checks import checked_weights, validated
 from shine.estimators.rows import merged
 from shine.estimators.selection import Selection
@@ -147,8 +147,9 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         self.loss = loss
         self.linear_scaling = linear_scaling
 
+    @complete
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Search for formulas; Ctrl-C ends the search and keeps what it found.
+        """Search for formulas; Ctrl-C ends the search, keeps what it found, and warns.
 
         Parameters
         ----------
@@ -163,12 +164,20 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         -------
         self
 
+        Warns
+        -----
+        InterruptedFitWarning
+            If Ctrl-C has ended the search.
+
         Raises
         ------
         ValueError, TypeError
             If the data or a parameter is unfit, in scikit-learn's words where it has some.
         UnsupportedSyntaxError, DataError
             If a formula to start from, or a function, is not part of the language; if no formula has a finite loss.
+        KeyboardInterrupt
+            On Ctrl-C where the estimator is a clone, as in cross-validation, or in a process of its own; and on a
+            second one. The estimator is then as it was, as after every other error.
         """
         rows, given = validated(self, X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
         single = given.ndim == 1

@@ -42,6 +42,8 @@ class Searches:
         Arguments of all searches.
     report : callable
         Makes what receives the progress of the search of a number.
+    keep : bool
+        Whether an interrupt ends the fit with what was found; otherwise it is raised again.
     """
 
     count: int
@@ -50,6 +52,7 @@ class Searches:
     seed: int
     options: Mapping[str, Any]
     report: Callable[[int], Callable[[Progress], bool]]
+    keep: bool
     results: list[Result] = field(default_factory=list)
 
     @property
@@ -69,6 +72,12 @@ class Searches:
         """Search with a fair share of the time that is left.
 
         After the user's word, only the first population is looked at: what is asked for is there, and soon.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If the search was interrupted, and it is not for this fit to keep what was found, or the user has
+            interrupted it before.
         """
         number = len(self.results)
         result = search(
@@ -83,6 +92,9 @@ class Searches:
             **self.options,
             **options,
         )
+        interrupted = result.stopped_by == "interrupted"
+        if interrupted and (not self.keep or any(before.stopped_by == "interrupted" for before in self.results)):
+            raise KeyboardInterrupt
         self.results.append(result)
         return result
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 
 from shine.arrays import dot
-from shine.estimators.base import SymbolicEstimator
+from shine.estimators.base import SymbolicEstimator, complete
 from shine.estimators.checks import checked_weights, validated
 from shine.estimators.rows import merged
 from shine.estimators.selection import Selection, selected
@@ -117,8 +117,9 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
         self.n_components = n_components
         self.max_correlation = max_correlation
 
+    @complete
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Search for components, one after the other; Ctrl-C ends the search and keeps those that were found.
+        """Search for components, one after the other; Ctrl-C ends the search, keeps those found, and warns.
 
         Parameters
         ----------
@@ -133,12 +134,20 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
         -------
         self
 
+        Warns
+        -----
+        InterruptedFitWarning
+            If Ctrl-C has ended the search.
+
         Raises
         ------
         ValueError, TypeError
             If the data or a parameter is unfit, in scikit-learn's words where it has some.
         UnsupportedSyntaxError, DataError
             If a formula to start from, or a function, is not part of the language; if no formula has a finite loss.
+        KeyboardInterrupt
+            On Ctrl-C where the estimator is a clone, as in cross-validation, or in a process of its own; and on a
+            second one. The estimator is then as it was, as after every other error.
         """
         rows, given = validated(self, X, y, y_numeric=True, ensure_min_samples=2)
         count = _checked_components(self.n_components, self.max_correlation)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -16,6 +17,7 @@ from shine.errors import ExportError, GraphImportError, UnsupportedSyntaxError
 from shine.export.translation import composites, is_standard
 from shine.lang.grammar import ExpressionVerifier, check_name, check_number
 from shine.lang.library import STANDARD
+from shine.lang.names import normalized
 from shine.lang.primitives import BASIC, Primitive
 from shine.lang.tape import application
 from shine.lang.tree import COMPARISONS, Tree
@@ -197,9 +199,10 @@ def _expression(items: object, names: Mapping[str, str | None], table: Mapping[s
             case int() | float():
                 stack.append(ast.Constant(_checked(check_number, item, here)))
             case str():
-                if item not in names:
+                name = normalized(item)
+                if name not in names:
                     _refuse(f"{here}: {_shown(item)} is neither a feature nor assigned before")
-                stack.append(ast.Name(item, ast.Load()))
+                stack.append(ast.Name(name, ast.Load()))
             case _:
                 _apply(item, stack, table, here)
     if len(stack) != 1:
@@ -214,6 +217,8 @@ def _apply(item: Mapping[str, Any], stack: list[ast.expr], table: Mapping[str, P
     verb = "compare" if "compare" in item else "apply"
     _check_object(item, {verb, "to"}, place)
     count, primitive = item["to"], item[verb]
+    if isinstance(primitive, str):
+        primitive = normalized(primitive)
     if verb == "compare":
         if not isinstance(primitive, list) or not primitive or not all(
             isinstance(name, str) and name in _COMPARISON_NODES for name in primitive
@@ -268,7 +273,7 @@ def _check_object(value: object, keys: set[str], place: str) -> None:
 def _unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
-        repeated = next(key for key, _ in pairs if [other for other, _ in pairs].count(key) > 1)
+        repeated = Counter(key for key, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"the entry {_shown(repeated)} is there twice")
     return result
 

@@ -12,6 +12,7 @@ import numpy as np
 from shine.errors import GraphImportError
 from shine.frontends.translation import Translation
 from shine.lang.library import STANDARD
+from shine.lang.names import normalized, shown
 from shine.lang.parse import Source, parse
 from shine.lang.primitives import Primitive
 from shine.lang.program import STORAGE_TYPES, Parameter, Program, Statement, number
@@ -155,7 +156,7 @@ def graph_tree(
     GraphImportError
         If the output depends on an array.
     """
-    mapping = mapping or {}
+    mapping = {key: normalized(feature) for key, feature in (mapping or {}).items()}
     labels = [each.label for each in program.outputs]
     listed = ", ".join(labels)
     if output is not None and output not in labels:
@@ -168,10 +169,12 @@ def graph_tree(
             known = ", ".join(each.label for each in program.arguments) or "none"
             raise GraphSeedError(f"the graph has no input {key!r}; its inputs are {known}", ("features", key))
         if feature not in features:
-            raise GraphSeedError(f"{feature!r} is no feature; the features are {_few(features)}", ("features", key))
+            raise GraphSeedError(
+                f"{shown(feature)} is no feature; the features are {_few(features)}", ("features", key)
+            )
     chosen = {inputs[key].name: feature for key, feature in mapping.items()}
     for each in program.arguments:
-        called = [name for name in (each.label, each.name) if name in features]
+        called = [name for name in (normalized(each.label), each.name) if name in features]
         if each.name not in chosen and called:
             chosen[each.name] = called[0]
     tree = _with_numbers(program, chosen).tree(output)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.lang.names import listed, shown
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.lang.tree import Tree
@@ -46,9 +47,11 @@ def code_weights(primitives: PrimitiveSet, weights: Mapping[str, int]) -> NDArra
         If a name is none of the primitive set's.
     """
     names = [CONSTANT_NAME, *primitives.features, *(function.name for function in primitives.functions)]
-    unknown = [name for name in weights if name not in names]
+    unknown = sorted(set(weights) - set(names))
     if unknown:
-        raise ValueError(f"complexity of {unknown[0]!r}, which is not part of the search; known are {', '.join(names)}")
+        raise ValueError(
+            f"complexity of {shown(unknown[0])}, which is not part of the search; known are {listed(names, 100)}"
+        )
     return np.array([weights.get(name, 1) for name in names], dtype=np.int64)
 
 

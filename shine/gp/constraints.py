@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from annotated_types import Ge
 
 from shine.gp.complexity import CONSTANT_NAME
 from shine.gp.dimensions import MOST_ARGUMENTS
 from shine.gp.units import DIMENSIONLESS, parse_unit
+from shine.lang.names import listed, normalized, shortened, shown, similar
 from shine.lang.primitives import Primitive
 
 Problem = tuple[tuple[str, ...], str]
 """Where in the constraints something is wrong, key by key, and what."""
 
 Count = Annotated[int, Ge(0)]
+Value = TypeVar("Value")
 Direction = Literal["increasing", "decreasing"]
 
 
@@ -70,6 +71,8 @@ class Constraints:
     """Whether constants have no unit; otherwise each has the one that it takes."""
 
     def __post_init__(self) -> None:
+        for name, value in _normalized(self).items():
+            object.__setattr__(self, name, value)
         for problem in self._problems():
             raise ValueError(problem)
 
@@ -88,13 +91,14 @@ class Constraints:
         for key, name, count in counts:
             if isinstance(count, bool) or not isinstance(count, int) or count < 0:
                 yield f"{key} of {name!r} must be a whole number from 0, is {count!r}"
+        forbidden = set(self.forbidden)
         for name in self.required:
-            if name in self.forbidden:
+            if name in forbidden:
                 yield f"required and forbidden both have {name!r}; remove it from one of them"
         for name, direction in self.monotonic.items():
             if direction not in ("increasing", "decreasing"):
                 yield f"monotonic must be increasing or decreasing, is {direction!r} for {name!r}"
-            if name in self.forbidden:
+            if name in forbidden:
                 yield f"monotonic has {name!r}, which is forbidden; remove it from one of them"
         if not (isfinite(self.penalty) and self.penalty >= 0):
             yield f"penalty must be a number from 0, got {self.penalty!r}"
@@ -123,18 +127,17 @@ class Constraints:
         linear_scaling : bool
         """
         names = [function.name for function in functions]
-        everything = [*names, *features, CONSTANT_NAME]
+        everything = dict.fromkeys([*names, *features, CONSTANT_NAME])
         for name in self.limits:
             yield from _unknown(("limits", name), "function or feature", name, everything)
         for outer, inner in self.nesting.items():
             yield from _unknown(("nesting", outer), "function", outer, names)
             for name in inner:
                 yield from _unknown(("nesting", outer, name), "function or feature", name, everything)
+        columns = dict.fromkeys(features)
         for key in ("required", "forbidden", "monotonic", "units"):
             for name in getattr(self, key):
-                yield from _unknown(
-                    (key, *([name] if key in ("monotonic", "units") else [])), "feature", name, features
-                )
+                yield from _unknown((key, *([name] if key in ("monotonic", "units") else [])), "feature", name, columns)
         if features and not set(features) - set(self.forbidden):
             yield ("forbidden",), "every feature is forbidden; leave one at least"
         if self.units:
@@ -143,8 +146,9 @@ class Constraints:
     def _unit_problems(
         self, functions: Sequence[Primitive], features: Sequence[str], linear_scaling: bool
     ) -> Iterator[Problem]:
+        forbidden = set(self.forbidden)
         for name in features:
-            if name not in self.units and name not in self.forbidden:
+            if name not in self.units and name not in forbidden:
                 yield ("units",), f'feature {name!r} is missing; a feature without a unit has the unit "1"'
         for function in functions:
             if function.arity > MOST_ARGUMENTS:
@@ -160,11 +164,29 @@ class Constraints:
             yield ("dimensionless_constants",), message
 
 
-def _unknown(loc: tuple[str, ...], kind: str, name: str, allowed: Sequence[str]) -> Iterator[Problem]:
+def _normalized(constraints: Constraints) -> dict[str, Any]:
+    """The fields that name features or functions, with names as formulas have them."""
+    return {
+        **{key: _with_names(getattr(constraints, key)) for key in ("limits", "monotonic", "units")},
+        **{key: tuple(map(normalized, getattr(constraints, key))) for key in ("required", "forbidden")},
+        "nesting": {outer: _with_names(inner) for outer, inner in _with_names(constraints.nesting).items()},
+    }
+
+
+def _with_names(mapping: Mapping[str, Value]) -> dict[str, Value]:
+    named: dict[str, Value] = {}
+    for given, value in mapping.items():
+        if normalized(given) in named:
+            raise ValueError(f"{shown(given)} and another name are one in Unicode's normal form; remove one of them")
+        named[normalized(given)] = value
+    return named
+
+
+def _unknown(loc: tuple[str, ...], kind: str, name: str, allowed: Collection[str]) -> Iterator[Problem]:
     if name not in allowed:
-        near = difflib.get_close_matches(name, allowed, n=1)
-        hint = f'did you mean "{near[0]}"? ' if near else ""
-        yield loc, f'unknown {kind} "{name}"; {hint}allowed are {", ".join(allowed)}'
+        near = similar(name, allowed)
+        hint = f'did you mean "{near}"? ' if near else ""
+        yield loc, f'unknown {kind} "{shortened(name)}"; {hint}allowed are {listed(allowed, 100)}'
 
 
 def check_constraints(

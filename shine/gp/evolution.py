@@ -163,7 +163,7 @@ def evolve(
     archive = Archive.empty(primitives, settings.max_size, settings.complexity)
     known, evaluations = None, 0
     if state is not None:
-        _check(state, archive, settings)
+        check_state(state, primitives, settings)
         archive, known, evaluations = state.archive, state.known, state.evaluations
         rng, began = restored_generator(state.random), began - state.seconds
     deadline = float("inf") if stop.seconds is None else began + stop.seconds
@@ -277,13 +277,17 @@ class _Run:
         return Progress(self.generation, self.habitat.scorer.evaluations, self.clock() - self.began, front, scores)
 
 
-def _check(state: State, empty: Archive, settings: EvolutionSettings) -> None:
-    """Whether a run of these settings can have been in a state, as far as that shows."""
-    if state.primitives != empty.individuals.primitives:
+def check_state(state: State, primitives: PrimitiveSet, settings: EvolutionSettings) -> None:
+    """Whether a run of these settings can have been in a state, as far as that shows; a `ValueError` if not."""
+    if state.primitives != primitives:
         raise ValueError("the state is of a run with another primitive set")
+    empty = Archive.empty(primitives, settings.max_size, settings.complexity)
     found = state.archive.individuals.codes.shape, dict(state.archive.weights), len(state.islands)
     if found != (empty.individuals.codes.shape, dict(empty.weights), settings.islands):
         raise ValueError("the state is of a run with another max_size, complexity or number of islands")
+    everyone = [*(island.parents.population for island in state.islands), state.parts]
+    if max(int(depths(population).max(initial=0)) for population in everyone) > settings.max_depth:
+        raise ValueError("the state has individuals of more levels than max_depth allows")
 
 
 def _within_limits(initial: Population | None, primitives: PrimitiveSet, settings: EvolutionSettings) -> Population:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from shine.lang.names import cut, shown
+
 
 def generator_state(rng: np.random.Generator) -> dict[str, Any]:
     """What `restored_generator` makes an equal generator of, the children that it will spawn included.
@@ -28,25 +30,53 @@ def generator_state(rng: np.random.Generator) -> dict[str, Any]:
     return {"bits": plain(rng.bit_generator.state), "seed": plain(seed)}
 
 
+_MOST_POOL, _MOST_CHILDREN = 64, 2**32 - 1
+"""NumPy makes pools of four words, and counts children in one."""
+
+
 def restored_generator(state: Mapping[str, Any]) -> np.random.Generator:
-    """A generator that goes on where the one went whose state this is."""
-    seed = state["seed"]
-    sequence = np.random.SeedSequence(
-        seed["entropy"],
-        spawn_key=seed["spawn_key"],
-        pool_size=seed["pool_size"],
-        n_children_spawned=seed["children"],
-    )
-    bits = _bit_generator(state["bits"]["bit_generator"])(sequence)
-    bits.state = state["bits"]
-    return np.random.Generator(bits)
+    """A generator that goes on where the one went whose state this is.
+
+    Raises
+    ------
+    ValueError
+        If it is the state of no generator.
+    """
+    try:
+        seed = state["seed"]
+        if not 0 <= seed["children"] <= _MOST_CHILDREN or not 4 <= seed["pool_size"] <= _MOST_POOL:
+            raise ValueError("the numbers of its seed are out of range")
+        sequence = np.random.SeedSequence(
+            seed["entropy"],
+            spawn_key=seed["spawn_key"],
+            pool_size=seed["pool_size"],
+            n_children_spawned=seed["children"],
+        )
+        return _with_bits(_bit_generator(state["bits"]["bit_generator"])(sequence), state["bits"])
+    except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
+        raise _unfit(error) from None
 
 
 def generator_of(bits: Mapping[str, Any]) -> np.random.Generator:
-    """A generator of given bits alone: it cannot be relied on to spawn."""
-    generator = _bit_generator(bits["bit_generator"])()
+    """A generator of given bits alone: it cannot be relied on to spawn; a `ValueError` if they are no such bits."""
+    try:
+        return _with_bits(_bit_generator(bits["bit_generator"])(), bits)
+    except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
+        raise _unfit(error) from None
+
+
+def _with_bits(generator: Any, bits: Mapping[str, Any]) -> np.random.Generator:
     generator.state = bits
+    # NumPy takes any number for a position in its tables, and reads from there.
+    for position, size in (("pos", 624), ("buffer_pos", 4)):
+        holder = generator.state if position in generator.state else generator.state["state"]
+        if not 0 <= holder.get(position, 0) <= size:
+            raise ValueError(f"{position} of the random generator is {holder[position]}, beyond its table of {size}")
     return np.random.Generator(generator)
+
+
+def _unfit(error: Exception) -> ValueError:
+    return ValueError(f"the state of a random generator lacks something, or has it in another form: {cut(error, 100)}")
 
 
 def plain(value: Any) -> Any:
@@ -63,5 +93,5 @@ def plain(value: Any) -> Any:
 def _bit_generator(name: str) -> Any:
     kinds = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
     if name not in kinds:
-        raise ValueError(f"unknown random generator {name!r}; known are {', '.join(kinds)}")
+        raise ValueError(f"unknown random generator {shown(name)}; known are {', '.join(kinds)}")
     return getattr(np.random, name)

@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le
 
+from shine.lang.names import normalized
+
 Probability = Annotated[float, Ge(0), Le(1)]
 
 
@@ -81,6 +83,8 @@ class EvolutionSettings:
     """Share of terminals that are constants."""
 
     def __post_init__(self) -> None:
+        weights = {normalized(name): weight for name, weight in self.complexity.items()}
+        object.__setattr__(self, "complexity", weights)
         # Part mutation is none of them: there may be no useful parts.
         shares = (
             self.crossover, self.subtree_mutation, self.hoist_mutation, self.point_mutation, self.constant_mutation,

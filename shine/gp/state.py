@@ -13,8 +13,22 @@ from shine.fitness import Scores
 from shine.gp.archive import Archive
 from shine.gp.hashing import Known
 from shine.gp.islands import Island
-from shine.gp.randomness import plain
+from shine.gp.randomness import generator_of, plain, restored_generator
+from shine.gp.state_checks import (
+    check_archive,
+    check_births,
+    check_formulas,
+    check_keys,
+    check_losses,
+    check_scores,
+    checked_arrays,
+    names_of,
+    seconds_of,
+    weights_of,
+    whole_number,
+)
 from shine.gp.structure import Parents
+from shine.lang.names import cut, normalized
 from shine.lang.population import Population
 from shine.lang.primitives import Primitive, PrimitiveSet, select
 
@@ -111,42 +125,60 @@ class State:
             If something is missing, does not fit the rest, or is no formula.
         """
         try:
-            primitives = PrimitiveSet(select(table, header["functions"]), tuple(header["features"]))
-            losses, slopes, intercepts = arrays["archive.scores"].T.copy()
-            return cls(
-                tuple(_islands(header["islands"], arrays, primitives)),
-                Archive(
-                    _population("archive", arrays, primitives), Scores(losses, slopes, intercepts), header["complexity"]
-                ),
-                Known(
-                    *(arrays[f"known.{name}"] for name in ("younger_keys", "younger_rows", "elder_keys", "elder_rows"))
-                ),
-                _population("parts", arrays, primitives),
-                header["generation"],
-                header["evaluations"],
-                header["seconds"],
-                header["random"],
-            )
-        except (KeyError, TypeError, IndexError) as error:
-            raise ValueError(f"the state of the run lacks something, or has it in another form: {error}") from None
+            return cls._checked(header, checked_arrays(arrays), table)
+        except (KeyError, TypeError, IndexError, AttributeError, OverflowError, MemoryError) as error:
+            raise ValueError(f"the state of the run lacks something, or has it in another form: {cut(error)}") from None
+
+    @classmethod
+    def _checked(cls, header: Mapping[str, Any], arrays: Arrays, table: Mapping[str, Primitive]) -> Self:
+        functions = select(table, names_of(header["functions"], "functions"))
+        primitives = PrimitiveSet(functions, tuple(map(normalized, names_of(header["features"], "features"))))
+        generation = whole_number(header["generation"], "generation")
+        weights, random = weights_of(header["complexity"]), header["random"]
+        archive, parts = (_population(name, arrays, primitives) for name in ("archive", "parts"))
+        check_scores("archive.scores", arrays["archive.scores"], len(archive))
+        losses, slopes, intercepts = arrays["archive.scores"].T.copy()
+        check_archive(archive, losses, weights)
+        for age in ("younger", "elder"):
+            keys = arrays[f"known.{age}_keys"]
+            check_keys(f"known.{age}_keys", keys)
+            check_scores(f"known.{age}_rows", arrays[f"known.{age}_rows"], len(keys))
+        restored_generator(random)
+        return cls(
+            tuple(_islands(header["islands"], arrays, primitives, generation)),
+            Archive(archive, Scores(losses, slopes, intercepts), weights),
+            Known(*(arrays[f"known.{name}"] for name in ("younger_keys", "younger_rows", "elder_keys", "elder_rows"))),
+            parts,
+            generation,
+            whole_number(header["evaluations"], "evaluations"),
+            seconds_of(header["seconds"]),
+            random,
+        )
 
 
-def _islands(headers: Sequence[Mapping[str, Any]], arrays: Arrays, primitives: PrimitiveSet) -> Iterator[Island]:
+def _islands(
+    headers: Sequence[Mapping[str, Any]], arrays: Arrays, primitives: PrimitiveSet, generations: int
+) -> Iterator[Island]:
     everyone = _population("islands", arrays, primitives)
+    check_losses("islands.losses", arrays["islands.losses"], len(everyone))
+    check_births(arrays["islands.births"], len(everyone), generations)
+    counts = [whole_number(header["individuals"], "individuals of an island", 1, len(everyone)) for header in headers]
+    if not counts or sum(counts) != len(everyone):
+        raise ValueError(f"the islands have {sum(counts)} individuals, and {len(everyone)} are there")
     start = 0
-    for header in headers:
-        own = np.arange(start, start + header["individuals"])
+    for header, count in zip(headers, counts, strict=True):
+        own = np.arange(start, start + count)
+        generation = whole_number(header["generation"], "generation of an island", 0, generations)
+        generator_of(header["random"])
         yield Island(
             Parents.of(everyone.take(own)),
             arrays["islands.losses"][own],
             arrays["islands.births"][own],
-            header["generation"],
-            header["improved"],
+            generation,
+            whole_number(header["improved"], "generation in which an island improved", 0, generation),
             header["random"],
         )
-        start += header["individuals"]
-    if start != len(everyone):
-        raise ValueError(f"the islands have {start} individuals, and {len(everyone)} are there")
+        start += count
 
 
 def _population_arrays(name: str, population: Population) -> dict[str, NDArray[Any]]:
@@ -160,8 +192,5 @@ def _population_arrays(name: str, population: Population) -> dict[str, NDArray[A
 def _population(name: str, arrays: Arrays, primitives: PrimitiveSet) -> Population:
     codes, values, sizes = (arrays[f"{name}.{part}"] for part in ("codes", "values", "sizes"))
     population = Population(codes, values, sizes, primitives)
-    # The machine runs tapes unseen.
-    types = [array.dtype.name for array in (codes, values, sizes)]
-    if types != ["int16", "float64", "int64"] or not population.is_valid:
-        raise ValueError(f"the individuals of {name!r} are no formulas")
+    check_formulas(name, population)
     return population

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shine.lang.grammar import ADVICE, ExpressionVerifier, check_name, reject
+from shine.lang.names import MOST_CHARACTERS
 from shine.lang.primitives import Primitive
 from shine.lang.tree import Tree
 
@@ -64,6 +65,7 @@ class _FunctionVerifier:
         self.primitives = primitives
         self.parameters = tuple(parameters)
         self.used = set(parameters)
+        self.numbers: dict[str, int] = {}
         self.assignments: list[tuple[str, ast.expr]] = []
         self.generated: set[str] = set()
         self.returns: list[tuple[str | None, ast.expr]] = []
@@ -135,7 +137,8 @@ class _FunctionVerifier:
         value = self._expression(node, path)
         if path.guard is not None and can_trap(value):
             value = ast.IfExp(_name(path.guard), value, ast.Constant(0))
-        path.names[target.id] = self._assign(check_name(target.id, target), value)
+        name = check_name(target.id, target)
+        path.names[name] = self._assign(name, value)
 
     def _condition(self, value: ast.expr) -> str:
         name = self._assign("condition", value)
@@ -143,9 +146,12 @@ class _FunctionVerifier:
         return name
 
     def _assign(self, name: str, value: ast.expr) -> str:
-        unique, number = name, 1
+        # Where the numbers have come to is kept: a variable may be assigned thousands of times.
+        unique, number = name, self.numbers.get(name, 1)
         while unique in self.used:
-            unique, number = f"{name}_{number}", number + 1
+            ending = f"_{number}"
+            unique, number = name[: MOST_CHARACTERS - len(ending)] + ending, number + 1
+        self.numbers[name] = number
         self.used.add(unique)
         self.assignments.append((unique, value))
         return unique

@@ -10,10 +10,12 @@ import ast
 import math
 import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from keyword import iskeyword
 from typing import Any, NoReturn
 
 from shine.errors import UnsupportedSyntaxError
+from shine.lang.names import listed, name_problem, normalized, shown, value_text
 from shine.lang.primitives import FOLDED, Primitive
 from shine.lang.tape import MAX_NODES, application
 from shine.lang.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, UNARY_OPERATORS
@@ -21,6 +23,8 @@ from shine.lang.visitor import TreeVisitor, Visit
 
 NAMED_CONSTANTS: dict[str, float] = {"pi": math.pi}
 """Names that stand for a number unless a parameter has the same name."""
+
+TOO_LARGE = "the number is too large; a number must be finite in float64 (at most about 1.8e308)"
 
 _ALLOWED = (
     "allowed are numbers, names, + - * / // % **, unary minus, comparisons, and/or/not, "
@@ -55,31 +59,38 @@ def reject(message: str, node: ast.AST | None = None) -> NoReturn:
 
 
 def check_name(name: object, node: ast.AST | None = None) -> str:
-    """A name the language accepts for a parameter or a variable.
+    """A name that the language accepts for a parameter or a variable, normalized as Python's parser does it.
 
     Raises
     ------
     UnsupportedSyntaxError
-        If it is not an identifier, is a keyword, or begins with two underscores.
+        If it is not an identifier, is a keyword, is too long, or begins with two underscores.
     """
-    if not isinstance(name, str) or not name.isidentifier() or iskeyword(name):
-        shown = ascii(name)
-        reject(f"{shown[:60]} is not a name; names are Python identifiers that are no keyword", node)
-    if name.startswith("__"):
-        reject(f"name {name[:60]!r} begins with two underscores; such names are not part of the language", node)
-    return sys.intern(name)
+    text, problem = _read_name(name) if isinstance(name, str) else ("", None)
+    if not text.isidentifier() or iskeyword(text):
+        reject(f"{value_text(name)} is not a name; names are Python identifiers that are no keyword", node)
+    if problem is not None:
+        reject(f"name {shown(text)} {problem}", node)
+    return text
+
+
+@lru_cache(maxsize=1 << 16)  # the features of a data set are looked at again with each formula
+def _read_name(name: str) -> tuple[str, str | None]:
+    """A name in its normal form, and what is wrong with it."""
+    text = str(normalized(name))  # not one of a class of its own, such as NumPy has
+    return sys.intern(text), name_problem(text)
 
 
 def check_number(value: object, node: ast.AST | None = None) -> int | float:
     """A number the language accepts: an int or a float that float64 can hold."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        reject(f"constant {ascii(value)[:60]} is not a number; only int and float numbers are allowed", node)
+        reject(f"constant {value_text(value)} is not a number; only int and float numbers are allowed", node)
     try:
         finite = math.isfinite(float(value))
     except OverflowError:
         finite = False
     if not finite:
-        reject("the number is too large; a number must be finite in float64 (at most about 1.8e308)", node)
+        reject(TOO_LARGE, node)
     return value
 
 
@@ -127,15 +138,14 @@ class ExpressionVerifier(TreeVisitor):
         if self.names is None or name in self.names:
             known = name if self.names is None else self.names[name]
             if known is None:
-                reject(f"{name!r} is not assigned on every path that leads here", node)
+                reject(f"{shown(name)} is not assigned on every path that leads here", node)
             if self.names is not None or name not in NAMED_CONSTANTS:
                 self.seen.add(name)
                 return ast.Name(known, ast.Load())
         if name in NAMED_CONSTANTS:
             return ast.Constant(NAMED_CONSTANTS[name])
         assert self.names is not None
-        known_names = ", ".join(list(self.names)[:20]) or "none"
-        reject(f"unknown name {name!r}; known names are {known_names}", node)
+        reject(f"unknown name {shown(name)}; known names are {listed(self.names) or 'none'}", node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
         self._count(node)
@@ -195,7 +205,7 @@ class ExpressionVerifier(TreeVisitor):
         name = check_name(node.func.id, node.func)
         primitive = self.primitives.get(name)
         if primitive is None:
-            reject(f"unknown primitive {name!r}; known are {', '.join(sorted(self.primitives))}", node.func)
+            reject(f"unknown primitive {shown(name)}; known are {listed(sorted(self.primitives), 100)}", node.func)
         if node.keywords:
             reject(f"{name} takes no keyword arguments", node)
         given = len(node.args)

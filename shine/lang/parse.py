@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from shine.errors import UnsupportedSyntaxError
 from shine.lang.functions import verify_function
-from shine.lang.grammar import ExpressionVerifier, check_name, reject
+from shine.lang.grammar import TOO_LARGE, ExpressionVerifier, check_name, reject
 from shine.lang.library import STANDARD
+from shine.lang.names import cut, listed, normalized, shown
 from shine.lang.primitives import Primitive
 from shine.lang.symbolic import Symbolic, is_symbolic, symbolic_tree
 from shine.lang.tree import Tree
@@ -116,9 +117,10 @@ def primitive_table(
     names = []
     for given in primitives:
         if isinstance(given, str) and not _is_definition(given):
-            names.append(given)
+            names.append(normalized(given))
             continue
         primitive = given if isinstance(given, Primitive) else _defined(given, table)
+        check_name(primitive.name)
         if primitive.name in STANDARD and primitive != STANDARD[primitive.name]:
             raise ValueError(f"{primitive.name!r} is one of Shine's primitives; give your function another name")
         table[primitive.name] = primitive
@@ -161,7 +163,8 @@ def _verify(node: ast.AST, parameters: Sequence[str] | None, primitives: Mapping
 
 def natural_order(name: str) -> list[tuple[bool, int | str]]:
     """Sorting key that puts ``x2`` before ``x10``."""
-    return [(part.isdigit(), int(part) if part.isdigit() else part) for part in re.split(r"([0-9]+)", name)]
+    # Every other part is a number; only ASCII's digits are split off, for int() does not read all of Unicode's.
+    return [(bool(i % 2), int(part) if i % 2 else part) for i, part in enumerate(re.split(r"([0-9]+)", name))]
 
 
 def _of_symbols(source: Symbolic, primitives: Mapping[str, Primitive]) -> Tree:
@@ -175,9 +178,10 @@ def _of_symbols(source: Symbolic, primitives: Mapping[str, Primitive]) -> Tree:
 def _reordered(tree: Tree, parameters: Sequence[str] | None) -> Tree:
     if parameters is None:
         return tree
-    unknown = [name for name in tree.parameters if name not in parameters]
-    if unknown:
-        raise UnsupportedSyntaxError(f"the formula needs a parameter {unknown[0]!r}; given are {', '.join(parameters)}")
+    known = set(parameters)
+    unknown = next((name for name in tree.parameters if name not in known), None)
+    if unknown is not None:
+        raise UnsupportedSyntaxError(f"the formula needs a parameter {shown(unknown)}; given are {listed(parameters)}")
     return replace(tree, parameters=tuple(parameters))
 
 
@@ -202,7 +206,9 @@ def _syntax_tree(source: str) -> ast.AST:
     except SyntaxError as error:
         # Python gives offset 0 for what is missing at the end.
         column = error.offset or len(text.splitlines()[-1]) + 1
-        raise UnsupportedSyntaxError(f"not a Python expression: {error.msg}", error.lineno, column) from None
+        # Python refuses to read so long an integer, and says so in terms of its own settings.
+        problem = TOO_LARGE if _is_too_long(error) else f"not a Python expression: {cut(error.msg)}"
+        raise UnsupportedSyntaxError(problem, error.lineno, column) from None
     except (MemoryError, RecursionError):
         raise UnsupportedSyntaxError(
             "the formula is nested too deeply to be read from text; build its tree as objects instead"
@@ -211,6 +217,11 @@ def _syntax_tree(source: str) -> ast.AST:
         # NUL bytes and lone surrogates; the message of the latter repeats the whole text.
         raise UnsupportedSyntaxError(f"not a Python expression: {str(error)[-80:]}") from None
     return tree
+
+
+def _is_too_long(error: SyntaxError) -> bool:
+    """Whether it is about an integer of more digits than Python reads."""
+    return "digits) for integer string conversion" in str(error.msg)
 
 
 def _function_definition(function: Callable[..., object]) -> ast.AST:

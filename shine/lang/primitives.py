@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.lang.lazy import cached_property
+from shine.lang.names import listed, shown
 from shine.lang.tree import Tree
 
 CONSTANT = 0
@@ -85,7 +86,7 @@ class PrimitiveSet:
         for kind, names in (("primitive", [f.name for f in self.functions]), ("feature", self.features)):
             repeated = sorted(name for name, count in Counter(names).items() if count > 1)
             if repeated:
-                raise ValueError(f"{kind} {repeated[0]!r} is listed twice")
+                raise ValueError(f"{kind} {shown(repeated[0])} is listed twice")
         if len(self.features) + len(self.functions) >= np.iinfo(np.int16).max:
             raise ValueError("a primitive set holds fewer than 32767 features and functions")
 
@@ -131,6 +132,6 @@ def select(table: Mapping[str, Primitive], names: Sequence[str] | Iterable[str])
     chosen = []
     for name in names:
         if name not in table:
-            raise ValueError(f"unknown primitive {name!r}; known are {', '.join(sorted(table))}")
+            raise ValueError(f"unknown primitive {shown(name)}; known are {listed(sorted(table), 100)}")
         chosen.append(table[name])
     return tuple(chosen)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import math
+from typing import Any
 
 from shine.lang.tree import Tree
 from shine.lang.visitor import TreeVisitor, Visit
@@ -85,7 +87,7 @@ class _Writer(TreeVisitor):
             self.parts.append(")")
 
     def visit_Constant(self, node: ast.Constant) -> None:
-        self.parts.append(repr(node.value))
+        self.parts.append(_number(node.value))
 
     def visit_Name(self, node: ast.Name) -> None:
         self.parts.append(node.id)
@@ -130,6 +132,17 @@ class _Writer(TreeVisitor):
                 self.parts.append(", ")
             yield argument
         self.parts.append(")")
+
+
+def _number(value: Any) -> str:
+    """A constant as text that reads back as the same value.
+
+    Formulas that are parsed have finite numbers only. Others may have any; Python would print them as names, which
+    features can have as well.
+    """
+    if isinstance(value, int) or math.isfinite(value):
+        return repr(value)
+    return "(0.0/0.0)" if math.isnan(value) else f"({math.copysign(1.0, value)}/0.0)"
 
 
 def _strength(node: ast.expr) -> int:

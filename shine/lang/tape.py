@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.errors import UnsupportedSyntaxError
+from shine.lang.names import listed, shown
 from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.lang.tree import (
     BINARY_OPERATORS,
@@ -72,8 +73,8 @@ class _TapeWriter(TreeVisitor):
     def _call(self, name: str) -> None:
         code = self.primitives.function_codes.get(name)
         if code is None:
-            known = ", ".join(self.primitives.function_codes)
-            raise UnsupportedSyntaxError(f"primitive {name!r} is not in the primitive set; it has {known}")
+            known = listed(self.primitives.function_codes, 100)
+            raise UnsupportedSyntaxError(f"primitive {shown(name)} is not in the primitive set; it has {known}")
         self._append(code)
 
     def visit_Constant(self, node: ast.Constant) -> None:
@@ -86,8 +87,8 @@ class _TapeWriter(TreeVisitor):
             return
         code = self.primitives.feature_codes.get(node.id)
         if code is None:
-            known = ", ".join(self.primitives.features)
-            raise UnsupportedSyntaxError(f"name {node.id!r} is not a feature; the features are {known}")
+            known = listed(self.primitives.features)
+            raise UnsupportedSyntaxError(f"name {shown(node.id)} is not a feature; the features are {known}")
         self._append(code)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:

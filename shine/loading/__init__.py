@@ -10,6 +10,7 @@ import numpy as np
 
 from shine.data import Dataset
 from shine.errors import DataError
+from shine.lang.names import shown
 from shine.loading.arrays import open_npz, open_parquet
 from shine.loading.delimited import open_delimited
 from shine.loading.generated import generate, recipe_problems
@@ -82,5 +83,5 @@ def _check_choice(source: Source, apart: Sequence[int], chosen: Sequence[int]) -
     index, uses = Counter([*apart, *chosen]).most_common(1)[0]
     if uses > 1:
         raise DataError(
-            f"{source.path}: column {source.headings[index]!r} is used twice among target, weights and features"
+            f"{source.path}: column {shown(source.headings[index])} is used twice among target, weights and features"
         )

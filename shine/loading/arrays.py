@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.errors import DataError
+from shine.lang.names import cut, listed, shown
 from shine.loading.files import check_file, check_size
 from shine.loading.source import Array, Source, checked_column
 
@@ -30,8 +31,10 @@ def open_npz(path: Path) -> Source:
             check_size(path, sum(member.file_size for member in archive.infolist()))
         with np.load(path, allow_pickle=False) as loaded:
             arrays = {name: _member(path, loaded, name) for name in loaded.files}
-    except (OSError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise DataError(f"{path}: is not a valid NPZ file: {error}") from None
+    except DataError:
+        raise
+    except Exception as error:  # zipfile and NumPy let the errors of all their parts through
+        raise DataError(f"{path}: is not a valid NPZ file: {cut(error)}") from None
     columns = _columns(path, arrays)
     headings = tuple(columns)
 
@@ -44,10 +47,10 @@ def open_npz(path: Path) -> Source:
 def _member(path: Path, archive: Any, name: str) -> NDArray[np.generic]:
     try:
         array = archive[name]
-    except (ValueError, MemoryError, OverflowError, SyntaxError, TypeError) as error:
-        raise DataError(f"{path}: array {name!r} cannot be read: {str(error)[:100]}") from None
+    except Exception as error:
+        raise DataError(f"{path}: array {shown(name)} cannot be read: {cut(error)}") from None
     if not isinstance(array, np.ndarray):
-        raise DataError(f"{path}: member {name!r} is not an array")
+        raise DataError(f"{path}: member {shown(name)} is not an array")
     return array
 
 
@@ -60,12 +63,13 @@ def _columns(path: Path, arrays: dict[str, NDArray[np.generic]]) -> dict[str, ND
             columns[name] = array
         else:
             raise DataError(
-                f"{path}: array {name!r} has shape {array.shape}; columns are 1-D, and only 'X' may have two dimensions"
+                f"{path}: array {shown(name)} has shape {array.shape}; "
+                "columns are 1-D, and only 'X' may have two dimensions"
             )
     lengths = {len(column) for column in columns.values()}
     if len(lengths) > 1:
-        listed = ", ".join(f"{name} has {len(column)}" for name, column in list(columns.items())[:8])
-        raise DataError(f"{path}: the columns differ in their number of rows: {listed}")
+        some = listed((f"{name} has {len(column)}" for name, column in columns.items()), 8)
+        raise DataError(f"{path}: the columns differ in their number of rows: {some}")
     if not lengths or lengths == {0}:
         raise DataError(f"{path}: there is no row of data")
     return columns
@@ -92,7 +96,7 @@ def open_parquet(path: Path) -> Source:
         check_size(path, sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)))
         check_size(path, 8 * metadata.num_rows * len(headings))
     except (OSError, pyarrow.ArrowException) as error:
-        raise DataError(f"{path}: is not a valid Parquet file: {error}") from None
+        raise DataError(f"{path}: is not a valid Parquet file: {cut(error)}") from None
     if not metadata.num_rows:
         raise DataError(f"{path}: there is no row of data")
 
@@ -102,7 +106,7 @@ def open_parquet(path: Path) -> Source:
             table = file.read()
             arrays = [table.column(i).to_numpy() for i in indices]
         except (OSError, pyarrow.ArrowException) as error:
-            raise DataError(f"{path}: cannot be read: {error}") from None
+            raise DataError(f"{path}: cannot be read: {cut(error)}") from None
         return [checked_column(path, headings[i], values) for i, values in zip(indices, arrays, strict=True)]
 
     return Source(path, headings, read)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.errors import DataError
+from shine.lang.names import cut, listed, shown
 from shine.loading.files import read_bytes
 from shine.loading.source import Source
 
@@ -46,7 +47,7 @@ def open_delimited(path: Path) -> Source:
     headings = tuple(cell.strip() for cell in header)
     if all(_number(cell) is not None for cell in headings):
         raise DataError(
-            f"{path}:{reader.line_num}: the first row holds numbers ({', '.join(headings[:4])}); "
+            f"{path}:{reader.line_num}: the first row holds numbers ({listed(headings, 4)}); "
             "a header row with the names of the columns is needed above it"
         )
     body = _Body(path, headings, delimiter, lines, reader.line_num)
@@ -100,7 +101,7 @@ class _Body:
         problems = self._problems(indices)
         listed = list(islice(problems, MAX_REPORTED))
         if not listed:
-            raise DataError(f"{self.path}: cannot be read as a table of numbers: {reason}")
+            raise DataError(f"{self.path}: cannot be read as a table of numbers: {cut(reason)}")
         more = sum(1 for _ in problems)
         raise DataError("\n".join([*listed, *([f"{self.path}: and {more} more like these"] if more else [])]))
 
@@ -126,7 +127,7 @@ class _Body:
                 for index in indices if row else ():
                     problem = _problem(row[index].strip())
                     if problem:
-                        yield f"{place}: column {self.headings[index]!r}: {problem}"
+                        yield f"{place}: column {shown(self.headings[index])}: {problem}"
         except csv.Error as error:
             yield f"{self.path}:{self.first + reader.line_num}: not a table: {error}"
 
@@ -134,13 +135,13 @@ class _Body:
 def _problem(cell: str) -> str | None:
     number = _number(cell)
     if number is not None:
-        return None if math.isfinite(number) else f"{cell!r} is too large"
+        return None if math.isfinite(number) else f"{shown(cell, 40)} is too large"
     if not cell:
         return "the cell is empty"
-    shown = ascii(cell if len(cell) <= 40 else cell[:37] + "...")
-    if _DECIMAL_COMMA.fullmatch(cell):
-        return f"{shown} is not a number; write a decimal point, {cell.replace(',', '.')}"
-    return f"{shown} is not a number"
+    text = ascii(cell if len(cell) <= 40 else cell[:37] + "...")
+    if _DECIMAL_COMMA.fullmatch(cell) and len(cell) <= 40:
+        return f"{text} is not a number; write a decimal point, {cell.replace(',', '.')}"
+    return f"{text} is not a number"
 
 
 def _number(cell: str) -> float | None:

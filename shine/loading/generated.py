@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.data import Dataset, check_features, identifier
+from shine.data import Dataset
 from shine.errors import DataError, UnsupportedSyntaxError
 from shine.lang.interpret import evaluate
+from shine.lang.names import identifier, listed, name_problem, normalized, shortened, shown
 from shine.lang.parse import parse
+from shine.loading.files import MAX_BYTES
 from shine.loading.recipe import Feature, Recipe
 
 Array = NDArray[np.float64]
@@ -37,50 +40,72 @@ def generate(recipe: Recipe) -> Dataset:
     if problems:
         raise DataError("; ".join(problems))
     columns = _columns(recipe)
-    tree = parse(recipe.target, list(recipe.features))
+    tree = parse(recipe.target, list(columns))
     with np.errstate(all="ignore"):
         target = np.asarray(evaluate(tree, list(columns.values())), dtype=np.float64)
     target = np.broadcast_to(target, recipe.rows).copy()
     _check_target(recipe, columns, target)
     if recipe.noise:
-        deviation = recipe.noise * float(target.std())
-        target += _generator(recipe, len(columns)).normal(0.0, deviation, recipe.rows)
+        target += _noise(recipe, target, _generator(recipe, len(columns)))
     return Dataset.from_arrays(np.column_stack(list(columns.values())), target, features=tuple(columns))
 
 
 def recipe_problems(recipe: Recipe) -> Iterator[tuple[tuple[str, ...], str]]:
     """What is wrong with a recipe beyond its types: the keys that lead to it, and what to do about it."""
-    above: list[str] = []
-    for name, feature in recipe.features.items():
-        if feature.permute is not None and feature.permute not in above:
-            listed = f"listed above are {', '.join(above)}" if above else "none is"
-            message = f"{feature.permute!r} is no feature that is listed above {name!r}; {listed}"
-            yield ("features", name, "permute"), message
-        try:
-            check_features([name])
-        except DataError:
-            yield ("features", name), f"the name is not an identifier; {identifier(name)!r} would do"
+    above: dict[str, str] = {}
+    for given, feature in recipe.features.items():
+        if feature.permute is not None and normalized(feature.permute) not in above:
+            known = f"listed above are {listed(above)}" if above else "none is"
+            message = f"{shown(feature.permute)} is no feature that is listed above {shown(given)}; {known}"
+            yield ("features", given, "permute"), message
+        name = normalized(given)
+        problem = name_problem(name)
+        if problem is not None:
+            yield ("features", given), f"the name {problem}; {shown(identifier(given))} would do"
+        elif name in above:
+            yield ("features", given), f"is one name with {shown(above[name])} in Unicode's normal form; rename one"
         else:
-            above.append(name)
+            above[name] = given
     if len(above) == len(recipe.features):
         try:
-            parse(recipe.target, above)
+            parse(recipe.target, list(above))
         except UnsupportedSyntaxError as error:
             yield ("target",), str(error)
+    size = 8 * recipe.rows * (len(recipe.features) + 1)
+    if size > MAX_BYTES:
+        yield ("rows",), f"the data would take {size / 2**30:.3g} GiB; at most {MAX_BYTES / 2**30:g} GiB are made"
 
 
 def _columns(recipe: Recipe) -> dict[str, Array]:
     columns: dict[str, Array] = {}
-    for index, (name, feature) in enumerate(recipe.features.items()):
-        columns[name] = _column(feature, columns, recipe.rows, _generator(recipe, index))
-        if not np.isfinite(columns[name]).all():
-            raise DataError(f"features.{name}: not every value is a finite number")
+    for index, (given, feature) in enumerate(recipe.features.items()):
+        values = _column(feature, columns, recipe.rows, _generator(recipe, index))
+        bad = int((~np.isfinite(values)).sum())
+        if bad:
+            raise DataError(
+                f"features.{shortened(given)}: {bad} of {recipe.rows} values are beyond what float64 holds; "
+                "choose a smaller range"
+            )
+        columns[normalized(given)] = values
     return columns
+
+
+def _noise(recipe: Recipe, target: Array, rng: np.random.Generator) -> Array:
+    """Normal noise; a DataError if it leads out of what float64 holds."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        deviation = recipe.noise * float(target.std())
+        noise = rng.normal(0.0, deviation, recipe.rows) if isfinite(deviation) else np.full(recipe.rows, np.inf)
+        if np.isfinite(target + noise).all():
+            return noise
+    raise DataError(
+        f"noise: {recipe.noise:g} standard deviations of the target lead beyond what float64 holds; "
+        "choose less noise, or a target of smaller numbers"
+    )
 
 
 def _column(feature: Feature, above: dict[str, Array], rows: int, rng: np.random.Generator) -> Array:
     if feature.permute is not None:
-        return rng.permutation(above[feature.permute])
+        return rng.permutation(above[normalized(feature.permute)])
     assert feature.draw is not None
     with np.errstate(over="ignore", invalid="ignore"):
         return feature.draw.values(rows, rng)
@@ -94,7 +119,7 @@ def _generator(recipe: Recipe, index: int) -> np.random.Generator:
 def _check_target(recipe: Recipe, columns: dict[str, Array], target: Array) -> None:
     bad = np.flatnonzero(~np.isfinite(target))
     if len(bad):
-        where = ", ".join(f"{name}={values[bad[0]]:.6g}" for name, values in columns.items())
+        where = listed(f"{shortened(name)}={values[bad[0]]:.6g}" for name, values in columns.items())
         raise DataError(
             f"target: the formula is NaN or infinite in {len(bad)} of {recipe.rows} rows, the first at {where}"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from math import isfinite
 from typing import Annotated, Protocol
 
 import numpy as np
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 MAX_ROWS = 100_000_000
+MAX_COUNT = 2**53
+"""Largest count: whole numbers up to here are float64 numbers."""
 
 
 class Draw(Protocol):
@@ -34,6 +37,9 @@ class Uniform:
 
     def __post_init__(self) -> None:
         _check_range(self.low, self.high)
+        if not isfinite(self.high - self.low):
+            widest = float(np.finfo(np.float64).max)
+            raise ValueError(f"high - low must be at most {widest:.4g}; they are {self.low:g} and {self.high:g}")
 
     def values(self, rows: int, rng: np.random.Generator) -> Array:
         return rng.uniform(self.low, self.high, rows)
@@ -52,7 +58,8 @@ class LogUniform:
         _check_range(self.low, self.high)
 
     def values(self, rows: int, rng: np.random.Generator) -> Array:
-        return np.exp(rng.uniform(np.log(self.low), np.log(self.high), rows))
+        # Rounding may lead out of the range, and at its end out of what float64 holds.
+        return np.clip(np.exp(rng.uniform(np.log(self.low), np.log(self.high), rows)), self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -72,9 +79,9 @@ class Normal:
 class Integers:
     """Every whole number of a range alike."""
 
-    low: Annotated[int, Ge(-(2**53)), Le(2**53)]
+    low: Annotated[int, Ge(-MAX_COUNT), Le(MAX_COUNT)]
     """Smallest number."""
-    high: Annotated[int, Ge(-(2**53)), Le(2**53)]
+    high: Annotated[int, Ge(-MAX_COUNT), Le(MAX_COUNT)]
     """Largest number; it can occur."""
 
     def __post_init__(self) -> None:
@@ -92,9 +99,9 @@ class Grid:
     """The first number."""
     step: float
     """What each number adds to the one before."""
-    count: Annotated[int, Ge(1)] | None = None
+    count: Annotated[int, Ge(1), Le(MAX_COUNT)] | None = None
     """Numbers before the first one comes again; none comes again without it."""
-    repeat: Annotated[int, Ge(1)] = 1
+    repeat: Annotated[int, Ge(1), Le(MAX_COUNT)] = 1
     """Rows that each number stays for."""
 
     def values(self, rows: int, rng: np.random.Generator) -> Array:

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.data import identifier
 from shine.errors import DataError
 from shine.lang.lazy import cached_property
+from shine.lang.names import Numbering, cut, identifier, listed, normalized, shown
 
 Array = NDArray[np.float64]
 
@@ -36,15 +36,19 @@ class Source:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """An identifier for each heading, all different."""
-        names: dict[str, None] = {}
-        for heading in self.headings:
-            base = name = identifier(heading)
-            count = 1
-            while name in names:
-                count += 1
-                name = f"{base}_{count}"
-            names[name] = None
-        return tuple(names)
+        numbering = Numbering()
+        return tuple(numbering.take(identifier(heading)) for heading in self.headings)
+
+    @cached_property
+    def _by_heading(self) -> dict[str, list[int]]:
+        places: dict[str, list[int]] = {}
+        for place, heading in enumerate(self.headings):
+            places.setdefault(heading, []).append(place)
+        return places
+
+    @cached_property
+    def _by_name(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.names)}
 
     def index(self, wanted: str) -> int:
         """Where a column is, by its heading or its name.
@@ -54,15 +58,15 @@ class Source:
         DataError
             If there is none, or several have this heading.
         """
-        matches = [i for i, heading in enumerate(self.headings) if heading == wanted]
+        matches = self._by_heading.get(wanted, [])
         if len(matches) > 1:
-            named = " or ".join(repr(self.names[i]) for i in matches)
-            raise DataError(f"{self.path}: {len(matches)} columns have the heading {wanted!r}; write {named}")
-        if not matches and wanted not in self.names:
-            known = ", ".join(repr(heading) for heading in self.headings[:20])
-            more = ", ..." if len(self.headings) > 20 else ""
-            raise DataError(f"{self.path}: there is no column {wanted!r}; the file has {known}{more}")
-        return matches[0] if matches else self.names.index(wanted)
+            named = " or ".join(shown(self.names[i]) for i in matches[:20])
+            raise DataError(f"{self.path}: {len(matches)} columns have the heading {shown(wanted)}; write {named}")
+        place = matches[0] if matches else self._by_name.get(normalized(wanted))
+        if place is None:
+            known = listed(shown(heading) for heading in self.headings)
+            raise DataError(f"{self.path}: there is no column {shown(wanted)}; the file has {known}")
+        return place
 
 
 def checked_column(path: Path, heading: str, values: NDArray[np.generic]) -> Array:
@@ -74,12 +78,14 @@ def checked_column(path: Path, heading: str, values: NDArray[np.generic]) -> Arr
         If it holds anything but real numbers, or numbers that are not finite.
     """
     if values.dtype.kind not in "biuf":
-        raise DataError(f"{path}: column {heading!r} holds {values.dtype}, not numbers; leave it out of 'features'")
+        raise DataError(
+            f"{path}: column {shown(heading)} holds {cut(values.dtype, 60)}, not numbers; leave it out of 'features'"
+        )
     column = values.astype(np.float64)
     bad = np.flatnonzero(~np.isfinite(column))
     if len(bad):
         raise DataError(
-            f"{path}: column {heading!r}: {len(bad)} of {len(column)} values are missing, NaN or infinite, "
+            f"{path}: column {shown(heading)}: {len(bad)} of {len(column)} values are missing, NaN or infinite, "
             f"the first in row {bad[0]}"
         )
     return column

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.errors import ExportError
-from shine.runs.files import write_bytes
+from shine.lang.names import cut, shown
+from shine.runs.files import read_file, write_bytes
 
 FORMAT: Final = "shine checkpoint"
 VERSION: Final = 1
@@ -80,32 +82,56 @@ def read_checkpoint(path: Path) -> Checkpoint:
     ExportError
         If it cannot be read at all.
     """
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise ExportError(f"{path}: cannot be read: {error.strerror}") from None
+    content = read_file(path)
     view = memoryview(content)
     if len(content) <= _DIGEST or view[-_DIGEST:] != _digest(view[:-_DIGEST]):
         raise DamagedCheckpointError(f"{path}: is damaged: it is cut short, or not what was written")
     # From here on the file is what some version of Shine wrote, or somebody who knows how to.
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            header = json.loads(archive.read("header.json"))
-            if header["format"] != FORMAT or header["version"] > VERSION:
-                raise NewerCheckpointError(
-                    f"{path}: is a {header['format']} of version {header['version']}, written by Shine "
-                    f"{header.get('shine')}; this one reads versions up to {VERSION}; update Shine"
-                )
-            members = [name for name in archive.namelist() if name.endswith(".npy")]
-            return Checkpoint(header, {name.removesuffix(".npy"): _array(archive, name) for name in members})
-    except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
-        raise ExportError(f"{path}: cannot be read: {error}") from None
+            return _contents(path, archive, len(content))
+    except ExportError:
+        raise
+    except Exception as error:  # zipfile, json and NumPy let the errors of all their parts through
+        raise ExportError(f"{path}: cannot be read: {cut(error) or type(error).__name__}") from None
 
 
-def _array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
-    with archive.open(name) as member:
-        array: NDArray[Any] = np.lib.format.read_array(member, allow_pickle=False)
-    return array
+def _contents(path: Path, archive: zipfile.ZipFile, size: int) -> Checkpoint:
+    """What an archive of a size holds; any error if it is no checkpoint."""
+    members = archive.infolist()
+    # Compressed or overlapping members could be of any size.
+    stored = all(member.compress_type == zipfile.ZIP_STORED for member in members)
+    if not stored or sum(member.file_size for member in members) > size:
+        raise ValueError("its members are compressed or overlap")
+    header = json.loads(archive.read("header.json"))
+    if not isinstance(header, dict):
+        raise ValueError("header.json is no object")
+    kind, version = header["format"], header["version"]
+    if kind != FORMAT or isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise ValueError(f"it is a {shown(kind)} of version {shown(version)}, not a {FORMAT!r} of version {VERSION}")
+    if version > VERSION:
+        raise NewerCheckpointError(
+            f"{path}: is a {kind} of version {cut(version, 30)}, written by Shine {cut(header.get('shine'), 30)}; "
+            f"this one reads versions up to {VERSION}; update Shine"
+        )
+    arrays = [member.filename for member in members if member.filename.endswith(".npy")]
+    return Checkpoint(header, {name.removesuffix(".npy"): _array(archive.read(name)) for name in arrays})
+
+
+def _array(content: bytes) -> NDArray[Any]:
+    """An array in NumPy's format; memory is taken for what is there only, whatever shape the header claims."""
+    stream = io.BytesIO(content)
+    version = np.lib.format.read_magic(stream)
+    read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
+    shape, by_column, dtype = read_header(stream)
+    if dtype.hasobject:
+        raise ValueError("Object arrays cannot be loaded: they would be pickles")
+    if math.prod(shape) * dtype.itemsize != len(content) - stream.tell() or min(shape, default=0) < 0:
+        raise ValueError(f"an array of shape {cut(shape, 60)} has {len(content) - stream.tell()} bytes")
+    array: NDArray[Any] = np.frombuffer(content, dtype, offset=stream.tell()).reshape(
+        shape, order="F" if by_column else "C"
+    )
+    return array.copy()
 
 
 def _digest(content: memoryview) -> bytes:

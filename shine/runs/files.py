@@ -40,14 +40,46 @@ def chosen_folder(folder: Path) -> Path:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        occupied = sorted(entry.name for entry in folder.iterdir())
+    except (OSError, ValueError) as error:
+        raise unwritable(folder, error) from None
+    problem = _occupied(folder)
+    if problem is not None:
+        raise FileExistsError(f"{folder}: {problem}")
+    return folder
+
+
+def check_empty(folder: Path) -> None:
+    """Raise an ExportError unless a folder that is there is empty: a run never overwrites another."""
+    problem = _occupied(folder)
+    if problem is not None:
+        raise ExportError(f"{folder}: {problem}")
+
+
+def _occupied(folder: Path) -> str | None:
+    """What is wrong with a folder that is not empty."""
+    try:
+        occupied = {entry.name for entry in folder.iterdir()}
     except (OSError, ValueError) as error:
         raise unwritable(folder, error) from None
     if "result.json" in occupied:
-        raise FileExistsError(f"{folder}: already holds the result of a run; choose another folder")
-    if occupied:
-        raise FileExistsError(f"{folder}: is not empty; choose another folder")
-    return folder
+        return "already holds the result of a run; choose another folder"
+    return "is not empty; choose another folder" if occupied else None
+
+
+def read_file(path: Path) -> bytes:
+    """All bytes of a file.
+
+    Raises
+    ------
+    ExportError
+        If it is missing, no file, or cannot be read.
+    """
+    try:
+        if path.exists() and not path.is_file():  # a named pipe would be waited for
+            raise ExportError(f"{path}: is not a file")
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise ExportError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -15,9 +15,11 @@ from shine import __version__
 from shine.config import Config, Job, dump_config, is_retired, read_job, with_formulas
 from shine.data import Dataset
 from shine.errors import ConfigError, DataError, ExportError
+from shine.lang.names import cut, normalized, shown
 from shine.lang.parse import primitive_table
+from shine.lang.primitives import PrimitiveSet, select
 from shine.runs.checkpoints import Checkpoint, Shelf
-from shine.runs.files import write_text
+from shine.runs.files import check_empty, write_text
 from shine.runs.keeping import CHECKPOINT_SECONDS, Keeper, Notice, as_warning
 from shine.runs.lock import only_writer
 from shine.runs.opening import open_run
@@ -37,7 +39,7 @@ LIMITS = ("loss", "generations", "seconds")
 
 def run_job(
     job: Job,
-    folder: Path,
+    folder: str | Path,
     report: Report | None = None,
     *,
     tell: Callable[[Notice], None] = as_warning,
@@ -48,8 +50,8 @@ def run_job(
     Parameters
     ----------
     job : Job
-    folder : Path
-        An empty folder.
+    folder : path
+        An empty folder that is there.
     report : callable, optional
         Called with the progress of each generation, after it has been logged; it ends the run by returning True.
     tell : callable
@@ -66,13 +68,16 @@ def run_job(
     Raises
     ------
     ExportError
-        If the folder cannot be written to in the beginning, when nothing is lost.
+        If the folder cannot be written to in the beginning, when nothing is lost, or something is in it: a run never
+        overwrites another.
     ConfigError
         If a graph to start from, which `read_job` has not read, cannot be used.
     """
     if not all(isinstance(entry, str) for entry in (*job.config.seeds, *job.config.primitives)):
         job = with_formulas(job)
+    folder = Path(folder)
     with only_writer(folder):
+        check_empty(folder)
         write_text(folder / "config.yaml", dump_config(job.config))
         return _run(job, folder, None, report, tell, checkpoint_seconds)
 
@@ -233,12 +238,14 @@ def _last_state(job: Job, folder: Path, tell: Callable[[Notice], None]) -> State
             continue
         for error in damaged:
             tell(Notice(f"{error}; the run goes on from the one before"))
-        if not {"shine", "settings", "data"} <= found.header.keys():
+        if not {"shine", "data"} <= found.header.keys() or not isinstance(found.header.get("settings"), Mapping):
             raise ExportError(f"{folder}: the checkpoint is whole, but does not say of which run it is")
+        _check_names(folder, found.header)
         _check(job, folder, found.header)
         if found.header["shine"] != __version__:
-            tell(Notice(f"{folder}: was begun by Shine {found.header['shine']}; {__version__} may find something else"))
-        return _state(folder, found, primitives_of(job.config))
+            begun_by = shown(found.header["shine"], 30)
+            tell(Notice(f"{folder}: was begun by Shine {begun_by}; {__version__} may find something else"))
+        return _state(folder, found, job)
     if damaged:
         raise ExportError(
             "\n".join([*map(str, damaged), f"{folder}: has no other checkpoint; run its config.yaml anew"])
@@ -247,13 +254,21 @@ def _last_state(job: Job, folder: Path, tell: Callable[[Notice], None]) -> State
     return None
 
 
-def _state(folder: Path, checkpoint: Checkpoint, primitives: Sequence[str]) -> State:
+def _state(folder: Path, checkpoint: Checkpoint, job: Job) -> State:
+    from shine.gp.evolution import check_state
     from shine.gp.state import State
 
+    table, names = primitive_table(primitives_of(job.config))
+    features = job.dataset.without(job.config.constraints.forbidden).features
     try:
-        return State.from_arrays(checkpoint.header, checkpoint.arrays, primitive_table(primitives)[0])
+        state = State.from_arrays(checkpoint.header, checkpoint.arrays, table)
+        check_state(state, PrimitiveSet(select(table, names), features), job.config.evolution)
+        return state
     except ValueError as error:
-        raise ExportError(f"{folder}: the checkpoint is whole, but no state of a run: {error}") from None
+        problem = cut(error)
+    raise ExportError(
+        f"{folder}: the checkpoint is whole, but no state of this run: {problem}; run its config.yaml anew"
+    )
 
 
 def _description(job: Job) -> dict[str, Any]:
@@ -266,6 +281,17 @@ def _description(job: Job) -> dict[str, Any]:
     }
 
 
+def _check_names(folder: Path, header: Mapping[str, Any]) -> None:
+    """Raise if a run was begun before names were normalized, with others than its data have now."""
+    names = header.get("features")
+    for name in names if isinstance(names, list) else ():
+        if isinstance(name, str) and normalized(name) != name:
+            raise ExportError(
+                f"{folder}: the checkpoint has a feature {shown(name)}, which formulas read as "
+                f"{shown(normalized(name))}; run its config.yaml anew"
+            )
+
+
 def _check(job: Job, folder: Path, header: Mapping[str, Any]) -> None:
     """Raise what `resume_job` promises if a run would go on as another."""
     then, now = dict(_leaves(header["settings"])), dict(_leaves(settings_of(job.config)))
@@ -274,8 +300,8 @@ def _check(job: Job, folder: Path, header: Mapping[str, Any]) -> None:
     if changed:
         raise ConfigError(
             [
-                f"{key}: is {json.dumps(now.get(key))}, and was {json.dumps(then.get(key))} when the run began; "
-                "only stop and fitness.threads may change"
+                f"{cut(key, 100)}: is {cut(json.dumps(now.get(key)), 100)}, and was "
+                f"{cut(json.dumps(then.get(key)), 100)} when the run began; only stop and fitness.threads may change"
                 for key in changed
             ]
         )
@@ -302,8 +328,11 @@ def data_digest(dataset: Dataset) -> str:
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """The values in nested mappings, by their dotted names."""
-    if not isinstance(value, Mapping):
-        yield path, value
-        return
-    for key, part in value.items():
-        yield from _leaves(part, f"{path}.{key}" if path else key)
+    # Without recursion: a header that somebody else wrote may be nested as deep as JSON is read.
+    waiting = [(path, value)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting += reversed([(f"{path}.{key}" if path else str(key), part) for key, part in value.items()])
+        else:
+            yield path, value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Mapping
@@ -35,6 +36,8 @@ class Log:
             If the file cannot be read or written.
         """
         kept, known = 0, set()
+        if self.path.exists() and not self.path.is_file():  # a named pipe would be waited for
+            raise OSError(errno.EINVAL, "is not a file")
         if generation and self.path.exists():
             for line in self.path.read_bytes().splitlines(keepends=True):
                 number = _generation(line)
@@ -88,7 +91,7 @@ def _generation(line: bytes) -> int | None:
     """The generation a line tells of; None if it is no whole line."""
     try:
         value = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     number = value.get("generation") if isinstance(value, dict) and line.endswith(b"\n") else None
     return number if isinstance(number, int) else None

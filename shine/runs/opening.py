@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from shine.config import Config, read_config
 from shine.errors import ExportError, UnsupportedSyntaxError
 from shine.lang.lazy import cached_property
+from shine.lang.names import cut, shown
+from shine.runs.files import read_file
 from shine.runs.records import ModelRecord, ResultRecord, read_result
 
 if TYPE_CHECKING:
@@ -77,12 +79,10 @@ class Run:
     @cached_property
     def history(self) -> list[dict[str, Any]]:
         """The lines of log.jsonl; without the last one if it was cut short, and empty if there is no log."""
-        try:
-            return complete_lines((self.folder / "log.jsonl").read_bytes())
-        except FileNotFoundError:
+        path = self.folder / "log.jsonl"
+        if not path.exists():
             return []
-        except OSError as error:
-            raise ExportError(f"{self.folder / 'log.jsonl'}: cannot be read: {error.strerror}") from None
+        return complete_lines(read_file(path))
 
     @cached_property
     def _table(self) -> dict[str, Primitive]:
@@ -92,7 +92,7 @@ class Run:
         try:
             return primitive_table(self.record.primitives)[0]
         except (UnsupportedSyntaxError, ValueError) as error:
-            raise ExportError(f"{self.folder / 'result.json'}: primitives: {error}") from None
+            raise ExportError(f"{self.folder / 'result.json'}: primitives: {cut(error)}") from None
 
     def _model(self, model: ModelRecord) -> Model:
         from shine.lang.parse import parse
@@ -101,7 +101,7 @@ class Run:
         try:
             tree = parse(model.expression, self.features, self._table)
         except UnsupportedSyntaxError as error:
-            raise ExportError(f"{self.folder / 'result.json'}: {model.expression[:60]!r}: {error}") from None
+            raise ExportError(f"{self.folder / 'result.json'}: {shown(model.expression)}: {cut(error)}") from None
         return Model(tree, model.loss, math.nan if model.r2 is None else model.r2, self.record.weights)
 
 
@@ -138,7 +138,7 @@ def complete_lines(content: bytes) -> list[dict[str, Any]]:
     for line in content.splitlines(keepends=True):
         try:
             value = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             break
         if not line.endswith(b"\n") or not isinstance(value, dict):
             break

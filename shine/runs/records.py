@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from annotated_types import Ge
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, FiniteFloat, ValidationError
 
 from shine import __version__
-from shine.errors import ExportError
-from shine.runs.files import write_text
+from shine.data import check_features
+from shine.errors import DataError, ExportError
+from shine.lang.names import cut, normalized
+from shine.runs.files import read_file, write_text
 
 if TYPE_CHECKING:
     from shine.model import Model, Result
@@ -35,11 +37,11 @@ class ModelRecord(_Record):
 
     expression: str
     """The formula, in Shine's language, with the scaling written out; its numbers read back to the last bit."""
-    loss: float
+    loss: FiniteFloat
     """What the run minimized."""
     complexity: Annotated[int, Ge(1)]
     """Number of nodes, each counted as often as its weight says."""
-    r2: float | None
+    r2: FiniteFloat | None
     """Share of the target's variance that the formula explains; null where it is not finite."""
 
 
@@ -56,6 +58,18 @@ class Versions(_Record):
     """Version of llvmlite, which brings LLVM."""
 
 
+def _normalized_features(names: tuple[str, ...]) -> tuple[str, ...]:
+    # Runs of before names were normalized have them as they were given, which no formula that is read has.
+    try:
+        return check_features(names)
+    except DataError as error:
+        raise ValueError(str(error)) from None
+
+
+def _normalized_weights(weights: dict[str, int]) -> dict[str, int]:
+    return {normalized(name): weight for name, weight in weights.items()}
+
+
 class ResultRecord(_Record):
     """The contents of result.json."""
 
@@ -65,20 +79,20 @@ class ResultRecord(_Record):
     """The chosen formula, one of the front."""
     front: tuple[ModelRecord, ...]
     """The best formula of each complexity that is better than all simpler ones, the simplest first."""
-    features: tuple[str, ...]
+    features: Annotated[tuple[str, ...], AfterValidator(_normalized_features)]
     """Names of the columns that formulas are applied to, in their order."""
     target: str
     """Name of what the formulas explain."""
     primitives: tuple[str, ...]
     """Functions that formulas were made of: names, and for others than Shine's own definitions in its language. Scaling
     and simplification may have brought in others."""
-    weights: dict[str, int]
+    weights: Annotated[dict[str, int], AfterValidator(_normalized_weights)]
     """What a primitive, a feature or a `constant` counts in the complexity, by name; 1 if not listed."""
     generations: Annotated[int, Ge(0)]
     """Generations after the first population."""
     evaluations: Annotated[int, Ge(0)]
     """Formulas whose loss was computed."""
-    seconds: Annotated[float, Ge(0)]
+    seconds: Annotated[FiniteFloat, Ge(0)]
     """Duration of the search, without reading the data; of all its parts, if it was resumed."""
     seed: int
     """Seed of every random choice."""
@@ -114,12 +128,15 @@ def read_result(folder: str | Path) -> ResultRecord:
         If it is missing or has another form.
     """
     path = Path(folder) / "result.json"
+    content = read_file(path)
     try:
-        return ResultRecord.model_validate_json(path.read_bytes(), strict=True)
-    except OSError as error:
-        raise ExportError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError as error:  # pydantic's ValidationError is one
-        raise ExportError(f"{path}: is no result of this version of Shine: {error}") from None
+        return ResultRecord.model_validate_json(content, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = cut(".".join(map(str, first["loc"])), 100)
+        more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+        problem = f"{place + ': ' if place else ''}{cut(first['msg'])}{more}"
+    raise ExportError(f"{path}: is no result of this version of Shine: {problem}")
 
 
 def result_record(result: Result, target: str = "y", primitives: Sequence[str] = ()) -> ResultRecord:

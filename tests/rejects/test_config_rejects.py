@@ -75,7 +75,7 @@ SINGLE = {
     "seeds: &s [*s]": "c.yaml:2:12: not valid YAML: *s contains itself",
     "seed: \x07": "c.yaml:2:7: not valid YAML: character '\\x07' is not allowed",
     'seed: "\\UFFFFFFFF"': "c.yaml:1:1: not valid YAML: ",
-    "seed: " + "9" * 5000: "is not a whole number that can be read",
+    "seed: " + "9" * 5000: "is too large; whole numbers are below 2**1024",
 }
 
 

@@ -81,8 +81,11 @@ def test_features_are_numbered_unless_named():
         ((X, [None, object(), 1]), "y cannot be read as numbers"),
         ((X, Y, None, ["a", "a"]), "feature name 'a' occurs twice"),
         ((X, Y, None, ["a b", "c"]), "feature name 'a b' is not an identifier; rename the column, 'a_b' would do"),
-        ((X, Y, None, ["if", "c"]), "feature name 'if' is not an identifier; rename the column, 'if_' would do"),
-        ((X, Y, None, ["__x", "c"]), "feature name '__x' is not an identifier; rename the column, 'x' would do"),
+        ((X, Y, None, ["if", "c"]), "feature name 'if' is a keyword of Python; rename the column, 'if_' would do"),
+        (
+            (X, Y, None, ["__x", "c"]),
+            "feature name '__x' begins with two underscores, .*; rename the column, 'x' would do",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_named(arguments, message):

@@ -8,6 +8,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
+from shine.errors import InterruptedFitWarning
 from shine.estimators import SymbolicClassifier
 
 RNG = np.random.default_rng(0)
@@ -123,7 +124,8 @@ def test_ctrl_c_leaves_a_classifier():
         if progress.generation == 1:
             raise KeyboardInterrupt
 
-    model = quick(generations=10**6, callbacks=interrupt).fit(X, THREE)
+    with pytest.warns(InterruptedFitWarning):
+        model = quick(generations=10**6, callbacks=interrupt).fit(X, THREE)
     assert (model.stopped_by_, model.generations_) == ("interrupted", 1)
     assert model.predict_proba(X).sum(axis=1) == pytest.approx(1)
 

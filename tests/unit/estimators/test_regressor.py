@@ -13,6 +13,7 @@ import pandas
 import pytest
 
 import shine
+from shine.errors import InterruptedFitWarning
 from shine.estimators import SymbolicRegressor
 
 RNG = np.random.default_rng(0)
@@ -166,7 +167,8 @@ def test_ctrl_c_leaves_what_was_found():
         if progress.generation == 2:
             signal.raise_signal(signal.SIGINT)
 
-    model = quick(callbacks=interrupt, generations=10**6).fit(X, HARD)
+    with pytest.warns(InterruptedFitWarning):
+        model = quick(callbacks=interrupt, generations=10**6).fit(X, HARD)
     assert (model.stopped_by_, model.generations_) == ("interrupted", 2)
     assert math.isfinite(model.score(X, HARD))
 
@@ -176,7 +178,8 @@ def test_ctrl_c_in_one_target_ends_all_of_them():
         if progress.generation == 1:
             raise KeyboardInterrupt
 
-    model = quick(callbacks=interrupt, generations=10**6).fit(X, np.column_stack([HARD, A]))
+    with pytest.warns(InterruptedFitWarning):
+        model = quick(callbacks=interrupt, generations=10**6).fit(X, np.column_stack([HARD, A]))
     assert (model.stopped_by_, model.generations_) == ("interrupted", 1)
     assert model.predict(X).shape == (100, 2)
 

@@ -1,0 +1,128 @@
+"""What must hold of a state that was read from a file: whoever knows the format can write one, of any content.
+
+The machine runs tapes unseen, generators index their own tables, and a search goes on from what it is given. So
+everything is looked at that could harm it: types and shapes, ranges, and whether the parts fit each other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.gp.complexity import complexities
+from shine.gp.hashing import CAPACITY
+from shine.lang.names import shown, value_text
+from shine.lang.population import Population
+
+_TAPES = {"codes": ("int16", 2), "values": ("float64", 2), "sizes": ("int64", 1)}
+
+FORMS: dict[str, tuple[str, int]] = {
+    **{f"{name}.{part}": form for name in ("islands", "archive", "parts") for part, form in _TAPES.items()},
+    "islands.losses": ("float64", 1),
+    "islands.births": ("int64", 1),
+    "archive.scores": ("float64", 2),
+    **{f"known.{age}_keys": ("uint64", 1) for age in ("younger", "elder")},
+    **{f"known.{age}_rows": ("float64", 2) for age in ("younger", "elder")},
+}
+"""Type and number of dimensions of each array."""
+
+
+def checked_arrays(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The arrays of a state, contiguous, of the types and dimensions that they must have.
+
+    Raises
+    ------
+    ValueError
+        Naming the array that is missing or has another form.
+    """
+    checked = {}
+    for name, (dtype, dimensions) in FORMS.items():
+        if name not in arrays:
+            raise ValueError(f"the state of the run lacks something: {name!r}")
+        array = arrays[name]
+        if array.dtype != np.dtype(dtype) or array.ndim != dimensions:
+            raise ValueError(
+                f"{name!r} is an array of {array.dtype} with {array.ndim} dimensions, not of {dtype} with {dimensions}"
+            )
+        checked[name] = np.ascontiguousarray(array)
+    widths = {checked[f"{name}.codes"].shape[1] for name in ("islands", "archive", "parts")}
+    if len(widths) > 1:
+        raise ValueError("the individuals of islands, archive and parts differ in their width")
+    return checked
+
+
+def whole_number(value: Any, name: str, least: int = 0, most: int = 2**63 - 1) -> int:
+    """A whole number within bounds."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise ValueError(f"{name} must be a whole number from {least} to {most}, is {value_text(value)}")
+    return value
+
+
+def seconds_of(value: Any) -> float:
+    """A duration."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise ValueError(f"seconds must be a number from 0, is {value_text(value)}")
+    return float(value)
+
+
+def names_of(value: Any, name: str) -> list[str]:
+    """A list of names."""
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+        raise ValueError(f"{name} must be a list of names, is {value_text(value)}")
+    return list(value)
+
+
+def weights_of(value: Any) -> dict[str, int]:
+    """Complexity weights."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"complexity must map names to weights, is {value_text(value)}")
+    return {str(name): whole_number(weight, f"complexity of {shown(name)}", 1, 1000) for name, weight in value.items()}
+
+
+def check_formulas(name: str, population: Population) -> None:
+    """Whether individuals are formulas."""
+    # The machine runs tapes unseen.
+    if not population.is_valid:
+        raise ValueError(f"the individuals of {name!r} are no formulas")
+
+
+def check_losses(name: str, losses: NDArray[np.float64], count: int) -> None:
+    """Whether there is a loss for each of so many individuals: a number from 0, or inf."""
+    if losses.shape != (count,):
+        raise ValueError(f"{name!r} has {losses.shape[0]} losses of {count} individuals")
+    if not (losses >= 0).all():
+        raise ValueError(f"{name!r} has losses that are NaN or negative")
+
+
+def check_scores(name: str, rows: NDArray[np.float64], count: int) -> None:
+    """Whether there are a loss, a slope and an intercept for each of so many individuals."""
+    if rows.shape != (count, 3):
+        raise ValueError(f"{name!r} has the shape {rows.shape}, not {(count, 3)}")
+    check_losses(name, rows[:, 0], count)
+    if not np.isfinite(rows[:, 1:]).all():
+        raise ValueError(f"{name!r} has slopes or intercepts that are not finite")
+
+
+def check_births(births: NDArray[np.int64], count: int, generation: int) -> None:
+    """Whether individuals were born between the beginning and now."""
+    if births.shape != (count,) or (births < 0).any() or (births > generation).any():
+        raise ValueError(f"'islands.births' are not {count} generations from 0 to {generation}")
+
+
+def check_keys(name: str, keys: NDArray[np.uint64]) -> None:
+    """Whether hashes are such as a table can have: distinct, and none of them 0."""
+    if len(keys) > CAPACITY:
+        raise ValueError(f"{name!r} has {len(keys)} keys; at most {CAPACITY} are remembered")
+    if len(np.unique(keys)) < len(keys) or not keys.all():
+        raise ValueError(f"{name!r} has keys that are 0 or occur twice")
+
+
+def check_archive(individuals: Population, losses: NDArray[np.float64], weights: Mapping[str, int]) -> None:
+    """Whether the individual of each row has the complexity that the row is for."""
+    seen = np.flatnonzero(np.isfinite(losses))
+    if (complexities(individuals.take(seen), weights) != seen + 1).any():
+        raise ValueError("the archive has individuals of other complexities than its rows are for")

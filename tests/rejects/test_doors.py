@@ -1,0 +1,160 @@
+"""Random input at every door: it is read, or it is one clear error of Shine's.
+
+``SHINE_FUZZ=20000 pytest -n 0 tests/rejects/test_doors.py`` tries more of it.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shine.config import read_job
+from shine.errors import ShineError
+from shine.lang.parse import parse
+from shine.loading import load_file
+from shine.runs import open_run, run_job
+
+TRIES = int(os.environ.get("SHINE_FUZZ", "150"))
+TOKENS = [
+    "a", "b", "µ", "μ", "ﬁ", "été", "inf", "nan", "pi", "e", "True", "None", "if", "else", "and", "not", "+", "-", "*",
+    "/", "//", "%", "**", "(", ")", ",", "<", ">=", "==", "1", "0", "1e999", "1e308", "2.5", "9" * 4301,
+    "0x" + "f" * 600, "1_000",
+    "1j", "'s'", '"', "sin", "min", "where", "[", "]", "{", "}", ":", "=", ":=", "\n",
+    "lambda x: x", "def f(x): return x\n", "def été(a, b):\n    return a*b\n", "import os", "@", "#", "\\", "\0",
+    "\ud800",
+    "x1፩", "²", "٣", "a" * 300, "a.b", "\ufeff", "\u202e",
+]  # fmt: skip
+CELLS = [
+    "1", "2.5", "-3e4", "", "nan", "inf", "1e999", "9" * 4301, "0x10", "1_000", "１", "µ", "1,5", '"1"', '"a\nb"', '"',
+    "\0", "\ufeff", "x" * 140_000, "-", "True",
+]  # fmt: skip
+HEADINGS = [
+    "a",
+    "b",
+    "y",
+    "µ",
+    "μ",
+    "ﬁ",
+    "a b",
+    "",
+    "1",
+    "if",
+    "sin",
+    "x" * 10_000,
+    '"q""r"',
+    "\0",
+    "__x",
+    "inf",
+    "nan",
+]
+VALUES = [
+    None, True, -1, 0, 1, 2.5, -1e308, 1e308, 2**63, 10**400, float("nan"), "", "x", "µ", "été", "inf", "nan",
+    "a" * 10_000,
+    "a+" * 3000 + "a", "(" * 500 + "a" + ")" * 500, "9" * 4301, "def µ(x): return x", "def g(x): return g(x)", "1/0",
+    "log(-1)", [], {}, [[]], {"a": 1}, ["a", "a"], ["µ", "μ"], ["inf", "nan"], "import os", "a\n+b",
+    {"µ": {"normal": {}}, "μ": {"normal": {}}}, {"normal": {"mean": 1e308, "deviation": 1e308}},
+    {"uniform": {"low": -1e308, "high": 1e308}}, {"grid": {"start": 1e308, "step": 1e308, "count": 2**70}},
+]  # fmt: skip
+CONFIG: dict[str, Any] = {
+    "data": {
+        "generate": {
+            "rows": 8,
+            "noise": 0.1,
+            "features": {"a": {"uniform": {"low": 1, "high": 2}}, "b": {"normal": {"mean": 0}}, "p": {"permute": "a"}},
+            "target": "a*b",
+        }
+    },
+    "primitives": ["add", "mul", "def g(x): return x + 1"],
+    "evolution": {"population": 8, "max_size": 5, "seeding": 0, "complexity": {"add": 2}},
+    "fitness": {"tier": "reference", "threads": 1},
+    "constraints": {"limits": {"add": 2}, "forbidden": ["p"]},
+    "stop": {"generations": 0},
+    "seeds": ["a + b"],
+}
+
+
+def is_read(read: Callable[[], object]) -> bool:
+    """Whether something is read; if not, the error is Shine's, and its lines are short."""
+    try:
+        read()
+    except ShineError as error:
+        assert max(map(len, str(error).splitlines())) < 900, str(error)
+        return False
+    return True
+
+
+def changed(document: Any, rng: random.Random) -> Any:
+    """A copy with something else at a random place."""
+    document = copy.deepcopy(document)
+    node = document
+    while True:
+        key = rng.choice(list(node) if isinstance(node, dict) else range(len(node)))
+        if isinstance(node[key], dict | list) and node[key] and rng.random() < 0.8:
+            node = node[key]
+            continue
+        if isinstance(node, dict) and rng.random() < 0.2:
+            node[rng.choice(["µ", "zz", "x" * 1000, "a b", "inf", "__x"])] = node.pop(key)
+        else:
+            node[key] = rng.choice(VALUES)
+        return document
+
+
+def test_formulas() -> None:
+    rng = random.Random(0)
+    read = 0
+    for _ in range(20 * TRIES):
+        text = rng.choice(["", " "]).join(rng.choice(TOKENS) for _ in range(rng.randrange(1, 8)))
+        if is_read(lambda text=text: parse(text)):
+            tree = parse(text)
+            again = parse(str(tree), None if tree.assignments else tree.parameters)
+            assert again == tree, text
+            read += 1
+    assert read > TRIES / 2
+
+
+@pytest.mark.filterwarnings("error")
+def test_tables(tmp_path: Path) -> None:
+    rng = random.Random(1)
+    for _ in range(2 * TRIES):
+        columns, delimiter, usual = rng.randrange(1, 5), rng.choice(",;\t"), rng.random() < 0.5
+        rows = [[rng.choice(HEADINGS) for _ in range(columns)]]
+        for _ in range(rng.randrange(6)):
+            width = columns if rng.random() < 0.95 else rng.randrange(6)
+            rows.append(["1.5" if usual else rng.choice(CELLS) for _ in range(width)])
+        text = rng.choice(["\n", "\r\n", "\r"]).join(delimiter.join(row) for row in rows)
+        (tmp_path / "d.csv").write_bytes(text.encode())
+        target, features = rng.choice(["y", "a", "µ", "x" * 10_000]), rng.choice([None, None, ["a"], ["µ", "a"], []])
+        is_read(lambda target=target, features=features: load_file(tmp_path / "d.csv", target, features))
+
+
+def test_configurations(tmp_path: Path) -> None:
+    rng = random.Random(2)
+    (tmp_path / "c.yaml").write_text(json.dumps(CONFIG))
+    assert is_read(lambda: read_job(tmp_path / "c.yaml"))
+    for _ in range(TRIES):
+        (tmp_path / "c.yaml").write_text(json.dumps(changed(CONFIG, rng)))
+        is_read(lambda: read_job(tmp_path / "c.yaml"))
+
+
+def test_results(tmp_path: Path) -> None:
+    rng = random.Random(3)
+    (tmp_path / "c.yaml").write_text(json.dumps(CONFIG))
+    (tmp_path / "run").mkdir()
+    run_job(read_job(tmp_path / "c.yaml"), tmp_path / "run")
+    path = tmp_path / "run" / "result.json"
+    record = json.loads(path.read_text())
+    for number in range(TRIES):
+        text = json.dumps(changed(record, rng))
+        if number % 20 == 0:
+            text = rng.choice(
+                [text[: rng.randrange(len(text))], "[" * 100_000, '{"seed": ' + "9" * 5000 + "}", "", "null"]
+            )
+        path.write_text(text)
+        is_read(lambda: open_run(tmp_path / "run").result.rows())

@@ -1,0 +1,185 @@
+"""Names, numbers and folders at the doors: one clear error each, or a run that can be read again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shine.config import read_job
+from shine.errors import ConfigError, DataError, ExportError
+from shine.loading import load_file
+from shine.loading.generated import generate
+from shine.loading.recipe import Feature, Grid, LogUniform, Normal, Recipe, Uniform
+from shine.runs import open_run, read_result, run_job
+
+MAX = float(np.finfo(np.float64).max)
+FEW = "evolution: {population: 10, max_size: 5, seeding: 0}\nfitness: {tier: reference}\nstop: {generations: 1}\n"
+
+
+def job_of(folder: Path, text: str) -> Any:
+    (folder / "c.yaml").write_text(text, encoding="utf-8")
+    return read_job(folder / "c.yaml")
+
+
+def problems_of(folder: Path, text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        job_of(folder, text)
+    assert max(map(len, str(caught.value).splitlines())) < 600
+    return str(caught.value)
+
+
+def generated(features: str, target: str = "a", more: str = "") -> str:
+    return f"data: {{generate: {{rows: 50, features: {{{features}}}, target: '{target}'{more}}}}}\n{FEW}"
+
+
+RECIPES = {
+    "a: {uniform: {low: -1e308, high: 1e308}}": r"features.a.uniform.high: - low must be at most 1.798e+308|high - low",
+    "a: {normal: {mean: 1e308, deviation: 1e308}}": "of 50 values are beyond what float64 holds; choose",
+    "a: {grid: {start: 1e308, step: 1e307}}": "of 50 values are beyond what float64 holds; choose a smaller range",
+    f"a: {{grid: {{start: 0, step: 1, count: {2**70}}}}}": f"count: must be at most {2**53}",
+    f"a: {{grid: {{start: 0, step: 1, repeat: {2**70}}}}}": f"repeat: must be at most {2**53}",
+    f"a: {{uniform: {{low: 0, high: {10**400}}}}}": "is too large; whole numbers are below 2**1024",
+    f"a: {{integers: {{low: 0, high: {'9' * 4301}}}}}": "is too large; whole numbers are below 2**1024",
+    f"a: {{integers: {{low: 0, high: 0x{'f' * 4301}}}}}": "is too large; whole numbers are below 2**1024",
+    f"{'a' * 1000}: {{normal: {{}}}}": "the name has 1000 characters; names have at most 255",
+    "a: {normal: {}}, µ: {normal: {}}, μ: {normal: {}}": "is one name with 'µ' in Unicode's normal form",
+    "a: {normal: {}}, ｉｆ: {normal: {}}": "the name is a keyword of Python; 'if_' would do",
+}
+
+
+@pytest.mark.parametrize("features", RECIPES, ids=[features[:50] for features in RECIPES])
+def test_recipes_that_cannot_be_drawn(features: str, tmp_path: Path) -> None:
+    told = problems_of(tmp_path, generated(features))
+    assert any(part in told for part in RECIPES[features].split("|")), told
+
+
+@pytest.mark.parametrize(
+    ("target", "more", "message"),
+    [
+        ("1/(a - a)", "", "target: the formula is NaN or infinite in 50 of 50 rows, the first at a="),
+        ("a*1e308*1e10", "", "target: the formula is NaN or infinite in 50 of 50 rows"),
+        ("a*1e308", ", noise: 1", "noise: 1 standard deviations of the target lead beyond what float64 holds"),
+        ("a*1e10", ", noise: 1e308", "noise: 1e+308 standard deviations of the target lead beyond"),
+        ("a + " + "9" * 4301, "", "target: line 1, column 4306: the number is too large"),
+        ("x" * 10_000, "", "names have at most 255"),
+    ],
+)
+def test_targets_that_cannot_be_computed(target: str, more: str, message: str, tmp_path: Path) -> None:
+    assert message in problems_of(tmp_path, generated("a: {uniform: {low: 0.5, high: 1.5}}", target, more))
+
+
+def test_more_data_than_files_may_hold_are_not_made(tmp_path: Path) -> None:
+    text = generated("a: {normal: {}}").replace("rows: 50", "rows: 100000000").replace("a: {", "b: {", 0)
+    many = text.replace("a: {normal: {}}", ", ".join(f"{name}: {{normal: {{}}}}" for name in "abcdefgh"))
+    assert "rows: the data would take 6.71 GiB; at most 4 GiB are made" in problems_of(tmp_path, many)
+
+
+@pytest.mark.parametrize(
+    "draw", [Uniform(-MAX / 2, MAX / 2), LogUniform(5e-324, MAX), Normal(0.0, MAX / 100), Grid(-MAX, MAX / 400)]
+)
+def test_ranges_up_to_the_last_number_are_drawn(draw: Any) -> None:
+    field = {Uniform: "uniform", LogUniform: "log_uniform", Normal: "normal", Grid: "grid"}[type(draw)]
+    columns = generate(Recipe({"a": Feature(**{field: draw})}, "0*a/a", rows=300)).columns
+    assert np.isfinite(columns).all()
+
+
+def test_what_is_wrong_with_a_recipe_of_python_objects_is_named() -> None:
+    with pytest.raises(DataError, match=r"^features\.a: \d+ of 100 values are beyond what float64 holds"):
+        generate(Recipe({"a": Feature(normal=Normal(0.0, MAX))}, "a", rows=100))
+    with pytest.raises(ValueError, match="high - low must be at most"):
+        Uniform(-1e308, 1e308)
+
+
+ODD = "µ: {uniform: {low: 1, high: 2}}, ﬁ: {uniform: {low: 1, high: 2}}, p: {permute: µ}"
+
+
+def test_a_run_over_names_that_python_changes_reads_back(tmp_path: Path) -> None:
+    text = generated(ODD, "µ*3 + ﬁ") + "primitives: [add, mul, 'def été(µ): return µ + 1']\nseeds: [µ + ﬁ]\n"
+    text = text.replace("seeding: 0", "seeding: 0, complexity: {µ: 2, été: 3}")
+    text += "constraints: {limits: {µ: 3, été: 1}, forbidden: [p], required: [ﬁ], monotonic: {µ: increasing}}\n"
+    (tmp_path / "run").mkdir()
+    found = run_job(job_of(tmp_path, text), tmp_path / "run")
+    run = open_run(tmp_path / "run")
+    assert run.features == ("μ", "fi", "p")
+    assert list(run.result.rows()) == list(found.rows())
+    assert run.config.constraints.forbidden == ("p",)
+    X = np.random.default_rng(0).uniform(1, 2, (9, 3))
+    assert run.result.best.predict(X).tobytes() == found.best.predict(X).tobytes()
+
+
+def test_a_result_of_before_names_were_normalized_is_read(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    found = run_job(job_of(tmp_path, generated(ODD, "µ*3 + ﬁ")), tmp_path / "run")
+    path = tmp_path / "run" / "result.json"
+    record = json.loads(path.read_text())
+    record |= {"features": ["µ", "ﬁ", "p"], "weights": {}}
+    for model in [record["best"], *record["front"]]:
+        model["expression"] = model["expression"].replace("μ", "µ").replace("fi", "ﬁ")
+    path.write_text(json.dumps(record), encoding="utf-8")
+    run = open_run(tmp_path / "run")
+    assert run.features == ("μ", "fi", "p")
+    assert list(run.result.rows()) == list(found.rows())
+    path.write_text(json.dumps(record | {"features": ["µ", "μ", "p"]}), encoding="utf-8")
+    with pytest.raises(ExportError, match=r"features: .*are one name in formulas") as caught:
+        read_result(tmp_path / "run")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("damage", [{"front": 3}, {"best": None}, {"seconds": float("nan")}, {"a" * 10_000: 1}, {}])
+def test_a_result_of_another_form_is_one_line(damage: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_text(json.dumps(damage))
+    with pytest.raises(ExportError, match="is no result of this version of Shine: ") as caught:
+        read_result(tmp_path)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 500
+
+
+def test_headings_that_meet_get_names_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("µ,μ,ﬁ,y\n1,2,3,4\n5,6,7,8\n", encoding="utf-8")
+    data = load_file(tmp_path / "d.csv", "y")
+    assert data.features == ("μ", "μ_2", "fi")
+    assert load_file(tmp_path / "d.csv", "ﬁ", ["µ", "y"]).columns[:, 0].tolist() == [1, 4]
+    assert load_file(tmp_path / "d.csv", "fi", ["μ_2"]).columns[:, 0].tolist() == [2]
+    with pytest.raises(DataError, match=r"there is no column 'x+\.\.\.x+'; the file has 'µ', 'μ', 'ﬁ', 'y'") as caught:
+        load_file(tmp_path / "d.csv", "x" * 10_000)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("cell", ["9" * 4301, "1" * 4301 + ",5", "x" * 10_000])
+def test_cells_of_any_length_are_cut_in_messages(cell: str, tmp_path: Path) -> None:
+    (tmp_path / "d.tsv").write_text(f"a\ty\n1\t{cell}\n")
+    with pytest.raises(
+        DataError, match=r"d\.tsv:2: column 'y': '[9x1]+\.\.\..*' is (too large|not a number)"
+    ) as caught:
+        load_file(tmp_path / "d.tsv", "y")
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("name", ["result.json", "config.yaml", "anything"])
+def test_a_run_is_not_begun_where_something_is(name: str, tmp_path: Path) -> None:
+    job = job_of(tmp_path, generated("a: {normal: {}}"))
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / name).write_text("mine")
+    with pytest.raises(ExportError, match=r"(already holds the result of a run|is not empty); choose another folder$"):
+        run_job(job, tmp_path / "run")
+    assert [path.name for path in (tmp_path / "run").iterdir()] == [name]
+    assert (tmp_path / "run" / name).read_text() == "mine"
+
+
+def test_a_run_is_not_begun_twice_in_a_folder(tmp_path: Path) -> None:
+    job = job_of(tmp_path, generated("a: {normal: {}}"))
+    (tmp_path / "run").mkdir()
+    run_job(job, tmp_path / "run")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "run").glob("*.*")}
+    with pytest.raises(ExportError, match="already holds the result of a run"):
+        run_job(job, str(tmp_path / "run"))
+    assert {path.name: path.read_bytes() for path in (tmp_path / "run").glob("*.*")} == before
+
+
+def test_very_many_problems_are_not_all_told(tmp_path: Path) -> None:
+    text = generated("a: {normal: {}}") + "".join(f"key{number}: 1\n" for number in range(3000))
+    told = problems_of(tmp_path, text).splitlines()
+    assert len(told) == 51 and told[-1] == "and 2950 more problems"
