@@ -181,6 +181,7 @@ def runs(page: Path) -> bool:
     return name(page) != "cli.md" and any(block.language in ("python", "console") for block in blocks(page))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if runs(page)], ids=name)
 @pytest.mark.filterwarnings("ignore:A class named")  # DEAP keeps the classes of all pages, and of all tests, together
 def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -82,6 +82,7 @@ def test_symmetries_make_many_features_few():
     assert problem.left(problem.seeds(), fresh, law(fresh)) < 1e-10
 
 
+@pytest.mark.slow
 def test_noise_leaves_the_structure():
     x, fresh = uniform(3, 800, 1, 3), uniform(3, 500, 1, 3, generator=2)
     for kind in ("root", "difference of features"):
