@@ -19,12 +19,13 @@ MODULES = {
 }
 """File of each module by its full name."""
 
-_EVALUATION = {"errors", "lang", "data", "fitness", "codegen", "llvm", "evaluators"}
+_EVALUATION = {"errors", "stages", "lang", "data", "fitness", "codegen", "llvm", "evaluators"}
 _SEARCH = _EVALUATION | {"gp", "kernel", "model"}
 _FACES = _SEARCH | {"search", "shine", "loading", "config"}
 
 BELOW: dict[str, set[str]] = {
     "errors": set(),
+    "stages": set(),
     "lang": {"errors"},
     "llvm": {"errors"},
     "codegen": {"errors", "lang"},
@@ -32,7 +33,7 @@ BELOW: dict[str, set[str]] = {
     "fitness": {"errors", "lang"},
     # The coefficients of the elementary functions that ONNX Runtime lacks; the messages that a GraphDef is made of.
     "export": {"errors", "lang", "codegen", "frontends"},
-    "gp": {"errors", "lang", "fitness"},
+    "gp": {"errors", "stages", "lang", "fitness"},
     # Foreign code is read by LLVM.
     "frontends": {"errors", "lang", "llvm"},
     "evaluators": _EVALUATION,

@@ -45,8 +45,10 @@ def test_a_disk_that_fills_up_does_not_stop_a_run_and_fails_at_the_end(small: Pa
     limited = ["sh", "-c", f"ulimit -f 8; {line}"]  # files of 4 KB
     done = subprocess.run(limited, env=environment(), capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
-    assert done.stderr.startswith("error: runs/small/log.jsonl: cannot be written: File too large; ")
-    assert all(line.startswith("error: ") for line in done.stderr.splitlines())
+    begun, *errors = done.stderr.splitlines()
+    assert begun == "searching, and keeping the run in runs/small"
+    assert errors[0].startswith("error: runs/small/log.jsonl: cannot be written: File too large; ")
+    assert all(line.startswith("error: ") for line in errors)
     assert done.stdout.splitlines()[-1] == "what could be written is in runs/small"
     assert read_result("runs/small").generations == 40
 
@@ -157,7 +159,7 @@ def test_a_reader_that_leaves_early_is_no_error(arguments: list[str]) -> None:
 
 
 def test_a_run_without_a_reader_is_kept(small: Path) -> None:
-    assert without_reader("evolve", str(small)) == (1, b"")
+    assert without_reader("evolve", str(small), "--quiet") == (1, b"")
     assert read_result("runs/small").stopped_by == "loss"
 
 
@@ -190,10 +192,11 @@ def test_an_object_file_needs_somewhere_to_go() -> None:
     assert done.stderr.startswith("error: an object file is no text for a terminal; name a file with --out")
 
 
-def on_a_terminal(*arguments: str | Path) -> tuple[int, str]:
-    """Exit code of a command and what a terminal shows of it."""
+def on_a_terminal(*arguments: str | Path, **variables: str) -> tuple[int, str]:
+    """Exit code of a command and what a terminal, which does not know its width, shows of it."""
     ours, theirs = pty.openpty()
-    running = subprocess.Popen(command(*arguments), env=environment(), stdin=theirs, stdout=theirs, stderr=theirs)
+    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+    running = subprocess.Popen(command(*arguments), env=environment(**variables), **streams)
     os.close(theirs)
     shown = b""
     while True:
@@ -217,8 +220,46 @@ def test_no_terminal_gets_an_object_file() -> None:
 def test_a_terminal_gets_progress_and_lines_that_fit(small: Path) -> None:
     code, shown = on_a_terminal("evolve", small, *ENDLESS, "--set", "stop.generations=5")
     assert code == 0, shown
-    assert "generation" in shown and "\x1b" not in shown.splitlines()[-1]
+    assert "| generation 0/5, loss " in shown and "\x1b" not in shown.splitlines()[-1]
     assert read_result("runs/small").generations == 5
+
+
+STAGES = [
+    "searching, and keeping the run in runs/small",
+    "looking for formulas to start from",
+    "compiling the machine that evaluates formulas; it is kept for the next time",
+]
+"""What goes on before the first generation, where nothing was kept of former runs."""
+SEEDED = ["--set", "evolution.seeding=0.5", "--set", "fitness.tier=machine"]
+
+
+def test_a_terminal_shows_from_the_beginning_what_goes_on(small: Path, tmp_path: Path) -> None:
+    code, shown = on_a_terminal("evolve", small, *SEEDED, SHINE_CACHE_DIR=str(tmp_path / "new"))
+    assert code == 0, shown
+    places = [shown.find(stage[:50]) for stage in ("reading small.yaml and its data", *STAGES)]
+    assert -1 not in places and places == sorted(places), shown
+    # What a stage interrupted goes on after it.
+    assert shown.rfind(STAGES[1]) > places[-1]
+
+
+def test_where_there_is_no_terminal_every_stage_is_a_line(small: Path, tmp_path: Path) -> None:
+    done = process("evolve", small, *SEEDED, env=environment(SHINE_CACHE_DIR=str(tmp_path / "new")))
+    assert done.returncode == 0
+    assert [line for line in done.stderr.splitlines() if line in STAGES] == STAGES
+    again = process("evolve", small, *SEEDED, env=environment(SHINE_CACHE_DIR=str(tmp_path / "new")))
+    assert again.stderr.splitlines() == [STAGES[0] + "-2", STAGES[1]]
+
+
+def test_lines_tell_of_generations_now_and_then(monkeypatch: pytest.MonkeyPatch, small: Path) -> None:
+    monkeypatch.setattr("shine.cli.progress.PAUSE", 0.0)
+    result = shine("evolve", small, *ENDLESS, "--set", "stop.generations=3")
+    told = [line.partition(",")[0] for line in result.stderr.splitlines()[1:]]
+    assert told == [f"generation {n}/3" for n in range(4)]
+
+
+@pytest.mark.parametrize("option", ["--quiet", "--json"])
+def test_nothing_is_said_beside_what_programs_read(small: Path, option: str) -> None:
+    assert process("evolve", small, *SEEDED, option).stderr == ""
 
 
 def test_json_is_alone_on_stdout_while_a_terminal_sees_progress(small: Path) -> None:
