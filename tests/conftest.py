@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -33,9 +34,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_report_header() -> str:
     """Which Shine is tested: the working tree, or an installed copy."""
-    import shine
-
-    return f"shine: {os.path.dirname(shine.__file__)}"
+    found = importlib.util.find_spec("shine")
+    return f"shine: {found.origin if found else 'not installed'}"
 
 
 @pytest.hookimpl(wrapper=True)
