@@ -132,7 +132,7 @@ def test_a_signal_that_is_ignored_stays_so() -> None:
     running.send_signal(signal.SIGHUP)
     time.sleep(0.3)
     running.send_signal(signal.SIGTERM)
-    running.communicate(timeout=20)
+    running.communicate(timeout=60)
     assert running.returncode == 143
 
 
@@ -143,7 +143,7 @@ def without_reader(*arguments: str) -> tuple[int, bytes]:
     running.stdout.close()
     errors = running.stderr.read()
     running.stderr.close()
-    return running.wait(20), errors
+    return running.wait(60), errors
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def on_a_terminal(*arguments: str | Path, **variables: str) -> tuple[int, str]:
             break
         shown += part
     os.close(ours)
-    return running.wait(30), shown.decode()
+    return running.wait(60), shown.decode()
 
 
 def test_no_terminal_gets_an_object_file() -> None:
