@@ -16,6 +16,8 @@ from shine.aot.freestanding import undefined_symbols
 from shine.codegen.numbers import ELEMENTS
 from shine.graph_kernel import GraphKernel
 
+pytestmark = pytest.mark.slow
+
 ROWS = 530
 """No multiple of a vector's rows or of a tile's."""
 
@@ -39,7 +41,6 @@ def test_nothing_is_needed_from_outside(triple: str, dtype: str) -> None:
     assert undefined_symbols(compiled(triple, dtype).object_code) == set()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("machine", MACHINES)
 def test_binutils_agree_that_nothing_is_undefined_and_know_the_abi(machine: str, tmp_path) -> None:
     tools = MACHINES[machine]
@@ -61,7 +62,6 @@ def test_binutils_agree_that_nothing_is_undefined_and_know_the_abi(machine: str,
         assert "Tag_ABI_VFP_args: VFP registers" in said("readelf", "-A")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ELEMENTS)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_every_primitive_has_the_bits_of_this_processor(machine: str, dtype: str, tmp_path) -> None:
@@ -78,7 +78,6 @@ def test_every_primitive_has_the_bits_of_this_processor(machine: str, dtype: str
         assert wrong == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("machine", MACHINES)
 def test_optimized_code_has_the_bits_of_this_processor(machine: str, tmp_path) -> None:
     formula, names = "exp(a) * floor(b) - x1 % b", ["a", "b", "x1"]
@@ -90,7 +89,6 @@ def test_optimized_code_has_the_bits_of_this_processor(machine: str, tmp_path) -
     assert all(equal(one, expected) for (one,) in results)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("position", [1, 4])
 @pytest.mark.parametrize("machine", MACHINES)
 def test_arguments_and_results_of_all_types_are_passed_as_c_does(machine: str, position: int, tmp_path) -> None:
@@ -104,7 +102,6 @@ def test_arguments_and_results_of_all_types_are_passed_as_c_does(machine: str, p
         assert all(equal(one, other) for one, other in zip(found, expected, strict=True))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("machine", MACHINES)
 def test_a_zero_divisor_is_reported_in_the_status(machine: str, tmp_path) -> None:
     made = job("a // b", "f", MACHINES[machine].triple, dtype="int32")

@@ -214,6 +214,7 @@ print(resident("VmHWM") - before, X.nbytes + y.nbytes)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="what a process takes is read there")
 @pytest.mark.parametrize(
     ("order", "tier", "dtype"),
