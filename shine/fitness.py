@@ -32,29 +32,33 @@ class Loss:
         the weighted sum of the target's squared deviations from its mean.
     sum_of : callable
         ``sum_of(loss, weight, target_square)``: its inverse.
+    degree : int
+        The power of the target's unit that the loss has: 2 for squared errors, 0 for shares.
     """
 
     kind: str
     of_sum: Callable[[Array, float, float], Array]
     sum_of: Callable[[float, float, float], float]
+    degree: int
 
 
-def _over_weight(kind: str) -> Loss:
-    return Loss(kind, lambda total, weight, square: total / weight, lambda loss, weight, square: loss * weight)
+def _over_weight(kind: str, degree: int) -> Loss:
+    return Loss(kind, lambda total, weight, square: total / weight, lambda loss, weight, square: loss * weight, degree)
 
 
 def _over_square(kind: str) -> Loss:
-    return Loss(kind, lambda total, weight, square: total / square, lambda loss, weight, square: loss * square)
+    return Loss(kind, lambda total, weight, square: total / square, lambda loss, weight, square: loss * square, 0)
 
 
 LOSSES: dict[str, Loss] = {
-    "mse": _over_weight("squared"),
+    "mse": _over_weight("squared", 2),
     "rmse": Loss(
         "squared",
         lambda total, weight, square: np.sqrt(total / weight),
         lambda loss, weight, square: loss * loss * weight,
+        1,
     ),
-    "mae": _over_weight("absolute"),
+    "mae": _over_weight("absolute", 1),
     "nmse": _over_square("squared"),
     "r2": _over_square("squared"),
 }

@@ -6,11 +6,13 @@ import ast
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.data import Dataset
+from shine.data import Dataset, stable_sum
+from shine.domain import Domain
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.rows import target_of
@@ -24,9 +26,10 @@ from shine.lang.library import STANDARD
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
 from shine.lang.simplify import simplify
-from shine.lang.tape import application, functions_of
+from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
 from shine.model import Model
+from shine.usable import individuals_to_refine, preferred_and_defined, usable, with_line
 
 Array = NDArray[np.float64]
 
@@ -77,9 +80,11 @@ def refined(
     polish : bool
         Whether to fit constants and make them simple, which takes nearly all of the time.
     """
-    primitives = _with_functions(outcome.front.primitives, SCALING)
+    primitives = with_functions(outcome.front.primitives, SCALING)
+    domain = Domain(dataset)
+    individuals, _ = individuals_to_refine(outcome, domain)
     constant = Tree(dataset.features, ast.Constant(dataset.target_mean))
-    found = [constant, *_completed(outcome, dataset, linear_scaling, threads)]
+    found = [constant, *_completed(individuals, dataset, linear_scaling, threads)]
     trees = [simplify(tree, primitives) for tree in found]
     if polish:
         versions = [trees, *_polished(trees, dataset, loss, primitives, threads)]
@@ -92,8 +97,15 @@ def refined(
     models = [_measured(version, dataset, loss, weights, primitives, threads, rules) for version in versions]
     # The constant, which comes first, is the measure of all others: the best one, not a simple one.
     constant_model = min((version[0] for version in models), key=lambda model: model.loss)
-    preferred = [constant_model, *_preferred([version[1:] for version in models], dataset, loss)]
-    return pareto_front([model for model in preferred if math.isfinite(model.loss)], enough)
+    preference = partial(
+        _preferred,
+        power=log_likelihood_power(loss) * effective_rows(dataset),
+        floor=rounding_loss(dataset, loss),
+    )
+    versions_of_each = zip(*(version[1:] for version in models), strict=True)
+    preferred = [constant_model, *preferred_and_defined(versions_of_each, preference, domain)]
+    finite = [model for model in preferred if math.isfinite(model.loss)]
+    return pareto_front(usable(finite, enough, domain), enough)
 
 
 def pareto_front(models: Iterable[Model], enough: float) -> tuple[Model, ...]:
@@ -105,9 +117,8 @@ def pareto_front(models: Iterable[Model], enough: float) -> tuple[Model, ...]:
     return tuple(front)
 
 
-def _completed(outcome: Outcome, dataset: Dataset, linear_scaling: bool, threads: int) -> Iterator[Tree]:
+def _completed(individuals: Population, dataset: Dataset, linear_scaling: bool, threads: int) -> Iterator[Tree]:
     """The individuals with their best slope and intercept."""
-    individuals = outcome.front
     if not len(individuals):
         return
     slopes, intercepts = np.ones(len(individuals)), np.zeros(len(individuals))
@@ -116,17 +127,8 @@ def _completed(outcome: Outcome, dataset: Dataset, linear_scaling: bool, threads
         with np.errstate(all="ignore"):
             slopes, intercepts = best_lines(products, target_of(dataset, "float64"))
     for index, (slope, intercept) in enumerate(zip(slopes.tolist(), intercepts.tolist(), strict=True)):
-        tree = individuals.tree(index)
         if math.isfinite(slope) and math.isfinite(intercept):
-            yield replace(tree, result=_scaled(tree.result, slope, intercept))
-
-
-def _scaled(node: ast.expr, slope: float, intercept: float) -> ast.expr:
-    if slope != 1:
-        node = application("mul", [ast.Constant(slope), node])
-    if intercept != 0:
-        node = application("add" if intercept > 0 else "sub", [node, ast.Constant(abs(intercept))])
-    return node
+            yield with_line(individuals.tree(index), slope, intercept)
 
 
 def _polished(
@@ -150,16 +152,13 @@ def _polished(
         yield [simplify(individuals.tree(index), primitives) for index in range(len(individuals))]
 
 
-def _preferred(versions: Sequence[Sequence[Model]], dataset: Dataset, loss: str) -> Iterator[Model]:
-    """Of the versions of each formula the last, if it is as good as the best within the noise; else the best."""
-    floor = rounding_loss(dataset, loss)
-    power = log_likelihood_power(loss) * effective_rows(dataset)
-    for models in zip(*versions, strict=True):
-        best, last = min(models, key=lambda model: model.loss), models[-1]
-        worse = (
-            power * math.log(max(last.loss, floor) / max(best.loss, floor)) if math.isfinite(last.loss) else math.inf
-        )
-        yield last if math.isfinite(last.loss) and worse <= _NATS_A_NODE * last.complexity else best
+def _preferred(models: Sequence[Model], power: float, floor: float) -> Model:
+    """Of the versions of a formula the last, if it is as good as the best within the noise; else the best."""
+    best, last = min(models, key=lambda model: model.loss), models[-1]
+    if not math.isfinite(last.loss):
+        return best
+    worse = power * math.log(max(last.loss, floor) / max(best.loss, floor))
+    return last if worse <= _NATS_A_NODE * last.complexity else best
 
 
 def log_likelihood_power(loss: str) -> float:
@@ -172,19 +171,19 @@ def effective_rows(dataset: Dataset) -> float:
     weights = dataset.row_weights
     if (weights == np.floor(weights)).all():
         return dataset.weight
-    return dataset.weight**2 / float(weights @ weights)
+    return dataset.weight**2 / float(stable_sum(weights * weights))
 
 
 def _population(trees: Sequence[Tree], primitives: PrimitiveSet) -> Population:
     """Trees as tapes, of the search's primitives where they do: those are compiled already."""
     used = {name for tree in trees for name in functions_of(tree)}
-    return Population.from_trees(trees, _with_functions(primitives, sorted(used)))
+    return Population.from_trees(trees, with_functions(primitives, sorted(used)))
 
 
-def _with_functions(primitives: PrimitiveSet, names: Sequence[str]) -> PrimitiveSet:
+def with_functions(primitives: PrimitiveSet, names: Sequence[str]) -> PrimitiveSet:
     """The primitive set with those standard functions that it lacks."""
     added = select(STANDARD, [name for name in names if name not in primitives.table])
-    return replace(primitives, functions=(*primitives.functions, *added))
+    return replace(primitives, functions=(*primitives.functions, *added)) if added else primitives
 
 
 def _fitted(population: Population, linearizer: MachineLinearizer, steps: int) -> Population:
@@ -202,7 +201,7 @@ def _rounding_error(dataset: Dataset, loss: str, dtype: str = "float64") -> floa
     """Sum of errors that rounding alone may leave."""
     size = 8 * np.finfo(dtype).eps * np.abs(dataset.target)
     terms = size**2 if LOSSES[loss].kind == "squared" else size
-    return max(float(dataset.row_weights @ terms), float(np.finfo(np.float64).tiny))
+    return max(float(stable_sum(dataset.row_weights * terms)), float(np.finfo(np.float64).tiny))
 
 
 def _measured(

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shine.data import Dataset
+from shine.data import Dataset, stable_sum
 from shine.errors import DataError
 from shine.evaluators.evaluator import evaluator_of, processors
 from shine.evaluators.gradients import MachineLinearizer
@@ -33,7 +33,15 @@ from shine.lang.parse import PrimitiveSource, primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
 from shine.model import Front, Model, Result, choose
-from shine.refinement import effective_rows, log_likelihood_power, refined, rounding_loss
+from shine.refinement import (
+    effective_rows,
+    log_likelihood_power,
+    pareto_front,
+    refined,
+    rounding_loss,
+    with_functions,
+)
+from shine.scaling import Scaling
 
 Array = NDArray[np.float64]
 Settings = TypeVar("Settings", EvolutionSettings, StopSettings, Constraints)
@@ -46,6 +54,7 @@ SEEDING_ROWS = 1000
 """Rows that formulas to start from are looked for in."""
 
 
+@np.errstate(all="ignore")
 def search(
     dataset: Dataset,
     primitives: Sequence[PrimitiveSource],
@@ -108,9 +117,12 @@ def search(
     constraints = constraints or Constraints()
     check_constraints(constraints, functions, features, linear_scaling)
     # What no formula may have is not there to be drawn.
-    dataset = dataset.without(constraints.forbidden)
+    given = dataset.without(constraints.forbidden)
+    scaling = Scaling.of(given)
+    dataset = scaling.applied(given)
     primitive_set = PrimitiveSet(functions, dataset.features)
     trees = [tree for tree in trees if not any(("name", name) in tree.tokens for name in constraints.forbidden)]
+    trees = [scaling.entering(tree, dataset.features) for tree in trees]
     workers = threads or processors()
     rng = np.random.default_rng(seed)
     sample = dataset.sampled(settings.rows, rng)
@@ -131,7 +143,7 @@ def search(
         initial=Population.from_trees(trees, primitive_set) if trees else None,
         seeding=partial(seeds_of, sample, primitive_set, settings, linear_scaling, workers),
         clock=time.monotonic,
-        report=evolution.ignore if report is None else report,
+        report=evolution.ignore if report is None else scaling_undone(report, scaling, given, loss),
         state=state,
         save=evolution.forget if save is None else save,
     )
@@ -151,8 +163,18 @@ def search(
         raise DataError(f"found no formula of finite {loss} that the constraints allow; search longer, or relax them")
     if not front:
         raise DataError(f"no formula has a finite {loss}, not even a constant; rescale the target")
+    if scaling:
+        undone = [replace(model, tree=scaling.leaving(model.tree, dataset.features, given)) for model in front]
+        front = pareto_front(undone, enough)
     chosen = choose(front, enough, effective_rows(dataset), log_likelihood_power(loss))
-    models = tuple(replace(model, tree=replace(model.tree, parameters=features)) for model in front)
+    models = tuple(
+        replace(
+            model,
+            tree=replace(model.tree, parameters=features),
+            loss=scaling.loss(model.loss, LOSSES[loss].degree),
+        )
+        for model in front
+    )
     seconds = time.monotonic() - began
     reason = outcome.stopped_by
     return Result(Front(models, chosen), chosen, outcome.generations, outcome.evaluations, seconds, seed, reason)
@@ -166,6 +188,24 @@ def _finished(outcome: Outcome, finish: Callable[..., tuple[Model, ...]]) -> tup
         except KeyboardInterrupt:
             outcome = replace(outcome, stopped_by="interrupted")
     return outcome, finish(outcome, polish=False)
+
+
+def scaling_undone(
+    report: Callable[[Progress], object], scaling: Scaling, dataset: Dataset, loss: str
+) -> Callable[[Progress], object]:
+    """What receives the progress of a search over scaled data, and passes it on in the units of the data."""
+    if not scaling:
+        return report
+
+    def passed_on(progress: Progress) -> object:
+        front, scores, degree = progress.front, progress.scores, LOSSES[loss].degree
+        trees = [scaling.leaving(front.tree(index), dataset.features, dataset) for index in range(len(front))]
+        if trees:
+            front = Population.from_trees(trees, with_functions(front.primitives, ["mul"]))
+        losses = np.array([scaling.loss(value, degree) for value in scores.losses.tolist()])
+        return report(replace(progress, front=front, scores=replace(scores, losses=losses)))
+
+    return passed_on
 
 
 def constraint_rules(constraints: Constraints, sample: Dataset, threads: int) -> Callable[..., Rules] | None:
@@ -211,7 +251,7 @@ def _constant_loss(dataset: Dataset, loss: str) -> float:
     square = dataset.target_square
     total = square
     if LOSSES[loss].kind == "absolute":
-        total = float(dataset.row_weights @ np.abs(dataset.target - dataset.target_mean))
+        total = float(stable_sum(dataset.row_weights * np.abs(dataset.target - dataset.target_mean)))
     return float(LOSSES[loss].of_sum(np.array(total), dataset.weight, square)) if square > 0 else 0.0
 
 

@@ -20,7 +20,7 @@ MODULES = {
 """File of each module by its full name."""
 
 _EVALUATION = {"errors", "stages", "lang", "data", "fitness", "codegen", "llvm", "evaluators"}
-_SEARCH = _EVALUATION | {"gp", "kernel", "model"}
+_SEARCH = _EVALUATION | {"arrays", "gp", "kernel", "model", "scaling"}
 _FACES = _SEARCH | {"search", "shine", "loading", "config"}
 
 BELOW: dict[str, set[str]] = {
@@ -33,17 +33,23 @@ BELOW: dict[str, set[str]] = {
     "fitness": {"errors", "lang"},
     # The coefficients of the elementary functions that ONNX Runtime lacks; the messages that a GraphDef is made of.
     "export": {"errors", "lang", "codegen", "frontends"},
-    "gp": {"errors", "stages", "lang", "fitness"},
+    # What array functions compute has the bits of formulas; what decides about them does not depend on the processor.
+    "gp": {"errors", "stages", "lang", "fitness", "arrays"},
     # Foreign code is read by LLVM.
     "frontends": {"errors", "lang", "llvm"},
     "evaluators": _EVALUATION,
+    "arrays": _EVALUATION,
     "graph_rows": _EVALUATION,
     "graph_kernel": _EVALUATION | {"graph_rows"},
     "kernel": _EVALUATION | {"graph_kernel"},
     "gradient": _EVALUATION | {"kernel"},
     # The complexity of a formula is that of its nodes on a tape.
     "model": _EVALUATION | {"kernel", "gp", "export", "report"},
-    "refinement": _SEARCH,
+    "scaling": _EVALUATION,
+    "neighbourhood": {"errors", "lang", "data", "arrays"},
+    "domain": {"errors", "lang", "data", "neighbourhood"},
+    "usable": _SEARCH | {"domain"},
+    "refinement": _SEARCH | {"domain", "usable"},
     "population": {"errors", "lang", "gp"},
     "search": _SEARCH | {"refinement", "frontends"},
     "shine": _SEARCH | {"search", "population", "gradient", "estimators", "frontends", "graph_kernel"},
@@ -51,7 +57,7 @@ BELOW: dict[str, set[str]] = {
     "config": {"errors", "lang", "data", "gp", "loading", "frontends"},
     "runs": _FACES,
     "report": {"errors", "lang", "data"},
-    "estimators": _SEARCH | {"search", "refinement", "frontends"},
+    "estimators": _SEARCH | {"search", "refinement", "frontends", "domain", "usable"},
     "bench": _EVALUATION | {"population"},
     # The names that C leaves to a formula.
     "aot": {"errors", "lang", "codegen", "llvm", "export"},
@@ -63,14 +69,22 @@ BELOW: dict[str, set[str]] = {
 
 ONLY_IN: dict[str, set[str]] = {
     "llvmlite.binding": {"llvm"},
-    # The last five only make the `ir.Module` that codegen fills.
-    "llvmlite.ir": {"codegen", "aot", "evaluators.native", "kernel", "gradient", "graph_kernel", "graph_rows"},
+    # All but codegen and aot only make the `ir.Module` that codegen fills.
+    "llvmlite.ir": {
+        "arrays",
+        "codegen",
+        "aot",
+        "evaluators.native",
+        "kernel",
+        "gradient",
+        "graph_kernel",
+        "graph_rows",
+    },
     "pydantic": {"config", "runs", "search"},
     "yaml": {"config"},
     "click": {"cli"},
     "tqdm": {"cli"},
     "sklearn": {"estimators"},
-    "threadpoolctl": {"gp"},
     "pandas": {"model"},
     "torch": {"export"},
     "jax": {"export"},

@@ -14,6 +14,7 @@ from shine.codegen.numbers import Numbers
 from shine.errors import LoweringError
 from shine.lang.derivative import PARTIALS
 from shine.lang.interpret import INTEGER_REFERENCE, REFERENCE, evaluate
+from shine.lang.intervals import INTERVALS
 from shine.lang.library import STANDARD
 from shine.lang.primitives import ARITIES, BASIC
 from shine.lang.tape import application
@@ -30,6 +31,10 @@ LOWERINGS = [(FLOAT_LOWERINGS, "float64"), (FLOAT_LOWERINGS, "float32"), (INTEGE
 @pytest.mark.parametrize("table", [REFERENCE, FLOAT_LOWERINGS], ids=["reference", "lowering"])
 def test_a_table_of_floats_has_every_basic_primitive(table):
     assert set(table) == set(BASIC)
+
+
+def test_every_basic_primitive_has_bounds_and_only_primitives_have_some():
+    assert set(BASIC) <= set(INTERVALS) <= set(STANDARD)
 
 
 def test_every_basic_primitive_has_one_partial_an_argument_and_only_primitives_have_some():

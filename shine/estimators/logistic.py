@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.data import Dataset
+from shine.domain import Domain
 from shine.errors import DataError
-from shine.estimators.odds import LINE, OddsEvaluator, lined, with_functions
+from shine.estimators.odds import LINE, OddsEvaluator, lined
 from shine.evaluators.logistic import LogisticEvaluator, LogisticLinearizer
 from shine.evaluators.sampling import sampled_errors
 from shine.frontends.seeds import Seed, seed_tree
@@ -33,8 +34,10 @@ from shine.lang.simplify import simplify
 from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
 from shine.model import Front, Model, Result
-from shine.refinement import POLISHING_ROWS, effective_rows, pareto_front
-from shine.search import constraint_rules, constraints_of, seeds_of, valid_settings
+from shine.refinement import POLISHING_ROWS, effective_rows, pareto_front, with_functions
+from shine.scaling import Scaling
+from shine.search import constraint_rules, constraints_of, scaling_undone, seeds_of, valid_settings
+from shine.usable import individuals_to_refine, preferred_and_defined, usable
 
 Array = NDArray[np.float64]
 
@@ -51,6 +54,7 @@ _NATS_A_NODE = 0.5
 """What a formula may lose in likelihood, in nats a node, for being simpler."""
 
 
+@np.errstate(all="ignore")
 def evolve_odds(
     X: Array,
     y: Array,
@@ -108,9 +112,14 @@ def evolve_odds(
     trees = [seed_tree(source, dataset.features, table, names) for source in seeds]
     limits: Constraints = constraints_of(constraints)
     check_constraints(limits, functions, dataset.features, True)
-    allowed = dataset.without(limits.forbidden)
+    given = dataset.without(limits.forbidden)
+    scaling = Scaling.of(given, target=False)
+    allowed = scaling.applied(given)
     primitive_set = PrimitiveSet(functions, allowed.features)
     trees = [tree for tree in trees if not any(("name", name) in tree.tokens for name in limits.forbidden)]
+    if not 0 < allowed.target_mean < 1:
+        raise DataError("the rows of one class weigh nothing beside the others; give both classes weights that count")
+    trees = [scaling.entering(tree, allowed.features) for tree in trees]
     rng = np.random.default_rng(seed)
     sample = allowed.sampled(evolving.rows, rng)
     classes = Classes.of(sample)
@@ -130,7 +139,7 @@ def evolve_odds(
         initial=Population.from_trees(trees, primitive_set) if trees else None,
         seeding=partial(seeds_of, rows, primitive_set, evolving, True, threads),
         clock=time.monotonic,
-        report=report,
+        report=scaling_undone(report, scaling, given, "r2"),
     )
     refinement = Refinement(allowed, Classes.of(allowed), evolving.complexity, threads, rules)
     reason = outcome.stopped_by
@@ -138,11 +147,14 @@ def evolve_odds(
         models = refinement.models(outcome, polish=reason != "interrupted")
     except KeyboardInterrupt:
         reason, models = "interrupted", refinement.models(outcome, polish=False)
-    front = pareto_front([model for model in models if math.isfinite(model.loss)], 0.0)
+    front = pareto_front(models, 0.0)
     if not front:
         raise DataError("found no formula of finite log-loss that the constraints allow; search longer, or relax them")
+    if scaling:
+        undone = [replace(model, tree=scaling.leaving(model.tree, allowed.features, given)) for model in front]
+        front = pareto_front(undone, 0.0)
     everything = [replace(model, tree=replace(model.tree, parameters=dataset.features)) for model in front]
-    chosen = shortest(everything, effective_rows(dataset))
+    chosen = shortest(everything, effective_rows(allowed))
     seconds_spent = time.monotonic() - began
     return Result(
         Front(tuple(everything), chosen), chosen, outcome.generations, outcome.evaluations, seconds_spent, seed, reason
@@ -221,21 +233,23 @@ class Refinement:
     rules: Callable[..., Rules] | None
 
     def models(self, outcome: Outcome, polish: bool) -> list[Model]:
-        """A model of each individual, and that of the best constant."""
+        """A model of each individual that can be used on fresh rows, and that of the best constant."""
         share = self.dataset.target_mean
         constant = Tree(self.dataset.features, ast.Constant(math.log(share / (1 - share))))
         primitives = with_functions(outcome.front.primitives, (*LINE, "sub"))
-        scores = outcome.scores
+        domain = Domain(self.dataset)
+        individuals, scores = individuals_to_refine(outcome, domain)
         found: list[Tree] = []
-        if len(outcome.front):
-            complete = lined(outcome.front, scores.slopes, scores.intercepts, primitives)
+        if len(individuals):
+            complete = lined(individuals, scores.slopes, scores.intercepts, primitives)
             found = [complete.tree(index) for index in range(len(complete))]
         versions = [found, [simplify(tree, primitives) for tree in found]]
         if polish and found:
             versions += self._polished(versions[-1], primitives)
         measured = [self._measured(version, primitives) for version in versions]
-        preferred = [self._preferred(models) for models in zip(*measured, strict=True)]
-        return [*self._measured([constant], primitives), *preferred]
+        preferred = preferred_and_defined(zip(*measured, strict=True), self._preferred, domain)
+        models = [*self._measured([constant], primitives), *preferred]
+        return usable([model for model in models if math.isfinite(model.loss)], 0.0, domain)
 
     def _polished(self, trees: Sequence[Tree], primitives: PrimitiveSet) -> Iterator[list[Tree]]:
         """The formulas with constants fitted to convergence, and then with simple ones in their place."""

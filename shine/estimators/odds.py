@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -13,9 +14,9 @@ from shine.evaluators.logistic import LogisticEvaluator
 from shine.evaluators.machine import MachineEvaluator
 from shine.fitness import Linearizer, Products, Scores
 from shine.gp.constants import fit_constants, places
-from shine.lang.library import STANDARD
 from shine.lang.population import Population
-from shine.lang.primitives import CONSTANT, PrimitiveSet, select
+from shine.lang.primitives import CONSTANT, PrimitiveSet
+from shine.refinement import with_functions
 
 Array = NDArray[np.float64]
 
@@ -28,12 +29,6 @@ LINE_STEPS = 4
 _LEAST_WITHIN = 1e-3
 """Variance within the classes that the discriminant supposes at least, as a share of all variance: with less, nearly
 all rows are certain already."""
-
-
-def with_functions(primitives: PrimitiveSet, names: Iterable[str]) -> PrimitiveSet:
-    """The primitive set with those of Shine's functions that it lacks."""
-    added = select(STANDARD, [name for name in names if name not in primitives.table])
-    return replace(primitives, functions=(*primitives.functions, *added)) if added else primitives
 
 
 def lined(population: Population, slopes: Array, intercepts: Array, primitives: PrimitiveSet) -> Population:
@@ -74,7 +69,7 @@ def discriminants(products: Products, dataset: Dataset) -> tuple[Array, Array]:
     constant = ~(spread > (64 * np.finfo(np.float64).eps * products.mean) ** 2)
     slopes = np.where(constant, 0.0, distance / np.where(constant, 1.0, within))
     middle = products.mean + (0.5 - share) * distance
-    return slopes, np.log(share / (1 - share)) - slopes * middle
+    return slopes, math.log(share / (1 - share)) - slopes * middle
 
 
 class OddsEvaluator:

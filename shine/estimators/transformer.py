@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 
+from shine.arrays import dot
 from shine.estimators.base import SymbolicEstimator
 from shine.estimators.checks import checked_weights, validated
 from shine.estimators.rows import merged
 from shine.estimators.selection import Selection, selected
 from shine.frontends.seeds import Seed
+from shine.gp.seeding.regression import Regression
 from shine.lang.parse import PrimitiveSource
 from shine.model import Front
 from shine.search import DEFAULT_PRIMITIVES, evolve
@@ -251,33 +253,30 @@ class Components:
         """What a linear model of the formulas leaves of a target; the target itself as long as there is none."""
         if not self._columns:
             return target
-        design = np.column_stack([self._roots, *self._columns])
-        solution, *_ = np.linalg.lstsq(design, target * self._roots, rcond=1e-10)
-        positive = self._roots > 0
-        left = np.zeros_like(target)
-        left[positive] = (target * self._roots - design @ solution)[positive] / self._roots[positive]
-        return left
+        rest = Regression.of(np.stack([self._roots, *self._columns])).rest(target * self._roots)
+        return np.divide(rest, self._roots, out=np.zeros_like(target), where=self._roots > 0)
 
     def deviation(self, values: Array) -> float:
         """Weighted standard deviation."""
-        return float(np.linalg.norm(self._centred(values)))
+        centred = self._centred(values)
+        return float(np.sqrt(dot(centred, centred)))
 
     def first_new(self, candidates: Iterable[tuple[int, Array]], most: float) -> int | None:
         """The first position whose values vary, and correlate with no formula by more than `most`; or None."""
         for position, values in candidates:
             column = self._standardized(values)
-            if column.any() and all(abs(column @ other) <= most for other in self._columns):
+            if column.any() and all(abs(dot(column, other)) <= most for other in self._columns):
                 return position
         return None
 
     def _centred(self, values: Array) -> Array:
-        mean = float(self._roots**2 @ values)
+        mean = float(dot(self._roots**2, values))
         return (values - mean) * self._roots
 
     def _standardized(self, values: Array) -> Array:
         """Values with mean 0 and norm 1, times the roots of the weights; zeros where they do not vary."""
         with np.errstate(all="ignore"):
             centred = self._centred(values)
-            norm = float(np.linalg.norm(centred))
+            norm = float(np.sqrt(dot(centred, centred)))
         largest = float(np.abs(values).max(initial=0.0))
         return centred / norm if np.isfinite(norm) and norm > 1e-12 * largest else np.zeros_like(values)

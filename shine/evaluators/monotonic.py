@@ -89,7 +89,8 @@ class Monotonicity:
 
 def _pairs(values: Array, least: float, most: float, rng: np.random.Generator) -> tuple[Array, Array]:
     """For each value, it and one at some distance, or two that far apart, the lower ones first."""
-    distance = (most - least) * _SMALLEST_STEP ** rng.random(len(values))
+    # Not NumPy's power, whose bits depend on the processor.
+    distance = (most - least) * np.array([_SMALLEST_STEP**share for share in rng.random(len(values)).tolist()])
     up = rng.random(len(values)) < 0.5
     low = np.clip(np.where(up, values, values - distance), least, most - distance)
     return low, np.minimum(low + distance, most)

@@ -171,8 +171,8 @@ def converted(columns: Array, dtype: str) -> NDArray[Any]:
 
 
 def addresses(columns: NDArray[Any]) -> NDArray[np.uintp]:
-    """Where each column begins."""
-    return np.array([column.ctypes.data for column in columns], dtype=np.uintp)
+    """Where each row of a matrix begins."""
+    return np.array(columns.ctypes.data + columns.strides[0] * np.arange(len(columns)), dtype=np.uintp)
 
 
 def known_chunks(dataset: Dataset) -> Array:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shine.fitness import Scores
 from shine.gp.complexity import code_weights, complexities
@@ -85,7 +86,12 @@ class Archive:
         Population, Scores
             Empty when no individual had a finite loss.
         """
-        losses = self.scores.losses
-        smaller = np.concatenate(([np.inf], np.minimum.accumulate(losses)[:-1]))
-        on_front = np.flatnonzero((losses < smaller) & ~(smaller <= enough))
+        on_front = self.front_rows(enough)
         return self.individuals.take(on_front), self.scores.take(on_front)
+
+    def front_rows(self, enough: float = 0.0, without: Iterable[int] = ()) -> NDArray[np.int64]:
+        """Rows of the individuals on the front that there would be without some rows (see `front`)."""
+        losses = self.scores.losses.copy()
+        losses[list(without)] = np.inf
+        smaller = np.concatenate(([np.inf], np.minimum.accumulate(losses)[:-1]))
+        return np.flatnonzero((losses < smaller) & ~(smaller <= enough))

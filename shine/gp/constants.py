@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.fitness import Damping, Fit, Linearizer, NormalEquations, Scores
+from shine.gp.linear import solved_together
 from shine.gp.scoring import Fitter
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
@@ -266,32 +267,9 @@ class _System:
 
     def solved(self, damping: Array) -> tuple[Array, Array]:
         """Steps, and the fall of the squared error that each promises, if the model were linear."""
-        scaled_step = _solved(self.matrix, damping, self.gradient, self.counts)
+        scaled_step = solved_together(self.matrix, damping, self.gradient, self.counts)
         gain = np.zeros(len(damping))
         for share in scaled_step * (self.gradient + damping * scaled_step):
             gain += share
         with np.errstate(over="ignore"):
             return scaled_step / self.scale, gain
-
-
-def _solved(matrices: Array, damping: Array, gradients: Array, counts: Integers) -> Array:
-    """Solutions of ``(matrix + damping) solution = gradient`` by the factors L D L^T, for all individuals in step.
-
-    The matrices are positive semidefinite, so that no pivoting is needed. An individual's solution has the same bits
-    whatever others it comes with: unknowns that only they have add exact zeros. LAPACK does not promise that, nor the
-    same bits on every machine.
-    """
-    rest, solution = matrices.copy(), gradients.copy()
-    diagonal = np.einsum("jji->ji", rest)
-    diagonal += damping
-    for k, n in enumerate(counts.tolist()):
-        pivot = diagonal[k, :n]
-        # Rounding may leave an unknown that depends on those before it without a positive pivot; it stays where it is.
-        np.copyto(pivot, np.inf, where=~(pivot > 0))
-        factors = rest[k + 1 :, k, :n] / pivot
-        rest[k + 1 :, k + 1 :, :n] -= factors[:, None] * rest[k, k + 1 :, :n]
-        solution[k + 1 :, :n] -= factors * solution[k, :n]
-    for k, n in reversed(list(enumerate(counts.tolist()))):
-        solution[k, :n] /= diagonal[k, :n]
-        solution[:k, :n] -= rest[:k, k, :n] * solution[k, :n]
-    return solution

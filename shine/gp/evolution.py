@@ -76,6 +76,8 @@ class Outcome:
         finite loss. The last one is the best; none follows the first that reaches the loss to stop at.
     scores : Scores
         Of the front; strictly decreasing losses.
+    archive : Archive
+        The best individual of every complexity, also where a simpler one is better.
     generations : int
         Complete generations after the first population.
     evaluations : int
@@ -86,6 +88,7 @@ class Outcome:
 
     front: Population
     scores: Scores
+    archive: Archive
     generations: int
     evaluations: int
     seconds: float
@@ -170,7 +173,7 @@ def evolve(
     first = partial(run.begun, given, seeding) if state is None else partial(run.resumed, state)
     reason = run.complete(first, report, save)
     front, scores = scorer.archive.front(stop.loss)
-    return Outcome(front, scores, run.generation, scorer.evaluations, clock() - began, reason)
+    return Outcome(front, scores, scorer.archive, run.generation, scorer.evaluations, clock() - began, reason)
 
 
 class _Run:

@@ -14,8 +14,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.arrays import log
 from shine.fitness import Linearizer
 from shine.gp.constants import fit_constants, places
+from shine.gp.linear import inverse_diagonal
 from shine.lang.population import Population
 
 Array = NDArray[np.float64]
@@ -110,7 +112,7 @@ def snapped(
         before = np.maximum(equations.errors[chosen], least_error)
         with np.errstate(all="ignore"):
             # What the log-likelihood falls by, with the scale of the noise estimated from the errors.
-            worse = power * rows * np.log(np.maximum(fit.errors, least_error) / before)
+            worse = power * rows * log(np.maximum(fit.errors, least_error) / before)
         saved = np.array([saving for _, _, saving in proposals.values()])
         accepted = worse < saved
         values = population.values.copy()
@@ -145,8 +147,8 @@ def _deviations(matrices: Array, errors: Array, fixed: NDArray[np.bool_], rows: 
         if not len(free) or not np.isfinite(own).all() or not (scale > 0).all():
             continue
         noise = max(errors[i], least_error) / max(rows - len(free), 1.0)
-        inverse = np.linalg.pinv(own / np.outer(scale, scale), rcond=1e-14, hermitian=True)
-        deviations[i, free] = np.sqrt(np.maximum(np.diag(inverse), 1.0) * noise) / scale
+        inverse = inverse_diagonal(own / np.outer(scale, scale))
+        deviations[i, free] = np.sqrt(np.maximum(inverse, 1.0) * noise) / scale
     return deviations
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.arrays import log
 from shine.gp.selection import ranking, rounded
 
 Floats = NDArray[np.float64]
@@ -120,7 +121,7 @@ def _crowding(losses: Floats, second: Integers) -> Floats:
     """
     distance = np.zeros(len(losses))
     with np.errstate(divide="ignore"):
-        logarithms = np.log(np.maximum(losses, np.finfo(np.float64).tiny))
+        logarithms = log(np.maximum(losses, np.finfo(np.float64).tiny))
     for values in (logarithms, second.astype(np.float64)):
         span = max(float(np.ptp(values)), np.finfo(np.float64).tiny)
         # A front is sorted: losses ascend while the other objective descends.

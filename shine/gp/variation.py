@@ -6,11 +6,13 @@ replacements are drawn only from those that keep the limits, so that no offsprin
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.arrays import exp
 from shine.gp.creation import Terminals, grown
 from shine.gp.structure import Parents, functions
 from shine.lang.population import Population
@@ -178,7 +180,7 @@ def constant_mutation(parents: Population, rng: np.random.Generator) -> Populati
     positions = choose(constant[rows], rng)
     old = parents.values[rows, positions]
     # Relative steps of every order of magnitude from a thousandth to one, so that a constant is both found and refined.
-    scale = 10.0 ** (-3 * rng.random(len(rows)))
+    scale = exp(-3 * math.log(10) * rng.random(len(rows)))
     moved = old + scale * rng.standard_normal(len(rows)) * np.maximum(np.abs(old), 0.1)
     moved = np.where(rng.random(len(rows)) < 0.2, np.rint(moved) + 0.0, moved)
     values = parents.values.copy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -82,7 +83,7 @@ class PrimitiveSet:
 
     def __post_init__(self) -> None:
         for kind, names in (("primitive", [f.name for f in self.functions]), ("feature", self.features)):
-            repeated = sorted({name for name in names if list(names).count(name) > 1})
+            repeated = sorted(name for name, count in Counter(names).items() if count > 1)
             if repeated:
                 raise ValueError(f"{kind} {repeated[0]!r} is listed twice")
         if len(self.features) + len(self.functions) >= np.iinfo(np.int16).max:

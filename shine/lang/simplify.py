@@ -65,7 +65,9 @@ def simplify(tree: Tree, primitives: PrimitiveSet | None = None, *, rounding: bo
 def _pass(tree: Tree, primitives: PrimitiveSet | None, rounding: bool) -> Tree:
     """Every subformula simplified once."""
     nodes = [*(value for _, value in tree.assignments), tree.result]
-    names = sorted({*tree.parameters, *(name for name, _ in tree.assignments)}, key=natural_order)
+    # Only those that occur: a table may have many thousand columns.
+    known = {*tree.parameters, *(name for name, _ in tree.assignments)}
+    names = sorted(known & {name for node in nodes for name in _names(node)}, key=natural_order)
     terms = Terms(names, tree.functions)
     given = [terms.term(node) for node in nodes]
     allowed = ARITHMETIC.union(terms.operations) if primitives is None else frozenset(primitives.function_codes)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.arrays import apply
 from shine.gp.seeding.writing import Nodes
-from shine.lang.interpret import REFERENCE, evaluate
-from shine.lang.primitives import CONSTANT, Primitive, PrimitiveSet
+from shine.lang.primitives import CONSTANT, PrimitiveSet
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -141,7 +141,7 @@ class Members:
         sizes = 1 + self.sizes[left] + (0 if right is None else self.sizes[right])
         fitting = sizes <= self.max_size
         left, right = left[fitting], None if right is None else right[fitting]
-        compute = meaning(self.primitives.function(code))
+        function = self.primitives.function(code)
         transcends = right is None and name not in ALGEBRAIC
         new = []
         for start in range(0, len(left), BLOCK):
@@ -150,7 +150,7 @@ class Members:
             now = slice(start, start + BLOCK)
             arguments = [left[now]] if right is None else [left[now], right[now]]
             with np.errstate(all="ignore"):
-                values = compute(*(self.values[argument] for argument in arguments))
+                values = apply(function, *(self.values[argument] for argument in arguments))
             codes = np.full(len(values), code, np.int16)
             found = self._append(values, codes, left[now], None if right is None else right[now])
             both = [self.left[found]] if right is None else [self.left[found], self.right[found]]
@@ -200,19 +200,6 @@ def _common(leaves: Sequence[Indices]) -> Indices:
     highest, others = np.max(leaves, axis=0), np.min(leaves, axis=0)
     several = (others == -2) | ((others >= 0) & (others != highest))
     return np.where(several, -2, highest)
-
-
-def meaning(primitive: Primitive) -> Callable[..., Array]:
-    """What a primitive computes, over arrays of any shape."""
-    definition = primitive.definition
-    if definition is None:
-        return REFERENCE[primitive.name]
-
-    def composite(*arguments: Array) -> Array:
-        flat = evaluate(definition, [argument.ravel() for argument in arguments])
-        return np.asarray(flat, np.float64).reshape(arguments[0].shape)
-
-    return composite
 
 
 def fingerprints(values: Array, largest: Array, multipliers: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -8,8 +8,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.arrays import inner
 from shine.gp.seeding import views
 from shine.gp.seeding.divisors import POWERS, divided, has_power
+from shine.gp.seeding.regression import combined, least_squares
 from shine.gp.seeding.screen import Estimate, Screen
 from shine.gp.seeding.screening import Normalized, best_pairs, best_triples
 from shine.gp.seeding.sums import Sums, first_terms, replaced, with_another_term
@@ -26,9 +28,9 @@ Look = tuple[Nodes | None, Chain, Array]
 def pairs(screen: Screen, members: Indices) -> Iterator[Estimate]:
     """chain(y) = a*g1 + b*g2 + c, every pair of some members, and with a third"""
     units = screen.normalized.units[members]
-    gram = units @ units.T
+    gram = inner(units, units)
     looks = undivided(screen)
-    seen = np.array([views.forward(chain, screen.target) for _, chain, _ in looks])
+    seen = views.through([chain for _, chain, _ in looks], screen.target)
     normal = Normalized.of(seen, screen.weights)
     for k in range(len(looks)):
         first, second, _ = best_pairs(units, normal.units[k], gram, 24)
@@ -43,7 +45,7 @@ def triples(screen: Screen, simplest: int, dictionary: int) -> Iterator[Estimate
     members = screen.distinct[:dictionary]
     units = screen.normalized.units[members]
     looks = undivided(screen)
-    seen = np.array([views.forward(chain, screen.target) for _, chain, _ in looks])
+    seen = views.through([chain for _, chain, _ in looks], screen.target)
     normal = Normalized.of(seen, screen.weights)
     first, second = np.triu_indices(min(simplest, len(members)), 1)
     if not len(first):
@@ -92,6 +94,8 @@ def sums(screen: Screen, dictionary: int, multipliers: int, terms: int) -> Itera
             chain: Chain = () if exponent == 1 else (views.power(exponent, sign),)
             if has_power(screen.writer, scaled, exponent):
                 looks.append((nodes, chain, values))
+    if not looks:
+        return
     seen = np.array([views.forward(chain, screen.target / values) for _, chain, values in looks])
     yield from _stepwise_estimates(screen, "sum", looks, seen, members, units, terms)
 
@@ -137,7 +141,7 @@ def rational(screen: Screen, above: int, below: int, simplest: int) -> Iterator[
         columns = np.concatenate([screen.values[numerators], -view * centered])
         units = Normalized.of(columns, screen.weights).units
         own = Normalized.of(view[None], screen.weights).units
-        first, second, left = best_pairs(units, own[0], units @ units.T, 16)
+        first, second, left = best_pairs(units, own[0], inner(units, units), 16)
         found = [Sums(np.zeros(len(first), np.int64), np.column_stack([first, second]), left)]
         found.append(replaced(units, own, with_another_term(units, own, found[0])))
         if fresh:
@@ -157,16 +161,13 @@ def rational(screen: Screen, above: int, below: int, simplest: int) -> Iterator[
 def _left_of_quotients(screen: Screen, chain: Chain, view: Array, columns: Array, chosen: Indices, above: int) -> Array:
     """Share of the target's variance that quotients leave."""
     root = np.sqrt(screen.weights)
-    fitted = []
-    for row in chosen:
-        design = np.column_stack([np.ones_like(view), *columns[row]])
-        with np.errstate(all="ignore"):
-            scale = np.sqrt(((design * root[:, None]) ** 2).sum(axis=0))
-            solution = np.linalg.lstsq(design * root[:, None] / scale, view * root, rcond=1e-12)[0] / scale
-            up = design[:, [True, *(row < above)]] @ solution[[True, *(row < above)]]
-            down = 1 - (design[:, [False, *(row >= above)]] / view[:, None]) @ solution[[False, *(row >= above)]]
-            fitted.append(views.inverse(chain, up / down))
-    return screen.left(np.array(fitted))
+    design = np.concatenate([np.ones((len(chosen), 1, len(view))), columns[chosen]], axis=1)
+    solution = least_squares(design * root, np.broadcast_to(view * root, (len(chosen), len(view))))
+    is_above = np.concatenate([np.ones((len(chosen), 1), bool), chosen < above], axis=1)
+    with np.errstate(all="ignore"):
+        up = combined(np.where(is_above, solution, 0.0), design)
+        down = 1 - combined(np.where(is_above, 0.0, solution), design) / view
+        return screen.left(views.inverse(chain, up / down))
 
 
 def _promising(left: Array, which: Indices) -> Indices:
@@ -189,13 +190,7 @@ def _left_of_sums(
     n, k = chosen.shape
     design = np.ones((n, k + 1, len(root)))
     design[:, :k] = screen.values[members[chosen]]
-    design *= root
-    scale = np.sqrt(np.einsum("nkr,nkr->nk", design, design))
-    design /= scale[:, :, None]
-    gram = np.einsum("nkr,nlr->nkl", design, design) + 1e-14 * np.eye(k + 1)
-    right = np.einsum("nkr,nr->nk", design, seen[which] * root)
-    solution = np.linalg.solve(gram, right[:, :, None])[:, :, 0]
-    fitted = np.einsum("nk,nkr->nr", solution, design) / root
+    fitted = combined(least_squares(design * root, seen[which] * root), design)
     back = np.empty_like(fitted)
     with np.errstate(all="ignore"):
         for view in np.unique(which).tolist():

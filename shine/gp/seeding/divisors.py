@@ -8,6 +8,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.arrays import dot, log, power
+from shine.gp.seeding.regression import Regression
 from shine.gp.seeding.screen import Screen
 from shine.gp.seeding.writing import Nodes, Unwritable, Writer
 
@@ -29,7 +31,7 @@ def has_power(writer: Writer, values: Array, exponent: float) -> bool:
     except Unwritable:
         return False
     with np.errstate(all="ignore"):
-        finite = bool(np.isfinite(values**exponent).all())
+        finite = bool(np.isfinite(power(values, exponent)).all())
     return finite and (exponent % 2 == 1 or bool((values > 0).all() or (values < 0).all()))
 
 
@@ -39,18 +41,16 @@ def plausible_monomials(screen: Screen, most: int) -> list[tuple[tuple[int, floa
     Where a feature is a factor and occurs nowhere else, its logarithm has a whole or half coefficient in the regression
     of log|y|, up to chance; features whose coefficients come closest to one are combined first.
     """
-    with np.errstate(all="ignore"):
-        logs = np.log(np.abs(screen.target))
+    logs = log(np.abs(screen.target))
     features = list(range(len(screen.powered)))
     if not features or not np.isfinite(logs).all():
         return []
     root = np.sqrt(screen.weights)
-    design = np.column_stack([np.ones(len(logs)), *(np.log(np.abs(values)) for _, values in screen.powered)])
-    scaled = design * root[:, None]
-    found, *_ = np.linalg.lstsq(scaled, logs * root, rcond=None)
-    rest = logs * root - scaled @ found
-    spread = np.sqrt(rest @ rest * np.diag(np.linalg.pinv(scaled.T @ scaled)) / max(len(logs) - len(found), 1))[1:]
-    coefficients = found[1:]
+    columns = np.stack([np.ones(len(logs)), *(log(np.abs(values)) for _, values in screen.powered)])
+    regression = Regression.of(columns * root)
+    rest = regression.rest(logs * root)
+    spread = np.sqrt(dot(rest, rest) * regression.variances / max(len(logs) - len(columns), 1))[1:]
+    coefficients = regression.coefficients(logs * root)[1:]
     nearest = np.round(coefficients)
     options: list[list[tuple[int, float]]] = []
     for i, c, s, n in zip(features, coefficients.tolist(), spread.tolist(), nearest.tolist(), strict=True):
@@ -75,7 +75,7 @@ def divided(screen: Screen, most: int) -> list[tuple[Nodes, Array]]:
     """Factors of the target worth undoing, with their values: likely monomials, and the best divisors so far."""
     found: dict[Nodes, Array] = {}
     for monomial in plausible_monomials(screen, most):
-        values = np.prod([screen.powered[i][1] ** e for i, e in monomial], axis=0)
+        values = np.prod([power(screen.powered[i][1], e) for i, e in monomial], axis=0)
         with suppress(Unwritable):
             found[screen.writer.product([(screen.bases[i], e) for i, e in monomial])] = values
     for _, g in screen.divisors[: max(most - len(found), most // 2)]:

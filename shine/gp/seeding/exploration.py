@@ -10,11 +10,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.arrays import dot, log
 from shine.gp.seeding import combining, searches
 from shine.gp.seeding.bank import Enumeration, Members
 from shine.gp.seeding.pool import Pool
 from shine.gp.seeding.proposals import Proposal
 from shine.gp.seeding.quadratic import quadratic
+from shine.gp.seeding.regression import Regression
 from shine.gp.seeding.screen import Estimate, Screen, best
 from shine.gp.seeding.separable import separable
 from shine.gp.seeding.symmetries import Coordinates
@@ -81,7 +83,10 @@ class Exploration:
         # Within a round, what fits better still may follow: cosh(x) after a series of it.
         while not (self.over or self.pool.nearly_exact) and min(sizes) < np.inf:
             smallest = int(np.argmin(sizes))
-            sizes[smallest] = next(passes[smallest], np.inf)
+            size = np.inf
+            with self.pool.surviving("bank"):
+                size = next(passes[smallest], np.inf)
+            sizes[smallest] = size
         return parts
 
     def _rounds(self, system: Coordinates, capacity: int, parts: dict[Nodes, float]) -> Iterator[int]:
@@ -98,13 +103,13 @@ class Exploration:
             if screen is None:
                 bases = self._bases(here)
                 screen = Screen(members, here, bases, rows.target[self.screened], weights, writer)
-                self.pool.propose(self._proposals(partial(quadratic, screen)))
+                self._look(partial(quadratic, screen))
             else:
                 screen.refresh()
             for search in _searches(screen):
                 if self.over:
                     return
-                self.pool.propose(self._proposals(search))
+                self._look(search)
             if stage == SEPARABLE_AFTER and len(here.values) > 1:
                 self._search_separable(here, screen)
             for member, share in searches.most_promising(screen, 100):
@@ -119,7 +124,12 @@ class Exploration:
         Enumeration(members, system.values, system.nodes).functions_of_one()
         if not self.over:
             own = screen.over(members)
-            self.pool.propose(self._proposals(partial(separable, own, 200)))
+            self._look(partial(separable, own, 200))
+
+    def _look(self, search: partial[Iterator[Estimate]]) -> None:
+        """Propose what a search finds; one that fails is skipped, for there are others."""
+        with self.pool.surviving(search.func.__name__):
+            self.pool.propose(self._proposals(search))
 
     def _proposals(self, search: Callable[[], Iterator[Estimate]]) -> list[Proposal]:
         found: list[Estimate] = []
@@ -143,16 +153,15 @@ class Exploration:
         for nodes, values in candidates:
             if not np.abs(values).min() > 0:
                 continue
-            log: Array = np.log(np.abs(values))
-            design = np.column_stack(logs)
-            rest: Array = log - design @ np.linalg.lstsq(design, log, rcond=None)[0]
-            if rest @ rest > 1e-12 * max(float(log @ log), 1e-300):
-                logs.append(log)
+            own = log(np.abs(values))
+            rest = Regression.of(np.stack(logs)).rest(own)
+            if dot(rest, rest) > 1e-12 * max(float(dot(own, own)), 1e-300):
+                logs.append(own)
                 found.append((nodes, values))
         return found
 
 
-def _searches(screen: Screen) -> Iterator[Callable[[], Iterator[Estimate]]]:
+def _searches(screen: Screen) -> Iterator[partial[Iterator[Estimate]]]:
     """The searches, the fastest first."""
     yield partial(searches.affine, screen)
     yield partial(searches.products, screen, 3000)

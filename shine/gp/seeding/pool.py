@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.arrays import dot, log
 from shine.gp.seeding.proposals import Proposal, Rows
 from shine.gp.seeding.writing import Nodes, Unwritable, Writer, tape
 from shine.gp.structure import depths
@@ -62,6 +65,7 @@ class Pool:
         self._train = Rows(rows.columns[:, training], rows.target[training], rows.weights[training])
         self.left: dict[Nodes, float] = {}
         self.kinds: dict[Nodes, str] = {}
+        self.failures: list[str] = []
         self._ingredients: dict[Nodes, tuple[Nodes, ...]] = {}
         self._values: dict[Nodes, Array] = {}
 
@@ -80,6 +84,15 @@ class Pool:
         """Whether a formula fits so well that no further round is worth its time."""
         return self.least_left < NEARLY
 
+    @contextmanager
+    def surviving(self, search: str) -> Iterator[None]:
+        """Let a search fail without harm: it is counted, and the log says why."""
+        try:
+            yield
+        except Exception:
+            self.failures.append(search)
+            logging.getLogger(__name__).debug("the search %r was skipped", search, exc_info=True)
+
     def propose(self, proposals: Sequence[Proposal]) -> None:
         """Complete proposals and measure what comes of them."""
         values = self._training_values(list(dict.fromkeys(part for p in proposals for part in p.parts)))
@@ -90,7 +103,7 @@ class Pool:
                     for nodes in proposal.complete(self._train, values, self.writer, self.linear_scaling):
                         written.setdefault(nodes, proposal.kind)
                         self._ingredients.setdefault(nodes, proposal.parts)
-                except (Unwritable, np.linalg.LinAlgError):
+                except Unwritable:
                     continue
         self.add(written)
 
@@ -128,18 +141,18 @@ class Pool:
         fit, held = np.where(self.training, weights, 0), np.where(self.held_out, weights, 0)
         fit, held = fit / fit.sum(), held / held.sum()
         with np.errstate(all="ignore"):
-            mean, target_mean = predictions @ fit, target @ fit
+            mean, target_mean = dot(predictions, fit), dot(target, fit)
             centered = predictions - mean[:, None]
-            slopes = centered @ (fit * (target - target_mean)) / (centered**2 @ fit)
+            slopes = dot(centered, fit * (target - target_mean)) / dot(centered**2, fit)
             lines = target_mean + slopes[:, None] * centered
             errors = target - (lines if self.linear_scaling else predictions)
-            left = errors**2 @ held / ((target - target @ held) ** 2 @ held)
+            left = dot(errors**2, held) / dot((target - dot(target, held)) ** 2, held)
         usable = np.isfinite(predictions).all(axis=1)
         return np.where(usable, left, np.inf)
 
     def criterion(self, nodes: Nodes) -> float:
         """What candidates are ordered by: the logarithm of the share left, and a price a node."""
-        return float(np.log(self.left[nodes] + FLOOR)) + self.price * len(nodes)
+        return float(log(np.array(self.left[nodes] + FLOOR))) + self.price * len(nodes)
 
     def best_ingredients(self, formulas: int) -> dict[Nodes, float]:
         """What the best formulas were proposed to be made of, with the least share of variance left by one of them."""

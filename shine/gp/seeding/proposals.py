@@ -9,7 +9,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.arrays import dot, log, power
 from shine.gp.seeding import views
+from shine.gp.seeding.regression import Regression
 from shine.gp.seeding.views import Chain
 from shine.gp.seeding.writing import Factor, Nodes, Unwritable, Writer
 
@@ -161,10 +163,10 @@ class Product:
         scaled = rows.target / factor
         view = views.forward(self.chain, scaled)
         own = [values[nodes] for nodes in (*self.factors, *self.bases)]
-        columns = [np.log(np.abs(v)) for v in own]
+        columns = [log(np.abs(v)) for v in own]
         with np.errstate(all="ignore"):
             weights = rows.weights * (view * factor / views.slope(self.chain, scaled)) ** 2
-        found = _regression(columns, [], np.log(np.abs(view)), weights, True)
+        found = _regression(columns, [], log(np.abs(view)), weights, True)
         if found is None:
             return []
         exponents = found[:-1]
@@ -197,7 +199,7 @@ class Product:
             if exponent % 1 and (values < 0).all():
                 nodes, values = writer.negate(nodes), -values
             factors.append((nodes, exponent))
-            product = product * values**exponent
+            product = product * power(values, exponent)
         coefficient = 1.0
         if not linear_scaling or not views.homogeneous(self.chain):
             # Near the view itself, relative errors of a product are errors of its logarithm.
@@ -262,18 +264,18 @@ def _regression(
     ones = [np.ones_like(view)] if with_intercept else []
     means = np.array([np.mean(v) for v in below])
     centered = [v - mean for v, mean in zip(below, means, strict=True)]
-    design = np.column_stack([*above, *ones, *(-view * v for v in centered)])
+    design = np.stack([*above, *ones, *(-view * v for v in centered)])
     if not np.isfinite(design).all() or not np.isfinite(view).all():
         return None
     found = np.zeros(n + 1 + len(below))
     for _ in range(4 if below else 1):
         root = np.sqrt(weights) / np.abs(divisor)
-        scale = np.sqrt(((design * root[:, None]) ** 2).sum(axis=0))
-        if not np.isfinite(root).all() or not (scale > 0).all():
+        regression = Regression.of(design * root)
+        if not np.isfinite(root).all() or not regression.kept.any():
             return None
-        solution = np.linalg.lstsq(design * root[:, None] / scale, view * root, rcond=1e-13)[0] / scale
+        solution = regression.coefficients(view * root)
         found[:n], found[n + 1 :] = solution[:n], solution[len(solution) - len(below) :] if below else []
         found[n] = solution[n] if with_intercept else 0.0
         divisor = sum((c * v for c, v in zip(found[n + 1 :], centered, strict=True)), np.ones_like(view))
-    found /= 1 - float(found[n + 1 :] @ means)
+    found /= 1 - float(dot(found[n + 1 :], means))
     return found if np.isfinite(found).all() else None

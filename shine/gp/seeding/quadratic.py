@@ -10,7 +10,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.arrays import dot
 from shine.gp.seeding import views
+from shine.gp.seeding.regression import Regression, combined, least_squares
 from shine.gp.seeding.screen import Estimate, Screen
 from shine.gp.seeding.writing import Nodes, Unwritable
 
@@ -34,18 +36,18 @@ def quadratic(screen: Screen) -> Iterator[Estimate]:
         terms, columns = _terms(screen, with_products)
         if len(terms) < 2 or len(terms) * ROWS_A_TERM > rows:
             return
-        design = np.column_stack([np.ones(rows), *columns])
+        design = np.stack([np.ones(rows), *columns])
+        regression = Regression.of(design * root)
         for chain in screen.chains:
             if len(chain) > 1:
                 continue
             view = views.forward(chain, screen.target)
-            kept = np.arange(len(terms))[_significant(design * root[:, None], view * root)[1:]]
+            kept = np.flatnonzero(_significant(regression, view * root)[1:])
             if not len(kept):
                 continue
-            chosen = design[:, [0, *(1 + kept)]]
-            coefficients = np.linalg.lstsq(chosen * root[:, None], view * root, rcond=1e-13)[0]
-            with np.errstate(all="ignore"):
-                left = float(screen.left(views.inverse(chain, chosen @ coefficients)[None])[0])
+            chosen = design[[0, *(1 + kept)]]
+            fitted = combined(least_squares(chosen * root, view * root), chosen)
+            left = float(screen.left(views.inverse(chain, fitted)[None])[0])
             used = tuple(terms[i] for i in kept.tolist())
             size = sum(len(term) + 2 for term in used)
             yield Estimate(left, size, partial(screen.sum_of, "quadratic", chain, used))
@@ -65,18 +67,15 @@ def _terms(screen: Screen, with_products: bool) -> tuple[list[Nodes], list[Array
     return terms, columns
 
 
-def _significant(design: Array, view: Array) -> NDArray[np.bool_]:
+def _significant(regression: Regression, view: Array) -> NDArray[np.bool_]:
     """Which coefficients of a regression are not zero, for all that one can tell."""
-    scale = np.sqrt((design**2).sum(axis=0))
-    scale[~(scale > 0)] = np.inf
-    scaled = design / scale
-    coefficients = np.linalg.lstsq(scaled, view, rcond=1e-13)[0]
-    residuals = view - scaled @ coefficients
-    inverse = np.diag(np.linalg.pinv(scaled.T @ scaled, rcond=1e-13, hermitian=True))
+    rest = regression.rest(view)
     # A view of very large numbers has squares beyond them: then nothing is significant.
     with np.errstate(over="ignore", invalid="ignore"):
-        left = float(residuals @ residuals) / max(len(view) - len(scale), 1)
+        left = float(dot(rest, rest)) / max(len(view) - len(regression.scale), 1)
         # Nothing is known better than to rounding.
-        noise = max(left, 1e-28 * float(view @ view) / len(view))
-        significant: NDArray[np.bool_] = np.abs(coefficients) > SIGNIFICANT * np.sqrt(noise * inverse)
+        noise = max(left, 1e-28 * float(dot(view, view)) / len(view))
+        significant: NDArray[np.bool_] = np.abs(regression.coefficients(view)) > SIGNIFICANT * np.sqrt(
+            noise * regression.variances
+        )
     return significant

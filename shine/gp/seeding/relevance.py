@@ -5,8 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.arrays import dot, inner, log
+from shine.gp.seeding.regression import Regression
+
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
+
+
+MOST_PAIRED = 1000
+"""Features whose products with each other are looked at: the time grows with the square of their number."""
+
+AT_ONCE = 1000
+"""Features that are looked at together, which bounds the memory."""
 
 
 def relevant(columns: Array, target: Array, weights: Array, most: int) -> Indices:
@@ -29,32 +39,41 @@ def relevant(columns: Array, target: Array, weights: Array, most: int) -> Indice
     A feature's score is the largest squared correlation of the target, or its logarithm, with the feature, its square,
     its distance from the mean, its logarithm or its inverse; or of its product with another feature with what a
     regression on the best features and their squares leaves. A product of two features that are centered at 0 shows in
-    the latter only.
+    the latter only. Of very many features, products of the best ones alone are looked at.
     """
     varying = np.flatnonzero(np.ptp(columns, axis=1) > 1e-12 * np.abs(columns).max(axis=1))
     if len(varying) <= most:
         return varying
     root = np.sqrt(weights)
-    x = _standardized(columns[varying], weights)
+    views = _standardized(np.stack([target, log(np.abs(target))]), weights) * root
+    blocks = (varying[start : start + AT_ONCE] for start in range(0, len(varying), AT_ONCE))
+    scores = np.concatenate([_alone(columns[block], views, weights) for block in blocks])
+    order = np.argsort(-scores, kind="stable")
+    best = _standardized(columns[varying[order[:most]]], weights)
+    regression = Regression.of(np.concatenate([np.ones((1, len(target))), best, best * best]) * root, 1e-8)
+    residual = regression.rest(views[0])
+    size = float(np.sqrt(dot(residual, residual)))
+    if size > 1e-9:
+        paired = order[:MOST_PAIRED]
+        x = _standardized(columns[varying[paired]], weights)
+        together = np.abs(inner(x * (root * residual / size), x))
+        np.fill_diagonal(together, 0)
+        scores[paired] = np.maximum(scores[paired], together.max(axis=1) ** 2 * size**2)
+    return np.sort(varying[np.argsort(-scores, kind="stable")[:most]])
+
+
+def _alone(columns: Array, views: Array, weights: Array) -> Array:
+    """Largest squared correlation of a form of each feature with a view of the target."""
+    x, root = _standardized(columns, weights), np.sqrt(weights)
     with np.errstate(all="ignore"):
-        forms = [x, x**2, np.abs(x), np.log(columns[varying]), 1 / columns[varying]]
-        views = _standardized(np.stack([target, np.log(np.abs(target))]), weights) * root
-        alone = np.max([(_standardized(form, weights) * root @ views.T) ** 2 for form in forms], axis=(0, 2))
-        best = np.argsort(-alone, kind="stable")[:most]
-        design = np.column_stack([np.ones_like(target), *x[best], *x[best] ** 2]) * root[:, None]
-        goal = views[0]
-        residual = goal - design @ np.linalg.lstsq(design, goal, rcond=1e-10)[0]
-        size = np.sqrt(residual @ residual)
-        if size > 1e-9:
-            together = (x * (root * residual / size)) @ x.T
-            np.fill_diagonal(together, 0)
-            alone = np.maximum(alone, np.abs(together).max(axis=1) ** 2 * size**2)
-    return np.sort(varying[np.argsort(-alone, kind="stable")[:most]])
+        forms = [x, x * x, np.abs(x), log(np.abs(columns)), 1 / columns]
+    return np.max([np.abs(inner(_standardized(form, weights) * root, views)) for form in forms], axis=(0, 2)) ** 2
 
 
 def _standardized(rows: Array, weights: Array) -> Array:
     """Rows with mean 0 and variance 1; 0 where that is impossible."""
-    centered = rows - (rows @ weights)[:, None]
-    spread = np.sqrt(centered**2 @ weights)
+    with np.errstate(all="ignore"):
+        centered = rows - dot(rows, weights)[:, None]
+        spread = np.sqrt(dot(centered * centered, weights))
     good = np.isfinite(spread) & (spread > 0)
     return np.where(good[:, None], np.where(good[:, None], centered, 0) / np.where(good, spread, 1)[:, None], 0)

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.arrays import dot, log
 from shine.gp.seeding import views
 from shine.gp.seeding.bank import Members
 from shine.gp.seeding.proposals import Linear, Product, Proposal
@@ -85,12 +86,12 @@ class Screen:
         self.target = target / self.factor
         self.chains = views.chains(self.target, writer)
         self.shifted = views.shifted(self.target, writer)
-        # What has a zero has no logarithm.
+        # Leave out columns that contain zero: they have no logarithm.
         self.powered = [(nodes, values) for nodes, values in bases if np.abs(values).min() > 0]
         self.bases = tuple(nodes for nodes, _ in self.powered)
         self.basis = projector([values for _, values in self.powered], weights)
-        centered = target - target @ weights
-        self._unit = centered * np.sqrt(weights) / np.sqrt(weights @ centered**2)
+        centered = target - dot(target, weights)
+        self._unit = centered * np.sqrt(weights) / np.sqrt(dot(weights, centered**2))
         self.divisors: list[tuple[float, int]] = []
         self.simplest = 0
         self.refresh()
@@ -139,12 +140,12 @@ class Screen:
         """Share of the target's variance left by the best line through each prediction, times the factor."""
         with np.errstate(all="ignore"):
             predictions = predictions * self.factor
-            centered = (predictions - (predictions @ self.weights)[:, None]) * np.sqrt(self.weights)
-            squares = np.einsum("ij,ij->i", centered, centered)
-            residuals = centered @ self._unit
+            centered = (predictions - dot(predictions, self.weights)[:, None]) * np.sqrt(self.weights)
+            squares = dot(centered, centered)
+            residuals = dot(centered, self._unit)
             errors = centered - residuals[:, None] * self._unit
             # Seen from the prediction, the angle is the same.
-            left = np.einsum("ij,ij->i", errors, errors) / squares
+            left = dot(errors, errors) / squares
         return np.where(np.isfinite(left), left, 1.0)
 
     def linear(
@@ -176,7 +177,10 @@ class Screen:
 def best(estimates: list[Estimate], most: int = PROPOSED) -> list[Estimate]:
     """The most promising estimates: the least error, and the least error at its price."""
     finite = [e for e in estimates if e.left < 0.999]
-    by_error = sorted(finite, key=lambda e: np.log(e.left + 1e-13) + PRICE * e.size)
-    small = sorted(finite, key=lambda e: np.log(e.left + 1e-6) + 5 * PRICE * e.size)
+    left, sizes = np.array([e.left for e in finite]), np.array([e.size for e in finite])
+    by_error, small = (
+        [finite[i] for i in np.argsort(log(left + floor) + price * sizes, kind="stable").tolist()]
+        for floor, price in ((1e-13, PRICE), (1e-6, 5 * PRICE))
+    )
     chosen = dict.fromkeys([*by_error[: 2 * most // 3], *small[: most // 3]])
     return list(chosen)

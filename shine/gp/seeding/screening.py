@@ -8,6 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.arrays import Panels, dot, inner, log
+from shine.gp.seeding.regression import Regression
+
 Array = NDArray[np.float64]
 Short = NDArray[np.float32]
 Indices = NDArray[np.int64]
@@ -42,9 +45,9 @@ class Normalized:
             Adding up to 1.
         """
         with np.errstate(all="ignore"):
-            means = values @ weights
+            means = dot(values, weights)
             centered = (values - means[:, None]) * np.sqrt(weights)
-            lengths = np.sqrt(np.einsum("ij,ij->i", centered, centered))
+            lengths = np.sqrt(dot(centered, centered))
             good = np.isfinite(lengths) & (lengths > 1e-9 * np.abs(means)) & (lengths > 1e-150)
             inverse = np.where(good, 1 / np.where(good, lengths, 1), 0)
             units = np.where(good[:, None], centered, 0) * inverse[:, None]
@@ -68,9 +71,9 @@ def best_matches(members: Short, views: Short, each: int) -> tuple[Indices, Indi
     """
     at_once = max(1, CHUNK // max(len(members), 1))
     found_views, found_members, found = [], [], []
-    each = min(each, len(members))
+    each, panels = min(each, len(members)), Panels(members)
     for start in range(0, len(views), at_once):
-        correlations = views[start : start + at_once] @ members.T
+        correlations = panels.inner(views[start : start + at_once])
         best = largest(np.abs(correlations), each)
         found_members.append(best.ravel())
         found_views.append(np.repeat(np.arange(start, start + len(correlations)), best.shape[1]))
@@ -81,11 +84,11 @@ def best_matches(members: Short, views: Short, each: int) -> tuple[Indices, Indi
 
 
 def largest(table: Short, each: int) -> Indices:
-    """Columns of the largest entries of each row, shape (n_rows, each); the table is overwritten."""
+    """Columns of the largest entries of each row, shape (n_rows, each), the largest first; the table is overwritten.
+
+    Of equal entries the first ones: a partition of the table would take others on another processor.
+    """
     each = min(each, table.shape[1])
-    if each > 4:
-        return np.argpartition(table, table.shape[1] - each, axis=1)[:, table.shape[1] - each :]
-    # A few passes over the table are faster than a partition of it.
     found = np.empty((len(table), each), np.int64)
     rows = np.arange(len(table))
     for place in range(each):
@@ -116,8 +119,8 @@ def best_pairs(units: Short, view: Short, gram: Short, most: int) -> tuple[Indic
     For two regressors, ``1 - R2 = (1 - a^2 - b^2 - r^2 + 2 a b r) / (1 - r^2)`` with their correlations a, b with the
     view and r with each other. Pairs that are nearly parallel are left out.
     """
-    own = units @ view
-    found: list[tuple[Indices, Indices, Array]] = []
+    own = dot(units, view)
+    found: list[tuple[Indices, Indices, Array]] = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
     block = max(1, CHUNK // 4 // max(len(units), 1))
     for start in range(0, len(units), block):
         a, r = own[start : start + block, None], gram[start : start + block]
@@ -156,7 +159,7 @@ def best_triples(units: Short, view: Short, most: int) -> tuple[NDArray[np.int64
     With the first member projected out of the view and of the others, what two more explain has a closed form.
     """
     wide = units.astype(np.float64)
-    gram, own = wide @ wide.T, wide @ view.astype(np.float64)
+    gram, own = inner(wide, wide), dot(wide, view.astype(np.float64))
     triples, left = [], []
     for first in range(len(units) - 2):
         rest = slice(first + 1, None)
@@ -178,13 +181,11 @@ def best_triples(units: Short, view: Short, most: int) -> tuple[NDArray[np.int64
 
 
 def projector(columns: Sequence[Array], weights: Array) -> Array:
-    """An orthonormal basis of the span of 1 and log|column|, times the square roots of weights; (n_rows, n_basis)."""
+    """An orthonormal basis of the span of 1 and log|column|, times the square roots of weights; (n_basis, n_rows)."""
     ones = np.ones(len(weights))
-    logs = [np.log(np.abs(column)) for column in columns]
-    basis = np.column_stack([ones, *logs]) * np.sqrt(weights)[:, None]
-    q, r = np.linalg.qr(basis)
-    independent = np.abs(np.diag(r)) > 1e-9 * np.abs(np.diag(r)).max()
-    return q[:, independent]
+    logs = [log(np.abs(column)) for column in columns]
+    found = Regression.of(np.stack([ones, *logs]) * np.sqrt(weights), 1e-9)
+    return found.basis[found.kept]
 
 
 def beyond_monomials(values: Array, basis: Array, weights: Array) -> tuple[Array, Array]:
@@ -193,10 +194,10 @@ def beyond_monomials(values: Array, basis: Array, weights: Array) -> tuple[Array
     Rows that are zero or non-finite anywhere, or monomials themselves, become 0 and have the length 0.
     """
     with np.errstate(all="ignore"):
-        logs = np.log(np.abs(values)) * np.sqrt(weights)
-        total = np.sqrt(np.einsum("ij,ij->i", logs, logs))
-        rest = logs - (logs @ basis) @ basis.T
-        lengths = np.sqrt(np.einsum("ij,ij->i", rest, rest))
+        logs = log(np.abs(values)) * np.sqrt(weights)
+        total = np.sqrt(dot(logs, logs))
+        rest = logs - inner(inner(logs, basis), basis.T)
+        lengths = np.sqrt(dot(rest, rest))
         good = np.isfinite(lengths) & (lengths > 1e-7 * total)
         rest = np.where(good[:, None], rest / np.where(good, lengths, 1)[:, None], 0)
     return rest, np.where(good, lengths, 0.0)

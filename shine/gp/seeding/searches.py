@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.arrays import dot, exp, inner, power
 from shine.gp.seeding import views
 from shine.gp.seeding.divisors import POWERS, divided, has_power
 from shine.gp.seeding.screen import PROPOSED, Estimate, Screen
@@ -28,10 +29,10 @@ def most_promising(screen: Screen, most: int) -> list[tuple[int, float]]:
     list of (int, float)
         Members, each of another class, and their squared correlation.
     """
-    seen = np.array([views.forward(chain, screen.target) for chain in screen.chains if len(chain) < 2])
-    plain = np.abs(screen.normalized.units @ Normalized.of(seen, screen.weights).units.T).max(axis=1)
+    seen = views.through([chain for chain in screen.chains if len(chain) < 2], screen.target)
+    plain = np.abs(inner(Normalized.of(seen, screen.weights).units, screen.normalized.units)).max(axis=0)
     rest, _ = beyond_monomials(seen, screen.basis, screen.weights)
-    logs = np.abs(screen.logs @ rest.astype(np.float32).T).max(axis=1)
+    logs = np.abs(inner(rest.astype(np.float32), screen.logs)).max(axis=0)
     found: dict[int, float] = {}
     for scores, classes in ((plain, screen.distinct), (logs, screen.classes)):
         for member in classes[np.argsort(-scores[classes], kind="stable")[:most]].tolist():
@@ -41,7 +42,7 @@ def most_promising(screen: Screen, most: int) -> list[tuple[int, float]]:
 
 def affine(screen: Screen) -> Iterator[Estimate]:
     """chain(y) = a*g + b"""
-    seen = np.array([views.forward(chain, screen.target) for chain in screen.chains])
+    seen = views.through(screen.chains, screen.target)
     normal = Normalized.of(seen, screen.weights)
     which, member, correlation = best_matches(screen.normalized.units, normal.units, 12)
     fitted = line(screen, normal, which, member, correlation)
@@ -69,7 +70,7 @@ def line(screen: Screen, normal: Normalized, which: Indices, member: Indices, co
 
 def products(screen: Screen, pairs_of: int) -> Iterator[Estimate]:
     """chain(y) = c * M * g1^k1, and with a second member g2^k2, M any monomial."""
-    seen = np.array([views.forward(chain, screen.target) for chain in screen.shifted])
+    seen = views.through(screen.shifted, screen.target)
     rest, lengths = beyond_monomials(seen, screen.basis, screen.weights)
     for k, chain in enumerate(screen.shifted):
         if lengths[k] == 0:
@@ -79,7 +80,7 @@ def products(screen: Screen, pairs_of: int) -> Iterator[Estimate]:
     for k, chain in enumerate(screen.shifted):
         with np.errstate(all="ignore"):
             off = rest[k] * lengths[k] / np.sqrt(screen.weights)
-            left = screen.left(views.inverse(chain, seen[k] * np.exp(-off))[None])
+            left = screen.left(views.inverse(chain, seen[k] * exp(-off))[None])
         yield Estimate(
             float(left[0]),
             2 * len(screen.bases),
@@ -102,7 +103,7 @@ def products(screen: Screen, pairs_of: int) -> Iterator[Estimate]:
     if len(some) < 2:
         return
     logs = screen.logs[some]
-    gram = logs @ logs.T
+    gram = inner(logs, logs)
     for k, chain in enumerate(screen.shifted):
         if len(chain) > 1 or (chain and not chain[0].homogeneous and chain[0].name != "shift"):
             continue
@@ -119,13 +120,13 @@ def products(screen: Screen, pairs_of: int) -> Iterator[Estimate]:
 
 def _left_of_logs(screen: Screen, chain: Chain, seen: Array, off: Array) -> Array:
     with np.errstate(all="ignore"):
-        return screen.left(views.inverse(chain, seen * np.exp(-off / np.sqrt(screen.weights))))
+        return screen.left(views.inverse(chain, seen * exp(-off / np.sqrt(screen.weights))))
 
 
 def _two_regressors(view: NDArray[np.float32], first: NDArray[np.float32], second: NDArray[np.float32]) -> Array:
     """What regressions on pairs of rows of length 1 leave of a view, shape (n, n_rows)."""
-    a, b = (first @ view).astype(np.float64), (second @ view).astype(np.float64)
-    r = np.einsum("ij,ij->i", first, second).astype(np.float64)
+    a, b = dot(first, view).astype(np.float64), dot(second, view).astype(np.float64)
+    r = dot(first, second).astype(np.float64)
     apart = np.maximum(1 - r * r, 1e-6)
     return view - ((a - b * r) / apart)[:, None] * first - ((b - a * r) / apart)[:, None] * second
 
@@ -142,7 +143,7 @@ def quotients(screen: Screen, most: int, dictionary: int) -> Iterator[Estimate]:
             continue
         with np.errstate(all="ignore"):
             ratio = screen.target / screen.values[divisors]
-            seen = ratio**exponent
+            seen = power(ratio, exponent)
         one_sign = (ratio > 0).all(axis=1) | (ratio < 0).all(axis=1)
         valid = np.isfinite(seen).all(axis=1) & (one_sign if exponent % 2 == 0 else True)
         own, seen, ratio = divisors[valid], seen[valid], ratio[valid]
@@ -152,7 +153,7 @@ def quotients(screen: Screen, most: int, dictionary: int) -> Iterator[Estimate]:
         fitted = line(screen, normal, which, member, correlation)
         with np.errstate(all="ignore"):
             back = screen.values[own[which]] * (
-                fitted**-1.0 if exponent == -1 else fitted ** (1 / exponent) * np.where(ratio[which, :1] < 0, -1, 1)
+                1 / fitted if exponent == -1 else power(fitted, 1 / exponent) * np.where(ratio[which, :1] < 0, -1, 1)
             )
         left = screen.left(back)
         for i in np.argsort(left, kind="stable")[: 2 * PROPOSED].tolist():
@@ -189,7 +190,7 @@ def shifted_products(screen: Screen, most: int) -> Iterator[Estimate]:
     off = np.concatenate([off, rest * lengths[:, None]])
     which, member = np.concatenate([which, np.arange(len(looks))]), np.concatenate([member, np.full(len(looks), -1)])
     with np.errstate(all="ignore"):
-        views_fitted = seen[which] * np.exp(-off / np.sqrt(screen.weights))
+        views_fitted = seen[which] * exp(-off / np.sqrt(screen.weights))
         back = np.array(
             [looks[w][3] * views.inverse(looks[w][1], view) for w, view in zip(which, views_fitted, strict=True)]
         )

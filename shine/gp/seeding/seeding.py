@@ -10,8 +10,8 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge, Gt
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
+from shine.arrays import dot
 from shine.gp.seeding.exploration import Exploration
 from shine.gp.seeding.pool import Pool, Predict
 from shine.gp.seeding.proposals import Rows
@@ -74,6 +74,8 @@ class Seeds:
         Whether a candidate fits to within rounding.
     interrupted : bool
         Whether a KeyboardInterrupt ended the seeding: this is what was found until then.
+    failures : tuple of str
+        Searches that failed and were skipped; none should.
     """
 
     candidates: Population
@@ -83,8 +85,10 @@ class Seeds:
     scores: Array
     exact: bool
     interrupted: bool = False
+    failures: tuple[str, ...] = ()
 
 
+@np.errstate(all="ignore")
 def seed(
     columns: Array,
     target: Array,
@@ -155,22 +159,24 @@ def seed(
     parts: dict[Nodes, float] = {}
     interrupted = False
     try:
-        # Its systems have some dozen unknowns: a second thread costs more than it gains, and most where cores are busy.
-        with threadpool_limits(limits=1, user_api="blas"):
-            chosen = relevant(rows.columns, rows.target, rows.weights, settings.features)
-            # A target that varies only by rounding, or on a few rows only, has nothing to correlate with.
-            if all(_varies(rows.target[which]) for which in (screened, training, held_out)) and len(chosen):
-                features = Coordinates.of_features(rows.columns, chosen)
+        chosen = relevant(rows.columns, rows.target, rows.weights, settings.features)
+        # A target that varies only by rounding, or on a few rows only, has nothing to correlate with.
+        parts_of = (screened, training, held_out)
+        if all(_varies(rows.target[which], rows.weights[which]) for which in parts_of) and len(chosen):
+            features = Coordinates.of_features(rows.columns, chosen)
+            reduced: list[Coordinates] = []
+            with pool.surviving("symmetries"):
                 reduced = systems(features, rows.target, rows.weights, writer, DOUBTS)[: settings.coordinates]
-                exploration = Exploration(pool, screened, chosen, settings.members, rng, lambda: clock() >= deadline)
-                parts = exploration.explore([features, *reduced])
+            exploration = Exploration(pool, screened, chosen, settings.members, rng, lambda: clock() >= deadline)
+            parts = exploration.explore([features, *reduced])
     except KeyboardInterrupt:
         interrupted = True
     if not pool.left:
-        pool.left[constant(float(rows.target @ rows.weights))] = 1.0 if _varies(rows.target) else 0.0
+        pool.left[constant(float(dot(rows.target, rows.weights)))] = 1.0 if _varies(rows.target, rows.weights) else 0.0
         pool.kinds[next(iter(pool.left))] = "constant"
     population, left, kinds = pool.chosen(settings.candidates)
-    return Seeds(population, left, kinds, *_parts(pool, parts, settings.parts, max_size), pool.exact, interrupted)
+    blocks, scores = _parts(pool, parts, settings.parts, max_size)
+    return Seeds(population, left, kinds, blocks, scores, pool.exact, interrupted, tuple(pool.failures))
 
 
 def _split(rows: int, screened: int, rng: np.random.Generator) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Indices]:
@@ -184,8 +190,13 @@ def _split(rows: int, screened: int, rng: np.random.Generator) -> tuple[NDArray[
     return training, held_out, np.sort(order[training[order]][:screened])
 
 
-def _varies(values: Array) -> bool:
-    return bool(len(values) > 2 and np.ptp(values) > 1e-12 * np.abs(values).max())
+def _varies(values: Array, weights: Array) -> bool:
+    """Whether values vary by more than rounding, on rows that weigh something."""
+    total = float(weights.sum())
+    if len(values) <= 2 or not total > 0:
+        return False
+    centered = values - float(dot(values, weights)) / total
+    return bool(np.sqrt(dot(centered**2, weights) / total) > 1e-12 * np.abs(values).max())
 
 
 def _parts(pool: Pool, members: dict[Nodes, float], most: int, max_size: int) -> tuple[Population, Array]:

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.arrays import dot, inner
 from shine.gp.seeding import views
 from shine.gp.seeding.combining import estimates_of_sums, undivided
+from shine.gp.seeding.regression import Regression, combined
 from shine.gp.seeding.screen import Estimate, Screen
 from shine.gp.seeding.screening import Normalized
 from shine.gp.seeding.sums import Sums, replaced, with_another_term
@@ -42,14 +44,14 @@ def separable(screen: Screen, candidates: int) -> Iterator[Estimate]:
         return
     units = screen.normalized.units[members]
     looks = undivided(screen)
-    seen = np.array([views.forward(chain, screen.target) for _, chain, _ in looks])
+    seen = views.through([chain for _, chain, _ in looks], screen.target)
     normal = Normalized.of(seen, screen.weights)
     bases = [_broken_lines(screen.members.values[leaf], len(coordinates)) for leaf in coordinates.tolist()]
     for k, view in enumerate(seen):
         shapes = _additive_model(bases, view, screen.weights)
         if shapes is None:
             continue
-        alike = np.abs(Normalized.of(shapes, screen.weights).units @ units.T)
+        alike = np.abs(inner(Normalized.of(shapes, screen.weights).units, units))
         chosen = np.concatenate([
             own[np.argsort(-likeness[own], kind="stable")[:candidates]]
             for likeness, own in zip(alike, (np.flatnonzero(leaves == leaf) for leaf in coordinates), strict=True)
@@ -64,21 +66,21 @@ def separable(screen: Screen, candidates: int) -> Iterator[Estimate]:
 
 
 def _broken_lines(values: Array, coordinates: int) -> Array:
-    """Hat functions over quantiles of a coordinate, shape (n_rows, n_knots)."""
+    """Hat functions over quantiles of a coordinate, shape (n_knots, n_rows)."""
     knots = min(KNOTS, len(values) // (ROWS_A_KNOT * coordinates))
     places = np.unique(np.quantile(values, np.linspace(0, 1, max(knots, 2))))
-    return np.column_stack([np.interp(values, places, unit) for unit in np.eye(len(places))])
+    return np.stack([np.interp(values, places, unit) for unit in np.eye(len(places))])
 
 
 def _additive_model(bases: list[Array], view: Array, weights: Array) -> Array | None:
     """The function of each coordinate at the rows, (n_coordinates, n_rows); None if they explain too little."""
     root = np.sqrt(weights)
-    design = np.column_stack(bases) * root[:, None]
-    centered = view - weights @ view
-    # The constant is in every basis: the solution of least length is as good as any.
-    coefficients = np.linalg.lstsq(design, centered * root, rcond=1e-10)[0]
-    left = float(((centered * root - design @ coefficients) ** 2).sum())
-    if not left <= (1 - LEAST_EXPLAINED) * float(weights @ centered**2):
+    # The constant is in every basis: any of the solutions is as good as another.
+    regression = Regression.of(np.concatenate(bases) * root, 1e-9)
+    centered = (view - dot(weights, view)) * root
+    rest = regression.rest(centered)
+    if not dot(rest, rest) <= (1 - LEAST_EXPLAINED) * dot(centered, centered):
         return None
-    ends = np.cumsum([0, *(basis.shape[1] for basis in bases)])
-    return np.array([basis @ coefficients[ends[i] : ends[i + 1]] for i, basis in enumerate(bases)])
+    coefficients = regression.coefficients(centered)
+    ends = np.cumsum([0, *(len(basis) for basis in bases)])
+    return np.array([combined(coefficients[ends[i] : ends[i + 1]], basis) for i, basis in enumerate(bases)])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.arrays import Panels, dot
 from shine.gp.seeding.screening import best_matches
 
 Short = NDArray[np.float32]
@@ -83,7 +84,7 @@ def replaced(members: Short, views: Short, sums: Sums, sweeps: int = 1) -> Sums:
 
 
 def _squares(residuals: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(np.einsum("ij,ij->i", residuals, residuals), np.float64)
+    return dot(residuals, residuals)
 
 
 def _orthogonal(members: Short, views: Short, chosen: Indices) -> tuple[NDArray[np.float64], list[NDArray[np.float64]]]:
@@ -95,10 +96,10 @@ def _orthogonal(members: Short, views: Short, chosen: Indices) -> tuple[NDArray[
         # Twice is enough to be orthogonal to rounding (Kahan; Parlett 1980).
         for _ in range(2):
             for other in bases:
-                base -= np.einsum("ij,ij->i", base, other)[:, None] * other
-        length = np.sqrt(np.einsum("ij,ij->i", base, base))
+                base -= dot(base, other)[:, None] * other
+        length = np.sqrt(dot(base, base))
         base /= np.where(length > 0, length, 1)[:, None]
-        residuals -= np.einsum("ij,ij->i", residuals, base)[:, None] * base
+        residuals -= dot(residuals, base)[:, None] * base
         bases.append(base)
     return residuals, bases
 
@@ -106,15 +107,15 @@ def _orthogonal(members: Short, views: Short, chosen: Indices) -> tuple[NDArray[
 def _next(members: Short, residuals: NDArray[np.float64], bases: list[NDArray[np.float64]]) -> Indices:
     """For each sum the member after whose inclusion the least is left."""
     at_once = max(1, (1 << 23) // max(len(members), 1))
-    found = []
-    lengths = np.einsum("ij,ij->i", members, members)
+    found = [np.zeros(0, np.int64)]
+    lengths, panels = dot(members, members), Panels(members)
     for start in range(0, len(residuals), at_once):
         now = slice(start, start + at_once)
-        gain = residuals[now].astype(np.float32) @ members.T
+        gain = panels.inner(residuals[now].astype(np.float32))
         gain *= gain
         apart = np.repeat(lengths[None], len(gain), axis=0)
         for base in bases:
-            along = base[now].astype(np.float32) @ members.T
+            along = panels.inner(base[now].astype(np.float32))
             along *= along
             apart -= along
         gain[apart < NEARLY_PARALLEL] = -1

@@ -15,6 +15,10 @@ from itertools import combinations, combinations_with_replacement
 import numpy as np
 from numpy.typing import NDArray
 
+from shine import arrays
+from shine.arrays import dot, log, power
+from shine.gp.linear import solved
+from shine.gp.seeding.regression import combined
 from shine.gp.seeding.writing import Factor, Nodes, Unwritable, Writer
 
 Array = NDArray[np.float64]
@@ -30,6 +34,9 @@ LEAST_EXPLAINED = 0.5
 
 INNER = 1.7
 """Standard deviations from the mean, in every coordinate, up to which a gradient is trusted."""
+
+RIDGE = 1e-8
+"""What is added to the diagonal of the polynomial's equations, whose terms have the mean square 1."""
 
 RATIOS = (1.0, 2.0, 0.5, 3.0, 1 / 3, 1.5, 2 / 3)
 """Exponents that two merged coordinates may have relative to each other."""
@@ -81,7 +88,7 @@ class Coordinates:
         return replace(
             self,
             factors=(*self.factors, (self.nodes[factor], exponent)),
-            factor=self.factor * self.values[factor] ** exponent,
+            factor=self.factor * power(self.values[factor], exponent),
         )
 
 
@@ -133,7 +140,7 @@ def _changes(coordinates: Coordinates, target: Array, weights: Array, writer: Wr
     reduced = target / coordinates.factor
     responses = [(reduced, False)]
     if (reduced > 0).all() or (reduced < 0).all():
-        responses.append((np.log(np.abs(reduced)), True))
+        responses.append((log(np.abs(reduced)), True))
     for response, logarithmic in responses:
         for values in _charts(coordinates.values):
             model = Surrogate.of(values, response, weights)
@@ -150,7 +157,7 @@ def _charts(values: Array) -> list[Array]:
     positive = np.asarray((values > 0).all(axis=1))
     if not positive.any():
         return [values]
-    return [values, np.where(positive[:, None], np.log(np.where(values > 0, values, 1)), values)]
+    return [values, np.where(positive[:, None], log(np.where(values > 0, values, 1)), values)]
 
 
 def _chain_rule(chart: Array, values: Array) -> Array:
@@ -165,7 +172,7 @@ def _allowed(
     values = coordinates.values[:, inner]
     # By the coordinate, by its logarithm, and by half its square.
     by = {"plain": gradient, "log": gradient * values, "square": gradient / np.where(values == 0, np.inf, values)}
-    total = (by["log"] ** 2).sum(axis=1)
+    total = dot(by["log"], by["log"])
     for i in range(len(gradient)):
         # A factor: x * dy/dx = e * y; with e = 0, the coordinate does not matter.
         exponent, left = _share_left(by["log"][i], offset)
@@ -180,9 +187,9 @@ def _allowed(
     for i, j in combinations(range(len(gradient)), 2):
         for kind in ("plain", "square"):
             a, b = by[kind][i], by[kind][j]
-            size = (a @ a) + (b @ b)
+            size = dot(a, a) + dot(b, b)
             for sign in (1.0, -1.0):
-                apart = float(((a - sign * b) ** 2).sum() / size) if size > 0 else 1.0
+                apart = float(dot(a - sign * b, a - sign * b) / size) if size > 0 else 1.0
                 if apart < doubt:
                     yield from _merged(coordinates, i, j, kind, sign, 0.0, apart, writer)
         yield from _powers(coordinates, i, j, by["log"][i], by["log"][j], offset, doubt, writer)
@@ -194,17 +201,17 @@ def _powers(
     """Merging x_i and x_j into a product of powers, where they may also be factors of the target."""
     for free in (False, True):
         if free:
-            along = offset / np.sqrt(offset @ offset)
-            a0, b0 = a - (a @ along) * along, b - (b @ along) * along
+            along = offset / np.sqrt(dot(offset, offset))
+            a0, b0 = a - dot(a, along) * along, b - dot(b, along) * along
         else:
             a0, b0 = a, b
-        aa, bb, ab = a0 @ a0, b0 @ b0, a0 @ b0
-        if min(aa, bb) <= 1e-4 * max(a @ a, b @ b):
+        aa, bb, ab = dot(a0, a0), dot(b0, b0), dot(a0, b0)
+        if not min(aa, bb) > 1e-4 * max(dot(a, a), dot(b, b)) or not np.isfinite([aa, bb]).all():
             continue
         left = 1 - ab * ab / (aa * bb)
         ratio = np.sign(ab) * np.sqrt(aa / bb)
-        snapped = min(RATIOS, key=lambda r: abs(np.log(abs(ratio) / r)))
-        if left > doubt * (0.1 if free else 1.0) or abs(np.log(abs(ratio) / snapped)) > 0.1:
+        snapped = min(RATIOS, key=lambda r: max(abs(ratio) / r, r / abs(ratio)))
+        if left > doubt * (0.1 if free else 1.0) or max(abs(ratio) / snapped, snapped / abs(ratio)) > 1.1:
             continue
         exponent = 0.0
         if free:
@@ -227,7 +234,7 @@ def _merged(
             scale = next(s for s in (1, 2, 3) if abs(s * ratio - round(s * ratio)) < 1e-9)
             p, q = float(round(scale * ratio)), float(scale)
             with np.errstate(all="ignore"):
-                nodes, values = writer.product([(a, p), (b, q)]), x**p * y**q
+                nodes, values = writer.product([(a, p), (b, q)]), power(x, p) * power(y, q)
         elif kind == "square":
             a2, b2 = writer.power(a, 2.0), writer.power(b, 2.0)
             nodes, values = (
@@ -245,9 +252,10 @@ def _merged(
 
 def _share_left(vector: Array, direction: Array) -> tuple[float, float]:
     """Coefficient of a direction in a vector, and the share of the vector's square that it leaves."""
-    coefficient = float(vector @ direction / (direction @ direction))
-    size = float(vector @ vector)
-    return coefficient, float(((vector - coefficient * direction) ** 2).sum()) / size if size > 0 else 0.0
+    length = float(dot(direction, direction))
+    coefficient = float(dot(vector, direction)) / length if length > 0 else 0.0
+    rest, size = vector - coefficient * direction, float(dot(vector, vector))
+    return coefficient, float(dot(rest, rest)) / size if size > 0 else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,26 +281,29 @@ class Surrogate:
     def of(cls, values: Array, response: Array, weights: Array) -> Surrogate:
         """Fit a polynomial of the highest degree that the rows are enough for."""
         d, n = values.shape
-        means, weights = values @ weights, weights / weights.sum()
-        spreads = np.sqrt((values - means[:, None]) ** 2 @ weights)
+        weights = weights / weights.sum()
+        means = dot(values, weights)
+        spreads = np.sqrt(dot((values - means[:, None]) ** 2, weights))
         spreads = np.where(spreads > 0, spreads, 1)
         units = (values - means[:, None]) / spreads[:, None]
         exponents = _exponents(d, int(n / ROWS_A_TERM))
-        powers = units[None] ** np.arange(int(exponents.max()) + 1)[:, None, None]
+        powers = np.multiply.accumulate([np.ones_like(units), *[units] * int(exponents.max())])
         terms = np.prod(powers[exponents, np.arange(d)], axis=1)
-        scales = np.sqrt(terms**2 @ weights)
+        scales = np.sqrt(dot(terms * terms, weights))
+        scales = np.where(scales > 0, scales, 1)
         terms /= scales[:, None]
-        gram = (terms * weights) @ terms.T + 1e-8 * np.eye(len(terms))
-        coefficients = np.linalg.solve(gram, (terms * weights) @ response) / scales
-        fitted = coefficients @ (terms * scales[:, None])
+        weighed = terms * weights
+        own = solved(arrays.inner(weighed, terms), dot(weighed, response), RIDGE)
+        fitted = combined(own, terms)
+        coefficients = own / scales
         gradient = np.empty_like(values)
         for i in range(d):
             lowered = exponents.copy()
             lowered[:, i] = np.maximum(lowered[:, i] - 1, 0)
             derivative = np.prod(powers[lowered, np.arange(d)], axis=1)
-            gradient[i] = (coefficients * exponents[:, i]) @ derivative / spreads[i]
-        spread = (response - response @ weights) ** 2 @ weights
-        explained = 1 - float((response - fitted) ** 2 @ weights / spread) if spread > 0 else 0.0
+            gradient[i] = combined(coefficients * exponents[:, i], derivative) / spreads[i]
+        spread = dot((response - dot(response, weights)) ** 2, weights)
+        explained = 1 - float(dot((response - fitted) ** 2, weights) / spread) if spread > 0 else 0.0
         inner = np.asarray((np.abs(units) < INNER).all(axis=0))
         if inner.sum() < min(50, n):
             inner = np.ones(n, bool)

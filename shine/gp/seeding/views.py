@@ -9,7 +9,10 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from shine import arrays
+from shine.arrays import exp, log
 from shine.gp.seeding.writing import Nodes, Unwritable, Writer, constant
+from shine.lang.library import STANDARD
 
 Array = NDArray[np.float64]
 
@@ -50,7 +53,9 @@ def power(exponent: float, sign: float = 1.0) -> Step:
 
     if exponent == -1:
         return Step("power", lambda t: 1 / t, lambda t: 1 / t, lambda w, n: w.power(n, -1.0), True)
-    return Step("power", lambda t: (sign * t) ** exponent, lambda t: sign * t**undone, write, True)
+    return Step(
+        "power", lambda t: arrays.power(sign * t, exponent), lambda t: sign * arrays.power(t, undone), write, True
+    )
 
 
 def shift(by: float) -> Step:
@@ -65,24 +70,37 @@ def exponential(sign: float) -> Step:
         raised = writer.call("exp", nodes)
         return raised if sign > 0 else writer.negate(raised)
 
-    return Step("exp", lambda t: np.log(sign * t), lambda t: sign * np.exp(t), write)
+    return Step("exp", lambda t: log(sign * t), lambda t: sign * exp(t), write)
 
 
-def function(name: str, forward: Callable[[Array], Array], inverse: Callable[[Array], Array]) -> Step:
-    """Undo a function of one argument, given its inverse and itself."""
-    return Step(name, forward, inverse, lambda w, n: w.call(name, n))
+def function(name: str, inverse: Callable[[Array], Array] | str) -> Step:
+    """Undo a function of one argument, given what undoes it."""
+
+    def undo(values: Array) -> Array:
+        return arrays.apply(STANDARD[inverse], values) if isinstance(inverse, str) else inverse(values)
+
+    return Step(name, undo, lambda t: arrays.apply(STANDARD[name], t), lambda w, n: w.call(name, n))
+
+
+def _area_tangent(values: Array) -> Array:
+    return 0.5 * log((1 + values) / (1 - values))
+
+
+def _area_sine(values: Array) -> Array:
+    size = np.abs(values)
+    return np.copysign(log(size + np.sqrt(size * size + 1)), values)
 
 
 FUNCTIONS = (
-    function("log", np.exp, np.log),
-    function("sin", np.arcsin, np.sin),
-    function("cos", np.arccos, np.cos),
-    function("tan", np.arctan, np.tan),
-    function("asin", np.sin, np.arcsin),
-    function("acos", np.cos, np.arccos),
-    function("atan", np.tan, np.arctan),
-    function("tanh", np.arctanh, np.tanh),
-    function("sinh", np.arcsinh, np.sinh),
+    function("log", "exp"),
+    function("sin", "asin"),
+    function("cos", "acos"),
+    function("tan", "atan"),
+    function("asin", "sin"),
+    function("acos", "cos"),
+    function("atan", "tan"),
+    function("tanh", _area_tangent),
+    function("sinh", _area_sine),
 )
 """Functions whose values can be undone, at least on one branch."""
 
@@ -112,25 +130,28 @@ def shifted(target: Array, writer: Writer) -> list[Chain]:
 
 def usable(chain: Chain, target: Array, writer: Writer) -> bool:
     """Whether a target goes through a chain and comes back, not constant, and the way back can be written."""
+    try:
+        write(chain, writer, ((1, 0.0),))
+    except Unwritable:
+        return False
     with np.errstate(all="ignore"):
         seen = forward(chain, target)
         back = inverse(chain, seen)
     scale = np.abs(target).max()
     if not np.isfinite(seen).all() or not (np.abs(back - target) <= 1e-9 * scale).all():
         return False
-    if np.ptp(seen) <= 1e-9 * np.abs(seen).max():
-        return False
-    try:
-        write(chain, writer, ((1, 0.0),))
-    except Unwritable:
-        return False
-    return True
+    return bool(np.ptp(seen) > 1e-9 * np.abs(seen).max())
 
 
 def forward(chain: Chain, target: Array) -> Array:
     """The target seen through a chain; not finite where it has no value."""
     with np.errstate(all="ignore"):
         return reduce(lambda t, step: step.forward(t), chain, target)
+
+
+def through(chains: Sequence[Chain], target: Array) -> Array:
+    """The target seen through each of some chains, shape (n_chains, n_rows)."""
+    return np.array([forward(chain, target) for chain in chains]).reshape(len(chains), len(target))
 
 
 def inverse(chain: Chain, view: Array) -> Array:

@@ -5,9 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 
+from shine.data import Dataset
+from shine.evaluators.machine import MachineEvaluator
 from shine.gp.seeding.bank import Enumeration, Members, fingerprints
 from shine.gp.seeding.writing import tape
 from shine.lang.interpret import evaluate_tape
+from shine.lang.population import Population
 from shine.lang.primitives import BASIC, PrimitiveSet
 
 
@@ -25,11 +28,16 @@ def bank(functions, features=2, capacity=4000, max_size=30, rounds=2, generator=
 
 def test_values_are_those_of_the_formulas():
     members, columns = bank(("add", "sub", "mul", "div", "sqrt", "exp", "sin"), rounds=3)
-    for member in np.random.default_rng(1).integers(0, members.count, 300).tolist():
-        formula = tape(members.nodes(member))
+    chosen = np.random.default_rng(1).integers(0, members.count, 300)
+    formulas = [tape(members.nodes(member)) for member in chosen.tolist()]
+    population = Population.from_tapes(formulas, members.primitives)
+    rows = Dataset.from_arrays(columns.T, np.zeros(columns.shape[1]))
+    # To the last bit: what a bank promises is what evolution then finds.
+    assert np.array_equal(MachineEvaluator(rows, "mse", False, "float64").predict(population), members.values[chosen])
+    assert members.sizes[chosen].tolist() == [len(formula.codes) for formula in formulas]
+    for member, formula in zip(chosen.tolist(), formulas, strict=True):
         expected = evaluate_tape(formula.codes, formula.values, members.primitives, list(columns))
-        assert np.array_equal(members.values[member], expected)
-        assert members.sizes[member] == len(formula.codes)
+        assert np.allclose(members.values[member], expected, rtol=1e-12, atol=1e-12)
 
 
 def test_no_two_members_are_equal():

@@ -1,0 +1,157 @@
+"""Functions of whole arrays with the bits that formulas have: elementary functions, and sums of a fixed order.
+
+NumPy's `log`, `exp` and matrix products have other bits on other processors, and those of a formula's evaluation are
+Shine's own. What decides about formulas is computed here, so that it is the same everywhere.
+"""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+from functools import cache
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numpy.typing import NDArray
+
+from shine.codegen.inner import emit_inner, panel_width
+from shine.codegen.loops import emit_predict
+from shine.evaluators.machine import Functions, source_digest
+from shine.lang.interpret import REFERENCE
+from shine.lang.library import STANDARD
+from shine.lang.primitives import Primitive
+from shine.lang.tape import application
+from shine.lang.tree import Tree
+from shine.llvm import Engine, cached, host_object
+
+Array = NDArray[np.float64]
+
+EXACT = frozenset(
+    {"add", "sub", "mul", "div", "neg", "abs", "sqrt", "min", "max", "floor", "ceil", "sign"}
+    | {"lt", "le", "gt", "ge", "eq", "ne", "logical_and", "logical_or", "logical_not", "where"}
+)
+"""Primitives that IEEE 754 rounds correctly, or that do not round: NumPy's bits are Shine's."""
+
+
+def apply(primitive: Primitive, *arguments: Array) -> Array:
+    """A primitive of arrays.
+
+    Parameters
+    ----------
+    primitive : Primitive
+    *arguments : ndarray, float64
+        One an argument, of shapes that broadcast.
+
+    Returns
+    -------
+    ndarray, float64
+        Of the broadcast shape, with the bits that a formula has; not finite where there is no value.
+    """
+    if primitive.name in EXACT and primitive.definition is None:
+        with np.errstate(all="ignore"):
+            exact: Array = REFERENCE[primitive.name](*arguments)
+        return exact
+    broadcast = np.broadcast_arrays(*arguments)
+    columns = [np.ascontiguousarray(array, dtype=np.float64) for array in broadcast]
+    out = np.empty(broadcast[0].shape)
+    places = np.array([column.ctypes.data for column in columns], dtype=np.uintp)
+    _elementwise(Functions.of((primitive,)))(places.ctypes.data, out.ctypes.data, out.size)
+    return out
+
+
+def log(values: Array) -> Array:
+    """Natural logarithm of each element."""
+    return apply(STANDARD["log"], values)
+
+
+def exp(values: Array) -> Array:
+    """Exponential of each element."""
+    return apply(STANDARD["exp"], values)
+
+
+def power(values: Array, exponent: float) -> Array:
+    """Each element to a power; to small multiples of a half by products and square roots."""
+    size = abs(exponent)
+    if exponent == 0 or 2 * size != round(2 * size) or size > 16:
+        return apply(STANDARD["pow"], values, np.array(exponent))
+    with np.errstate(all="ignore"):
+        result = np.sqrt(values) if size % 1 else np.ones_like(values)
+        for _ in range(int(size)):
+            result = result * values
+        return 1 / result if exponent < 0 else result
+
+
+def dot(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    """Sum of the products of elements over the last axis; the other axes broadcast."""
+    with np.errstate(all="ignore"):
+        total: NDArray[Any] = np.add.reduce(a * b, axis=-1)
+    return total
+
+
+class Panels:
+    """A matrix laid out for inner products of its rows with those of others.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n, length), float64 or float32
+    """
+
+    def __init__(self, matrix: NDArray[Any]) -> None:
+        self._count, self._length = matrix.shape
+        self._dtype = matrix.dtype
+        width = panel_width(self._dtype.name)
+        self._panels = -(-self._count // width)
+        padded = np.zeros((self._panels * width, self._length), self._dtype)
+        padded[: self._count] = matrix
+        self._packed = np.ascontiguousarray(padded.reshape(self._panels, width, self._length).transpose(0, 2, 1))
+
+    def inner(self, others: NDArray[Any]) -> NDArray[Any]:
+        """Inner products of rows, shape (n_others, n), each added up from the first element to the last.
+
+        Parameters
+        ----------
+        others : ndarray of shape (n_others, length)
+        """
+        others = np.ascontiguousarray(others, self._dtype)
+        out = np.empty((len(others), self._packed.shape[0] * self._packed.shape[2]), self._dtype)
+        pointers = [array.ctypes.data for array in (others, self._packed, out)]
+        _inner_function(self._dtype.name)(*pointers, len(others), self._length, self._panels)
+        return out[:, : self._count]
+
+
+def inner(others: NDArray[Any], matrix: NDArray[Any]) -> NDArray[Any]:
+    """Inner products of all rows of one matrix with all rows of another, shape (n_others, n) (see `Panels`)."""
+    return Panels(matrix).inner(others)
+
+
+@cache
+def _elementwise(function: Functions) -> Any:
+    """The compiled function ``(columns, out, count)`` of a primitive."""
+    primitive = function.functions[0]
+    names = tuple(f"x{i}" for i in range(primitive.arity))
+    call = application(primitive.name, [ast.Name(name, ast.Load()) for name in names])
+    tree = Tree(names, call, functions={primitive.name: primitive})
+
+    def make() -> bytes:
+        module = ir.Module(name="elementwise")
+        emit_predict(module, tree, "elementwise", "float64")
+        return host_object(str(module), "O1")
+
+    code = cached(("elementwise", source_digest(), *function.meaning), make)
+    kinds = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
+    return Engine.of_object(code, ["elementwise"]).function("elementwise", ctypes.c_uint8, *kinds)
+
+
+@cache
+def _inner_function(dtype: str) -> Any:
+    """The compiled function that `emit_inner` emits."""
+
+    def make() -> bytes:
+        module = ir.Module(name="inner")
+        emit_inner(module, "inner", dtype)
+        return host_object(str(module), "O1")
+
+    code = cached(("inner", source_digest(), dtype), make)
+    kinds = [ctypes.c_void_p] * 3 + [ctypes.c_int64] * 3
+    return Engine.of_object(code, ["inner"]).function("inner", None, *kinds)

@@ -1,0 +1,156 @@
+"""Whether a formula has a value, and a plausible one, wherever fresh rows of the same kind may lie.
+
+A formula can fit all rows and still have a pole between two of them, or the logarithm of a negative number just beyond
+the last. Interval arithmetic looks at all points at once (Keijzer 2003): first on one box around the neighbourhood of
+the data, which most formulas pass; then along segments through it, which are halved where the bounds leave a doubt.
+Either the bounds settle it, or the halving closes in on the pole, until values there tell.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.data import Dataset
+from shine.lang.bounds import bounds
+from shine.lang.interpret import evaluate
+from shine.lang.intervals import Interval
+from shine.lang.tree import Tree
+from shine.neighbourhood import Column, Segments, neighbourhood
+
+Array = NDArray[np.float64]
+
+FAR = 100.0
+"""How many times its range on the known rows, or the range of the target, a formula may leave that range by between two
+rows, beyond what it does at either."""
+
+TOO_FAR = 1e3
+"""The same for the ends of the neighbourhood, which formulas that grow fast leave at speed, and rightly."""
+
+_HALVINGS = 26
+"""How often segments are halved: a pole is felt at this power of a half of their length."""
+
+_MOST_PIECES = 2048
+"""Pieces of segments that are looked at further."""
+
+_CUT = 0.4877
+"""Where pieces are cut: not in the middle, which symmetric data have exactly on a singularity that is none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """The neighbourhood of a data set's rows.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Rows without weight do not count.
+    """
+
+    dataset: Dataset
+    _columns: dict[str, Column] = field(default_factory=dict)
+    _segments: dict[tuple[str, ...], Segments] = field(default_factory=dict)
+    _known: dict[Tree, bool] = field(default_factory=dict)
+
+    def defines(self, tree: Tree) -> bool:
+        """Whether a formula has a plausible value everywhere, as far as can be told.
+
+        Parameters
+        ----------
+        tree : Tree
+            Its parameters are features of the data set.
+
+        Returns
+        -------
+        bool
+            False if a point was found where the formula is undefined or infinite, or far outside of the values that it
+            and the target have on the known rows.
+        """
+        if tree not in self._known:
+            with np.errstate(all="ignore"):
+                self._known[tree] = self._defines(tree)
+        return self._known[tree]
+
+    def _defines(self, tree: Tree) -> bool:
+        tokens = set(tree.tokens[1:])
+        used = tuple(name for name in tree.parameters if ("name", name) in tokens)
+        if not used:
+            return bool(np.isfinite(evaluate(tree, [np.zeros(1)] * len(tree.parameters))).all())
+        return _Course(tree, used, self._along(used), self._target_range).is_plausible()
+
+    @cached_property
+    def _target_range(self) -> float:
+        target = self.dataset.target
+        return float(target.max() - target.min())
+
+    def _along(self, used: tuple[str, ...]) -> Segments:
+        """Segments of the columns that a formula reads: it does not matter how the others go with them."""
+        if used not in self._segments:
+            self._segments[used] = neighbourhood([self._column(name) for name in used])
+        return self._segments[used]
+
+    def _column(self, name: str) -> Column:
+        if name not in self._columns:
+            values, weights = self.dataset.columns[self.dataset.features.index(name)], self.dataset.weights
+            self._columns[name] = Column.of(values if weights is None else values[weights > 0])
+        return self._columns[name]
+
+
+@dataclass(frozen=True, eq=False)
+class _Course:
+    """A formula along segments."""
+
+    tree: Tree
+    used: tuple[str, ...]
+    segments: Segments
+    target_range: float
+
+    def is_plausible(self) -> bool:
+        starts, ends = self._values(self.segments.starts), self._values(self.segments.ends)
+        if not (np.isfinite(starts).all() and np.isfinite(ends).all()):
+            return False
+        centre, spread = float(np.median(starts)), max(float(np.ptp(starts)), self.target_range)
+        distances = np.abs(ends - centre)
+        if (distances > TOO_FAR * spread).any():
+            return False
+        low = np.minimum(self.segments.starts.min(axis=1), self.segments.ends.min(axis=1))
+        high = np.maximum(self.segments.starts.max(axis=1), self.segments.ends.max(axis=1))
+        if not _in_doubt(self._bounds(low, high), centre, FAR * spread).any():
+            return True
+        return self._is_plausible_between(centre, FAR * np.maximum(distances, spread))
+
+    def _is_plausible_between(self, centre: float, reaches: Array) -> bool:
+        """The same inside of the segments, from which the formula may move away as far as `reaches` says."""
+        segments = np.arange(len(reaches))
+        first, last = np.zeros(len(reaches)), np.ones(len(reaches))
+        for _ in range(_HALVINGS):
+            begin, end = self.segments.at(segments, first), self.segments.at(segments, last)
+            box = self._bounds(np.minimum(begin, end), np.maximum(begin, end))
+            doubtful = np.flatnonzero(np.broadcast_to(_in_doubt(box, centre, reaches[segments]), segments.shape))
+            if not len(doubtful):
+                return True
+            doubtful = doubtful[:: len(doubtful) // _MOST_PIECES + 1]
+            segments, first, last = segments[doubtful], first[doubtful], last[doubtful]
+            cuts = first + _CUT * (last - first)
+            values = self._values(self.segments.at(segments, cuts))
+            if not (np.abs(values - centre) <= reaches[segments]).all():
+                return False
+            segments = np.concatenate([segments, segments])
+            first, last = np.concatenate([first, cuts]), np.concatenate([cuts, last])
+        return True
+
+    def _bounds(self, low: Array, high: Array) -> Interval:
+        boxes = {name: Interval.of(a, b) for name, a, b in zip(self.used, low, high, strict=True)}
+        return bounds(self.tree, boxes)
+
+    def _values(self, points: Array) -> Array:
+        by_name = dict(zip(self.used, points, strict=True))
+        nothing = np.zeros(points.shape[1])
+        return evaluate(self.tree, [by_name.get(name, nothing) for name in self.tree.parameters])
+
+
+def _in_doubt(box: Interval, centre: float, reach: Array | float) -> NDArray[np.bool_]:
+    return np.asarray(box.doubtful | ~(box.lower >= centre - reach) | ~(box.upper <= centre + reach))

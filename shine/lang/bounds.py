@@ -1,0 +1,117 @@
+"""Bounds of a formula's value where its parameters lie in boxes.
+
+Keijzer, *Improving symbolic regression with interval arithmetic and linear scaling* (2003), finds by them which
+formulas have poles.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from shine.lang.intervals import INTERVALS, Interval
+from shine.lang.primitives import Primitive
+from shine.lang.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, UNARY_OPERATORS, Tree
+from shine.lang.visitor import TreeVisitor, Visit
+
+
+def bounds(tree: Tree, boxes: Mapping[str, Interval]) -> Interval:
+    """Bounds of a formula's value.
+
+    Parameters
+    ----------
+    tree : Tree
+    boxes : mapping of str to Interval
+        Of each parameter that the formula reads, its bounds in every box.
+
+    Returns
+    -------
+    Interval
+        Sound, but not always tight: two uses of one value count as two values, unless they are factors of a product.
+        Bounds of small boxes are tighter.
+    """
+    with np.errstate(all="ignore"):
+        return _Bounds().run(tree, boxes)
+
+
+class _Bounds(TreeVisitor):
+    """Bounds of a tree, bottom-up. Equal applications give the very same interval, so that squares are recognized."""
+
+    def __init__(self) -> None:
+        self.values: Mapping[str, Interval] = {}
+        self.functions: Mapping[str, Primitive] = {}
+        self.known: dict[tuple[str, tuple[int, ...]], Interval] = {}
+        # Identities are compared: what they belong to must not be freed.
+        self.kept: list[tuple[Interval, ...]] = []
+        self.constants: dict[float, Interval] = {}
+
+    def run(self, tree: Tree, arguments: Mapping[str, Interval]) -> Interval:
+        caller = self.values, self.functions
+        values = dict(arguments)
+        self.values, self.functions = values, tree.functions
+        for name, value in tree.assignments:
+            values[name] = self.visit(value)
+        result: Interval = self.visit(tree.result)
+        self.values, self.functions = caller
+        return result
+
+    def _apply(self, name: str, *arguments: Interval) -> Interval:
+        key = name, tuple(map(id, arguments))
+        if key not in self.known:
+            self.kept.append(arguments)
+            self.known[key] = self._applied(name, arguments)
+        return self.known[key]
+
+    def _applied(self, name: str, arguments: Sequence[Interval]) -> Interval:
+        if name in INTERVALS:
+            return INTERVALS[name](*arguments)
+        definition = self.functions[name].definition
+        assert definition is not None, f"the basic primitive {name!r} lacks a row in INTERVALS"
+        return self.run(definition, dict(zip(definition.parameters, arguments, strict=True)))
+
+    def visit_Constant(self, node: ast.Constant) -> Interval:
+        assert isinstance(node.value, int | float)
+        return self.constants.setdefault(node.value, Interval.of(node.value, node.value))
+
+    def visit_Name(self, node: ast.Name) -> Interval:
+        return self.values[node.id]
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
+        operand = yield node.operand
+        return self._apply(UNARY_OPERATORS[type(node.op)], operand)
+
+    def visit_BinOp(self, node: ast.BinOp) -> Visit:
+        left = yield node.left
+        right = yield node.right
+        return self._apply(BINARY_OPERATORS[type(node.op)], left, right)
+
+    def visit_Compare(self, node: ast.Compare) -> Visit:
+        left, result = (yield node.left), None
+        for operator, comparator in zip(node.ops, node.comparators, strict=True):
+            right = yield comparator
+            holds = self._apply(COMPARISONS[type(operator)], left, right)
+            result = holds if result is None else self._apply("logical_and", result, holds)
+            left = right
+        return result
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Visit:
+        name = BOOLEAN_OPERATORS[type(node.op)]
+        result = yield node.values[0]
+        for value in node.values[1:]:
+            result = self._apply(name, result, (yield value))
+        return result
+
+    def visit_IfExp(self, node: ast.IfExp) -> Visit:
+        test = yield node.test
+        body = yield node.body
+        orelse = yield node.orelse
+        return self._apply("where", test, body, orelse)
+
+    def visit_Call(self, node: ast.Call) -> Visit:
+        assert isinstance(node.func, ast.Name)
+        arguments = []
+        for argument in node.args:
+            arguments.append((yield argument))
+        return self._apply(node.func.id, *arguments)

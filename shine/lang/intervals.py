@@ -1,0 +1,339 @@
+"""Interval arithmetic: bounds of each primitive's value by those of its arguments (Moore, *Interval Analysis*, 1966).
+
+Bounds are those of the values that Shine computes in float64: rounding keeps the order of sums, products and
+quotients, so that theirs are exact; the bounds of functions are moved outwards by more than the functions err.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+_EPSILON, _TINY = float(np.finfo(np.float64).eps), 5e-324
+_ULPS = 16
+"""How far the bounds of functions are moved: the functions err by a few units in the last place."""
+
+
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """Bounds of a value over many boxes.
+
+    Parameters
+    ----------
+    lower, upper : ndarray of shape (n_boxes,) or ()
+        Wherever the value is defined, it lies between them; both count.
+    doubtful : ndarray of shape (n_boxes,) or (), bool
+        Whether the value may be undefined, or have a pole, at some point of the box. Where it is False, the value is a
+        number at every point, infinite only by overflow.
+    """
+
+    lower: Array
+    upper: Array
+    doubtful: Mask
+
+    @classmethod
+    def of(cls, lower: ArrayLike, upper: ArrayLike) -> Interval:
+        """Every number between two bounds."""
+        return cls(np.asarray(lower, np.float64), np.asarray(upper, np.float64), np.asarray(False))
+
+
+def _made(lower: Array, upper: Array, doubtful: Mask) -> Interval:
+    """An interval; where a bound is no number (0 times infinity, say), nothing is known."""
+    unknown = np.isnan(lower) | np.isnan(upper)
+    if unknown.any():
+        lower, upper = np.where(unknown, -np.inf, lower), np.where(unknown, np.inf, upper)
+        doubtful = doubtful | unknown
+    return Interval(lower, upper, doubtful)
+
+
+def _undefined_where(condition: Mask, value: Interval) -> Interval:
+    """The value, of which nothing is known where a condition holds."""
+    if not condition.any():
+        return value
+    return Interval(
+        np.where(condition, -np.inf, value.lower),
+        np.where(condition, np.inf, value.upper),
+        value.doubtful | condition,
+    )
+
+
+def _outwards(lower: Array, upper: Array, least: float = -math.inf, most: float = math.inf) -> tuple[Array, Array]:
+    """Bounds moved apart by the errors of a function that has no value below `least` or above `most`."""
+    return (
+        np.maximum(lower - (np.abs(lower) * (_ULPS * _EPSILON) + _ULPS * _TINY), least),
+        np.minimum(upper + (np.abs(upper) * (_ULPS * _EPSILON) + _ULPS * _TINY), most),
+    )
+
+
+def _spanned(a: Interval, b: Interval, operation: Callable[[Array, Array], Array]) -> tuple[Array, Array, Mask]:
+    """Least and greatest value at the corners, and where either argument is doubtful."""
+    first, second = operation(a.lower, b.lower), operation(a.lower, b.upper)
+    third, fourth = operation(a.upper, b.lower), operation(a.upper, b.upper)
+    return (
+        np.minimum(np.minimum(first, second), np.minimum(third, fourth)),
+        np.maximum(np.maximum(first, second), np.maximum(third, fourth)),
+        a.doubtful | b.doubtful,
+    )
+
+
+def _contains_zero(a: Interval) -> Mask:
+    return np.asarray((a.lower <= 0) & (a.upper >= 0))
+
+
+def _magnitude(a: Interval) -> Interval:
+    smallest = np.where(_contains_zero(a), 0.0, np.minimum(np.abs(a.lower), np.abs(a.upper)))
+    return Interval(smallest, np.maximum(np.abs(a.lower), np.abs(a.upper)), a.doubtful)
+
+
+def _endless(a: Interval) -> Mask:
+    return np.isinf(a.lower) | np.isinf(a.upper)
+
+
+def _add(a: Interval, b: Interval) -> Interval:
+    value = _made(a.lower + b.lower, a.upper + b.upper, a.doubtful | b.doubtful)
+    # Infinity less infinity is undefined.
+    return _undefined_where(_endless(a) & _endless(b), value)
+
+
+def _neg(a: Interval) -> Interval:
+    return Interval(-a.upper, -a.lower, a.doubtful)
+
+
+def _mul(a: Interval, b: Interval) -> Interval:
+    if a is b:
+        size = _magnitude(a)
+        return _made(size.lower * size.lower, size.upper * size.upper, a.doubtful)
+    value = _made(*_spanned(a, b, np.multiply))
+    return _undefined_where((_endless(a) & _contains_zero(b)) | (_contains_zero(a) & _endless(b)), value)
+
+
+def _div(a: Interval, b: Interval) -> Interval:
+    value = _made(*_spanned(a, b, np.divide))
+    return _undefined_where(_contains_zero(b) | (_endless(a) & _endless(b)), value)
+
+
+def _floordiv(a: Interval, b: Interval) -> Interval:
+    lower, upper, doubtful = _spanned(a, b, np.divide)
+    # The quotient may have been rounded up to a whole number that the exact one does not reach.
+    value = _made(np.floor(np.nextafter(lower, -np.inf)), np.floor(np.nextafter(upper, np.inf)), doubtful)
+    return _undefined_where(_contains_zero(b) | ~np.isfinite(lower) | ~np.isfinite(upper), value)
+
+
+def _mod(a: Interval, b: Interval) -> Interval:
+    value = _made(np.minimum(b.lower, 0), np.maximum(b.upper, 0), a.doubtful | b.doubtful)
+    value = _undefined_where(_contains_zero(b) | _endless(a) | _endless(b), value)
+    # Between two multiples of a divisor that is one number, the remainder rises with the dividend.
+    quotients = np.floor(a.lower / b.lower), np.floor(a.upper / b.lower)
+    sure = (b.lower == b.upper) & (quotients[0] == quotients[1]) & (np.abs(quotients[0]) < 1 / _EPSILON)
+    first, last = np.remainder(a.lower, b.lower), np.remainder(a.upper, b.lower)
+    sure = sure & (first <= last) & (np.abs(first - (a.lower - quotients[0] * b.lower)) <= np.abs(b.lower) / 2)
+    slack = np.abs(b.lower) * (4 * _EPSILON)
+    return Interval(
+        np.where(sure, np.maximum(first - slack, value.lower), value.lower),
+        np.where(sure, np.minimum(last + slack, value.upper), value.upper),
+        value.doubtful,
+    )
+
+
+def _pow(a: Interval, b: Interval) -> Interval:
+    # Of a positive base, powers are monotone in the base and in the exponent: the extremes lie in corners.
+    positive = Interval(np.maximum(a.lower, 0), np.maximum(a.upper, 0), a.doubtful)
+    lower, upper, doubtful = _spanned(positive, b, np.power)
+    value = _made(*_outwards(lower, upper, 0.0), doubtful)
+    value = _undefined_where((a.lower <= 0) & (b.lower < 0), value)
+    negative = a.lower < 0
+    if not negative.any():
+        return value
+    whole = (b.lower == b.upper) & (np.floor(b.lower) == b.lower) & np.isfinite(b.lower)
+    even = np.floor(b.lower / 2) * 2 == b.lower
+    size = _magnitude(a)
+    lower, upper, _ = _spanned(size, b, np.power)
+    squares = _made(*_outwards(lower, upper, 0.0), doubtful)
+    ends = np.power(a.lower, b.lower), np.power(a.upper, b.lower)
+    cubes = _made(*_outwards(np.minimum(*ends), np.maximum(*ends)), doubtful)
+    signed = _selected(np.broadcast_to(even, np.broadcast_shapes(even.shape, negative.shape)), squares, cubes)
+    signed = _undefined_where(_contains_zero(a) & (b.lower < 0), signed)
+    return _selected(negative & whole, signed, _undefined_where(negative, value))
+
+
+def _min(a: Interval, b: Interval) -> Interval:
+    return Interval(np.minimum(a.lower, b.lower), np.minimum(a.upper, b.upper), a.doubtful | b.doubtful)
+
+
+def _max(a: Interval, b: Interval) -> Interval:
+    return Interval(np.maximum(a.lower, b.lower), np.maximum(a.upper, b.upper), a.doubtful | b.doubtful)
+
+
+def _exact(rule: Callable[[Array], Array]) -> Callable[[Interval], Interval]:
+    """A rising function without rounding."""
+    return lambda a: Interval(rule(a.lower), rule(a.upper), a.doubtful)
+
+
+def _rising(
+    rule: Callable[[Array], Array], least: float = -math.inf, most: float = math.inf
+) -> Callable[[Interval], Interval]:
+    """A rising function that is defined everywhere."""
+
+    def applied(a: Interval) -> Interval:
+        return _made(*_outwards(rule(a.lower), rule(a.upper), least, most), a.doubtful)
+
+    return applied
+
+
+def _sqrt(a: Interval) -> Interval:
+    value = _made(np.sqrt(np.maximum(a.lower, 0)), np.sqrt(np.maximum(a.upper, 0)), a.doubtful)
+    return _undefined_where(np.asarray(a.lower < 0), value)
+
+
+def _log(a: Interval, rule: Callable[[Array], Array] = np.log, pole: float = 0.0) -> Interval:
+    value = _made(*_outwards(rule(np.maximum(a.lower, pole)), rule(np.maximum(a.upper, pole))), a.doubtful)
+    return _undefined_where(np.asarray(a.lower <= pole), value)
+
+
+def _log1p(a: Interval) -> Interval:
+    return _log(a, np.log1p, -1.0)
+
+
+def _reaches(a: Interval, phase: float, period: float) -> Mask:
+    """Whether an interval contains ``phase + k * period`` for a whole k, or may contain it."""
+    slack = np.maximum(np.abs(a.lower), np.abs(a.upper)) * (4 * _EPSILON) + 4 * _EPSILON
+    first, last = (a.lower - slack - phase) / period, (a.upper + slack - phase) / period
+    return np.asarray(~(np.ceil(first) > np.floor(last)))
+
+
+def _periodic(rule: Callable[[Array], Array], crest: float) -> Callable[[Interval], Interval]:
+    """Sine or cosine, which are 1 at a phase and -1 half a period later."""
+
+    def applied(a: Interval) -> Interval:
+        ends = rule(a.lower), rule(a.upper)
+        lower, upper = _outwards(np.minimum(*ends), np.maximum(*ends), -1.0, 1.0)
+        lower = np.where(_reaches(a, crest + math.pi, 2 * math.pi), -1.0, lower)
+        upper = np.where(_reaches(a, crest, 2 * math.pi), 1.0, upper)
+        return _undefined_where(_endless(a), Interval(lower, upper, a.doubtful))
+
+    return applied
+
+
+def _tan(a: Interval) -> Interval:
+    value = _made(*_outwards(np.tan(a.lower), np.tan(a.upper)), a.doubtful)
+    return _undefined_where(_reaches(a, math.pi / 2, math.pi) | (value.lower > value.upper), value)
+
+
+def _asin(a: Interval) -> Interval:
+    value = _made(*_outwards(np.arcsin(np.clip(a.lower, -1, 1)), np.arcsin(np.clip(a.upper, -1, 1))), a.doubtful)
+    return _undefined_where((a.lower < -1) | (a.upper > 1), value)
+
+
+def _acos(a: Interval) -> Interval:
+    ends = np.arccos(np.clip(a.upper, -1, 1)), np.arccos(np.clip(a.lower, -1, 1))
+    return _undefined_where((a.lower < -1) | (a.upper > 1), _made(*_outwards(*ends, 0.0), a.doubtful))
+
+
+def _cosh(a: Interval) -> Interval:
+    return _rising(np.cosh, 1.0)(_magnitude(a))
+
+
+def _hypot(a: Interval, b: Interval) -> Interval:
+    a, b = _magnitude(a), _magnitude(b)
+    return _made(*_outwards(np.hypot(a.lower, b.lower), np.hypot(a.upper, b.upper), 0.0), a.doubtful | b.doubtful)
+
+
+def _sigmoid(a: Array) -> Array:
+    return 1 / (1 + np.exp(-a))
+
+
+def _truth(surely: Mask, possibly: Mask, doubtful: Mask) -> Interval:
+    # Comparisons with what is undefined have a value: any.
+    return Interval(np.where(surely & ~doubtful, 1.0, 0.0), np.where(possibly | doubtful, 1.0, 0.0), doubtful)
+
+
+def _lt(a: Interval, b: Interval) -> Interval:
+    return _truth(a.upper < b.lower, a.lower < b.upper, a.doubtful | b.doubtful)
+
+
+def _le(a: Interval, b: Interval) -> Interval:
+    return _truth(a.upper <= b.lower, a.lower <= b.upper, a.doubtful | b.doubtful)
+
+
+def _eq(a: Interval, b: Interval) -> Interval:
+    meeting = (a.lower <= b.upper) & (b.lower <= a.upper)
+    alike = (a.lower == a.upper) & (b.lower == b.upper) & (a.lower == b.lower)
+    return _truth(alike, meeting, a.doubtful | b.doubtful)
+
+
+def _not(a: Interval) -> Interval:
+    zero = np.asarray(0.0)
+    return _eq(a, Interval(zero, zero, np.asarray(False)))
+
+
+def _selected(mask: Mask, a: Interval, b: Interval) -> Interval:
+    """The first where a mask is set, and the second elsewhere."""
+    return Interval(
+        np.where(mask, a.lower, b.lower), np.where(mask, a.upper, b.upper), np.where(mask, a.doubtful, b.doubtful)
+    )
+
+
+def _where(condition: Interval, a: Interval, b: Interval) -> Interval:
+    either = Interval(np.minimum(a.lower, b.lower), np.maximum(a.upper, b.upper), a.doubtful | b.doubtful)
+    true = ~condition.doubtful & ((condition.lower > 0) | (condition.upper < 0))
+    false = ~condition.doubtful & (condition.lower == 0) & (condition.upper == 0)
+    value = _selected(true, a, _selected(false, b, either))
+    return Interval(value.lower, value.upper, value.doubtful | condition.doubtful)
+
+
+INTERVALS: dict[str, Callable[..., Interval]] = {
+    "add": _add,
+    "sub": lambda a, b: _add(a, _neg(b)),
+    "mul": _mul,
+    "div": _div,
+    "floordiv": _floordiv,
+    "mod": _mod,
+    "pow": _pow,
+    "min": _min,
+    "max": _max,
+    "neg": _neg,
+    "abs": _magnitude,
+    "sqrt": _sqrt,
+    "exp": _rising(np.exp, 0.0),
+    "log": _log,
+    "floor": _exact(np.floor),
+    "ceil": _exact(np.ceil),
+    "sign": _exact(np.sign),
+    "sin": _periodic(np.sin, math.pi / 2),
+    "cos": _periodic(np.cos, 0.0),
+    "tan": _tan,
+    "asin": _asin,
+    "acos": _acos,
+    "atan": _rising(np.arctan),
+    "sinh": _rising(np.sinh),
+    "cosh": _cosh,
+    "tanh": _rising(np.tanh, -1.0, 1.0),
+    "lt": _lt,
+    "le": _le,
+    "gt": lambda a, b: _lt(b, a),
+    "ge": lambda a, b: _le(b, a),
+    "eq": _eq,
+    "ne": lambda a, b: _not(_eq(a, b)),
+    "logical_and": lambda a, b: _where(a, b, a),
+    "logical_or": lambda a, b: _where(a, a, b),
+    "logical_not": _not,
+    "where": _where,
+    # From here on composites whose code hides from interval arithmetic that they are defined, or rising.
+    "cube": _rising(lambda a: a * a * a),
+    "sigmoid": _rising(_sigmoid, 0.0, 1.0),
+    "hypot": _hypot,
+    "log1p": _log1p,
+    "expm1": _rising(np.expm1, -1.0),
+    "cbrt": _rising(np.cbrt),
+}
+"""Bounds of each primitive's value by those of its arguments.
+
+Every basic primitive has a row; a composite without one is bounded through its definition.
+"""

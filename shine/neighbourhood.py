@@ -1,0 +1,231 @@
+"""Where fresh rows may lie: the neighbourhood of the rows of a data set, as segments of straight lines.
+
+Fresh rows of the same kind combine the values of the columns anew, lie between the known rows, and reach a little
+beyond them: the fewer rows are known and the longer the tails of a column, the further. Columns keep their kind. One
+of few values has no others, whole numbers stay whole, and what is never negative stays so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.arrays import apply
+from shine.data import stable_sum
+from shine.lang.library import STANDARD
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+ROWS = 192
+"""Most rows that segments begin at; fewer rows are repeated until there are `LEAST_ROWS`."""
+
+LEAST_ROWS = 96
+
+_FRESH = 1e5
+"""Rows among which the margins expect none outside."""
+
+_SHORT_TAIL, _LONG_TAIL = 2.0, 2.5
+"""The way from the median to the end of a column, in units of that to the quartile: it is 2 for uniform values, where
+fresh ones come no further, and 2.8 for 20 normal ones and 3.7 for 100."""
+
+_END = 4, 0.05
+"""Number and share of rows with the last value of a column from which on the column ends there."""
+
+_REPEATS = 5
+"""How often a value of a column of few values is found, on average."""
+
+_VISIBLE = 3.0
+"""Standard errors from which on a correlation counts."""
+
+_MOST_VALUES = 5000
+"""Values of a column that are looked at."""
+
+_SEED = 0
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """Straight lines from known rows to where fresh ones may lie, column by column.
+
+    Parameters
+    ----------
+    starts, ends : ndarray of shape (n_columns, n_segments)
+        Columns of few values have that of the end on the whole segment.
+    """
+
+    starts: Array
+    ends: Array
+
+    def at(self, segments: NDArray[np.int64], shares: Array) -> Array:
+        """Points at shares of the way along some segments, shape (n_columns, n_points)."""
+        starts, ends = self.starts[:, segments], self.ends[:, segments]
+        # Neither the difference of large ends may overflow, nor a column of few values be rounded.
+        return np.where(starts == ends, ends, (1 - shares) * starts + shares * ends)
+
+
+def neighbourhood(columns: Sequence[Column]) -> Segments:
+    """Segments from rows to other rows, to new combinations of the columns, and to the margins.
+
+    Columns that are visibly correlated stay together: a new combination has their values from one row.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        At least one.
+
+    Returns
+    -------
+    Segments
+    """
+    with np.errstate(all="ignore"):
+        return _neighbourhood(columns, np.random.default_rng(_SEED))
+
+
+def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator) -> Segments:
+    rows = _rows(columns, rng)
+    known = np.array([column.values[rows] for column in columns])
+    few = np.array([column.few for column in columns])
+    partners = known[:, rng.permutation(known.shape[1])]
+    mixed = known.copy()
+    for group in _groups(known, len(columns[0].values)):
+        mixed[group] = known[group][:, rng.integers(0, known.shape[1], known.shape[1])]
+    pulled = np.array([column.pulled(values) for column, values in zip(columns, known, strict=True)])
+    ends = np.concatenate([partners, mixed, pulled], axis=1)
+    starts = np.concatenate([known, known, known], axis=1)
+    return Segments(np.where(few[:, None], ends, starts), ends)
+
+
+def _rows(columns: Sequence[Column], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Rows to begin at; those with the ends of columns are among them."""
+    count = len(columns[0].values)
+    if count <= ROWS:
+        return np.resize(np.arange(count), max(count, LEAST_ROWS))
+    outer = [row for column in columns for row in column.ends][: ROWS // 2]
+    return np.concatenate([np.array(outer), rng.integers(0, count, ROWS - len(outer))])
+
+
+def _groups(known: Array, rows: int) -> list[list[int]]:
+    """Columns that are correlated, directly or through others."""
+    largest = np.abs(known).max(axis=1, keepdims=True)
+    deviations = known / np.where(largest > 0, largest, 1.0)
+    deviations = deviations - stable_sum(deviations)[:, None] / known.shape[1]
+    spreads = np.sqrt(stable_sum(deviations**2))
+    scaled = deviations / np.where(spreads > 0, spreads, 1.0)[:, None]
+    visible = _VISIBLE / math.sqrt(min(rows, known.shape[1]))
+    groups: list[list[int]] = []
+    for column in range(len(known)):
+        correlations = np.abs(stable_sum(scaled * scaled[column]))
+        linked = [group for group in groups if (correlations[group] > visible).any()]
+        groups = [group for group in groups if not any(group is other for other in linked)]
+        groups.append([*(member for group in linked for member in group), column])
+    return groups
+
+
+@dataclass(frozen=True)
+class Tail:
+    """One side of a column.
+
+    Parameters
+    ----------
+    further : float
+        How many times as far from the median as the known values fresh ones may lie.
+    by_ratio : bool
+        Whether that holds for the logarithms.
+    """
+
+    further: float
+    by_ratio: bool
+
+    @classmethod
+    def of(cls, values: Array, end: float, median: float, quartile: float, one_sign: bool) -> Tail:
+        """The side from the median over a quartile to an end."""
+        rows = len(values)
+        least, share = _END
+        if np.count_nonzero(values == end) >= max(least, share * rows):
+            return cls(1.0, False)
+        short = 1 + 4 / rows
+        # The extremes of normal values grow like the root of the logarithm of their number.
+        long = max(math.sqrt(math.log(_FRESH) / math.log(max(rows, 5))), short)
+        way, length = abs(end / 2 - median / 2), abs(quartile / 2 - median / 2)
+        excess = (way / length if length > 0 else math.inf) - _SHORT_TAIL
+        longness = min(max(excess / (_LONG_TAIL - _SHORT_TAIL), 0.0), 1.0)
+        return cls(short + longness * (long - short), longness > 0 and one_sign)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Known values of a column, and what says where its fresh values may lie.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows,)
+        Finite numbers, at least one.
+    ends : tuple of (int, int)
+        Rows of the least and the greatest value.
+    median : float
+    down, up : Tail
+        The sides below and above the median.
+    few, whole : bool
+        Whether the column has few values; whether all are whole numbers.
+    """
+
+    values: Array
+    ends: tuple[int, int]
+    median: float
+    down: Tail
+    up: Tail
+    few: bool
+    whole: bool
+
+    @classmethod
+    def of(cls, values: Array) -> Column:
+        """The column of some values."""
+        ends = int(values.argmin()), int(values.argmax())
+        low, high = float(values[ends[0]]), float(values[ends[1]])
+        sample = np.sort(values[:: len(values) // _MOST_VALUES + 1])
+        first, median, third = (float(sample[int(share * (len(sample) - 1) + 0.5)]) for share in (0.25, 0.5, 0.75))
+        one_sign = low > 0 or high < 0
+        with np.errstate(all="ignore"):
+            down = Tail.of(sample, low, median, first, one_sign)
+            up = Tail.of(sample, high, median, third, one_sign)
+        few = (1 + int(np.count_nonzero(sample[1:] != sample[:-1]))) * _REPEATS <= len(sample)
+        return cls(values, ends, median, down, up, few, bool((sample == np.floor(sample)).all()))
+
+    @property
+    def low(self) -> float:
+        """The least value."""
+        return float(self.values[self.ends[0]])
+
+    @property
+    def high(self) -> float:
+        """The greatest value."""
+        return float(self.values[self.ends[1]])
+
+    def pulled(self, values: Array) -> Array:
+        """Known values, moved away from the median as far as fresh ones may lie from it."""
+        if self.few and not self.whole:
+            return values
+        up = values > self.median
+        further = np.where(up, self.up.further, self.down.further)
+        by_ratio = np.where(up, self.up.by_ratio, self.down.by_ratio)
+        moved = self.median + further * (values - self.median)
+        # A column of one sign keeps it, and comes nearer to zero by a factor of at most ten unless by ratio.
+        # Only counts that are positive so far may be zero.
+        nearer = 0.0 if self.whole else 0.1
+        if self.low >= 0:
+            moved = np.maximum(moved, nearer * self.low)
+        elif self.high <= 0:
+            moved = np.minimum(moved, nearer * self.high)
+        if by_ratio.any():
+            ratios = apply(STANDARD["pow"], values / self.median, further)
+            moved = np.where(by_ratio, self.median * ratios, moved)
+        moved = np.clip(np.rint(moved) if self.whole else moved, -_LARGEST, _LARGEST)
+        # Underflow is no change of sign either.
+        vanished = (moved == 0) & (not self.whole) & ((self.low > 0) | (self.high < 0))
+        return np.where(vanished, values, moved)
