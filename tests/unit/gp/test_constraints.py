@@ -308,7 +308,7 @@ def test_a_force_is_found_and_every_formula_is_consistent(linear_scaling):
         linear_scaling=linear_scaling,
         constraints={"units": units, "target_unit": "N"},
         # The seeding's formulas are held to the constraints as well.
-        **SHORT | ({"seeding": 0.3, "seconds": 6} if linear_scaling else {}),
+        **SHORT | ({"seeding": 0.3, "seconds": 60} if linear_scaling else {}),
     )
     assert result.best.expression in ("a*b", "b*a")
     dimensions = {name: parse_unit(unit) for name, unit in units.items()}
