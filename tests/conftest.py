@@ -1,13 +1,16 @@
-"""Fixtures and the profile of property tests."""
+"""Fixtures, the profile of property tests, and options of pytest."""
 
 from __future__ import annotations
 
 import atexit
 import gc
+import importlib.util
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Shared machines are slow at times: examples are limited in number, never in time.
@@ -19,6 +22,40 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     folder = tempfile.mkdtemp(prefix="shine-tests-")
     os.environ["SHINE_CACHE_DIR"] = folder
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--no-skips",
+        action="store_true",
+        help="a test that is skipped or expected to fail is a failure: for where everything that tests need is there",
+    )
+
+
+def pytest_report_header() -> str:
+    """Which Shine is tested: the working tree, or an installed copy."""
+    found = importlib.util.find_spec("shine")
+    return f"shine: {found.origin if found else 'not installed'}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    report = yield
+    return failed_if_skipped(report, item.config)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    report = yield
+    return failed_if_skipped(report, collector.config)
+
+
+def failed_if_skipped(report: pytest.TestReport | pytest.CollectReport, config: pytest.Config):
+    """The report; with --no-skips one of a failure, if it is one of a skip."""
+    if report.skipped and config.getoption("--no-skips"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else getattr(report, "wasxfail", "")
+        report.outcome, report.longrepr = "failed", f"not run, and --no-skips forbids it: {reason}"
+    return report
 
 
 def pytest_collection_finish() -> None:

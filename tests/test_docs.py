@@ -181,6 +181,7 @@ def runs(page: Path) -> bool:
     return name(page) != "cli.md" and any(block.language in ("python", "console") for block in blocks(page))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if runs(page)], ids=name)
 @pytest.mark.filterwarnings("ignore:A class named")  # DEAP keeps the classes of all pages, and of all tests, together
 def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,7 +294,8 @@ def test_extras_it_names_exist() -> None:
 def test_each_parameter_of_the_reference_has_its_own_default() -> None:
     griffe = pytest.importorskip("griffe")
     extensions = griffe.load_extensions(str(DOCS / "docstrings.py"))
-    module = griffe.load("shine", search_paths=[ROOT], docstring_parser="numpy", extensions=extensions)
+    installed = Path(shine.__file__).parents[1]
+    module = griffe.load("shine", search_paths=[installed], docstring_parser="numpy", extensions=extensions)
     sections = {section.kind.value: section.value for section in module["search.evolve"].docstring.parsed}
     defaults = {parameter.name: parameter.default for parameter in sections["parameters"]}
     assert (defaults["generations"], defaults["seconds"], defaults["stop_loss"]) == ("100", "60.0", "1e-20")

@@ -19,12 +19,13 @@ MODULES = {
 }
 """File of each module by its full name."""
 
-_EVALUATION = {"errors", "lang", "data", "fitness", "codegen", "llvm", "evaluators"}
+_EVALUATION = {"errors", "stages", "lang", "data", "fitness", "codegen", "llvm", "evaluators"}
 _SEARCH = _EVALUATION | {"arrays", "gp", "kernel", "model", "scaling"}
 _FACES = _SEARCH | {"search", "shine", "loading", "config"}
 
 BELOW: dict[str, set[str]] = {
     "errors": set(),
+    "stages": set(),
     "lang": {"errors"},
     "llvm": {"errors"},
     "codegen": {"errors", "lang"},
@@ -33,7 +34,7 @@ BELOW: dict[str, set[str]] = {
     # The coefficients of the elementary functions that ONNX Runtime lacks; the messages that a GraphDef is made of.
     "export": {"errors", "lang", "codegen", "frontends"},
     # What array functions compute has the bits of formulas; what decides about them does not depend on the processor.
-    "gp": {"errors", "lang", "fitness", "arrays"},
+    "gp": {"errors", "stages", "lang", "fitness", "arrays"},
     # Foreign code is read by LLVM.
     "frontends": {"errors", "lang", "llvm", "arrays"},
     "evaluators": _EVALUATION,

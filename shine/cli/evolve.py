@@ -10,18 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import click
-from tqdm import tqdm
 
 from shine.cli.arguments import check_folder
 from shine.cli.codes import FAILURE, USAGE
-from shine.cli.display import front_table, progress_text
+from shine.cli.display import front_table
 from shine.cli.interruption import Interruption
 from shine.cli.output import is_terminal, print_json
+from shine.cli.progress import Display, display_for
 from shine.config import Config, read_config, read_job
 from shine.errors import ExportError
 from shine.runs import ResultRecord, chosen_folder, default_folder, open_run, result_record, resume_job, run_job
 from shine.runs.jobs import primitives_of, target_name
 from shine.runs.keeping import Notice
+from shine.stages import stage
 
 if TYPE_CHECKING:
     from shine.gp.evolution import Progress
@@ -43,13 +44,16 @@ def evolve(
     int
         Exit code.
     """
-    job = read_job(config_path, [*overrides, *([] if seed is None else [f"seed={seed}"])])
-    try:
-        folder = default_folder(config_path) if out is None else chosen_folder(out)
-    except FileExistsError as error:
-        click.echo(f"error: --out {error}", err=True)
-        return USAGE
-    return _searched(partial(run_job, job, folder), job.config, folder, printed, interruption)
+    with display_for(printed, f"reading {config_path} and its data") as display:
+        job = read_job(config_path, [*overrides, *([] if seed is None else [f"seed={seed}"])])
+        try:
+            folder = default_folder(config_path) if out is None else chosen_folder(out)
+        except FileExistsError as error:
+            display.message(f"error: --out {error}")
+            return USAGE
+        with stage(f"searching, and keeping the run in {folder}"):
+            found = _searched(partial(run_job, job, folder), job.config, display, interruption)
+    return _told(*found, job.config, folder, printed, interruption)
 
 
 def resume(folder: Path, overrides: Sequence[str], printed: str, interruption: Interruption) -> int:
@@ -62,9 +66,13 @@ def resume(folder: Path, overrides: Sequence[str], printed: str, interruption: I
     """
     check_folder(folder)
     try:
-        open_run(folder)
-        config = read_config(folder / "config.yaml", overrides)
-        return _searched(partial(resume_job, folder, overrides=overrides), config, folder, printed, interruption)
+        with display_for(printed, f"reading {folder}") as display:
+            open_run(folder)
+            config = read_config(folder / "config.yaml", overrides)
+            with stage(f"going on with the run in {folder}"):
+                search = partial(resume_job, folder, overrides=overrides)
+                found = _searched(search, config, display, interruption)
+        return _told(*found, config, folder, printed, interruption)
     except ExportError as error:
         raise click.UsageError(str(error)) from None
 
@@ -73,25 +81,28 @@ class _Search(Protocol):
     def __call__(self, report: Callable[[Progress], None], *, tell: Callable[[Notice], None]) -> Result: ...
 
 
-def _searched(search: _Search, config: Config, folder: Path, printed: str, interruption: Interruption) -> int:
-    """Search with a progress bar, and print the result."""
-    hidden = printed == "formula" or not is_terminal(sys.stderr)
-    shape = "{percentage:3.0f}%|{bar:12}| generation {n}/{total}{postfix}"
+def _searched(
+    search: _Search, config: Config, display: Display, interruption: Interruption
+) -> tuple[Result, list[Notice]]:
+    """Search, and show how far it has come; what went wrong is told at once."""
     notices: list[Notice] = []
-    with tqdm(total=config.stop.generations, bar_format=shape, dynamic_ncols=True, leave=False, disable=hidden) as bar:
+    display.generations = config.stop.generations
 
-        def show(progress: Progress) -> None:
-            interruption.keep()
-            bar.update(progress.generation - bar.n)
-            if not hidden:
-                bar.set_postfix_str(progress_text(progress), refresh=False)
+    def show(progress: Progress) -> None:
+        interruption.keep()
+        display.generation(progress)
 
-        def tell(notice: Notice) -> None:
-            notices.append(notice)
-            bar.clear()
-            click.echo(f"{'error' if notice.failed else 'note'}: {notice.text}", err=True)
+    def tell(notice: Notice) -> None:
+        notices.append(notice)
+        display.message(f"{'error' if notice.failed else 'note'}: {notice.text}")
 
-        result = search(show, tell=tell)
+    return search(show, tell=tell), notices
+
+
+def _told(
+    result: Result, notices: list[Notice], config: Config, folder: Path, printed: str, interruption: Interruption
+) -> int:
+    """Print the result; the exit code."""
     failed = any(notice.failed for notice in notices)
     kept = "what could be written is" if failed else "result.json, front.csv, log.jsonl and config.yaml are"
     _print_result(result_record(result, target_name(config), primitives_of(config)), f"{kept} in {folder}", printed)

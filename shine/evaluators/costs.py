@@ -28,6 +28,7 @@ from shine.evaluators.rows import Rows
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.llvm import cached
+from shine.stages import stage
 
 Array = NDArray[np.float64]
 
@@ -144,6 +145,7 @@ def _weights(primitives: PrimitiveSet) -> NDArray[np.float32]:
 def host_costs(dtype: str) -> HostCosts:
     """Costs on this host for a number type, from the cache or measured (in about a second)."""
 
+    @stage("measuring what evaluation costs on this host; that is kept for the next time")
     def measure() -> bytes:
         return json.dumps(asdict(measured_host_costs(dtype))).encode()
 

@@ -35,6 +35,7 @@ from shine.lang.derivative import partials
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, Primitive
 from shine.llvm import Engine, cached, host_object
+from shine.stages import stage
 
 Array = NDArray[np.float64]
 
@@ -60,7 +61,7 @@ class GradientMachine:
         self._instruction_bytes = gradient_instruction_bytes(most_arguments(functions))
         meaning = (f"{described(function)} {partials(function)}" for function in functions)
         description = ("gradients", source_digest(), *meaning)
-        code = cached(description, lambda: host_object(_emitted(functions), "O0", selection=1))
+        code = cached(description, lambda: _compiled(functions))
         fits = tuple(fit_name(kind) for kind in ERROR_KINDS)
         engine = Engine.of_object(code, (*ERROR_KINDS, *fits, SHARE))
         self.functions = PopulationFunctions(engine, ERROR_KINDS, GRADIENT_JOB, self._scratch)
@@ -81,6 +82,12 @@ class GradientMachine:
     def _fitting_scratch(self, width: int) -> dict[str, int]:
         most = min(width, MOST_CONSTANTS)
         return self._scratch(width) | {"fitting": 8 * fitting_numbers(most)}
+
+
+@stage("compiling the machine that fits constants; it is kept for the next time")
+def _compiled(functions: tuple[Primitive, ...]) -> bytes:
+    """Object code of the gradient machine."""
+    return host_object(_emitted(functions), "O0", selection=1)
 
 
 def _emitted(functions: tuple[Primitive, ...]) -> str:

@@ -37,6 +37,7 @@ from shine.lang.lazy import cached_property
 from shine.lang.population import Population
 from shine.lang.primitives import Primitive, PrimitiveSet
 from shine.llvm import Engine, cached, host_object
+from shine.stages import stage
 
 Array = NDArray[np.float64]
 
@@ -55,8 +56,7 @@ class Machine:
         self._instruction_bytes = instruction_bytes(operand_room(functions))
         names = ("predict", *KINDS)
         description = (dtype, source_digest(), *(described(function) for function in functions))
-        # Handlers are straight code: LLVM's passes would double the time of the first evaluation and gain nothing.
-        code = cached(description, lambda: host_object(str(emit_machine(functions, dtype)), "O0", selection=1))
+        code = cached(description, lambda: _compiled(functions, dtype))
         engine = Engine.of_object(code, (*names, SHARE))
         self._functions = PopulationFunctions(engine, names, JOB, self._scratch)
 
@@ -72,6 +72,13 @@ class Machine:
             "tiles": (width + 2) * TILE_BYTES,
             "result": TILE_BYTES,
         }
+
+
+@stage("compiling the machine that evaluates formulas; it is kept for the next time")
+def _compiled(functions: Sequence[Primitive], dtype: str) -> bytes:
+    """Object code of the machine."""
+    # Handlers are straight code: LLVM's passes would double the time of the first evaluation and gain nothing.
+    return host_object(str(emit_machine(functions, dtype)), "O0", selection=1)
 
 
 def _meaning(primitive: Primitive) -> str:

@@ -22,6 +22,7 @@ from shine.gp.structure import Parents, depths
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.tape import Tape
+from shine.stages import stage
 
 Seeding = Callable[[np.random.Generator, float], Seeds]
 """Finds formulas to start from, before the clock shows a time."""
@@ -239,7 +240,8 @@ class _Run:
         """Formulas to start from; useful parts become part of the habitat."""
         settings, seconds = self.habitat.settings, self.stop.seconds
         deadline = float("inf") if seconds is None else self.began + settings.seeding * seconds
-        seeds = seeding(self.rng.spawn(1)[0], deadline)
+        with stage("looking for formulas to start from"):
+            seeds = seeding(self.rng.spawn(1)[0], deadline)
         found = Population.concatenate([given, at_width(seeds.candidates, settings.max_size)])
         if seeds.interrupted:
             # Their constants are fitted, and fitting them again would keep the user waiting.

@@ -12,6 +12,7 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
+import shine as installed
 from shine.cli.commands import shine as group
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,7 +36,8 @@ def shine(*arguments: str | Path) -> Result:
 
 def environment(**extra: str) -> dict[str, str]:
     """Environment of a process that runs Shine."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80", **extra}
+    # The Shine that is tested here, wherever it is installed and whichever folder is the current one.
+    return {**os.environ, "PYTHONPATH": str(Path(installed.__file__).parents[1]), "COLUMNS": "80", **extra}
 
 
 def command(*arguments: str | Path) -> list[str]:

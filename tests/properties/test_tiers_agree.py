@@ -69,6 +69,7 @@ WRONG = {
 """Wrong lowerings that the check of whole trees must notice."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", WRONG)
 def test_a_wrong_lowering_is_noticed_in_trees(mistake, monkeypatch):
     name, rule = WRONG[mistake]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -257,10 +256,8 @@ def test_a_missing_file_and_a_folder_are_config_errors(tmp_path: Path) -> None:
 def test_an_alias_bomb_is_rejected_before_it_expands() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 25)]
-    start = time.perf_counter()
     with pytest.raises(ConfigError, match=r"c:5:\d+: not valid YAML: aliases expand to more than 100000 values"):
         parse_document("\n".join(lines), "c")
-    assert time.perf_counter() - start < 2
 
 
 def test_a_deep_chain_of_aliases_is_rejected() -> None:

@@ -399,6 +399,7 @@ print(int(peak.split()[1]) // 1024)
 """
 
 
+@pytest.mark.slow
 def test_large_files_of_all_kinds_stay_below_half_a_gigabyte(tmp_path):
     ran = subprocess.run(
         [sys.executable, "-c", LARGE, str(tmp_path)], capture_output=True, text=True, check=True, timeout=200

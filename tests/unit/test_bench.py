@@ -51,6 +51,7 @@ def skewed(factor: float) -> Contender:
     return Contender("skewed", "float64", prepare)
 
 
+@pytest.mark.slow
 def test_the_command_prints_and_writes_what_it_measured(tmp_path: Path) -> None:
     file = tmp_path / "bench.json"
     result = shine("bench", "--rows", "5", "130", "--population", "8", "--json", file)

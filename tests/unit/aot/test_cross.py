@@ -16,6 +16,8 @@ from shine.aot.freestanding import undefined_symbols
 from shine.codegen.numbers import ELEMENTS
 from shine.graph_kernel import GraphKernel
 
+pytestmark = pytest.mark.slow
+
 ROWS = 530
 """No multiple of a vector's rows or of a tile's."""
 

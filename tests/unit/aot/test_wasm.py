@@ -20,10 +20,13 @@ from shine.aot.symbols import undefined
 from shine.errors import CompilationError
 from shine.lang.program import ProgramBuilder
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("ziglang") is None and shutil.which("wasm-ld") is None,
-    reason="needs a linker for WebAssembly (pip install ziglang)",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        importlib.util.find_spec("ziglang") is None and shutil.which("wasm-ld") is None,
+        reason="needs a linker for WebAssembly (pip install ziglang)",
+    ),
+]
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
 
 HARNESS = """

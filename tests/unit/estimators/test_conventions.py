@@ -55,7 +55,15 @@ def values(estimator, columns=X):
     return estimator.transform(columns) if hasattr(estimator, "transform") else estimator.predict(columns)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=named)
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        REGRESSOR,
+        pytest.param(CLASSIFIER, marks=pytest.mark.slow),
+        pytest.param(TRANSFORMER, marks=pytest.mark.slow),
+    ],
+    ids=named,
+)
 def test_no_check_of_scikit_learn_fails(estimator):
     results = check_estimator(clone(estimator), on_fail=None, on_skip=None)
     assert len(results) > 50

@@ -214,6 +214,7 @@ print(resident("VmHWM") - before, X.nbytes + y.nbytes)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="what a process takes is read there")
 @pytest.mark.parametrize(
     ("order", "tier", "dtype"),
@@ -427,20 +428,21 @@ def test_an_interrupt_waits_for_what_other_threads_have_begun():
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="a timer interrupts")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_an_interrupt_ends_an_evaluation_long_before_its_end(threads):
-    """Some seconds of work, in one call of the machine."""
+    """A quarter of a minute of work on a fast processor, in one call of the machine."""
 
     def interrupt(number, frame):
         raise KeyboardInterrupt
 
     population, score = random_population(100), evaluator(dataset(100_000), threads=threads).score
-    many = population.take(np.resize(np.arange(100), 30_000 * threads))
+    many = population.take(np.resize(np.arange(100), 300_000 * threads))
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.1)
         begin = time.perf_counter()
         with pytest.raises(KeyboardInterrupt):
             score(many)
-        assert time.perf_counter() - begin < 2.5
+        # It takes milliseconds; a busy machine may take its time.
+        assert time.perf_counter() - begin < 8
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

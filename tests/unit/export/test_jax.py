@@ -37,6 +37,7 @@ with warnings.catch_warnings():
     jax = pytest.importorskip("jax", reason="JAX is not installed")
     import jax.numpy as jnp
 
+pytestmark = pytest.mark.slow
 DTYPES = ["float64", "float32"]
 
 

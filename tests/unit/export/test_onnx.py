@@ -37,6 +37,7 @@ with warnings.catch_warnings():
     onnx = pytest.importorskip("onnx", reason="onnx is not installed")
     onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
+pytestmark = pytest.mark.slow
 DTYPES = ["float64", "float32"]
 
 

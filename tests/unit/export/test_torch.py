@@ -35,6 +35,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     torch = pytest.importorskip("torch", reason="torch is not installed")
 
+pytestmark = pytest.mark.slow
 # torch's vectorized square root is not always the nearest number.
 APPROXIMATE = ("sqrt", *WITHOUT_SQRT)
 EXACT = [name for name in ARITIES if name not in APPROXIMATE]

@@ -632,6 +632,7 @@ double tangle(double a, double b, double c) {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CLANG is None, reason="clang is not installed")
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 def test_what_clang_compiles_has_the_bits_of_its_code(tmp_path, level):
@@ -649,12 +650,14 @@ def test_what_clang_compiles_has_the_bits_of_its_code(tmp_path, level):
             assert_same(found, expected, columns, tier)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CLANG is None, reason="clang is not installed")
 def test_a_function_that_clang_compiled_evolves(tmp_path):
     compile_c(tmp_path, C_CODE, "-O0", "-c", "-emit-llvm", "-o", "f.bc")
     assert_evolves(primitive_from_llvm(tmp_path / "f.bc", "leg"))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(RUSTC is None, reason="rustc is not installed")
 def test_what_rust_compiles_is_read(tmp_path):
     (tmp_path / "f.rs").write_text(

@@ -22,6 +22,7 @@ from torch.nn import functional as F  # noqa: E402
 from shine.frontends.torchfx import from_export, from_fx  # noqa: E402
 from shine.frontends.torchfx_operations import ALIASES, MODULES, OPERATIONS  # noqa: E402
 
+pytestmark = pytest.mark.slow
 DTYPES = ("float64", "float32", "int64", "int32", "bool")
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.0, 30.0, -30.0, np.inf, -np.inf, np.nan, 1e-30, 1e30]
 

@@ -296,6 +296,7 @@ def test_a_seed_that_is_not_allowed_is_dropped():
     assert result.best.expression in ("a*c", "c*a")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("linear_scaling", [True, False])
 def test_a_force_is_found_and_every_formula_is_consistent(linear_scaling):
     units = {"a": "kg", "b": "m/s^2", "c": "s"}
@@ -307,7 +308,7 @@ def test_a_force_is_found_and_every_formula_is_consistent(linear_scaling):
         linear_scaling=linear_scaling,
         constraints={"units": units, "target_unit": "N"},
         # The seeding's formulas are held to the constraints as well.
-        **SHORT | ({"seeding": 0.3, "seconds": 6} if linear_scaling else {}),
+        **SHORT | ({"seeding": 0.3, "seconds": 60} if linear_scaling else {}),
     )
     assert result.best.expression in ("a*b", "b*a")
     dimensions = {name: parse_unit(unit) for name, unit in units.items()}
@@ -351,6 +352,7 @@ def test_bad_constraints_of_a_search_name_their_place():
 GUIDE = (Path(__file__).resolve().parents[3] / "docs" / "constraints.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", re.findall(r"^```python\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL))
 def test_the_examples_of_the_guide_run(code, tmp_path):
     script = tmp_path / "example.py"

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from unit.gp.oracles import NodeCounter, assert_same, assert_valid, population_of, primitive_set
+from unit.gp.habitats import (
+    NEG,
+    PRIMITIVES,
+    SETTINGS,
+    bits,
+    bits_after_five_steps,
+    errors_of,
+    habitat_of,
+    stepped,
+)
+from unit.gp.oracles import NodeCounter, assert_same, assert_valid, population_of
 
 import shine
 from shine.data import Dataset
@@ -20,28 +31,15 @@ from shine.gp.evolution import evolve
 from shine.gp.hashing import hashes
 from shine.gp.islands import Habitat, Island, migrated
 from shine.gp.scoring import Scorer
-from shine.gp.settings import EvolutionSettings, StopSettings
+from shine.gp.settings import StopSettings
 from shine.gp.structure import Parents, Structure
 from shine.lang.library import STANDARD
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
 
-PRIMITIVES = primitive_set()
-NEG = PRIMITIVES.function_codes["neg"]
-SETTINGS = EvolutionSettings(population=60, max_size=15, max_depth=6, islands=3, migrants=4)
 NOBODY = Population(np.zeros((0, 15), np.int16), np.zeros((0, 15)), np.zeros(0, np.int64), PRIMITIVES)
 
 SURVIVALS = ["complexity", "nsga2", "age"]
-
-
-def errors_of(population, rng):
-    """Errors on cases that have nothing to do with the loss: how far the tape is from random codes."""
-    return np.abs(population.codes[:, :5] - rng.integers(0, 7, 5)).astype(float)
-
-
-def habitat_of(settings=SETTINGS, evaluator=None):
-    scorer = Scorer(evaluator or NodeCounter(NEG, 50), Archive.empty(PRIMITIVES, 15), lambda: 0.0, np.inf)
-    return Habitat(PRIMITIVES, settings, scorer, errors_of)
 
 
 def settled(habitat, seed=0):
@@ -54,28 +52,6 @@ class Various(NodeCounter):
     def score(self, population):
         numbers = hashes(population) % np.uint64(1000) / 1000.0
         return replace(super().score(population), losses=super().score(population).losses + numbers)
-
-
-def stepped(habitat, island, times=1):
-    for _ in range(times):
-        island = habitat.stepped(island)
-    return island
-
-
-def bits(island: Island) -> bytes:
-    """Everything an island is, as bytes."""
-    population, structure = island.parents.population, island.parents.structure
-    arrays = (
-        population.codes, population.values, population.sizes, structure.sizes, structure.depths, structure.levels,
-        island.losses, island.births,
-    )  # fmt: skip
-    rest = island.generation, island.improved, repr(island.random)
-    return b"".join(array.tobytes() for array in arrays) + repr(rest).encode()
-
-
-def step_elsewhere(data: bytes) -> bytes:
-    """In another process: step a pickled island five times."""
-    return bits(stepped(habitat_of(), pickle.loads(data), 5))
 
 
 @pytest.mark.parametrize("survival", SURVIVALS)
@@ -93,8 +69,8 @@ def test_an_island_can_be_pickled_and_goes_on_the_same_in_another_process():
     habitat = habitat_of()
     island = stepped(habitat, settled(habitat), 2)
     assert bits(pickle.loads(pickle.dumps(island))) == bits(island)
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        elsewhere = pool.apply(step_elsewhere, (pickle.dumps(island),))
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        elsewhere = pool.submit(bits_after_five_steps, pickle.dumps(island)).result()
     assert elsewhere == bits(stepped(habitat, island, 5))
 
 

@@ -82,6 +82,7 @@ def test_symmetries_make_many_features_few():
     assert problem.left(problem.seeds(), fresh, law(fresh)) < 1e-10
 
 
+@pytest.mark.slow
 def test_noise_leaves_the_structure():
     x, fresh = uniform(3, 800, 1, 3), uniform(3, 500, 1, 3, generator=2)
     for kind in ("root", "difference of features"):
@@ -198,6 +199,7 @@ def test_heavy_rows_decide():
     assert problem.left(seeds, fresh, fresh[0] * fresh[1]) < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "functions",
     [("add", "mul"), ("sub", "div"), ("mul", "sin"), ("exp",), ("add", "inv", "pow"), ("min", "max", "neg"), ()],
@@ -257,6 +259,7 @@ def test_without_linear_scaling_candidates_are_complete(kind):
     assert np.mean((prediction - target) ** 2) < 1e-10 * np.var(target)
 
 
+@pytest.mark.slow
 def test_candidates_are_ordered_and_diverse():
     x = uniform(3, 600, 1, 3)
     target = PLANTED["factor times a sum"](x) + np.random.default_rng(0).normal(0, 0.2, 600)

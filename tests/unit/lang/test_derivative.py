@@ -265,6 +265,7 @@ def test_a_seed_multiplies_every_derivative():
     assert at(by_b, 7.0, 0.5, 2.0) == pytest.approx(7 * np.sin(0.5), rel=1e-15)
 
 
+@pytest.mark.slow
 def test_the_derivative_of_a_chain_of_100_000_is_right():
     tree = chain(100_000, sines_and_factors)
     found = derivative(tree, "x")
@@ -276,6 +277,7 @@ def test_the_derivative_of_a_chain_of_100_000_is_right():
     assert at(found, 0.3) == pytest.approx(expected, rel=1e-9, abs=1e-300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "step",
     [

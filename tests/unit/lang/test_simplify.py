@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import time
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -249,6 +249,7 @@ def test_rational_formulas_are_algebraically_equal(node):
     assert abs(found - expected) <= abs(expected) / 10**12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounding", [True, False])
 def test_a_tree_deeper_than_the_stack_is_simplified(rounding):
     x: ast.expr = ast.Name("x", ast.Load())
@@ -291,6 +292,7 @@ def mul(a: ast.expr, b: ast.expr) -> ast.expr:
     return application("mul", [a, b])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NESTED)
 def test_sums_within_products_within_sums_are_walked_once(name):
     step, size = NESTED[name]
@@ -301,18 +303,25 @@ def test_sums_within_products_within_sums_are_walked_once(name):
     assert simplify(Tree(("x",), node, functions=STANDARD)).size <= size
 
 
-def test_time_grows_little_faster_than_size():
-    def seconds(size: int) -> float:
-        rng = np.random.default_rng(size)
-        tree = random_tree(rng, size)
-        best = float("inf")
-        for _ in range(3):
-            began = time.perf_counter()
-            simplify(tree)
-            best = min(best, time.perf_counter() - began)
-        return best / size
+def test_work_grows_little_faster_than_size():
+    def calls(size: int) -> float:
+        """Calls of functions for each node."""
+        tree = random_tree(np.random.default_rng(size), size)
+        count = 0
 
-    assert seconds(8000) < 8 * seconds(500)
+        def note(frame: object, event: str, argument: object) -> None:
+            nonlocal count
+            count += 1
+
+        before = sys.getprofile()
+        sys.setprofile(note)
+        try:
+            simplify(tree)
+        finally:
+            sys.setprofile(before)
+        return count / size
+
+    assert calls(4000) < 3 * calls(500)
 
 
 def random_tree(rng: np.random.Generator, size: int) -> Tree:

@@ -53,6 +53,7 @@ def test_an_unknown_pipeline_is_an_error(level):
         Engine(ADD, level)
 
 
+@pytest.mark.slow
 def test_a_thousand_compiles_do_not_grow_the_process():
     for _ in range(100):
         Engine(ADD, "O1").close()

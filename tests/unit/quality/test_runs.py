@@ -128,6 +128,7 @@ def test_a_text_that_is_no_formula_is_a_line_of_the_table(monkeypatch, text):
     assert "formula" in runner.execute(RUN, PRODUCT, sys.executable).error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("run", "module", "seconds"),
     [(run_shine, "shine", 20.0), (run_gplearn, "gplearn", 1.0), (run_pyoperon, "pyoperon", 1.0)],

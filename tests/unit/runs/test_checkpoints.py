@@ -67,6 +67,7 @@ def test_equal_checkpoints_have_equal_bytes() -> None:
     assert checkpoint_bytes(Checkpoint(dict(HEADER), dict(ARRAYS))) == CONTENT
 
 
+@pytest.mark.slow
 def test_any_bit_that_is_turned_is_found(tmp_path: Path) -> None:
     for position in range(len(CONTENT)):
         content = bytearray(CONTENT)

@@ -124,6 +124,7 @@ def test_a_run_that_has_a_result_has_everything_else(job: Job, tmp_path: Path, m
     assert (tmp_path / "run" / "result.json").exists()
 
 
+@pytest.mark.slow
 def test_killed_processes_are_resumed_to_the_same_end() -> None:
     command = [sys.executable, kill_and_resume.__file__, "--kills", "5", "--generations", "8", "--kinds", "plain"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)

@@ -1,0 +1,174 @@
+"""What is said of a search while it goes on: a bar on a terminal, lines elsewhere, nothing for programs that read."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol
+
+import click
+from tqdm import tqdm
+
+from shine.cli.display import progress_text
+from shine.cli.output import is_terminal
+from shine.stages import LOGGER
+
+if TYPE_CHECKING:
+    from shine.gp.evolution import Progress
+
+PAUSE = 10.0
+"""Seconds between lines that tell of generations."""
+
+
+class Display(Protocol):
+    """What a search tells of itself.
+
+    Attributes
+    ----------
+    generations : int
+        How many there are at most.
+    """
+
+    generations: int
+
+    def enter(self, stage: str) -> None:
+        """Something begins that takes a moment."""
+
+    def leave(self) -> None:
+        """What began last has ended."""
+
+    def generation(self, progress: Progress) -> None:
+        """A generation has ended."""
+
+    def message(self, text: str) -> None:
+        """Say what the user has to know."""
+
+    def close(self) -> None:
+        """The search has ended."""
+
+
+class Silence:
+    """Tells of nothing but what the user has to know."""
+
+    def __init__(self) -> None:
+        self.generations = 0
+
+    def enter(self, stage: str) -> None:
+        return
+
+    def leave(self) -> None:
+        return
+
+    def generation(self, progress: Progress) -> None:
+        return
+
+    def close(self) -> None:
+        return
+
+    def message(self, text: str) -> None:
+        click.echo(text, err=True)
+
+
+class Lines(Silence):
+    """A line for each stage, and now and then one for a generation."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last = time.monotonic()
+
+    def enter(self, stage: str) -> None:
+        self._say(stage)
+
+    def generation(self, progress: Progress) -> None:
+        if time.monotonic() - self._last >= PAUSE:
+            self._say(f"generation {progress.generation}/{self.generations}, {progress_text(progress)}")
+
+    def _say(self, text: str) -> None:
+        self._last = time.monotonic()
+        with contextlib.suppress(OSError):  # a search goes on when nobody listens
+            click.echo(text, err=True)
+
+
+class Bar(Silence):
+    """A line that changes: what is going on, and how many of the generations are over."""
+
+    def __init__(self, first: str) -> None:
+        super().__init__()
+        self._stages: list[str] = []
+        shape = "{percentage:3.0f}%|{bar:12}| {desc}"
+        # Some terminals, as those of containers, have no size; tqdm would show nothing there.
+        sized = os.get_terminal_size(sys.stderr.fileno()).columns > 0
+        size = {"dynamic_ncols": True} if sized else {"ncols": 80, "nrows": 24}
+        self._bar = tqdm(total=1, bar_format=shape, leave=False, desc=first, **size)
+
+    def enter(self, stage: str) -> None:
+        self._stages.append(stage)
+        self._bar.set_description_str(stage)
+
+    def leave(self) -> None:
+        self._stages.pop()
+        if self._stages:
+            self._bar.set_description_str(self._stages[-1])
+
+    def generation(self, progress: Progress) -> None:
+        self._bar.total = self.generations
+        text = f"generation {progress.generation}/{self.generations}, {progress_text(progress)}"
+        self._bar.set_description_str(text, refresh=False)
+        self._bar.update(progress.generation - self._bar.n)
+
+    def message(self, text: str) -> None:
+        self._bar.clear()
+        super().message(text)
+
+    def close(self) -> None:
+        self._bar.close()
+
+
+class _Listener(logging.Handler):
+    """Passes the stages that Shine logs on to a display."""
+
+    def __init__(self, display: Display) -> None:
+        super().__init__()
+        self._display = display
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """The beginning or the end of a stage."""
+        if record.levelno >= logging.INFO:
+            self._display.enter(record.getMessage())
+        else:
+            self._display.leave()
+
+
+@contextlib.contextmanager
+def display_for(printed: str, first: str) -> Iterator[Display]:
+    """Show what goes on while a block runs.
+
+    Parameters
+    ----------
+    printed : {"front", "formula", "json"}
+        What the command prints in the end: there are no lines beside what is for programs.
+    first : str
+        What a bar shows before anything has begun.
+    """
+    display = _chosen(printed, first)
+    listener, before = _Listener(display), LOGGER.level
+    LOGGER.addHandler(listener)
+    LOGGER.setLevel(logging.DEBUG)
+    try:
+        yield display
+    finally:
+        LOGGER.removeHandler(listener)
+        LOGGER.setLevel(before)
+        display.close()
+
+
+def _chosen(printed: str, first: str) -> Display:
+    if printed == "formula":
+        return Silence()
+    if is_terminal(sys.stderr):
+        return Bar(first)
+    return Lines() if printed == "front" else Silence()

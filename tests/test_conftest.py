@@ -1,0 +1,82 @@
+"""The options that this suite gives to pytest."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SKIPS = """
+import pytest
+
+def test_passes():
+    pass
+
+@pytest.mark.skipif(True, reason="no such program")
+def test_needs_a_program():
+    pass
+
+def test_needs_a_package():
+    pytest.importorskip("no_such_package")
+
+@pytest.mark.xfail(reason="not yet")
+def test_is_expected_to_fail():
+    assert False
+"""
+
+
+def outcome(folder: Path, *options: str) -> tuple[int, str]:
+    """Exit code and output of pytest, as this suite sets it up, for the tests of a folder."""
+    command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder)]
+    command += ["-p", "no:cacheprovider", "-o", "pythonpath=", "-n", "0", *options, str(folder)]
+    (folder / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, cwd=folder)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_skip_is_a_failure_where_none_is_allowed(tmp_path: Path) -> None:
+    (tmp_path / "test_some.py").write_text(SKIPS)
+    code, shown = outcome(tmp_path)
+    assert (code, "1 passed, 2 skipped, 1 xfailed" in shown) == (0, True), shown
+    code, shown = outcome(tmp_path, "--no-skips")
+    assert (code, "2 failed, 1 passed, 1 error" in shown) == (1, True), shown
+    assert "no such program" in shown and "no_such_package" in shown and "not yet" in shown
+
+
+def test_a_module_that_is_skipped_is_an_error_where_none_is_allowed(tmp_path: Path) -> None:
+    (tmp_path / "test_other.py").write_text("import pytest\npytest.importorskip('no_such_package')\n")
+    assert outcome(tmp_path)[0] == pytest.ExitCode.NO_TESTS_COLLECTED
+    code, shown = outcome(tmp_path, "--no-skips")
+    assert (code, "no_such_package" in shown) == (pytest.ExitCode.INTERRUPTED, True), shown
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["0", "1"])
+@pytest.mark.parametrize(
+    ("waits", "option", "shown"),
+    [
+        ("threading.Event().wait()", "--timeout=1", "Timeout"),
+        # Native code that holds the interpreter's lock: no signal is answered.
+        ("ctypes.PyDLL(None).sleep(1000)", "--override-ini=faulthandler_timeout=1", "Timeout"),
+    ],
+    ids=["Python", "native"],
+)
+def test_what_hangs_is_ended(waits: str, option: str, shown: str, workers: str, tmp_path: Path) -> None:
+    (tmp_path / "test_hangs.py").write_text(f"import ctypes, threading\n\ndef test_hangs():\n    {waits}\n")
+    code, output = outcome(tmp_path, option, "-n", workers)
+    assert (code, shown in output) == (1, True), output
+
+
+def test_slow_tests_are_left_out_unless_they_are_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "test_slow.py").write_text(
+        "import pytest\n\ndef test_one():\n    pass\n\n@pytest.mark.slow\ndef test_two():\n    pass\n"
+    )
+    for options, expected in (
+        ((), "1 passed, 1 deselected"),
+        (("-m", "slow"), "1 passed, 1 des"),
+        (("-m", ""), "2 passed"),
+    ):
+        assert expected in outcome(tmp_path, *options)[1]

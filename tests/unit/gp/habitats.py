@@ -1,0 +1,49 @@
+"""Islands as the tests step them. Other processes import this module by its name, which a test module has not there."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+from unit.gp.oracles import NodeCounter, primitive_set
+
+from shine.gp.archive import Archive
+from shine.gp.islands import Habitat, Island
+from shine.gp.scoring import Scorer
+from shine.gp.settings import EvolutionSettings
+
+PRIMITIVES = primitive_set()
+NEG = PRIMITIVES.function_codes["neg"]
+SETTINGS = EvolutionSettings(population=60, max_size=15, max_depth=6, islands=3, migrants=4)
+
+
+def errors_of(population, rng):
+    """Errors on cases that have nothing to do with the loss: how far the tape is from random codes."""
+    return np.abs(population.codes[:, :5] - rng.integers(0, 7, 5)).astype(float)
+
+
+def habitat_of(settings=SETTINGS, evaluator=None):
+    scorer = Scorer(evaluator or NodeCounter(NEG, 50), Archive.empty(PRIMITIVES, 15), lambda: 0.0, np.inf)
+    return Habitat(PRIMITIVES, settings, scorer, errors_of)
+
+
+def stepped(habitat, island, times=1):
+    for _ in range(times):
+        island = habitat.stepped(island)
+    return island
+
+
+def bits(island: Island) -> bytes:
+    """Everything an island is, as bytes."""
+    population, structure = island.parents.population, island.parents.structure
+    arrays = (
+        population.codes, population.values, population.sizes, structure.sizes, structure.depths, structure.levels,
+        island.losses, island.births,
+    )  # fmt: skip
+    rest = island.generation, island.improved, repr(island.random)
+    return b"".join(array.tobytes() for array in arrays) + repr(rest).encode()
+
+
+def bits_after_five_steps(data: bytes) -> bytes:
+    """Of a pickled island."""
+    return bits(stepped(habitat_of(), pickle.loads(data), 5))
