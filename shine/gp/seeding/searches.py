@@ -30,9 +30,9 @@ def most_promising(screen: Screen, most: int) -> list[tuple[int, float]]:
         Members, each of another class, and their squared correlation.
     """
     seen = views.through([chain for chain in screen.chains if len(chain) < 2], screen.target)
-    plain = np.abs(inner(Normalized.of(seen, screen.weights).units, screen.normalized.units)).max(axis=0)
+    plain = np.abs(inner(Normalized.of(seen, screen.weights).units, screen.normalized.units)).max(axis=0, initial=0.0)
     rest, _ = beyond_monomials(seen, screen.basis, screen.weights)
-    logs = np.abs(inner(rest.astype(np.float32), screen.logs)).max(axis=0)
+    logs = np.abs(inner(rest.astype(np.float32), screen.logs)).max(axis=0, initial=0.0)
     found: dict[int, float] = {}
     for scores, classes in ((plain, screen.distinct), (logs, screen.classes)):
         for member in classes[np.argsort(-scores[classes], kind="stable")[:most]].tolist():
