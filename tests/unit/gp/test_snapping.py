@@ -148,3 +148,11 @@ def test_random_formulas_keep_their_shape_and_their_fit(seed, noise, loss):
     constants = (simple.codes == CONSTANT).sum(axis=1)[finite]
     worse = 0.5 * ROWS * np.log(np.maximum(errors[finite], ROUNDING) / np.maximum(fitted.errors[finite], ROUNDING))
     assert (worse <= 40.0 * constants + 1e-6).all()
+
+
+def test_no_constant_is_made_simple_when_time_is_over():
+    dataset = dataset_of(lambda x, y: 2.0 * x + 3.0 * y)
+    linearizer = MachineLinearizer(dataset, "mse")
+    population = Population.from_sources(["1.9999*x + 3.0001*y"], ("x", "y"))
+    found = snapped(population, linearizer, dataset.weight, ROUNDING, squared=True, out_of_time=lambda: True)
+    assert np.array_equal(found.values, population.values)

@@ -1,0 +1,104 @@
+"""A fit never fails: awkward tables end in a formula with values on fresh rows, or in an error that says what to do."""
+
+import logging
+
+import fuzz_fit
+import numpy as np
+import pytest
+
+import shine
+from shine.errors import DataError
+from shine.estimators import SymbolicClassifier, SymbolicRegressor
+
+RNG = np.random.default_rng(0)
+ONE, TWO, NOISE = RNG.uniform(1, 5, 100), RNG.uniform(1, 5, 100), RNG.standard_normal(100)
+FLAG = RNG.integers(0, 2, 100).astype(float)
+
+
+@pytest.fixture
+def skipped(caplog):
+    """Searches of the seeding that failed meanwhile."""
+    with caplog.at_level(logging.DEBUG, logger="shine.gp.seeding"):
+        yield lambda: [record.getMessage() for record in caplog.records if "skipped" in record.getMessage()]
+
+
+def fitted(X, y, weights=None, kind=SymbolicRegressor, **options):
+    model = kind(max_time=1, generations=2, population_size=50, random_state=0, n_jobs=1, **options)
+    return model.fit(X, y, sample_weight=weights)
+
+
+ORDINARY = {
+    "a flag alone": ([[0], [1]] * 20, np.tile([0.0, 1.0], 20) + 0.1 * NOISE[:40]),
+    "a flag beside numbers": (np.column_stack([ONE, TWO, FLAG]), 2.5 * ONE * TWO + 40 * FLAG + NOISE),
+    "one-hot columns": (np.eye(4)[RNG.integers(0, 4, 100)], NOISE),
+    "all but constant": (np.column_stack([1e3 + 1e-9 * NOISE, ONE]), ONE + NOISE),
+    "the same column twice": (np.column_stack([ONE, ONE]), np.sin(ONE) + NOISE),
+    "constant columns": (np.ones((100, 3)), NOISE),
+    "a constant target": (np.column_stack([ONE, TWO]), np.full(100, 3.0)),
+    "a target far from zero": (ONE[:, None], 1e9 + 1e-3 * NOISE),
+    "timestamps": (np.floor(1.6e18 + 1e15 * ONE)[:, None], np.sin(ONE) + NOISE),
+    "masses of stars": ((ONE * 1e30)[:, None], np.sin(ONE) + NOISE),
+    "mostly zeros": (np.where(FLAG > 0, ONE, 0.0)[:, None], NOISE),
+    "two rows": ([[1.0], [2.0]], [1.0, 3.0]),
+    "more columns than rows": (RNG.standard_normal((10, 60)), NOISE[:10]),
+}
+EXTREME = {
+    "columns of 1e160": (np.column_stack([ONE, TWO]) * 1e160, ONE * TWO + NOISE),
+    "a target of 1e153": (ONE[:, None], np.sin(ONE) * 1e153),
+    "a target of 1e-200": (ONE[:, None], np.sin(ONE) * 1e-200),
+    "a target of 1e200": (ONE[:, None], (ONE + NOISE) * 1e200),
+    "the smallest numbers": (np.arange(30.0)[:, None] * 5e-324, NOISE[:30]),
+    "the whole range": (np.column_stack([ONE * 1e300, TWO * 1e-300]), ONE * TWO),
+    "the largest numbers": (np.where(FLAG > 0, 1.7e308, -1.7e308)[:, None], FLAG * 1.7e308),
+}
+
+
+@pytest.mark.parametrize("table", [*ORDINARY, *EXTREME])
+def test_an_awkward_table_is_fitted(table, skipped, capfd):
+    X, y = {**ORDINARY, **EXTREME}[table]
+    model = fitted(X, y)
+    assert np.isfinite(model.predict(X)).all()
+    assert not skipped()
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("loss", ["mse", "mae", "rmse", "nmse", "r2"])
+@pytest.mark.parametrize("spread", [0, 300])
+def test_weights_of_any_size_are_weights(loss, spread, skipped):
+    weights = 10.0 ** (RNG.uniform(-spread, spread, 100) + (250 if spread == 0 else 0))
+    model = fitted(ONE[:, None], 2 * ONE + 1 + 0.01 * NOISE, weights, loss=loss)
+    assert np.isfinite(model.predict(ONE[:, None])).all()
+    assert not skipped()
+    if spread == 0:
+        assert model.best_.r2 > 0.99
+
+
+def test_a_scale_of_the_weights_changes_nothing():
+    weights = RNG.uniform(0.1, 2, 100)
+    X, y = np.column_stack([ONE, TWO]), np.sin(ONE) * TWO + 0.1 * NOISE
+    expected = [model.expression for model in fitted(X, y, weights, max_size=12).front_]
+    assert [model.expression for model in fitted(X, y, weights * 2.0**400, max_size=12).front_] == expected
+
+
+def test_a_class_that_weighs_nothing_is_an_error():
+    weights = np.where(FLAG > 0, 1e300, 1e-300)
+    with pytest.raises(DataError, match="weigh nothing"):
+        fitted(ONE[:, None], FLAG, weights, kind=SymbolicClassifier)
+
+
+def test_one_row_has_a_formula():
+    result = shine.evolve([[2.0]], [3.0], generations=1, population=20, seconds=5, threads=1)
+    assert result.predict([[2.0]])[0] == 3.0
+
+
+def test_many_columns_are_told_apart():
+    X = RNG.standard_normal((150, 3000))
+    model = fitted(X, 3 * X[:, 1234] + 0.01 * NOISE[0], max_size=9)
+    assert "x1234" in model.best_.expression
+
+
+@pytest.mark.parametrize("number", range(40))
+def test_a_table_drawn_at_random_is_fitted_or_refused(number, skipped):
+    kind, text = fuzz_fit.outcome(fuzz_fit.case(number, largest=500))
+    assert kind in ("ok", "error"), text
+    assert not skipped()
