@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,8 +13,9 @@ from shine.data import Dataset
 from shine.evaluators import machine as machine_evaluator
 from shine.evaluators import rows as rows_module
 from shine.evaluators.gradients import MOST_CONSTANTS, MachineLinearizer
-from shine.evaluators.machine import LARGE_ROWS
-from shine.fitness import NormalEquations
+from shine.evaluators.machine import LARGE_ROWS, MachineRows
+from shine.evaluators.sharing import PopulationFunctions
+from shine.fitness import Damping, NormalEquations
 from shine.gp.creation import Terminals, ptc2
 from shine.lang.interpret import evaluate_tape
 from shine.lang.library import STANDARD
@@ -251,3 +253,26 @@ def test_a_perfect_fit_of_absolute_errors_weighs_rows_no_more_than_the_floor():
     found = check(Population.from_sources(["2.0*x"], dataset.features), exact, "mae")
     assert found.errors[0] == 0
     assert np.isfinite(found.matrices).all()
+
+
+def test_what_a_fit_reads_stays_until_it_has_read_it(monkeypatch):
+    """Blocks of large row-major tables are copies that their generator holds."""
+    x = np.random.default_rng(0).uniform(1, 2, (60, 2))
+    linearizer = MachineLinearizer(Dataset.from_arrays(x, 3 * x[:, 0]), "mse")
+    population = Population.from_sources(["2.5*x0"], ("x0", "x1"))
+    alive, passes, run = [], MachineRows.passes, PopulationFunctions.run
+
+    def watched(self, population):
+        held = np.zeros(1)
+        alive.append(weakref.ref(held))
+        yield from passes(self, population)
+
+    def checked(self, *arguments):
+        assert all(each() is not None for each in alive)
+        run(self, *arguments)
+
+    monkeypatch.setattr(MachineRows, "passes", watched)
+    monkeypatch.setattr(PopulationFunctions, "run", checked)
+    one = np.ones(1)
+    fit = linearizer.fit(population, one, 0 * one, 20, 1e-13, Damping(), scaled=False)
+    assert alive and fit.population.values[0, 0] == pytest.approx(3)
