@@ -33,6 +33,13 @@ _SHORT_TAIL, _LONG_TAIL = 2.0, 2.5
 """The way from the median to the end of a column, in units of that to the quartile: it is 2 for uniform values, where
 fresh ones come no further, and 2.8 for 20 normal ones and 3.7 for 100."""
 
+_HEAVY_TAIL, _FURTHEST = 10.0, 100.0
+"""That way where values are not normal any more, but so that a fresh one may be as many times further as the way is
+long, and how many times at most."""
+
+_SPARSE = 10
+"""Values besides the most frequent one, which most rows have, up to which nothing is known of their sign."""
+
 _END = 4, 0.1
 """Number and share of rows with the last value of a column from which on the column ends there."""
 
@@ -44,6 +51,9 @@ _VISIBLE = 3.0
 
 _MOST_VALUES = 5000
 """Values of a column that are looked at."""
+
+_WHOLE = 2.0**53
+"""Size from which on every float64 is a whole number."""
 
 _SEED = 0
 _LARGEST = float(np.finfo(np.float64).max)
@@ -155,6 +165,8 @@ class Tail:
         way, length = abs(end / 2 - median / 2), abs(quartile / 2 - median / 2)
         excess = (way / length if length > 0 else math.inf) - _SHORT_TAIL
         longness = min(max(excess / (_LONG_TAIL - _SHORT_TAIL), 0.0), 1.0)
+        if excess + _SHORT_TAIL > _HEAVY_TAIL and not one_sign:
+            return cls(max(long, min(excess + _SHORT_TAIL, _FURTHEST)), False)
         return cls(short + longness * (long - short), longness > 0 and one_sign)
 
 
@@ -171,8 +183,9 @@ class Column:
     median : float
     down, up : Tail
         The sides below and above the median.
-    few, whole : bool
-        Whether the column has few values; whether all are whole numbers.
+    few, whole, sparse : bool
+        Whether the column has few values; whether all are whole numbers; whether nearly all are the same, and too few
+        are others to tell their sign.
     """
 
     values: Array
@@ -182,6 +195,7 @@ class Column:
     up: Tail
     few: bool
     whole: bool
+    sparse: bool
 
     @classmethod
     def of(cls, values: Array) -> Column:
@@ -195,7 +209,10 @@ class Column:
             down = Tail.of(sample, low, median, first, one_sign)
             up = Tail.of(sample, high, median, third, one_sign)
         few = (1 + int(np.count_nonzero(sample[1:] != sample[:-1]))) * _REPEATS <= len(sample)
-        return cls(values, ends, median, down, up, few, bool((sample == np.floor(sample)).all()))
+        whole = bool((sample == np.floor(sample)).all()) and max(high, -low) < _WHOLE
+        others = int(np.count_nonzero(sample != median))
+        sparse = 0 < others < min(_SPARSE, len(sample) / 2) and not (few and whole)
+        return cls(values, ends, median, down, up, few, whole, sparse)
 
     @property
     def low(self) -> float:
@@ -209,6 +226,10 @@ class Column:
 
     def pulled(self, values: Array) -> Array:
         """Known values, moved away from the median as far as fresh ones may lie from it."""
+        if self.sparse:
+            # To both sides by turns.
+            signs = np.where(np.arange(len(values)) % 2, 1.0, -1.0)
+            return np.clip(self.median + 2 * signs * (values - self.median), -_LARGEST, _LARGEST)
         if self.few and not self.whole:
             return values
         up = values > self.median

@@ -37,6 +37,9 @@ Array = NDArray[np.float64]
 POLISHING_ROWS = 10_000
 """Rows that constants are polished and made simple on; on all rows they are fitted once more."""
 
+MOST_SEEN = 1e9
+"""Weights from which on whole ones are no counts."""
+
 _STEPS, _LAST_STEPS = 50, 5
 """Steps of the fit of all constants, and of the last one on all rows."""
 
@@ -180,7 +183,8 @@ def log_likelihood_power(loss: str) -> float:
 def effective_rows(dataset: Dataset) -> float:
     """How many rows of equal weight tell as much (Kish 1965); whole weights are how often a row was seen."""
     weights = dataset.row_weights
-    if (weights == np.floor(weights)).all():
+    # Nobody has seen a row a billion times, and very large numbers are always whole.
+    if (weights == np.floor(weights)).all() and weights.max() < MOST_SEEN:
         return dataset.weight
     return dataset.weight**2 / float(stable_sum(weights * weights))
 

@@ -101,8 +101,12 @@ def usable(models: Sequence[Model], enough: float, domain: Domain) -> list[Model
     if not any(defined):
         return list(models)
     least = min(model.loss for model, fine in zip(models, defined, strict=True) if fine)
+    allowed, rows = max(enough, EARNED * least), np.count_nonzero(domain.dataset.row_weights)
+    # With as many nodes as rows, a formula fits whatever they are.
     return [
-        model for model, fine in zip(models, defined, strict=True) if fine or model.loss <= max(enough, EARNED * least)
+        model
+        for model, fine in zip(models, defined, strict=True)
+        if fine or (model.loss <= allowed and model.tree.size <= rows)
     ]
 
 

@@ -102,3 +102,9 @@ def test_a_table_drawn_at_random_is_fitted_or_refused(number, skipped):
     kind, text = fuzz_fit.outcome(fuzz_fit.case(number, largest=500))
     assert kind in ("ok", "error"), text
     assert not skipped()
+
+
+@pytest.mark.parametrize("weight", [1e-30, 1.0, 1e15, 8e27])
+def test_classes_of_rows_of_any_weight_have_odds(weight):
+    model = fitted(ONE[:, None], (ONE > 3).astype(int), np.full(100, weight), kind=SymbolicClassifier)
+    assert model.score(ONE[:, None], ONE > 3) > 0.9

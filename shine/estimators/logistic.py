@@ -216,7 +216,7 @@ class Classes:
 
 
 def _entropy(share: float) -> float:
-    return -share * math.log(share) - (1 - share) * math.log(1 - share)
+    return -sum(part * math.log(part) for part in (share, 1 - share) if part > 0)
 
 
 @dataclass(frozen=True, eq=False)

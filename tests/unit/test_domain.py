@@ -209,3 +209,23 @@ def test_a_formula_may_be_deeper_than_the_stack():
     for _ in range(5000):
         node = ast.UnaryOp(ast.USub(), node)
     assert domain_of("normal", 30).defines(Tree(("a", "b", "c"), node))
+
+
+def test_nothing_is_known_of_the_sign_of_what_is_nearly_always_zero():
+    x = np.zeros((40, 1))
+    x[:3, 0] = 1.1, 2.3, 3.7
+    domain = Domain(Dataset.from_arrays(x, np.arange(40.0), features=("x",)))
+    assert not domain.defines(shine.parse("sqrt(x)", ["x"]))
+    x[:20, 0] = np.linspace(1, 3, 20)
+    domain = Domain(Dataset.from_arrays(x, np.arange(40.0), features=("x",)))
+    assert domain.defines(shine.parse("sqrt(x)", ["x"]))
+
+
+def test_heavy_tails_go_far():
+    x = np.random.default_rng(1).standard_cauchy((200, 1))
+    domain = Domain(Dataset.from_arrays(x, x[:, 0], features=("x",)))
+    beyond = 10 * np.abs(x).max()
+    assert not domain.defines(shine.parse(f"sqrt({beyond} - x)", ["x"]))
+    normal = np.random.default_rng(1).standard_normal((200, 1))
+    domain = Domain(Dataset.from_arrays(normal, normal[:, 0], features=("x",)))
+    assert domain.defines(shine.parse(f"sqrt({10 * np.abs(normal).max()} - x)", ["x"]))

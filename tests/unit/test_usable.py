@@ -49,6 +49,13 @@ def test_so_does_one_that_nothing_without_poles_comes_near():
     assert texts(usable(models, 0.0, DOMAIN)) == ["2.0", "1/a", "a + b"]
 
 
+def test_with_as_many_nodes_as_rows_a_formula_earns_nothing():
+    few = Domain(Dataset.from_arrays(X[:3], X[:3, 0], features=FEATURES))
+    models = [model("2.0", 1.0), model("a/(b - 0.5)", 0.0), model("a + b", 0.5)]
+    assert texts(usable(models, 1e-12, few)) == ["2.0", "a + b"]
+    assert "a/(b - 0.5)" in texts(usable(models, 1e-12, DOMAIN))
+
+
 def test_where_all_have_poles_all_stay():
     models = [model("1/a", 1.0), model("1/(b - 0.5)", 0.5)]
     assert usable(models, 0.0, DOMAIN) == models
