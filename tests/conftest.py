@@ -7,11 +7,15 @@ import gc
 import importlib.util
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# A shell that starts a job in the background lets it ignore Ctrl-C, and all processes that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Shared machines are slow at times: examples are limited in number, never in time.
 settings.register_profile("shine", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)

@@ -145,12 +145,29 @@ def fronts(**environment: str) -> str:
     return run.stdout
 
 
-def test_the_fronts_are_the_same_under_other_kernels_of_blas_and_other_vector_instructions():
-    if sys.platform != "linux":
-        pytest.skip("the variables that choose kernels are those of the wheels for Linux")
-    here = fronts()
+WITHOUT_AVX512 = "X86_V4 AVX512_ICL AVX512_SPR AVX512F AVX512CD AVX512_SKX SVE"
+WITHOUT_AVX2 = f"X86_V3 AVX2 FMA3 ASIMDHP ASIMDDP {WITHOUT_AVX512}"
+"""Names of NumPy's for groups of vector instructions, before and after its version 2.4; it ignores others."""
+
+
+@pytest.fixture(scope="module")
+def here():
+    return fronts()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the variables that choose kernels are those of wheels for Linux")
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"OPENBLAS_CORETYPE": "Prescott", "OPENBLAS_NUM_THREADS": "1"},
+        {"OPENBLAS_CORETYPE": "Haswell"},
+        {"OPENBLAS_CORETYPE": "SkylakeX"},
+        {"NPY_DISABLE_CPU_FEATURES": WITHOUT_AVX512},
+        {"NPY_DISABLE_CPU_FEATURES": WITHOUT_AVX2, "OPENBLAS_CORETYPE": "Nehalem"},
+    ],
+    ids=["Prescott", "Haswell", "SkylakeX", "without AVX-512", "without AVX2"],
+)
+def test_the_fronts_are_the_same_under_other_kernels_and_vector_instructions(environment, here):
     assert len(here.splitlines()) > 20
-    assert fronts(OPENBLAS_CORETYPE="Prescott", OPENBLAS_NUM_THREADS="1") == here
-    # NumPy ignores what it does not know: the names before and after version 2.4.
-    without = "X86_V3 X86_V4 AVX512_ICL AVX512_SPR AVX2 FMA3 AVX512F AVX512CD AVX512_SKX ASIMDHP ASIMDDP SVE"
-    assert fronts(NPY_DISABLE_CPU_FEATURES=without, OPENBLAS_CORETYPE="Nehalem") == here
+    assert fronts(**environment) == here
