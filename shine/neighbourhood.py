@@ -67,16 +67,20 @@ class Segments:
     ----------
     starts, ends : ndarray of shape (n_columns, n_segments)
         Columns of few values have that of the end on the whole segment.
+    whole : ndarray of shape (n_columns,), bool
+        Columns that have whole numbers between the ends too.
     """
 
     starts: Array
     ends: Array
+    whole: Mask
 
     def at(self, segments: NDArray[np.int64], shares: Array) -> Array:
         """Points at shares of the way along some segments, shape (n_columns, n_points)."""
         starts, ends = self.starts[:, segments], self.ends[:, segments]
         # Neither the difference of large ends may overflow, nor a column of few values be rounded.
-        return np.where(starts == ends, ends, (1 - shares) * starts + shares * ends)
+        points = np.where(starts == ends, ends, (1 - shares) * starts + shares * ends)
+        return np.where(self.whole[:, None], np.rint(points), points)
 
 
 def neighbourhood(columns: Sequence[Column]) -> Segments:
@@ -108,7 +112,7 @@ def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator) -> Segme
     pulled = np.array([column.pulled(values) for column, values in zip(columns, known, strict=True)])
     ends = np.concatenate([partners, mixed, pulled], axis=1)
     starts = np.concatenate([known, known, known], axis=1)
-    return Segments(np.where(few[:, None], ends, starts), ends)
+    return Segments(np.where(few[:, None], ends, starts), ends, np.array([column.whole for column in columns]))
 
 
 def _rows(columns: Sequence[Column], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -153,8 +157,8 @@ class Tail:
     by_ratio: bool
 
     @classmethod
-    def of(cls, values: Array, end: float, median: float, quartile: float, one_sign: bool) -> Tail:
-        """The side from the median over a quartile to an end."""
+    def of(cls, values: Array, end: float, median: float, quartile: float, other: float, one_sign: bool) -> Tail:
+        """The side from the median over a quartile to an end; the other quartile tells what is usual, too."""
         rows = len(values)
         least, share = _END
         if np.count_nonzero(values == end) >= max(least, share * rows):
@@ -165,8 +169,10 @@ class Tail:
         way, length = abs(end / 2 - median / 2), abs(quartile / 2 - median / 2)
         excess = (way / length if length > 0 else math.inf) - _SHORT_TAIL
         longness = min(max(excess / (_LONG_TAIL - _SHORT_TAIL), 0.0), 1.0)
-        if excess + _SHORT_TAIL > _HEAVY_TAIL and not one_sign:
-            return cls(max(long, min(excess + _SHORT_TAIL, _FURTHEST)), False)
+        usual = max(length, abs(other / 2 - median / 2))
+        unusual = way / usual if usual > 0 else math.inf
+        if unusual > _HEAVY_TAIL and not one_sign:
+            return cls(max(long, min(unusual, _FURTHEST)), False)
         return cls(short + longness * (long - short), longness > 0 and one_sign)
 
 
@@ -206,8 +212,8 @@ class Column:
         first, median, third = (float(sample[int(share * (len(sample) - 1) + 0.5)]) for share in (0.25, 0.5, 0.75))
         one_sign = low > 0 or high < 0
         with np.errstate(all="ignore"):
-            down = Tail.of(sample, low, median, first, one_sign)
-            up = Tail.of(sample, high, median, third, one_sign)
+            down = Tail.of(sample, low, median, first, third, one_sign)
+            up = Tail.of(sample, high, median, third, first, one_sign)
         few = (1 + int(np.count_nonzero(sample[1:] != sample[:-1]))) * _REPEATS <= len(sample)
         whole = bool((sample == np.floor(sample)).all()) and max(high, -low) < _WHOLE
         others = int(np.count_nonzero(sample != median))

@@ -209,7 +209,8 @@ def _fitted(population: Population, linearizer: MachineLinearizer, steps: int) -
 def rounding_loss(dataset: Dataset, loss: str, dtype: str = "float64") -> float:
     """Loss that rounding alone may leave."""
     total = np.array(_rounding_error(dataset, loss, dtype))
-    return float(LOSSES[loss].of_sum(total, dataset.weight, dataset.target_square or 1.0))
+    least = float(LOSSES[loss].of_sum(total, dataset.weight, dataset.target_square or 1.0))
+    return max(least, float(np.finfo(np.float64).tiny))
 
 
 def _rounding_error(dataset: Dataset, loss: str, dtype: str = "float64") -> float:
