@@ -8,7 +8,7 @@ of few values has no others, whole numbers stay whole, and what is never negativ
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,6 @@ from shine.data import stable_sum
 from shine.lang.library import STANDARD
 
 Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 ROWS = 192
 """Most rows that segments begin at; fewer rows are repeated until there are `LEAST_ROWS`."""
@@ -52,6 +51,9 @@ _VISIBLE = 3.0
 _MOST_VALUES = 5000
 """Values of a column that are looked at."""
 
+_LEAST_STEP = 1e-9
+"""Share of the largest value that a step is at least: what is less is rounding."""
+
 _WHOLE = 2.0**53
 """Size from which on every float64 is a whole number."""
 
@@ -67,20 +69,20 @@ class Segments:
     ----------
     starts, ends : ndarray of shape (n_columns, n_segments)
         Columns of few values have that of the end on the whole segment.
-    whole : ndarray of shape (n_columns,), bool
-        Columns that have whole numbers between the ends too.
+    steps : ndarray of shape (n_columns,)
+        What the numbers of a column are multiples of, between the ends too; 0 if of nothing.
     """
 
     starts: Array
     ends: Array
-    whole: Mask
+    steps: Array
 
     def at(self, segments: NDArray[np.int64], shares: Array) -> Array:
         """Points at shares of the way along some segments, shape (n_columns, n_points)."""
         starts, ends = self.starts[:, segments], self.ends[:, segments]
         # Neither the difference of large ends may overflow, nor a column of few values be rounded.
         points = np.where(starts == ends, ends, (1 - shares) * starts + shares * ends)
-        return np.where(self.whole[:, None], np.rint(points), points)
+        return _multiples(points, self.steps[:, None], np.rint)
 
 
 def neighbourhood(columns: Sequence[Column]) -> Segments:
@@ -112,7 +114,7 @@ def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator) -> Segme
     pulled = np.array([column.pulled(values) for column, values in zip(columns, known, strict=True)])
     ends = np.concatenate([partners, mixed, pulled], axis=1)
     starts = np.concatenate([known, known, known], axis=1)
-    return Segments(np.where(few[:, None], ends, starts), ends, np.array([column.whole for column in columns]))
+    return Segments(np.where(few[:, None], ends, starts), ends, np.array([column.step for column in columns]))
 
 
 def _rows(columns: Sequence[Column], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -139,6 +141,25 @@ def _groups(known: Array, rows: int) -> list[list[int]]:
         groups = [group for group in groups if not any(group is other for other in linked)]
         groups.append([*(member for group in linked for member in group), column])
     return groups
+
+
+def _step(sample: Array) -> float:
+    """What sorted values are all multiples of: 1 if they are whole numbers, else their least distance or size, or 0."""
+    largest = max(abs(float(sample[0])), abs(float(sample[-1])))
+    if largest < _WHOLE and (sample == np.floor(sample)).all():
+        return 1.0
+    sizes = np.concatenate([np.diff(sample), np.abs(sample)])
+    step = float(sizes.min(where=sizes > _LEAST_STEP * largest, initial=np.inf))
+    if not math.isfinite(step):
+        return 0.0
+    multiples = sample / step
+    return step if (np.abs(multiples - np.rint(multiples)) < 1e-6).all() else 0.0
+
+
+def _multiples(values: Array, steps: Array | float, rounded: Callable[[Array], Array]) -> Array:
+    """Values rounded to multiples of steps, as they are where a step is 0."""
+    own = np.where(np.asarray(steps) > 0, steps, 1.0)
+    return np.where(np.asarray(steps) > 0, own * rounded(values / own), values)
 
 
 @dataclass(frozen=True)
@@ -189,9 +210,10 @@ class Column:
     median : float
     down, up : Tail
         The sides below and above the median.
-    few, whole, sparse : bool
-        Whether the column has few values; whether all are whole numbers; whether nearly all are the same, and too few
-        are others to tell their sign.
+    step : float
+        What all values are multiples of: 1 for whole numbers; 0 if of nothing.
+    few, sparse : bool
+        Whether the column has few values; whether nearly all are the same, and too few are others to tell their sign.
     """
 
     values: Array
@@ -199,8 +221,8 @@ class Column:
     median: float
     down: Tail
     up: Tail
+    step: float
     few: bool
-    whole: bool
     sparse: bool
 
     @classmethod
@@ -215,10 +237,10 @@ class Column:
             down = Tail.of(sample, low, median, first, third, one_sign)
             up = Tail.of(sample, high, median, third, first, one_sign)
         few = (1 + int(np.count_nonzero(sample[1:] != sample[:-1]))) * _REPEATS <= len(sample)
-        whole = bool((sample == np.floor(sample)).all()) and max(high, -low) < _WHOLE
+        step = _step(sample)
         others = int(np.count_nonzero(sample != median))
-        sparse = 0 < others < min(_SPARSE, len(sample) / 2) and not (few and whole)
-        return cls(values, ends, median, down, up, few, whole, sparse)
+        sparse = 0 < others < min(_SPARSE, len(sample) / 2) and not (few and step)
+        return cls(values, ends, median, down, up, step, few, sparse)
 
     @property
     def low(self) -> float:
@@ -236,7 +258,7 @@ class Column:
             # To both sides by turns.
             signs = np.where(np.arange(len(values)) % 2, 1.0, -1.0)
             return np.clip(self.median + 2 * signs * (values - self.median), -_LARGEST, _LARGEST)
-        if self.few and not self.whole:
+        if self.few and self.step != 1:
             return values
         up = values > self.median
         further = np.where(up, self.up.further, self.down.further)
@@ -244,7 +266,7 @@ class Column:
         moved = self.median + further * (values - self.median)
         # A column of one sign keeps it, and comes nearer to zero by a factor of at most ten unless by ratio.
         # Only counts that are positive so far may be zero.
-        nearer = 0.0 if self.whole else 0.1
+        nearer = 0.0 if self.step == 1 or 0 < min(abs(self.low), abs(self.high)) <= self.step else 0.1
         if self.low >= 0:
             moved = np.maximum(moved, nearer * self.low)
         elif self.high <= 0:
@@ -252,9 +274,8 @@ class Column:
         if by_ratio.any():
             ratios = apply(STANDARD["pow"], values / self.median, further)
             moved = np.where(by_ratio, self.median * ratios, moved)
-        if self.whole:
-            moved = np.where(up, np.ceil(moved), np.floor(moved))
+        moved = np.where(up, _multiples(moved, self.step, np.ceil), _multiples(moved, self.step, np.floor))
         moved = np.clip(moved, -_LARGEST, _LARGEST)
         # Underflow is no change of sign either.
-        vanished = (moved == 0) & (not self.whole) & ((self.low > 0) | (self.high < 0))
+        vanished = (moved == 0) & (not self.step) & ((self.low > 0) | (self.high < 0))
         return np.where(vanished, values, moved)

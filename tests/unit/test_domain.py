@@ -231,9 +231,10 @@ def test_heavy_tails_go_far():
     assert domain.defines(shine.parse(f"sqrt({10 * np.abs(normal).max()} - x)", ["x"]))
 
 
-def test_whole_numbers_that_were_not_seen_are_met_between_those_that_were():
-    x = np.array([[-3.0, -2, -1, 1, 2, 4, 5, -4, 3, -5, 6]]).T
-    domain = Domain(Dataset.from_arrays(x, np.cos(x[:, 0]), features=("x",)))
+@pytest.mark.parametrize("step", [1.0, 0.25, 3e-7, 1e100])
+def test_multiples_that_were_not_seen_are_met_between_those_that_were(step):
+    x = step * np.array([[-3.0, -2, -1, 1, 2, 4, 5, -4, 3, -5, 6]]).T
+    domain = Domain(Dataset.from_arrays(x, np.cos(x[:, 0] / step), features=("x",)))
     # Bounded, and undefined at zero alone.
-    assert not domain.defines(shine.parse("cos(1/x)", ["x"]))
-    assert domain.defines(shine.parse("cos(1/(x + 0.5))", ["x"]))
+    assert not domain.defines(shine.parse(f"cos({step}/x)", ["x"]))
+    assert domain.defines(shine.parse(f"cos({step}/(x + {step / 2}))", ["x"]))
