@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
+import warnings
 
 
 def main() -> None:
@@ -14,6 +16,7 @@ def main() -> None:
     from shine.cli.interruption import Interruption
 
     _open_closed_descriptors()
+    warnings.showwarning = _warned
     interruption = Interruption()
     interruption.install()
     code: str | int | None = None
@@ -36,6 +39,12 @@ def main() -> None:
 def _end(number: int, frame: object) -> None:
     os.write(2, b"error: interrupted\n")
     os._exit(128 + number)
+
+
+def _warned(message: Warning | str, *place: object, **more: object) -> None:
+    """A warning as a line for the user, who has no use for where in the code it comes from."""
+    with contextlib.suppress(OSError):
+        print(f"warning: {message}", file=sys.stderr, flush=True)
 
 
 def _open_closed_descriptors() -> None:
