@@ -85,8 +85,7 @@ COMPILED: Meanings = {**EXACT, **{name: partial(apply, STANDARD[name]) for name 
 
 def dot(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """Sum of the products of elements over the last axis; the other axes broadcast."""
-    with np.errstate(all="ignore"):
-        total: NDArray[Any] = np.add.reduce(a * b, axis=-1)
+    total: NDArray[Any] = np.add.reduce(a * b, axis=-1)
     return total
 
 

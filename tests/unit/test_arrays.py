@@ -65,4 +65,3 @@ def test_a_layout_serves_many_products():
 def test_sums_of_products_run_over_the_last_axis():
     a, b = np.arange(12.0).reshape(3, 4), np.arange(4.0)
     assert np.array_equal(dot(a, b), (a * b).sum(axis=1))
-    assert np.isinf(dot(np.array([1e200]), np.array([1e200])))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations, combinations_with_replacement
 
 import numpy as np
@@ -286,22 +287,16 @@ class Surrogate:
         spreads = np.sqrt(dot((values - means[:, None]) ** 2, weights))
         spreads = np.where(spreads > 0, spreads, 1)
         units = (values - means[:, None]) / spreads[:, None]
-        exponents = _exponents(d, int(n / ROWS_A_TERM))
-        powers = np.multiply.accumulate([np.ones_like(units), *[units] * int(exponents.max())])
-        terms = np.prod(powers[exponents, np.arange(d)], axis=1)
+        polynomial = _Polynomial.of(d, int(n / ROWS_A_TERM))
+        terms = polynomial.terms(units)
         scales = np.sqrt(dot(terms * terms, weights))
         scales = np.where(scales > 0, scales, 1)
-        terms /= scales[:, None]
-        weighed = terms * weights
-        own = solved(arrays.inner(weighed, terms), dot(weighed, response), RIDGE)
-        fitted = combined(own, terms)
-        coefficients = own / scales
-        gradient = np.empty_like(values)
-        for i in range(d):
-            lowered = exponents.copy()
-            lowered[:, i] = np.maximum(lowered[:, i] - 1, 0)
-            derivative = np.prod(powers[lowered, np.arange(d)], axis=1)
-            gradient[i] = combined(coefficients * exponents[:, i], derivative) / spreads[i]
+        scaled = terms / scales[:, None]
+        weighed = scaled * weights
+        own = solved(arrays.inner(weighed, scaled), dot(weighed, response), RIDGE)
+        fitted = combined(own, scaled)
+        derivatives = polynomial.derivatives(own / scales)
+        gradient = np.array([combined(own, terms) for own in derivatives]) / spreads[:, None]
         spread = dot((response - dot(response, weights)) ** 2, weights)
         explained = 1 - float(dot((response - fitted) ** 2, weights) / spread) if spread > 0 else 0.0
         inner = np.asarray((np.abs(units) < INNER).all(axis=0))
@@ -310,12 +305,53 @@ class Surrogate:
         return cls(explained, fitted, gradient, inner)
 
 
-def _exponents(variables: int, most: int) -> NDArray[np.int64]:
-    """Exponents of the terms of a polynomial, shape (n_terms, n_variables), of the highest degree with few enough."""
-    terms: list[tuple[int, ...]] = [()]
-    for degree in range(1, DEGREE + 1):
-        more = list(combinations_with_replacement(range(variables), degree)) if variables**degree < 10**6 else None
-        if more is None or (degree > 1 and len(terms) + len(more) > most):
-            break
-        terms = [*terms, *more]
-    return np.array([[term.count(i) for i in range(variables)] for term in terms])
+@dataclass(frozen=True, eq=False)
+class _Polynomial:
+    """The terms of a polynomial, each of which is an earlier one times a variable; the first is 1.
+
+    Parameters
+    ----------
+    steps : tuple of (int, int)
+        The earlier term and the variable, for each term but the first.
+    exponents, lowered : ndarray of shape (n_terms, n_variables), int64
+        Exponents of each term; which term it is with one less of a variable, 0 where it has none of it.
+    """
+
+    steps: tuple[tuple[int, int], ...]
+    exponents: NDArray[np.int64]
+    lowered: NDArray[np.int64]
+
+    @classmethod
+    @cache
+    def of(cls, variables: int, most: int) -> _Polynomial:
+        """That of the highest degree with few enough terms."""
+        factors: list[tuple[int, ...]] = [()]
+        for degree in range(1, DEGREE + 1):
+            more = list(combinations_with_replacement(range(variables), degree)) if variables**degree < 10**6 else None
+            if more is None or (degree > 1 and len(factors) + len(more) > most):
+                break
+            factors = [*factors, *more]
+        places = {term: place for place, term in enumerate(factors)}
+        exponents = np.array([[term.count(i) for i in range(variables)] for term in factors])
+        lowered = np.zeros_like(exponents)
+        for place, term in enumerate(factors):
+            for variable in set(term):
+                at = term.index(variable)
+                lowered[place, variable] = places[term[:at] + term[at + 1 :]]
+        return cls(tuple((places[term[:-1]], term[-1]) for term in factors[1:]), exponents, lowered)
+
+    def terms(self, variables: Array) -> Array:
+        """Values of the terms, shape (n_terms, n_rows)."""
+        values = np.empty((1 + len(self.steps), variables.shape[1]))
+        values[0] = 1
+        for place, (earlier, variable) in enumerate(self.steps, start=1):
+            np.multiply(values[earlier], variables[variable], out=values[place])
+        return values
+
+    def derivatives(self, coefficients: Array) -> Array:
+        """Coefficients of the derivative by each variable, shape (n_variables, n_terms)."""
+        moved = (coefficients[:, None] * self.exponents).T
+        return np.array([
+            np.bincount(places, own, minlength=len(coefficients))
+            for places, own in zip(self.lowered.T, moved, strict=True)
+        ])  # fmt: skip
