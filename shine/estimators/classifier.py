@@ -148,7 +148,7 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         if len(classes) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes in the data, but the data contains only "
-                f"one class: {classes[0]!r}"
+                f"one class: {classes.tolist()[0]!r}"
             )
         prior = np.bincount(codes, weights)
         rows, targets, weights = merged(rows, codes.reshape(-1, 1).astype(np.float64), weights)
