@@ -8,7 +8,7 @@ import pytest
 
 import shine
 from shine.errors import DataError
-from shine.estimators import SymbolicClassifier, SymbolicRegressor
+from shine.estimators import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer
 
 RNG = np.random.default_rng(0)
 ONE, TWO, NOISE = RNG.uniform(1, 5, 100), RNG.uniform(1, 5, 100), RNG.standard_normal(100)
@@ -84,9 +84,18 @@ def test_a_scale_of_the_weights_changes_nothing_but_last_digits():
 
 
 def test_a_class_that_weighs_nothing_is_an_error():
-    weights = np.where(FLAG > 0, 1e300, 1e-300)
     with pytest.raises(DataError, match="weigh nothing"):
-        fitted(ONE[:, None], FLAG, weights, kind=SymbolicClassifier)
+        fitted(ONE[:, None], FLAG, np.where(FLAG > 0, 1e20, 1e-20), kind=SymbolicClassifier)
+    # Beside others, the smallest weights are 0.
+    with pytest.raises(ValueError, match="one class"):
+        fitted(ONE[:, None], FLAG, np.where(FLAG > 0, 1e300, 1e-300), kind=SymbolicClassifier)
+
+
+@pytest.mark.parametrize("scale", [1e-250, 1.0, 1e200, 1e300])
+def test_components_of_targets_of_any_size(scale):
+    model = fitted(np.column_stack([ONE, TWO]), (ONE * TWO + NOISE) * scale, kind=SymbolicTransformer, n_components=2)
+    assert np.isfinite(model.transform(np.column_stack([TWO, ONE]))).all()
+    assert len(model.best_) == 2
 
 
 def test_one_row_has_a_formula():
@@ -107,7 +116,7 @@ def test_a_table_drawn_at_random_is_fitted_or_refused(number, skipped):
     assert not skipped()
 
 
-@pytest.mark.parametrize("weight", [1e-30, 1.0, 1e15, 8e27])
+@pytest.mark.parametrize("weight", [1e-300, 1e-30, 1.0, 1e15, 8e27, 1e300, 1.7e308])
 def test_classes_of_rows_of_any_weight_have_odds(weight):
     model = fitted(ONE[:, None], (ONE > 3).astype(int), np.full(100, weight), kind=SymbolicClassifier)
     assert model.score(ONE[:, None], ONE > 3) > 0.9

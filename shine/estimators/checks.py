@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state, validation
 
 from shine.evaluators.evaluator import processors
 from shine.gp.settings import EvolutionSettings
+from shine.scaling import ORDINARY
 
 Array = NDArray[np.float64]
 
@@ -42,7 +43,9 @@ def checked_weights(sample_weight: ArrayLike | None, X: Array) -> Array | None:
         raise ValueError("Negative values in data passed to `sample_weight`.")
     if not weights.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
-    return weights
+    # Sums of weights that are extreme have room then; their scale means nothing.
+    exponent = int(np.frexp(weights.max())[1])
+    return np.ldexp(weights, -exponent) if abs(exponent) > ORDINARY else weights
 
 
 def checked_threads(jobs: int | None) -> int:

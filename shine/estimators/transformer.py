@@ -267,8 +267,7 @@ class Components:
 
     def deviation(self, values: Array) -> float:
         """Weighted standard deviation."""
-        centred = self._centred(values)
-        return float(np.sqrt(dot(centred, centred)))
+        return _length(self._centred(values))
 
     def first_new(self, candidates: Iterable[tuple[int, Array]], most: float) -> int | None:
         """The first position whose values vary, and correlate with no formula by more than `most`; or None."""
@@ -286,6 +285,14 @@ class Components:
         """Values with mean 0 and norm 1, times the roots of the weights; zeros where they do not vary."""
         with np.errstate(all="ignore"):
             centred = self._centred(values)
-            norm = float(np.sqrt(dot(centred, centred)))
+            norm = _length(centred)
         largest = float(np.abs(values).max(initial=0.0))
         return centred / norm if np.isfinite(norm) and norm > 1e-12 * largest else np.zeros_like(values)
+
+
+def _length(vector: Array) -> float:
+    """Root of the sum of squares, which may be beyond the largest number or below the smallest."""
+    largest = float(np.abs(vector).max(initial=0.0))
+    if not 0 < largest < np.inf:
+        return largest
+    return largest * float(np.sqrt(dot(vector / largest, vector / largest)))
