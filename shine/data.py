@@ -175,8 +175,16 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> Array:
     DataError
         Naming the first offending row, and column if there are two dimensions.
     """
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise DataError(f"{name} has masked values; fill them, or leave their rows out")
     try:
-        array = np.asarray(values, dtype=np.float64)
+        given = np.asarray(values)
+        if given.dtype.kind == "c":
+            raise DataError(f"{name} has complex numbers; real ones are needed")
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is told below
+            array = np.asarray(given, dtype=np.float64)
+    except OverflowError:
+        raise DataError(f"{name} has a whole number beyond 1.8e308, the largest float64; scale it") from None
     except (TypeError, ValueError) as error:
         raise DataError(f"{name} cannot be read as numbers: {error}") from None
     if array.ndim != dimensions:

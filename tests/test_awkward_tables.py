@@ -120,3 +120,16 @@ def test_a_table_drawn_at_random_is_fitted_or_refused(number, skipped):
 def test_classes_of_rows_of_any_weight_have_odds(weight):
     model = fitted(ONE[:, None], (ONE > 3).astype(int), np.full(100, weight), kind=SymbolicClassifier)
     assert model.score(ONE[:, None], ONE > 3) > 0.9
+
+
+def test_errors_of_values_name_the_row_as_it_was_given():
+    target = ONE.astype(object)
+    target[41] = None
+    with pytest.raises(DataError, match="row 41"):
+        fitted(TWO[:, None], target)
+    with pytest.raises(ValueError, match="masked"):
+        fitted(np.ma.masked_array(ONE[:, None], ONE[:, None] > 3), TWO)
+    huge = ONE[:, None].astype(object)
+    huge[3, 0] = 10**400
+    with pytest.raises(ValueError, match=r"beyond 1\.8e308"):
+        fitted(huge, TWO)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
+from shine.data import numbers
 from shine.estimators.base import Index, SymbolicEstimator, complete
 from shine.estimators.checks import checked_weights, validated
 from shine.estimators.rows import merged
@@ -181,7 +182,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         """
         rows, given = validated(self, X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
         single = given.ndim == 1
-        targets = given.astype(np.float64).reshape(len(given), -1)
+        targets = numbers(given, "y", given.ndim).reshape(len(given), -1)
         rows, targets, weights = merged(rows, targets, checked_weights(sample_weight, rows))
         count = targets.shape[1]
         titles = [""] if single else [f"output {number}" for number in range(count)]

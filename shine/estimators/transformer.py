@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 
 from shine.arrays import dot
+from shine.data import numbers
 from shine.estimators.base import SymbolicEstimator, complete
 from shine.estimators.checks import checked_weights, validated
 from shine.estimators.rows import merged
@@ -151,7 +152,7 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
         """
         rows, given = validated(self, X, y, y_numeric=True, ensure_min_samples=2)
         count = _checked_components(self.n_components, self.max_correlation)
-        targets = given.astype(np.float64).reshape(-1, 1)
+        targets = numbers(given, "y", 1).reshape(-1, 1)
         rows, targets, weights = merged(rows, targets, checked_weights(sample_weight, rows))
         target, components = targets[:, 0], Components(np.ones(len(rows)) if weights is None else weights)
         searches = self._searches(count, [f"component {number}" for number in range(count)])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shine import data
-from shine.data import Dataset, check_features, identifier, stable_sum
+from shine.data import Dataset, check_features, identifier, numbers, stable_sum
 from shine.errors import DataError
 
 X, Y = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], [1.0, 2.0, 3.0]
@@ -176,3 +176,21 @@ def test_a_sample_of_all_rows_is_the_data_set_itself(rows):
 def test_a_seed_draws_the_same_sample():
     one, other = (weighted_rows().sampled(10, np.random.default_rng(3)).target for _ in range(2))
     assert one.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ([1.0 + 1j], "complex numbers"),
+        (np.ma.masked_array([1.0, 2.0], [False, True]), "masked values"),
+        ([10**400, 1], "a whole number beyond"),
+        (np.array(["1e400"], np.longdouble), "the first in row 0"),
+    ],
+)
+def test_numbers_that_float64_does_not_have_are_refused_by_what_they_are(values, problem):
+    with pytest.raises(DataError, match=problem):
+        numbers(values, "y", 1)
+
+
+def test_a_mask_that_hides_nothing_is_no_mask():
+    assert numbers(np.ma.masked_array([1.0, 2.0], [False, False]), "y", 1).tolist() == [1.0, 2.0]
