@@ -164,7 +164,8 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
             front = searches.run(evolve, rows, residual, weights, self._start(len(fronts))).front
             front = selected(front, self.model_selection)
             position = components.first_new(
-                ((position, front[position].predict(rows)) for position in _by_preference(front)), self.max_correlation
+                ((position, front[position].predict(rows)) for position in _by_preference(front, len(rows))),
+                self.max_correlation,
             )
             if position is not None:
                 front = Front(front.models, position)
@@ -236,9 +237,14 @@ def _checked_components(count: int, max_correlation: float) -> int:
     return int(count)
 
 
-def _by_preference(front: Front) -> list[int]:
-    """Positions of a front: the chosen one, then by rising loss."""
-    others = sorted(range(len(front)), key=lambda position: front[position].loss)
+def _by_preference(front: Front, rows: int) -> list[int]:
+    """Positions of a front: the chosen one, then by rising loss; at last those of more nodes than rows, by size."""
+
+    def place(position: int) -> tuple[bool, float]:
+        size = front[position].tree.size
+        return size > rows, float(size) if size > rows else front[position].loss
+
+    others = sorted(range(len(front)), key=place)
     return list(dict.fromkeys([front.best_index, *others]))
 
 

@@ -99,3 +99,14 @@ def test_what_is_nearly_known_is_not_new():
     candidates = [np.full(200, 7.0), -2 * X[:, 0] + 1, np.full(200, np.nan), X[:, 0] + 0.01 * NOISE, X[:, 1]]
     assert components.first_new(enumerate(candidates), 0.95) == 4
     assert components.first_new(enumerate(candidates[:4]), 0.95) is None
+
+
+def test_a_component_has_no_more_nodes_than_there_are_rows():
+    rng = np.random.default_rng(0)
+    for seed in range(3):
+        x, y = rng.standard_normal((6, 3)), rng.standard_normal(6)
+        model = SymbolicTransformer(
+            n_components=1, generations=3, population_size=50, max_time=None, n_jobs=1, random_state=seed,
+            settings={"seeding_members": 500},
+        )  # fmt: skip
+        assert model.fit(x, y).best_[0].tree.size <= 6
