@@ -255,6 +255,8 @@ def _share_left(vector: Array, direction: Array) -> tuple[float, float]:
     """Coefficient of a direction in a vector, and the share of the vector's square that it leaves."""
     length = float(dot(direction, direction))
     coefficient = float(dot(vector, direction)) / length if length > 0 else 0.0
+    if not np.isfinite([length, coefficient]).all():
+        return 0.0, 1.0
     rest, size = vector - coefficient * direction, float(dot(vector, vector))
     return coefficient, float(dot(rest, rest)) / size if size > 0 else 0.0
 

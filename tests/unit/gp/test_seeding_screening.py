@@ -16,7 +16,7 @@ from shine.gp.seeding.screening import (
     projector,
 )
 from shine.gp.seeding.sums import first_terms, replaced, with_another_term
-from shine.gp.seeding.symmetries import Coordinates, Surrogate, systems
+from shine.gp.seeding.symmetries import Coordinates, Surrogate, _share_left, systems
 from shine.gp.seeding.writing import Writer, tape
 from shine.lang.interpret import evaluate_tape
 from shine.lang.library import STANDARD
@@ -184,3 +184,9 @@ def test_no_symmetry_is_seen_where_there_is_none():
     writer = Writer(PrimitiveSet(tuple(STANDARD.values()), ("a", "b")))
     target = x[0] * np.sin(x[1]) + np.exp(x[0] / 2)
     assert not systems(Coordinates.of_features(x, np.arange(2)), target, np.full(800, 1 / 800), writer, (0.01,))
+
+
+def test_a_direction_that_is_not_finite_has_no_share():
+    for bad in (np.nan, np.inf):
+        assert _share_left(np.array([1.0, bad]), np.array([1.0, 2.0])) == (0.0, 1.0)
+        assert _share_left(np.array([1.0, 2.0]), np.array([1.0, np.nan])) == (0.0, 1.0)
