@@ -10,15 +10,16 @@ from llvmlite import ir
 from shine.codegen.lowering import FLOAT_LOWERINGS, INTEGER_LOWERINGS, Emitter
 from shine.codegen.numbers import Numbers
 from shine.errors import LoweringError
+from shine.lang.interpretation import Interpretation
 from shine.lang.primitives import Primitive
-from shine.lang.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, UNARY_OPERATORS, Tree
-from shine.lang.visitor import TreeVisitor, Visit
+from shine.lang.tree import BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, Tree
+from shine.lang.visitor import Visit
 
 BLOCK_NODES = 400
 """Nodes after which a new basic block begins; LLVM's instruction selection is not linear in a block's length."""
 
 
-class AstJit(TreeVisitor):
+class AstJit(Interpretation):
     """Lowers trees at a builder's position; every value is a scalar or a vector of one number type.
 
     Both sides of a conditional are computed and one is selected; `active` of the emitter keeps track of the lanes
@@ -90,15 +91,6 @@ class AstJit(TreeVisitor):
             raise LoweringError(f"name {node.id!r} is neither a parameter nor assigned")
         return self._names[node.id]
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
-        operand = yield node.operand
-        return self._apply(UNARY_OPERATORS[type(node.op)], operand)
-
-    def visit_BinOp(self, node: ast.BinOp) -> Visit:
-        left = yield node.left
-        right = yield node.right
-        return self._apply(BINARY_OPERATORS[type(node.op)], left, right)
-
     def visit_Compare(self, node: ast.Compare) -> Visit:
         reached, left = self.emit.active, (yield node.left)
         result = None
@@ -130,13 +122,6 @@ class AstJit(TreeVisitor):
         orelse = yield node.orelse
         self.emit.active = reached
         return self._apply(CONDITIONAL, test, body, orelse)
-
-    def visit_Call(self, node: ast.Call) -> Visit:
-        assert isinstance(node.func, ast.Name)
-        arguments = []
-        for argument in node.args:
-            arguments.append((yield argument))
-        return self._apply(node.func.id, *arguments)
 
     def _narrow(self, mask: ir.Value) -> None:
         """From here on only the lanes of a mask are active."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from shine.errors import ExportError
+from shine.lang.interpretation import Interpretation
 from shine.lang.library import STANDARD
 from shine.lang.primitives import BASIC, Primitive
-from shine.lang.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, UNARY_OPERATORS, Tree
-from shine.lang.visitor import TreeVisitor, Visit
+from shine.lang.tree import Tree
+from shine.lang.visitor import Visit
 
 NODE_KINDS = frozenset({"constant", "name", "assign", "compare"})
 """Kinds of the tokens of a tree that are no calls of primitives."""
@@ -22,7 +23,7 @@ NODE_KINDS = frozenset({"constant", "name", "assign", "compare"})
 Value = TypeVar("Value")
 
 
-class Translation(TreeVisitor, Generic[Value]):
+class Translation(Interpretation, Generic[Value]):
     """Translates trees, each value once; subclasses say how.
 
     Attributes
@@ -87,37 +88,6 @@ class Translation(TreeVisitor, Generic[Value]):
     def visit_Name(self, node: ast.Name) -> Value:
         return self.names[node.id]
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
-        operand = yield node.operand
-        return self._applied(UNARY_OPERATORS[type(node.op)], operand)
-
-    def visit_BinOp(self, node: ast.BinOp) -> Visit:
-        left = yield node.left
-        right = yield node.right
-        return self._applied(BINARY_OPERATORS[type(node.op)], left, right)
-
-    def visit_Compare(self, node: ast.Compare) -> Visit:
-        left = yield node.left
-        result: Any = None
-        for operator, comparator in zip(node.ops, node.comparators, strict=True):
-            right = yield comparator
-            holds = self._applied(COMPARISONS[type(operator)], left, right)
-            result = holds if result is None else self._applied("logical_and", result, holds)
-            left = right
-        return result
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> Visit:
-        result = yield node.values[0]
-        for value in node.values[1:]:
-            result = self._applied(BOOLEAN_OPERATORS[type(node.op)], result, (yield value))
-        return result
-
-    def visit_IfExp(self, node: ast.IfExp) -> Visit:
-        operands = []
-        for operand in (node.test, node.body, node.orelse):
-            operands.append((yield operand))
-        return self._applied(CONDITIONAL, *operands)
-
     def visit_Call(self, node: ast.Call) -> Visit:
         assert isinstance(node.func, ast.Name)
         name, operands = node.func.id, []
@@ -125,12 +95,12 @@ class Translation(TreeVisitor, Generic[Value]):
             operands.append((yield argument))
         primitive = self.functions.get(name)
         if name in BASIC or (name in self.rules() and primitive is not None and is_standard(primitive)):
-            return self._applied(name, *operands)
+            return self._apply(name, *operands)
         if primitive is None or primitive.definition is None:
             raise ExportError(f"primitive {name!r} cannot be exported to {self.form}: it has no definition")
         return (yield from self.composite(primitive, primitive.definition, operands))
 
-    def _applied(self, name: str, *operands: Value) -> Value:
+    def _apply(self, name: str, *operands: Value) -> Value:
         if name not in self.rules():
             raise ExportError(f"primitive {name!r} cannot be exported to {self.form}")
         return self.apply(name, *operands)

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from shine.lang.interpretation import Interpretation
 from shine.lang.intervals import INTERVALS, Interval
 from shine.lang.primitives import Primitive
-from shine.lang.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, UNARY_OPERATORS, Tree
-from shine.lang.visitor import TreeVisitor, Visit
+from shine.lang.tree import Tree
 
 
 def bounds(tree: Tree, boxes: Mapping[str, Interval]) -> Interval:
@@ -36,7 +36,7 @@ def bounds(tree: Tree, boxes: Mapping[str, Interval]) -> Interval:
         return _Bounds().run(tree, boxes)
 
 
-class _Bounds(TreeVisitor):
+class _Bounds(Interpretation):
     """Bounds of a tree, bottom-up. Equal applications give the very same interval, so that squares are recognized."""
 
     def __init__(self) -> None:
@@ -77,41 +77,3 @@ class _Bounds(TreeVisitor):
 
     def visit_Name(self, node: ast.Name) -> Interval:
         return self.values[node.id]
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
-        operand = yield node.operand
-        return self._apply(UNARY_OPERATORS[type(node.op)], operand)
-
-    def visit_BinOp(self, node: ast.BinOp) -> Visit:
-        left = yield node.left
-        right = yield node.right
-        return self._apply(BINARY_OPERATORS[type(node.op)], left, right)
-
-    def visit_Compare(self, node: ast.Compare) -> Visit:
-        left, result = (yield node.left), None
-        for operator, comparator in zip(node.ops, node.comparators, strict=True):
-            right = yield comparator
-            holds = self._apply(COMPARISONS[type(operator)], left, right)
-            result = holds if result is None else self._apply("logical_and", result, holds)
-            left = right
-        return result
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> Visit:
-        name = BOOLEAN_OPERATORS[type(node.op)]
-        result = yield node.values[0]
-        for value in node.values[1:]:
-            result = self._apply(name, result, (yield value))
-        return result
-
-    def visit_IfExp(self, node: ast.IfExp) -> Visit:
-        test = yield node.test
-        body = yield node.body
-        orelse = yield node.orelse
-        return self._apply("where", test, body, orelse)
-
-    def visit_Call(self, node: ast.Call) -> Visit:
-        assert isinstance(node.func, ast.Name)
-        arguments = []
-        for argument in node.args:
-            arguments.append((yield argument))
-        return self._apply(node.func.id, *arguments)

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from shine.errors import LoweringError
+from shine.lang.interpretation import Interpretation
 from shine.lang.primitives import CONSTANT, Primitive, PrimitiveSet
-from shine.lang.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, UNARY_OPERATORS, Tree
-from shine.lang.visitor import TreeVisitor, Visit
+from shine.lang.tree import BOOLEAN_OPERATORS, COMPARISONS, Tree
+from shine.lang.visitor import Visit
 
 Array = NDArray[Any]
 
@@ -135,7 +136,7 @@ def evaluate(
         return _Interpreter(np.dtype(dtype), rows, functions).run(tree, arrays)
 
 
-class _Interpreter(TreeVisitor):
+class _Interpreter(Interpretation):
     """Evaluates a tree; `active` marks the rows that reach the current node, where division by zero counts."""
 
     def __init__(
@@ -188,15 +189,6 @@ class _Interpreter(TreeVisitor):
     def visit_Name(self, node: ast.Name) -> Array:
         return self.values[node.id]
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
-        operand = yield node.operand
-        return self._apply(UNARY_OPERATORS[type(node.op)], operand)
-
-    def visit_BinOp(self, node: ast.BinOp) -> Visit:
-        left = yield node.left
-        right = yield node.right
-        return self._apply(BINARY_OPERATORS[type(node.op)], left, right)
-
     def visit_Compare(self, node: ast.Compare) -> Visit:
         reached, left = self.active, (yield node.left)
         result = None
@@ -224,13 +216,6 @@ class _Interpreter(TreeVisitor):
         orelse = yield node.orelse
         self.active = reached
         return self._apply("where", test, body, orelse)
-
-    def visit_Call(self, node: ast.Call) -> Visit:
-        assert isinstance(node.func, ast.Name)
-        arguments = []
-        for argument in node.args:
-            arguments.append((yield argument))
-        return self._apply(node.func.id, *arguments)
 
 
 def constant(value: int | float, dtype: np.dtype[Any]) -> int | float:

@@ -12,17 +12,15 @@ import zlib
 from collections.abc import Mapping, Sequence
 
 from shine.lang.folding import EXACT, Functions, folded, folded_tree
+from shine.lang.interpretation import Interpretation
 from shine.lang.primitives import ARITIES, Primitive
 from shine.lang.tape import application
 from shine.lang.tree import (
-    BINARY_OPERATORS,
     BOOLEAN_OPERATORS,
     COMPARISONS,
-    CONDITIONAL,
-    UNARY_OPERATORS,
     Tree,
 )
-from shine.lang.visitor import TreeVisitor, Visit
+from shine.lang.visitor import Visit
 
 CONSTANT, NAME = "constant", "name"
 """Operations of the leaves; every other one is the name of a primitive, or a chain of comparisons."""
@@ -175,7 +173,7 @@ class Terms:
         return int(value) if integers and abs(value) < 2**53 and value.is_integer() and not negative_zero else value
 
 
-class _Reader(TreeVisitor):
+class _Reader(Interpretation):
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
         self.number_types: set[type] = set()
@@ -188,37 +186,18 @@ class _Reader(TreeVisitor):
     def visit_Name(self, node: ast.Name) -> int:
         return self.terms.name(node.id)
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
-        operand = yield node.operand
-        return self.terms.make(UNARY_OPERATORS[type(node.op)], operand)
-
-    def visit_BinOp(self, node: ast.BinOp) -> Visit:
-        left = yield node.left
-        right = yield node.right
-        return self.terms.make(BINARY_OPERATORS[type(node.op)], left, right)
+    def _apply(self, name: str, *operands: int) -> int:
+        return self.terms.make(name, *operands)
 
     def visit_Compare(self, node: ast.Compare) -> Visit:
         operands = []
         for operand in (node.left, *node.comparators):
             operands.append((yield operand))
         names = [COMPARISONS[type(operator)] for operator in node.ops]
-        return self.terms.make(names[0] if len(names) == 1 else _CHAIN + " ".join(names), *operands)
+        return self._apply(names[0] if len(names) == 1 else _CHAIN + " ".join(names), *operands)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Visit:
         operands = []
         for operand in node.values:
             operands.append((yield operand))
-        return self.terms.make(BOOLEAN_OPERATORS[type(node.op)], *operands)
-
-    def visit_IfExp(self, node: ast.IfExp) -> Visit:
-        test = yield node.test
-        body = yield node.body
-        orelse = yield node.orelse
-        return self.terms.make(CONDITIONAL, test, body, orelse)
-
-    def visit_Call(self, node: ast.Call) -> Visit:
-        assert isinstance(node.func, ast.Name)
-        arguments = []
-        for argument in node.args:
-            arguments.append((yield argument))
-        return self.terms.make(node.func.id, *arguments)
+        return self._apply(BOOLEAN_OPERATORS[type(node.op)], *operands)

@@ -11,11 +11,11 @@ import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from shine.lang.folding import EXACT, folded
+from shine.lang.interpretation import Interpretation
 from shine.lang.library import STANDARD
 from shine.lang.primitives import BASIC, Primitive
 from shine.lang.tape import application
-from shine.lang.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, UNARY_OPERATORS, Tree
-from shine.lang.visitor import TreeVisitor, Visit
+from shine.lang.tree import CONDITIONAL, Tree
 
 INLINE_DEPTH = 8
 """Depth to which expressions are written into one another; far below what Python's parser can read back."""
@@ -155,7 +155,7 @@ class ValueGraph:
         return uses
 
 
-class _Reader(TreeVisitor):
+class _Reader(Interpretation):
     """Turns the nodes of trees into values; a call of a composite is read from its definition, as AstJit lowers it."""
 
     def __init__(self, graph: ValueGraph, kept: Collection[str], apply: Callable[..., int]) -> None:
@@ -181,51 +181,14 @@ class _Reader(TreeVisitor):
     def visit_Name(self, node: ast.Name) -> int:
         return self.values[node.id]
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
-        operand = yield node.operand
-        return self.apply(UNARY_OPERATORS[type(node.op)], operand)
-
-    def visit_BinOp(self, node: ast.BinOp) -> Visit:
-        left = yield node.left
-        right = yield node.right
-        return self.apply(BINARY_OPERATORS[type(node.op)], left, right)
-
-    def visit_Compare(self, node: ast.Compare) -> Visit:
-        left = yield node.left
-        result = None
-        for operator, comparator in zip(node.ops, node.comparators, strict=True):
-            right = yield comparator
-            holds = self.apply(COMPARISONS[type(operator)], left, right)
-            result = holds if result is None else self.apply("logical_and", result, holds)
-            left = right
-        return result
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> Visit:
-        name = BOOLEAN_OPERATORS[type(node.op)]
-        result = yield node.values[0]
-        for operand in node.values[1:]:
-            result = self.apply(name, result, (yield operand))
-        return result
-
-    def visit_IfExp(self, node: ast.IfExp) -> Visit:
-        test = yield node.test
-        body = yield node.body
-        orelse = yield node.orelse
-        return self.apply(CONDITIONAL, test, body, orelse)
-
-    def visit_Call(self, node: ast.Call) -> Visit:
-        assert isinstance(node.func, ast.Name)
-        arguments = []
-        for argument in node.args:
-            arguments.append((yield argument))
-        name = node.func.id
+    def _apply(self, name: str, *operands: int) -> int:
         if name in BASIC:
-            return self.apply(name, *arguments)
+            return self.apply(name, *operands)
         primitive = self.functions[name]
         if name in self.kept and primitive is STANDARD.get(name):
-            return self.apply(name, *arguments)
+            return self.apply(name, *operands)
         assert primitive.definition is not None
-        return self.read(primitive.definition, arguments)
+        return self.read(primitive.definition, operands)
 
 
 def _simpler_add(graph: ValueGraph, a: int, b: int) -> int | None:
