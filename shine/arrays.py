@@ -95,15 +95,20 @@ class Panels:
     Parameters
     ----------
     matrix : ndarray of shape (n, length), float64 or float32
+
+    Attributes
+    ----------
+    count : int
+        Rows of the matrix.
     """
 
     def __init__(self, matrix: NDArray[Any]) -> None:
-        self._count, self._length = matrix.shape
+        self.count, self._length = matrix.shape
         self._dtype = matrix.dtype
         width = panel_width(self._dtype.name)
-        self._panels = -(-self._count // width)
+        self._panels = -(-self.count // width)
         padded = np.zeros((self._panels * width, self._length), self._dtype)
-        padded[: self._count] = matrix
+        padded[: self.count] = matrix
         self._packed = np.ascontiguousarray(padded.reshape(self._panels, width, self._length).transpose(0, 2, 1))
 
     def inner(self, others: NDArray[Any]) -> NDArray[Any]:
@@ -117,7 +122,7 @@ class Panels:
         out = np.empty((len(others), self._packed.shape[0] * self._packed.shape[2]), self._dtype)
         pointers = [array.ctypes.data for array in (others, self._packed, out)]
         _inner_function(self._dtype.name)(*pointers, len(others), self._length, self._panels)
-        return out[:, : self._count]
+        return out[:, : self.count]
 
 
 def inner(others: NDArray[Any], matrix: NDArray[Any]) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from shine.estimators.checks import checked_weights, validated
 from shine.estimators.rows import merged
 from shine.estimators.selection import Selection, selected
 from shine.frontends.seeds import Seed
-from shine.gp.seeding.regression import Regression
+from shine.gp.regression import Regression
 from shine.lang.parse import PrimitiveSource
 from shine.model import Front
 from shine.search import DEFAULT_PRIMITIVES, evolve

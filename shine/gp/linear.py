@@ -9,12 +9,6 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-def solved(matrix: Array, right: Array, ridge: float) -> Array:
-    """Solution of ``(matrix + ridge) solution = right``, shapes (n, n) and (n,)."""
-    one = np.ones(len(right), np.int64)
-    return solved_together(matrix[:, :, None], np.array([ridge]), right[:, None], one)[:, 0]
-
-
 def solved_together(matrices: Array, damping: Array, gradients: Array, counts: Integers) -> Array:
     """Solutions of ``(matrix + damping) solution = gradient`` by the factors L D L^T, for all individuals in step.
 
@@ -38,21 +32,37 @@ def solved_together(matrices: Array, damping: Array, gradients: Array, counts: I
     return solution
 
 
+def solved(matrix: Array, rights: Array, ridge: float) -> Array:
+    """Solutions of ``(matrix + ridge) solution = right`` for each right side, shapes (n, n) and (n_sides, n)."""
+    size = len(matrix)
+    triangle, pivots, solutions = _eliminated(matrix + ridge * np.eye(size), rights.T)
+    for k in reversed(range(size)):
+        solutions[k] /= pivots[k]
+        solutions[:k] -= np.multiply.outer(triangle[:k, k], solutions[k])
+    return solutions.T
+
+
 def inverse_diagonal(matrix: Array, dependent: float = 1e-14) -> Array:
     """Diagonal of the inverse of a matrix with a diagonal of ones, shape (n,).
 
     An unknown that depends on those before it, so that its pivot is at most `dependent`, counts as known.
     """
-    n = len(matrix)
-    rest, inverse = matrix.copy(), np.eye(n)
-    total = np.zeros(n)
-    for k in range(n):
-        pivot = rest[k, k]
-        if not pivot > dependent:
-            inverse[k] = 0.0
-            continue
-        factors = rest[k + 1 :, k] / pivot
-        rest[k + 1 :, k + 1 :] -= factors[:, None] * rest[k, k + 1 :]
-        inverse[k + 1 :] -= factors[:, None] * inverse[k]
-        total += inverse[k] ** 2 / pivot
+    _, pivots, lower = _eliminated(matrix, np.eye(len(matrix)), dependent)
+    total: Array = np.add.reduce(lower**2 / pivots[:, None], axis=0)
     return total
+
+
+def _eliminated(matrix: Array, rights: Array, dependent: float = 0.0) -> tuple[Array, Array, Array]:
+    """A system with the unknowns eliminated from the equations below: its upper triangle, pivots and right sides.
+
+    An unknown whose pivot is at most `dependent` is left out; its pivot becomes infinite.
+    """
+    size = len(matrix)
+    rest, pivots = np.concatenate([matrix, rights], axis=1), np.full(size, np.inf)
+    for k in range(size):
+        if not rest[k, k] > dependent:
+            rest[k] = 0.0
+            continue
+        pivots[k] = rest[k, k]
+        rest[k + 1 :, k + 1 :] -= np.multiply.outer(rest[k + 1 :, k] / pivots[k], rest[k, k + 1 :])
+    return rest[:, :size], pivots, rest[:, size:]

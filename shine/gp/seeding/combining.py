@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.arrays import inner
+from shine.gp.regression import combined, least_squares
 from shine.gp.seeding import views
 from shine.gp.seeding.divisors import POWERS, divided, has_power
-from shine.gp.seeding.regression import combined, least_squares
 from shine.gp.seeding.screen import Estimate, Screen
 from shine.gp.seeding.screening import Normalized, best_pairs, best_triples
-from shine.gp.seeding.sums import Sums, first_terms, replaced, with_another_term
+from shine.gp.seeding.sums import Dictionary, Sums, first_terms, replaced, with_another_term
 from shine.gp.seeding.views import Chain
 from shine.gp.seeding.writing import Nodes
 
@@ -28,22 +28,22 @@ Look = tuple[Nodes | None, Chain, Array]
 def pairs(screen: Screen, members: Indices) -> Iterator[Estimate]:
     """chain(y) = a*g1 + b*g2 + c, every pair of some members, and with a third"""
     units = screen.normalized.units[members]
-    gram = inner(units, units)
+    gram, dictionary = inner(units, units), Dictionary(units)
     looks = undivided(screen)
     seen = views.through([chain for _, chain, _ in looks], screen.target)
     normal = Normalized.of(seen, screen.weights)
     for k in range(len(looks)):
         first, second, _ = best_pairs(units, normal.units[k], gram, 24)
         found = Sums(np.full(len(first), k), np.column_stack([first, second]), np.zeros(len(first)))
-        more = replaced(units, normal.units, with_another_term(units, normal.units, found))
+        more = replaced(dictionary, normal.units, with_another_term(dictionary, normal.units, found))
         for some in (found, more):
             yield from estimates_of_sums(screen, f"sum of {some.chosen.shape[1]}", looks, seen, members, some)
 
 
-def triples(screen: Screen, simplest: int, dictionary: int) -> Iterator[Estimate]:
+def triples(screen: Screen, simplest: int, most: int) -> Iterator[Estimate]:
     """chain(y) = a*g1 + b*g2 + c*g3 + d, every pair of the simplest members with every other"""
-    members = screen.distinct[:dictionary]
-    units = screen.normalized.units[members]
+    members = screen.distinct[:most]
+    dictionary = Dictionary(screen.normalized.units[members])
     looks = undivided(screen)
     seen = views.through([chain for _, chain, _ in looks], screen.target)
     normal = Normalized.of(seen, screen.weights)
@@ -53,9 +53,9 @@ def triples(screen: Screen, simplest: int, dictionary: int) -> Iterator[Estimate
     for k, (_, chain, _) in enumerate(looks):
         if views.homogeneous(chain) or chain[0].name == "exp":
             found = Sums(np.full(len(first), k), np.column_stack([first, second]), np.zeros(len(first)))
-            found = with_another_term(units, normal.units, found)
+            found = with_another_term(dictionary, normal.units, found)
             found = found.take(np.argsort(found.left, kind="stable")[:16])
-            more = with_another_term(units, normal.units, found)
+            more = with_another_term(dictionary, normal.units, found)
             for some in (found, more):
                 yield from estimates_of_sums(screen, f"sum of {some.chosen.shape[1]}", looks, seen, members, some)
 
@@ -80,9 +80,9 @@ def estimates_of_sums(
         )
 
 
-def sums(screen: Screen, dictionary: int, multipliers: int, terms: int) -> Iterator[Estimate]:
+def sums(screen: Screen, most: int, multipliers: int, terms: int) -> Iterator[Estimate]:
     """chain(y / g1) = a sum of a few members, for likely factors g1"""
-    members = screen.order[:dictionary]
+    members = screen.order[:most]
     units = screen.normalized.units[members]
     used = np.flatnonzero((units != 0).any(axis=1))
     members, units = members[used], units[used]
@@ -97,7 +97,7 @@ def sums(screen: Screen, dictionary: int, multipliers: int, terms: int) -> Itera
     if not looks:
         return
     seen = np.array([views.forward(chain, screen.target / values) for _, chain, values in looks])
-    yield from _stepwise_estimates(screen, "sum", looks, seen, members, units, terms)
+    yield from _stepwise_estimates(screen, "sum", looks, seen, members, Dictionary(units), terms)
 
 
 def _stepwise_estimates(
@@ -106,16 +106,16 @@ def _stepwise_estimates(
     looks: Sequence[Look],
     seen: Array,
     members: Indices,
-    units: NDArray[np.float32],
+    dictionary: Dictionary,
     terms: int,
 ) -> Iterator[Estimate]:
     normal = Normalized.of(seen, screen.weights)
-    found = first_terms(units, normal.units, 3)
+    found = first_terms(dictionary, normal.units, 3)
     for _ in range(terms - 1):
-        found = with_another_term(units, normal.units, found)
+        found = with_another_term(dictionary, normal.units, found)
         left = _left_of_sums(screen, looks, seen, members, found.views, found.chosen)
         promising = found.take(_promising(left, found.views))
-        for some in (promising, replaced(units, normal.units, promising, 2)):
+        for some in (promising, replaced(dictionary, normal.units, promising, 2)):
             yield from estimates_of_sums(screen, kind, looks, seen, members, some)
 
 
@@ -140,14 +140,14 @@ def rational(screen: Screen, above: int, below: int, simplest: int) -> Iterator[
         centered = screen.values[divisors] - screen.normalized.means[divisors][:, None]
         columns = np.concatenate([screen.values[numerators], -view * centered])
         units = Normalized.of(columns, screen.weights).units
-        own = Normalized.of(view[None], screen.weights).units
+        own, dictionary = Normalized.of(view[None], screen.weights).units, Dictionary(units)
         first, second, left = best_pairs(units, own[0], inner(units, units), 16)
         found = [Sums(np.zeros(len(first), np.int64), np.column_stack([first, second]), left)]
-        found.append(replaced(units, own, with_another_term(units, own, found[0])))
+        found.append(replaced(dictionary, own, with_another_term(dictionary, own, found[0])))
         if fresh:
             three, left = best_triples(units[simple], own[0], 16)
             found.append(Sums(np.zeros(len(three), np.int64), simple[three], left))
-        found.append(replaced(units, own, with_another_term(units, own, found[-1])))
+        found.append(replaced(dictionary, own, with_another_term(dictionary, own, found[-1])))
         for some in found:
             shares = _left_of_quotients(screen, chain, view, columns, some.chosen, len(numerators))
             for row, share in zip(some.chosen, shares, strict=True):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.arrays import dot, log, power
-from shine.gp.seeding.regression import Regression
+from shine.gp.regression import Regression
 from shine.gp.seeding.screen import Screen
 from shine.gp.seeding.writing import Nodes, Unwritable, Writer
 

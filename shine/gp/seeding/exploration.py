@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.arrays import dot, log
+from shine.gp.regression import Regression
 from shine.gp.seeding import combining, searches
 from shine.gp.seeding.bank import Enumeration, Members
 from shine.gp.seeding.pool import Pool
 from shine.gp.seeding.proposals import Proposal
 from shine.gp.seeding.quadratic import quadratic
-from shine.gp.seeding.regression import Regression
 from shine.gp.seeding.screen import Estimate, Screen, best
 from shine.gp.seeding.separable import separable
 from shine.gp.seeding.symmetries import Coordinates

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.arrays import dot, log, power
+from shine.gp.regression import Regression
 from shine.gp.seeding import views
-from shine.gp.seeding.regression import Regression
 from shine.gp.seeding.views import Chain
 from shine.gp.seeding.writing import Factor, Nodes, Unwritable, Writer
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.arrays import dot
+from shine.gp.regression import Regression, combined, least_squares
 from shine.gp.seeding import views
-from shine.gp.seeding.regression import Regression, combined, least_squares
 from shine.gp.seeding.screen import Estimate, Screen
 from shine.gp.seeding.writing import Nodes, Unwritable
 

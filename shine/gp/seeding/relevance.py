@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.arrays import dot, inner, log
-from shine.gp.seeding.regression import Regression
+from shine.gp.regression import Regression
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

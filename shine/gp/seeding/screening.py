@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.arrays import Panels, dot, inner, log
-from shine.gp.seeding.regression import Regression
+from shine.gp.regression import Regression
 
 Array = NDArray[np.float64]
 Short = NDArray[np.float32]
@@ -54,12 +54,13 @@ class Normalized:
         return cls(units.astype(np.float32), np.where(good, means, 0), np.where(good, lengths, 0))
 
 
-def best_matches(members: Short, views: Short, each: int) -> tuple[Indices, Indices, Array]:
+def best_matches(members: Panels, views: Short, each: int) -> tuple[Indices, Indices, Array]:
     """The members that correlate best with each view.
 
     Parameters
     ----------
-    members : ndarray of shape (n_members, n_rows), float32
+    members : Panels
+        Of rows of float32.
     views : ndarray of shape (n_views, n_rows), float32
     each : int
         Members a view.
@@ -69,11 +70,11 @@ def best_matches(members: Short, views: Short, each: int) -> tuple[Indices, Indi
     views, members : ndarray of shape (n,), int64
     correlations : ndarray of shape (n,)
     """
-    at_once = max(1, CHUNK // max(len(members), 1))
+    at_once = max(1, CHUNK // max(members.count, 1))
     found_views, found_members, found = [], [], []
-    each, panels = min(each, len(members)), Panels(members)
+    each = min(each, members.count)
     for start in range(0, len(views), at_once):
-        correlations = panels.inner(views[start : start + at_once])
+        correlations = members.inner(views[start : start + at_once])
         best = largest(np.abs(correlations), each)
         found_members.append(best.ravel())
         found_views.append(np.repeat(np.arange(start, start + len(correlations)), best.shape[1]))

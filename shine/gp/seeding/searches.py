@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.arrays import dot, exp, inner, power
+from shine.arrays import Panels, dot, exp, inner, power
 from shine.gp.seeding import views
 from shine.gp.seeding.divisors import POWERS, divided, has_power
 from shine.gp.seeding.screen import PROPOSED, Estimate, Screen
@@ -44,7 +44,7 @@ def affine(screen: Screen) -> Iterator[Estimate]:
     """chain(y) = a*g + b"""
     seen = views.through(screen.chains, screen.target)
     normal = Normalized.of(seen, screen.weights)
-    which, member, correlation = best_matches(screen.normalized.units, normal.units, 12)
+    which, member, correlation = best_matches(Panels(screen.normalized.units), normal.units, 12)
     fitted = line(screen, normal, which, member, correlation)
     for k, chain in enumerate(screen.chains):
         at = np.flatnonzero(which == k)
@@ -87,7 +87,7 @@ def products(screen: Screen, pairs_of: int) -> Iterator[Estimate]:
             partial(screen.product, "monomial", chain, None, ()),
         )
     units = rest.astype(np.float32)
-    which, member, correlation = best_matches(screen.logs, units, 12)
+    which, member, correlation = best_matches(Panels(screen.logs), units, 12)
     off = rest[which] - correlation[:, None] * screen.logs[member]
     for k, chain in enumerate(screen.shifted):
         at = np.flatnonzero(which == k)
@@ -131,12 +131,12 @@ def _two_regressors(view: NDArray[np.float32], first: NDArray[np.float32], secon
     return view - ((a - b * r) / apart)[:, None] * first - ((b - a * r) / apart)[:, None] * second
 
 
-def quotients(screen: Screen, most: int, dictionary: int) -> Iterator[Estimate]:
+def quotients(screen: Screen, most: int, others: int) -> Iterator[Estimate]:
     """(y / g1)^p = a*g2 + b for every small member g1; the best g1 become multipliers for other searches."""
     smallest = screen.order[: 2 * most]
     usable = (np.abs(screen.values[smallest]).min(axis=1) > 0) & (screen.members.codes[smallest] != CONSTANT)
-    divisors, others = smallest[usable][:most], screen.order[:dictionary]
-    units = screen.normalized.units[others]
+    divisors, dividends = smallest[usable][:most], screen.order[:others]
+    panels = Panels(screen.normalized.units[dividends])
     scores: dict[int, float] = {}
     for exponent in POWERS:
         if not has_power(screen.writer, np.ones(1), exponent):
@@ -148,8 +148,8 @@ def quotients(screen: Screen, most: int, dictionary: int) -> Iterator[Estimate]:
         valid = np.isfinite(seen).all(axis=1) & (one_sign if exponent % 2 == 0 else True)
         own, seen, ratio = divisors[valid], seen[valid], ratio[valid]
         normal = Normalized.of(seen, screen.weights)
-        which, member, correlation = best_matches(units, normal.units, 3)
-        member = others[member]
+        which, member, correlation = best_matches(panels, normal.units, 3)
+        member = dividends[member]
         fitted = line(screen, normal, which, member, correlation)
         with np.errstate(all="ignore"):
             back = screen.values[own[which]] * (
@@ -185,7 +185,7 @@ def shifted_products(screen: Screen, most: int) -> Iterator[Estimate]:
         return
     seen = np.array([look[2] for look in looks])
     rest, lengths = beyond_monomials(seen, screen.basis, screen.weights)
-    which, member, correlation = best_matches(screen.logs, rest.astype(np.float32), 3)
+    which, member, correlation = best_matches(Panels(screen.logs), rest.astype(np.float32), 3)
     off = (rest[which] - correlation[:, None] * screen.logs[member]) * lengths[which, None]
     off = np.concatenate([off, rest * lengths[:, None]])
     which, member = np.concatenate([which, np.arange(len(looks))]), np.concatenate([member, np.full(len(looks), -1)])

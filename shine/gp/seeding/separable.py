@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.arrays import dot, inner
+from shine.arrays import dot
+from shine.gp.regression import Regression, combined
 from shine.gp.seeding import views
 from shine.gp.seeding.combining import estimates_of_sums, undivided
-from shine.gp.seeding.regression import Regression, combined
 from shine.gp.seeding.screen import Estimate, Screen
 from shine.gp.seeding.screening import Normalized
-from shine.gp.seeding.sums import Sums, replaced, with_another_term
+from shine.gp.seeding.sums import Dictionary, Sums, replaced, with_another_term
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -42,7 +42,7 @@ def separable(screen: Screen, candidates: int) -> Iterator[Estimate]:
     coordinates = np.unique(leaves)
     if len(coordinates) < 2:
         return
-    units = screen.normalized.units[members]
+    dictionary = Dictionary(screen.normalized.units[members])
     looks = undivided(screen)
     seen = views.through([chain for _, chain, _ in looks], screen.target)
     normal = Normalized.of(seen, screen.weights)
@@ -51,17 +51,17 @@ def separable(screen: Screen, candidates: int) -> Iterator[Estimate]:
         shapes = _additive_model(bases, view, screen.weights)
         if shapes is None:
             continue
-        alike = np.abs(inner(Normalized.of(shapes, screen.weights).units, units))
+        alike = np.abs(dictionary.panels.inner(Normalized.of(shapes, screen.weights).units))
         chosen = np.concatenate([
             own[np.argsort(-likeness[own], kind="stable")[:candidates]]
             for likeness, own in zip(alike, (np.flatnonzero(leaves == leaf) for leaf in coordinates), strict=True)
         ])  # fmt: skip
         found = Sums(np.full(len(chosen), k), chosen[:, None], np.ones(len(chosen)))
         for terms in range(2, len(coordinates) + 1):
-            found = with_another_term(units, normal.units, found)
+            found = with_another_term(dictionary, normal.units, found)
             found = found.take(np.argsort(found.left, kind="stable")[:PROMISING])
             if terms > 2:
-                found = replaced(units, normal.units, found, 2)
+                found = replaced(dictionary, normal.units, found, 2)
             yield from estimates_of_sums(screen, "separable", looks, seen, members, found)
 
 

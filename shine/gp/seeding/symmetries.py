@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from shine import arrays
 from shine.arrays import dot, log, power
 from shine.gp.linear import solved
-from shine.gp.seeding.regression import combined
+from shine.gp.regression import combined
 from shine.gp.seeding.writing import Factor, Nodes, Unwritable, Writer
 
 Array = NDArray[np.float64]
@@ -122,35 +122,58 @@ def systems(
         The fewest coordinates first, then those they were merged from.
     """
     found: list[Coordinates] = []
-    current = start
+    current, slopes = start, _slopes(start, target, weights)
     for doubt in doubts:
         while len(current.nodes) > 1:
-            changes = sorted(_changes(current, target, weights, writer, doubt), key=lambda c: (c.merges, c.doubt))
+            allowed = (change for each in slopes for change in _allowed(current, each, writer, doubt))
+            changes = sorted(allowed, key=lambda c: (c.merges, c.doubt))
             if not changes or changes[0].doubt > doubt:
                 break
             if changes[0].merges and current is not start:
                 found.append(current)
             current = changes[0].coordinates
+            slopes = _slopes(current, target, weights)
         if current is not start and current not in found:
             found.append(current)
     return found[::-1]
 
 
-def _changes(coordinates: Coordinates, target: Array, weights: Array, writer: Writer, doubt: float) -> Iterator[Change]:
-    """Changes of coordinates that the gradient may allow."""
+@dataclass(frozen=True, eq=False)
+class Slopes:
+    """What a smooth model says of the target's derivatives by coordinates.
+
+    Parameters
+    ----------
+    gradient : ndarray of shape (n_coordinates, n_inner)
+    offset : ndarray of shape (n_inner,)
+        What the derivative by the logarithm of a factor is a multiple of.
+    inner : ndarray of shape (n_rows,), bool
+        The rows where the model is trusted.
+    """
+
+    gradient: Array
+    offset: Array
+    inner: NDArray[np.bool_]
+
+
+def _slopes(coordinates: Coordinates, target: Array, weights: Array) -> list[Slopes]:
+    """The slopes of the target, and of its logarithm, by models over coordinates and over their logarithms."""
+    if len(coordinates.nodes) < 2:
+        return []
     reduced = target / coordinates.factor
-    responses = [(reduced, False)]
-    if (reduced > 0).all() or (reduced < 0).all():
-        responses.append((log(np.abs(reduced)), True))
-    for response, logarithmic in responses:
-        for values in _charts(coordinates.values):
-            model = Surrogate.of(values, response, weights)
-            if model.explained < LEAST_EXPLAINED:
-                continue
-            gradient = model.gradient * _chain_rule(values, coordinates.values)
-            inner = model.inner
-            offset = np.ones(int(inner.sum())) if logarithmic else model.fitted[inner]
-            yield from _allowed(coordinates, gradient[:, inner], offset, inner, writer, doubt)
+    one_sign = bool((reduced > 0).all() or (reduced < 0).all())
+    responses = np.array([reduced, log(np.abs(reduced))] if one_sign else [reduced])
+    charts = _charts(coordinates.values)
+    models = [Surrogate.of_each(values, responses, weights) for values in charts]
+    found = []
+    for logarithmic in range(len(responses)):
+        for values, each in zip(charts, models, strict=True):
+            model = each[logarithmic]
+            if model.explained >= LEAST_EXPLAINED:
+                gradient = model.gradient * _chain_rule(values, coordinates.values)
+                offset = np.ones_like(model.fitted) if logarithmic else model.fitted
+                found.append(Slopes(gradient[:, model.inner], offset[model.inner], model.inner))
+    return found
 
 
 def _charts(values: Array) -> list[Array]:
@@ -167,10 +190,9 @@ def _chain_rule(chart: Array, values: Array) -> Array:
     return np.where(same[:, None], 1.0, 1 / np.where(values == 0, 1, values))
 
 
-def _allowed(
-    coordinates: Coordinates, gradient: Array, offset: Array, inner: NDArray[np.bool_], writer: Writer, doubt: float
-) -> Iterator[Change]:
-    values = coordinates.values[:, inner]
+def _allowed(coordinates: Coordinates, slopes: Slopes, writer: Writer, doubt: float) -> Iterator[Change]:
+    """Changes of coordinates that slopes allow."""
+    gradient, offset, values = slopes.gradient, slopes.offset, coordinates.values[:, slopes.inner]
     # By the coordinate, by its logarithm, and by half its square.
     by = {"plain": gradient, "log": gradient * values, "square": gradient / np.where(values == 0, np.inf, values)}
     total = dot(by["log"], by["log"])
@@ -281,8 +303,9 @@ class Surrogate:
     inner: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, values: Array, response: Array, weights: Array) -> Surrogate:
-        """Fit a polynomial of the highest degree that the rows are enough for."""
+    def of_each(cls, values: Array, responses: Array, weights: Array) -> list[Surrogate]:
+        """Fit each response, shape (n_responses, n_rows), by a polynomial of the highest degree that the rows are
+        enough for."""
         d, n = values.shape
         weights = weights / weights.sum()
         means = dot(values, weights)
@@ -295,16 +318,19 @@ class Surrogate:
         scales = np.where(scales > 0, scales, 1)
         scaled = terms / scales[:, None]
         weighed = scaled * weights
-        own = solved(arrays.inner(weighed, scaled), dot(weighed, response), RIDGE)
-        fitted = combined(own, scaled)
-        derivatives = polynomial.derivatives(own / scales)
-        gradient = np.array([combined(own, terms) for own in derivatives]) / spreads[:, None]
-        spread = dot((response - dot(response, weights)) ** 2, weights)
-        explained = 1 - float(dot((response - fitted) ** 2, weights) / spread) if spread > 0 else 0.0
+        solutions = solved(arrays.inner(weighed, scaled), arrays.inner(responses, weighed), RIDGE)
         inner = np.asarray((np.abs(units) < INNER).all(axis=0))
         if inner.sum() < min(50, n):
             inner = np.ones(n, bool)
-        return cls(explained, fitted, gradient, inner)
+        found = []
+        for response, own in zip(responses, solutions, strict=True):
+            fitted = combined(own, scaled)
+            derivatives = polynomial.derivatives(own / scales)
+            gradient = np.array([combined(each, terms) for each in derivatives]) / spreads[:, None]
+            spread = dot((response - dot(response, weights)) ** 2, weights)
+            explained = 1 - float(dot((response - fitted) ** 2, weights) / spread) if spread > 0 else 0.0
+            found.append(cls(explained, fitted, gradient, inner))
+        return found
 
 
 @dataclass(frozen=True, eq=False)

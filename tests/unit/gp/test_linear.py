@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from shine.gp.linear import inverse_diagonal, solved
-from shine.gp.seeding.regression import Regression, combined, least_squares
+from shine.gp.regression import Regression, combined, least_squares
 
 
 def test_a_system_is_solved():
     a = np.random.default_rng(0).standard_normal((5, 20))
-    matrix, right = a @ a.T, np.arange(5.0)
-    assert solved(matrix, right, 0.5) == pytest.approx(np.linalg.solve(matrix + 0.5 * np.eye(5), right))
+    matrix, rights = a @ a.T, np.arange(10.0).reshape(2, 5)
+    assert solved(matrix, rights, 0.5) == pytest.approx(np.linalg.solve(matrix + 0.5 * np.eye(5), rights.T).T)
 
 
 def test_the_diagonal_of_the_inverse():

@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from shine.arrays import Panels
 from shine.gp.seeding.relevance import relevant
 from shine.gp.seeding.screening import (
     Normalized,
@@ -15,7 +16,7 @@ from shine.gp.seeding.screening import (
     largest,
     projector,
 )
-from shine.gp.seeding.sums import first_terms, replaced, with_another_term
+from shine.gp.seeding.sums import Dictionary, first_terms, replaced, with_another_term
 from shine.gp.seeding.symmetries import Coordinates, Surrogate, _share_left, systems
 from shine.gp.seeding.writing import Writer, tape
 from shine.lang.interpret import evaluate_tape
@@ -43,7 +44,7 @@ def units(values):
 
 def test_matches_are_the_largest_weighted_correlations():
     targets = RNG.standard_normal((4, 50))
-    which, member, correlation = best_matches(units(VALUES), units(targets), 2)
+    which, member, correlation = best_matches(Panels(units(VALUES)), units(targets), 2)
     for k in range(4):
         shares = [1 - left_by_least_squares([v], targets[k]) for v in VALUES]
         found = correlation[which == k] ** 2
@@ -81,9 +82,9 @@ def test_triples_are_the_best_of_all():
 def test_forward_selection_takes_what_leaves_least():
     targets = RNG.standard_normal((3, 50))
     u, t = units(VALUES), units(targets)
-    found = first_terms(u, t, 1)
+    found = first_terms(Dictionary(u), t, 1)
     for _ in range(2):
-        more = with_another_term(u, t, found)
+        more = with_another_term(Dictionary(u), t, found)
         for i in range(3):
             before = found.chosen[i].tolist()
             shares = [left_by_least_squares(VALUES[[*before, j]], targets[i]) for j in range(30)]
@@ -95,9 +96,9 @@ def test_forward_selection_takes_what_leaves_least():
 def test_replacing_terms_never_loses_and_mends_a_bad_start():
     target = VALUES[5] + VALUES[6] - VALUES[7]
     u, t = units(VALUES), units(target[None])
-    start = first_terms(u, t, 1)
+    start = first_terms(Dictionary(u), t, 1)
     bad = type(start)(np.zeros(1, np.int64), np.array([[0, 5, 6]]), np.ones(1))
-    mended = replaced(u, t, bad, 2)
+    mended = replaced(Dictionary(u), t, bad, 2)
     assert sorted(mended.chosen[0].tolist()) == [5, 6, 7]
     assert mended.left[0] < 1e-6
 
@@ -139,7 +140,8 @@ def test_relevant_features_alone_and_together():
 
 def test_the_surrogate_of_a_polynomial_has_its_gradient():
     x = RNG.uniform(-1, 1, (2, 300))
-    model = Surrogate.of(x, x[0] ** 2 * x[1] + 3 * x[1], np.full(300, 1 / 300))
+    other, model = Surrogate.of_each(x, np.array([x[0], x[0] ** 2 * x[1] + 3 * x[1]]), np.full(300, 1 / 300))
+    assert other.gradient[0] == pytest.approx(1, abs=1e-4)
     assert model.explained == pytest.approx(1)
     assert model.gradient[0] == pytest.approx(2 * x[0] * x[1], abs=1e-4)
     assert model.gradient[1] == pytest.approx(x[0] ** 2 + 3, abs=1e-4)
