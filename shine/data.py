@@ -19,6 +19,9 @@ COPIED_BYTES = 1 << 25
 """Columns of at most this size are copied to be contiguous; larger ones stay how they are, lest memory be needed
 twice."""
 
+ORDINARY = 128
+"""Largest size of an exponent of two that needs no scaling: 3e-39 to 3e38. A product of seven of them is finite."""
+
 _CHECKED = 1 << 20
 """Numbers that are checked at a time."""
 
@@ -76,8 +79,9 @@ class Dataset:
             weights = np.ascontiguousarray(numbers(sample_weight, "sample_weight", 1))
             if len(weights) != rows:
                 raise DataError(f"X has {rows} rows, but sample_weight has {len(weights)}")
-            if (weights < 0).any() or not weights.sum() > 0:
+            if (weights < 0).any() or not weights.any():
                 raise DataError("sample weights must not be negative, and one must be positive")
+            weights = ordinary_weights(weights)
         # Columns that are contiguous already, as in Fortran order, are not copied either way.
         columns = np.ascontiguousarray(matrix.T) if matrix.nbytes <= COPIED_BYTES else matrix.T
         return cls(columns, np.ascontiguousarray(target), weights, names)
@@ -165,6 +169,18 @@ def stable_sum(values: Array) -> Array:
         lower[..., : count - half] += values[..., half:count]
         values, count = lower, half
     return values[..., 0]
+
+
+def ordinary_weights(weights: Array) -> Array:
+    """Weights that sums have room for: extreme ones are divided by a power of two, for their scale means nothing.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_rows,)
+        Not negative.
+    """
+    exponent = int(np.frexp(weights.max(initial=0.0))[1])
+    return np.ldexp(weights, -exponent) if abs(exponent) > ORDINARY else weights
 
 
 def numbers(values: ArrayLike, name: str, dimensions: int) -> Array:

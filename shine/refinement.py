@@ -30,6 +30,7 @@ from shine.lang.simplify import simplify
 from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
 from shine.model import Model
+from shine.scaling import Scaling
 from shine.usable import individuals_to_refine, preferred_and_defined, usable, with_line
 
 Array = NDArray[np.float64]
@@ -113,6 +114,14 @@ def refined(
     preferred = [constant_model, *preferred_and_defined(versions_of_each, preference, domain)]
     finite = [model for model in preferred if math.isfinite(model.loss)]
     return pareto_front(usable(finite, enough, domain), enough)
+
+
+def in_given_units(front: Iterable[Model], scaling: Scaling, given: Dataset, enough: float) -> tuple[Model, ...]:
+    """The front of a search over scaled data, with formulas of the data as they were given; the losses stay.
+
+    Factors that formulas get back make them more complex: some may be on the front no more.
+    """
+    return pareto_front([replace(model, tree=scaling.leaving(model.tree, given)) for model in front], enough)
 
 
 def pareto_front(models: Iterable[Model], enough: float) -> tuple[Model, ...]:

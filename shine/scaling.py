@@ -1,20 +1,21 @@
 """Numbers near the ends of float64's range, brought to where squares and products of them have room.
 
-Columns, target and weights are divided by powers of two, which changes no bit of them, and formulas get the factors
-back. Numbers of ordinary size, those of physics in SI units among them, stay as they are: constants of nature that
-cancel in a formula would no longer do so.
+Columns and target are divided by powers of two, which changes no bit of them, and formulas get the factors back.
+Numbers of ordinary size, those of physics in SI units among them, stay as they are: constants of nature that cancel in
+a formula would no longer do so.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.data import Dataset
+from shine.arrays import COMPILED
+from shine.data import ORDINARY, Dataset
 from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD
 from shine.lang.primitives import CONSTANT, PrimitiveSet
@@ -23,9 +24,6 @@ from shine.lang.tape import functions_of, tape_from_tree, tree_from_tape
 from shine.lang.tree import Tree
 
 Array = NDArray[np.float64]
-
-ORDINARY = 128
-"""Largest size of an exponent of two that needs no scaling: 3e-39 to 3e38. A product of seven of them is finite."""
 
 ALIKE = 60
 """Columns whose exponents differ by at most this are divided by the same power, so that their sums and ratios stay
@@ -50,18 +48,17 @@ class Scaling:
 
     Parameters
     ----------
-    columns : tuple of int
-        One a feature.
-    target, weights : int
+    columns : mapping of str to int
+        By feature, for those that were divided.
+    target : int
     """
 
-    columns: tuple[int, ...]
+    columns: Mapping[str, int]
     target: int
-    weights: int
 
     @classmethod
     def of(cls, dataset: Dataset, *, target: bool = True) -> Scaling:
-        """What a data set needs; 0 wherever it needs nothing.
+        """What a data set needs; nothing in most cases.
 
         Parameters
         ----------
@@ -70,59 +67,54 @@ class Scaling:
             Whether the target may be scaled.
         """
         largest, least = _exponents(dataset.columns)
-        exponents = np.zeros(len(largest), np.int64)
-        awkward = np.flatnonzero(np.abs(largest) > ORDINARY)
+        columns: dict[str, int] = {}
         group: list[int] = []
+        awkward = np.flatnonzero(np.abs(largest) > ORDINARY)
         for index in [*awkward[np.argsort(-largest[awkward], kind="stable")].tolist(), None]:
             if group and (index is None or largest[group[0]] - largest[index] > ALIKE):
-                exponents[group] = min(largest[group[0]], least[group].min() - LEAST_EXPONENT)
+                exponent = int(min(largest[group[0]], least[group].min() - LEAST_EXPONENT))
+                columns |= {dataset.features[member]: exponent for member in group}
                 group = []
             if index is not None:
                 group.append(index)
         own = int(_exponents(dataset.target[None])[0][0])
-        weight = 0 if dataset.weights is None else int(_exponents(dataset.weights[None])[0][0])
-        return cls(
-            tuple(exponents.tolist()),
-            own if target and abs(own) > ORDINARY else 0,
-            weight if abs(weight) > ORDINARY else 0,
-        )
+        return cls(columns, own if target and abs(own) > ORDINARY else 0)
 
     def __bool__(self) -> bool:
-        return any(self.columns) or self.target != 0 or self.weights != 0
+        return bool(self.columns) or self.target != 0
 
     def applied(self, dataset: Dataset) -> Dataset:
         """The data set, scaled; this very one if there is nothing to do."""
         if not self:
             return dataset
         columns = dataset.columns
-        if any(self.columns):
-            columns = np.ldexp(columns, -np.array(self.columns)[:, None])
-        weights = None if dataset.weights is None else np.ldexp(dataset.weights, -self.weights)
-        return replace(dataset, columns=columns, target=np.ldexp(dataset.target, -self.target), weights=weights)
+        if self.columns:
+            columns = np.ldexp(columns, [[-self.columns.get(name, 0)] for name in dataset.features])
+        return replace(dataset, columns=columns, target=np.ldexp(dataset.target, -self.target))
 
-    def entering(self, tree: Tree, features: Sequence[str]) -> Tree:
+    def entering(self, tree: Tree) -> Tree:
         """A formula of the data as they were given, as one of the scaled data."""
-        return self._rescaled(tree, features, 1) if any((*self.columns, self.target)) else tree
+        return self._rescaled(tree, 1) if self else tree
 
-    def leaving(self, tree: Tree, features: Sequence[str], dataset: Dataset) -> Tree:
+    def leaving(self, tree: Tree, dataset: Dataset) -> Tree:
         """A formula of the scaled data, as one of the data as they were given.
 
         Parameters
         ----------
         tree : Tree
-        features : sequence of str
-            Names of the scaled columns.
         dataset : Dataset
             As it was given. The formula is simplified if that changes no value on it but by rounding.
         """
-        if not any((*self.columns, self.target)):
+        if not self:
             return tree
-        written = self._rescaled(tree, features, -1)
+        written = self._rescaled(tree, -1)
         simple = simplify(written, _primitives_of(written))
         if simple.size >= written.size:
             return written
-        rows = dataset.sampled(CHECKED_ROWS, np.random.default_rng(0))
-        values, others = (np.ldexp(evaluate(form, list(rows.columns)), -self.target) for form in (written, simple))
+        columns = list(dataset.sampled(CHECKED_ROWS, np.random.default_rng(0)).columns)
+        values, others = (
+            np.ldexp(evaluate(form, columns, np.float64, COMPILED), -self.target) for form in (written, simple)
+        )
         with np.errstate(all="ignore"):
             alike = np.abs(others - values) <= 1e-12 * np.abs(values)
         return simple if alike.all() else written
@@ -143,17 +135,15 @@ class Scaling:
         except OverflowError:
             return math.copysign(float(np.finfo(np.float64).max), value)
 
-    def _rescaled(self, tree: Tree, features: Sequence[str], direction: int) -> Tree:
+    def _rescaled(self, tree: Tree, direction: int) -> Tree:
         primitives = _primitives_of(tree)
-        exponents = dict(zip(features, self.columns, strict=True))
         tape = tape_from_tree(tree, primitives)
         mul = primitives.function_codes["mul"]
         nodes: list[tuple[int, float]] = []
         for code, value in zip(tape.codes.tolist(), tape.values.tolist(), strict=True):
             nodes.append((code, value))
             if CONSTANT < code < primitives.first_function:
-                exponent = direction * exponents.get(primitives.features[code - 1], 0)
-                nodes += _times(exponent, mul)
+                nodes += _times(direction * self.columns.get(primitives.features[code - 1], 0), mul)
         nodes += _times(-direction * self.target, mul)
         codes, values = (np.array(part) for part in zip(*nodes, strict=True))
         written = tree_from_tape(codes.astype(np.int16), values.astype(np.float64), primitives)

@@ -35,8 +35,8 @@ from shine.lang.primitives import PrimitiveSet, select
 from shine.model import Front, Model, Result, choose
 from shine.refinement import (
     effective_rows,
+    in_given_units,
     log_likelihood_power,
-    pareto_front,
     refined,
     rounding_loss,
     with_functions,
@@ -126,7 +126,7 @@ def search(
     dataset = scaling.applied(given)
     primitive_set = PrimitiveSet(functions, dataset.features)
     trees = [tree for tree in trees if not any(("name", name) in tree.tokens for name in constraints.forbidden)]
-    trees = [scaling.entering(tree, dataset.features) for tree in trees]
+    trees = [scaling.entering(tree) for tree in trees]
     workers = threads or processors()
     rng = np.random.default_rng(seed)
     sample = dataset.sampled(settings.rows, rng)
@@ -167,9 +167,7 @@ def search(
         raise DataError(f"found no formula of finite {loss} that the constraints allow; search longer, or relax them")
     if not front:
         raise DataError(f"no formula has a finite {loss}, not even a constant; rescale the target")
-    if scaling:
-        undone = [replace(model, tree=scaling.leaving(model.tree, dataset.features, given)) for model in front]
-        front = pareto_front(undone, enough)
+    front = in_given_units(front, scaling, given, enough)
     chosen = choose(front, enough, effective_rows(dataset), log_likelihood_power(loss))
     models = tuple(
         replace(
@@ -203,7 +201,7 @@ def scaling_undone(
 
     def passed_on(progress: Progress) -> object:
         front, scores, degree = progress.front, progress.scores, LOSSES[loss].degree
-        trees = [scaling.leaving(front.tree(index), dataset.features, dataset) for index in range(len(front))]
+        trees = [scaling.leaving(front.tree(index), dataset) for index in range(len(front))]
         if trees:
             front = Population.from_trees(trees, with_functions(front.primitives, ["mul"]))
         losses = np.array([scaling.loss(value, degree) for value in scores.losses.tolist()])

@@ -45,7 +45,7 @@ BELOW: dict[str, set[str]] = {
     "gradient": _EVALUATION | {"kernel"},
     # The complexity of a formula is that of its nodes on a tape.
     "model": _EVALUATION | {"kernel", "gp", "export", "report"},
-    "scaling": _EVALUATION,
+    "scaling": _EVALUATION | {"arrays"},
     "neighbourhood": {"errors", "lang", "data", "arrays"},
     "domain": {"errors", "lang", "data", "neighbourhood"},
     "usable": _SEARCH | {"domain"},

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, validation
 
+from shine.data import ordinary_weights
 from shine.evaluators.evaluator import processors
 from shine.gp.settings import EvolutionSettings
-from shine.scaling import ORDINARY
 
 Array = NDArray[np.float64]
 
@@ -48,9 +48,7 @@ def checked_weights(sample_weight: ArrayLike | None, X: Array) -> Array | None:
         raise ValueError("Negative values in data passed to `sample_weight`.")
     if not weights.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
-    # Sums of weights that are extreme have room then; their scale means nothing.
-    exponent = int(np.frexp(weights.max())[1])
-    return np.ldexp(weights, -exponent) if abs(exponent) > ORDINARY else weights
+    return ordinary_weights(weights)
 
 
 def checked_threads(jobs: int | None) -> int:

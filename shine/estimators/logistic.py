@@ -35,7 +35,7 @@ from shine.lang.simplify import simplify
 from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
 from shine.model import Front, Model, Result
-from shine.refinement import POLISHING_ROWS, effective_rows, pareto_front, with_functions
+from shine.refinement import POLISHING_ROWS, effective_rows, in_given_units, pareto_front, with_functions
 from shine.scaling import Scaling
 from shine.search import (
     constraint_rules,
@@ -128,7 +128,7 @@ def evolve_odds(
     trees = [tree for tree in trees if not any(("name", name) in tree.tokens for name in limits.forbidden)]
     if not 0 < allowed.target_mean < 1:
         raise DataError("the rows of one class weigh nothing beside the others; give both classes weights that count")
-    trees = [scaling.entering(tree, allowed.features) for tree in trees]
+    trees = [scaling.entering(tree) for tree in trees]
     rng = np.random.default_rng(seed)
     sample = allowed.sampled(evolving.rows, rng)
     classes = Classes.of(sample)
@@ -159,9 +159,7 @@ def evolve_odds(
     front = pareto_front(models, 0.0)
     if not front:
         raise DataError("found no formula of finite log-loss that the constraints allow; search longer, or relax them")
-    if scaling:
-        undone = [replace(model, tree=scaling.leaving(model.tree, allowed.features, given)) for model in front]
-        front = pareto_front(undone, 0.0)
+    front = in_given_units(front, scaling, given, 0.0)
     everything = [replace(model, tree=replace(model.tree, parameters=dataset.features)) for model in front]
     chosen = shortest(everything, effective_rows(allowed))
     seconds_spent = time.monotonic() - began
