@@ -17,7 +17,7 @@ DECIDING = sorted(
     path
     for place in (
         *("gp", "search.py", "refinement.py", "model.py", "fitness.py", "data.py", "scaling.py"),
-        *("domain.py", "neighbourhood.py", "usable.py"),
+        *("domain", "usable.py", "loading/generated.py", "loading/recipe.py"),
         *(f"estimators/{name}.py" for name in ("logistic", "odds", "rows", "searches", "transformer")),
     )
     for path in ([ROOT / place] if place.endswith(".py") else (ROOT / place).rglob("*.py"))

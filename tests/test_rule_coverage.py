@@ -11,10 +11,10 @@ from llvmlite import ir
 import shine
 from shine.codegen.lowering import FLOAT_LOWERINGS, INTEGER_LOWERINGS, Emitter
 from shine.codegen.numbers import Numbers
+from shine.domain.intervals import INTERVALS
 from shine.errors import LoweringError
 from shine.lang.derivative import PARTIALS
 from shine.lang.interpret import INTEGER_REFERENCE, REFERENCE, evaluate
-from shine.lang.intervals import INTERVALS
 from shine.lang.library import STANDARD
 from shine.lang.primitives import ARITIES, BASIC
 from shine.lang.tape import application

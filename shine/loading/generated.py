@@ -40,9 +40,10 @@ def generate(recipe: Recipe) -> Dataset:
     if problems:
         raise DataError("; ".join(problems))
     columns = _columns(recipe)
+    from shine.arrays import COMPILED  # the compiler takes a while to load, and only data that are made need it
+
     tree = parse(recipe.target, list(columns))
-    with np.errstate(all="ignore"):
-        target = np.asarray(evaluate(tree, list(columns.values())), dtype=np.float64)
+    target = evaluate(tree, list(columns.values()), np.float64, COMPILED)
     target = np.broadcast_to(target, recipe.rows).copy()
     _check_target(recipe, columns, target)
     if recipe.noise:

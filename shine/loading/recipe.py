@@ -59,7 +59,10 @@ class LogUniform:
 
     def values(self, rows: int, rng: np.random.Generator) -> Array:
         # Rounding may lead out of the range, and at its end out of what float64 holds.
-        return np.clip(np.exp(rng.uniform(np.log(self.low), np.log(self.high), rows)), self.low, self.high)
+        from shine.arrays import exp, log  # the compiler takes a while to load
+
+        low, high = log(np.array([self.low, self.high])).tolist()
+        return np.clip(exp(rng.uniform(low, high, rows)), self.low, self.high)
 
 
 @dataclass(frozen=True)

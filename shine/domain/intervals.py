@@ -9,9 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from shine.arrays import apply
+from shine.lang.library import STANDARD
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -19,6 +23,14 @@ Mask = NDArray[np.bool_]
 _EPSILON, _TINY = float(np.finfo(np.float64).eps), 5e-324
 _ULPS = 16
 """How far the bounds of functions are moved: the functions err by a few units in the last place."""
+
+
+def _named(name: str) -> Callable[..., Array]:
+    """One of Shine's primitives, of arrays."""
+    return partial(apply, STANDARD[name])
+
+
+_LOG, _POW, _TAN, _ASIN, _ACOS, _HYPOT = map(_named, ("log", "pow", "tan", "asin", "acos", "hypot"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +157,7 @@ def _mod(a: Interval, b: Interval) -> Interval:
 def _pow(a: Interval, b: Interval) -> Interval:
     # Of a positive base, powers are monotone in the base and in the exponent: the extremes lie in corners.
     positive = Interval(np.maximum(a.lower, 0), np.maximum(a.upper, 0), a.doubtful)
-    lower, upper, doubtful = _spanned(positive, b, np.power)
+    lower, upper, doubtful = _spanned(positive, b, _POW)
     value = _made(*_outwards(lower, upper, 0.0), doubtful)
     value = _undefined_where((a.lower <= 0) & (b.lower < 0), value)
     negative = a.lower < 0
@@ -154,9 +166,9 @@ def _pow(a: Interval, b: Interval) -> Interval:
     whole = (b.lower == b.upper) & (np.floor(b.lower) == b.lower) & np.isfinite(b.lower)
     even = np.floor(b.lower / 2) * 2 == b.lower
     size = _magnitude(a)
-    lower, upper, _ = _spanned(size, b, np.power)
+    lower, upper, _ = _spanned(size, b, _POW)
     squares = _made(*_outwards(lower, upper, 0.0), doubtful)
-    ends = np.power(a.lower, b.lower), np.power(a.upper, b.lower)
+    ends = _POW(a.lower, b.lower), _POW(a.upper, b.lower)
     cubes = _made(*_outwards(np.minimum(*ends), np.maximum(*ends)), doubtful)
     signed = _selected(np.broadcast_to(even, np.broadcast_shapes(even.shape, negative.shape)), squares, cubes)
     signed = _undefined_where(_contains_zero(a) & (b.lower < 0), signed)
@@ -192,13 +204,13 @@ def _sqrt(a: Interval) -> Interval:
     return _undefined_where(np.asarray(a.lower < 0), value)
 
 
-def _log(a: Interval, rule: Callable[[Array], Array] = np.log, pole: float = 0.0) -> Interval:
+def _log(a: Interval, rule: Callable[[Array], Array] = _LOG, pole: float = 0.0) -> Interval:
     value = _made(*_outwards(rule(np.maximum(a.lower, pole)), rule(np.maximum(a.upper, pole))), a.doubtful)
     return _undefined_where(np.asarray(a.lower <= pole), value)
 
 
 def _log1p(a: Interval) -> Interval:
-    return _log(a, np.log1p, -1.0)
+    return _log(a, _named("log1p"), -1.0)
 
 
 def _reaches(a: Interval, phase: float, period: float) -> Mask:
@@ -222,31 +234,27 @@ def _periodic(rule: Callable[[Array], Array], crest: float) -> Callable[[Interva
 
 
 def _tan(a: Interval) -> Interval:
-    value = _made(*_outwards(np.tan(a.lower), np.tan(a.upper)), a.doubtful)
+    value = _made(*_outwards(_TAN(a.lower), _TAN(a.upper)), a.doubtful)
     return _undefined_where(_reaches(a, math.pi / 2, math.pi) | (value.lower > value.upper), value)
 
 
 def _asin(a: Interval) -> Interval:
-    value = _made(*_outwards(np.arcsin(np.clip(a.lower, -1, 1)), np.arcsin(np.clip(a.upper, -1, 1))), a.doubtful)
+    value = _made(*_outwards(_ASIN(np.clip(a.lower, -1, 1)), _ASIN(np.clip(a.upper, -1, 1))), a.doubtful)
     return _undefined_where((a.lower < -1) | (a.upper > 1), value)
 
 
 def _acos(a: Interval) -> Interval:
-    ends = np.arccos(np.clip(a.upper, -1, 1)), np.arccos(np.clip(a.lower, -1, 1))
+    ends = _ACOS(np.clip(a.upper, -1, 1)), _ACOS(np.clip(a.lower, -1, 1))
     return _undefined_where((a.lower < -1) | (a.upper > 1), _made(*_outwards(*ends, 0.0), a.doubtful))
 
 
 def _cosh(a: Interval) -> Interval:
-    return _rising(np.cosh, 1.0)(_magnitude(a))
+    return _rising(_named("cosh"), 1.0)(_magnitude(a))
 
 
 def _hypot(a: Interval, b: Interval) -> Interval:
     a, b = _magnitude(a), _magnitude(b)
-    return _made(*_outwards(np.hypot(a.lower, b.lower), np.hypot(a.upper, b.upper), 0.0), a.doubtful | b.doubtful)
-
-
-def _sigmoid(a: Array) -> Array:
-    return 1 / (1 + np.exp(-a))
+    return _made(*_outwards(_HYPOT(a.lower, b.lower), _HYPOT(a.upper, b.upper), 0.0), a.doubtful | b.doubtful)
 
 
 def _truth(surely: Mask, possibly: Mask, doubtful: Mask) -> Interval:
@@ -301,20 +309,20 @@ INTERVALS: dict[str, Callable[..., Interval]] = {
     "neg": _neg,
     "abs": _magnitude,
     "sqrt": _sqrt,
-    "exp": _rising(np.exp, 0.0),
+    "exp": _rising(_named("exp"), 0.0),
     "log": _log,
     "floor": _exact(np.floor),
     "ceil": _exact(np.ceil),
     "sign": _exact(np.sign),
-    "sin": _periodic(np.sin, math.pi / 2),
-    "cos": _periodic(np.cos, 0.0),
+    "sin": _periodic(_named("sin"), math.pi / 2),
+    "cos": _periodic(_named("cos"), 0.0),
     "tan": _tan,
     "asin": _asin,
     "acos": _acos,
-    "atan": _rising(np.arctan),
-    "sinh": _rising(np.sinh),
+    "atan": _rising(_named("atan")),
+    "sinh": _rising(_named("sinh")),
     "cosh": _cosh,
-    "tanh": _rising(np.tanh, -1.0, 1.0),
+    "tanh": _rising(_named("tanh"), -1.0, 1.0),
     "lt": _lt,
     "le": _le,
     "gt": lambda a, b: _lt(b, a),
@@ -327,11 +335,11 @@ INTERVALS: dict[str, Callable[..., Interval]] = {
     "where": _where,
     # From here on composites whose code hides from interval arithmetic that they are defined, or rising.
     "cube": _rising(lambda a: a * a * a),
-    "sigmoid": _rising(_sigmoid, 0.0, 1.0),
+    "sigmoid": _rising(_named("sigmoid"), 0.0, 1.0),
     "hypot": _hypot,
     "log1p": _log1p,
-    "expm1": _rising(np.expm1, -1.0),
-    "cbrt": _rising(np.cbrt),
+    "expm1": _rising(_named("expm1"), -1.0),
+    "cbrt": _rising(_named("cbrt")),
 }
 """Bounds of each primitive's value by those of its arguments.
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from shine.domain.intervals import INTERVALS, Interval
 from shine.lang.interpretation import Interpretation
-from shine.lang.intervals import INTERVALS, Interval
 from shine.lang.primitives import Primitive
 from shine.lang.tree import Tree
 

@@ -11,8 +11,8 @@ import pytest
 import shine
 from shine.data import Dataset
 from shine.domain import Domain
+from shine.domain.neighbourhood import ROWS, Column, LineSegments, neighbourhood
 from shine.lang.tree import Tree
-from shine.neighbourhood import ROWS, Column, Segments, neighbourhood
 
 KINDS = {
     "normal": lambda rng, shape: rng.normal(size=shape),
@@ -30,7 +30,7 @@ def domain_of(kind: str, rows: int, columns: int = 3, seed: int = 0) -> Domain:
     return Domain(Dataset.from_arrays(X, X.sum(axis=1), features=("a", "b", "c")[:columns]))
 
 
-def around(*columns: np.ndarray) -> Segments:
+def around(*columns: np.ndarray) -> LineSegments:
     return neighbourhood([Column.of(column) for column in columns])
 
 

@@ -62,7 +62,7 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True, eq=False)
-class Segments:
+class LineSegments:
     """Straight lines from known rows to where fresh ones may lie, column by column.
 
     Parameters
@@ -85,8 +85,8 @@ class Segments:
         return _multiples(points, self.steps[:, None], np.rint)
 
 
-def neighbourhood(columns: Sequence[Column]) -> Segments:
-    """Segments from rows to other rows, to new combinations of the columns, and to the margins.
+def neighbourhood(columns: Sequence[Column]) -> LineSegments:
+    """LineSegments from rows to other rows, to new combinations of the columns, and to the margins.
 
     Columns that are visibly correlated stay together: a new combination has their values from one row.
 
@@ -97,13 +97,13 @@ def neighbourhood(columns: Sequence[Column]) -> Segments:
 
     Returns
     -------
-    Segments
+    LineSegments
     """
     with np.errstate(all="ignore"):
         return _neighbourhood(columns, np.random.default_rng(_SEED))
 
 
-def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator) -> Segments:
+def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator) -> LineSegments:
     rows = _rows(columns, rng)
     known = np.array([column.values[rows] for column in columns])
     few = np.array([column.few for column in columns])
@@ -114,7 +114,7 @@ def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator) -> Segme
     pulled = np.array([column.pulled(values) for column, values in zip(columns, known, strict=True)])
     ends = np.concatenate([partners, mixed, pulled], axis=1)
     starts = np.concatenate([known, known, known], axis=1)
-    return Segments(np.where(few[:, None], ends, starts), ends, np.array([column.step for column in columns]))
+    return LineSegments(np.where(few[:, None], ends, starts), ends, np.array([column.step for column in columns]))
 
 
 def _rows(columns: Sequence[Column], rng: np.random.Generator) -> NDArray[np.int64]:

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shine
-from shine.lang.bounds import bounds
+from shine.domain.bounds import bounds
+from shine.domain.intervals import Interval
 from shine.lang.interpret import evaluate
-from shine.lang.intervals import Interval
 from shine.lang.library import STANDARD
 from shine.lang.tree import Tree
 from tests.strategies import PARAMETERS, trees

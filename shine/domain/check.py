@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.arrays import COMPILED
 from shine.data import Dataset
-from shine.lang.bounds import bounds
+from shine.domain.bounds import bounds
+from shine.domain.intervals import Interval
+from shine.domain.neighbourhood import Column, LineSegments, neighbourhood
 from shine.lang.interpret import evaluate
-from shine.lang.intervals import Interval
 from shine.lang.lazy import cached_property
 from shine.lang.tree import Tree
-from shine.neighbourhood import Column, Segments, neighbourhood
 
 Array = NDArray[np.float64]
 
@@ -52,7 +53,7 @@ class Domain:
 
     dataset: Dataset
     _columns: dict[str, Column] = field(default_factory=dict)
-    _segments: dict[tuple[str, ...], Segments] = field(default_factory=dict)
+    _segments: dict[tuple[str, ...], LineSegments] = field(default_factory=dict)
     _known: dict[Tree, bool] = field(default_factory=dict)
 
     def defines(self, tree: Tree) -> bool:
@@ -78,7 +79,7 @@ class Domain:
         tokens = set(tree.tokens[1:])
         used = tuple(name for name in tree.parameters if ("name", name) in tokens)
         if not used:
-            return bool(np.isfinite(evaluate(tree, [np.zeros(1)] * len(tree.parameters))).all())
+            return bool(np.isfinite(evaluate(tree, [np.zeros(1)] * len(tree.parameters), np.float64, COMPILED)).all())
         return _Course(tree, used, self._along(used), self._target_range).is_plausible()
 
     @cached_property
@@ -86,8 +87,8 @@ class Domain:
         target = self.dataset.target
         return float(target.max() - target.min())
 
-    def _along(self, used: tuple[str, ...]) -> Segments:
-        """Segments of the columns that a formula reads: it does not matter how the others go with them."""
+    def _along(self, used: tuple[str, ...]) -> LineSegments:
+        """LineSegments of the columns that a formula reads: it does not matter how the others go with them."""
         if used not in self._segments:
             self._segments[used] = neighbourhood([self._column(name) for name in used])
         return self._segments[used]
@@ -105,7 +106,7 @@ class _Course:
 
     tree: Tree
     used: tuple[str, ...]
-    segments: Segments
+    segments: LineSegments
     target_range: float
 
     def is_plausible(self) -> bool:
@@ -149,7 +150,8 @@ class _Course:
     def _values(self, points: Array) -> Array:
         by_name = dict(zip(self.used, points, strict=True))
         nothing = np.zeros(points.shape[1])
-        return evaluate(self.tree, [by_name.get(name, nothing) for name in self.tree.parameters])
+        columns = [by_name.get(name, nothing) for name in self.tree.parameters]
+        return evaluate(self.tree, columns, np.float64, COMPILED)
 
 
 def _in_doubt(box: Interval, centre: float, reach: Array | float) -> NDArray[np.bool_]:

@@ -1,0 +1,5 @@
+"""Whether a formula has a value wherever fresh rows of the same kind may lie."""
+
+from shine.domain.check import Domain
+
+__all__ = ["Domain"]
