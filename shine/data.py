@@ -183,6 +183,17 @@ def ordinary_weights(weights: Array) -> Array:
     return np.ldexp(weights, -exponent) if abs(exponent) > ORDINARY else weights
 
 
+def check_unmasked(values: object, name: str) -> None:
+    """Raise a `DataError` if values are an array of which a mask hides some."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise DataError(f"{name} has masked values; fill them, or leave their rows out")
+
+
+def too_large(name: str) -> DataError:
+    """The error for a whole number that no float64 is near to."""
+    return DataError(f"{name} has a whole number beyond 1.8e308, the largest float64; scale it")
+
+
 def numbers(values: ArrayLike, name: str, dimensions: int) -> Array:
     """A float64 array of finite numbers; the very array that was given, if it is one.
 
@@ -191,8 +202,7 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> Array:
     DataError
         Naming the first offending row, and column if there are two dimensions.
     """
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise DataError(f"{name} has masked values; fill them, or leave their rows out")
+    check_unmasked(values, name)
     try:
         given = np.asarray(values)
         if given.dtype.kind == "c":
@@ -200,7 +210,7 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> Array:
         with np.errstate(over="ignore"):  # what is too large becomes infinite, and is told below
             array = np.asarray(given, dtype=np.float64)
     except OverflowError:
-        raise DataError(f"{name} has a whole number beyond 1.8e308, the largest float64; scale it") from None
+        raise too_large(name) from None
     except (TypeError, ValueError) as error:
         raise DataError(f"{name} cannot be read as numbers: {error}") from None
     if array.ndim != dimensions:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, validation
 
-from shine.data import ordinary_weights
+from shine.data import check_unmasked, ordinary_weights, too_large
 from shine.evaluators.evaluator import processors
 from shine.gp.settings import EvolutionSettings
 
@@ -21,8 +21,8 @@ Array = NDArray[np.float64]
 def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
     """Arrays of finite float64 numbers; notes or compares the number and the names of the features."""
     checks = {"dtype": np.float64} | checks
-    if any(isinstance(each, np.ma.MaskedArray) and np.ma.is_masked(each) for each in data):
-        raise ValueError("the data have masked values; fill them, or leave their rows out")
+    for name, values in zip(("X", "y"), data, strict=False):
+        check_unmasked(values, name)
     # A sum of the largest numbers, by which scikit-learn looks for infinite ones, is no reason for a warning.
     with np.errstate(all="ignore"):
         try:
@@ -30,7 +30,7 @@ def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
                 return validation.validate_data(estimator, *data, **checks)
             return estimator._validate_data(*data, **checks)  # before scikit-learn 1.6
         except OverflowError:
-            raise ValueError("the data have a whole number beyond 1.8e308, the largest float64; scale it") from None
+            raise too_large("X or y") from None
 
 
 def checked_weights(sample_weight: ArrayLike | None, X: Array) -> Array | None:

@@ -1,9 +1,11 @@
 """Seeding end to end: planted formulas of each kind are found, within the limits, from the primitives given."""
 
+import logging
+
 import numpy as np
 import pytest
 
-from shine.gp.seeding import SeedingSettings, Seeds, seed
+from shine.gp.seeding import SeedingSettings, Seeds, searches, seed
 from shine.gp.structure import depths
 from shine.lang.interpret import evaluate_tape
 from shine.lang.parse import primitive_table
@@ -68,7 +70,7 @@ def test_a_planted_formula_is_found_exactly(kind):
     x, fresh = uniform(3, 600, 1, 3), uniform(3, 500, 1, 3, generator=2)
     problem = Problem(x, formula(x))
     seeds = problem.seeds()
-    assert seeds.exact
+    assert seeds.exact and seeds.failures == ()
     assert problem.left(seeds, fresh, formula(fresh)) < 1e-10
 
 
@@ -334,3 +336,29 @@ def test_an_exact_fit_ends_the_search():
 
     seed(x, problem.target, None, problem.primitives, counted, np.random.default_rng(0))
     assert len(calls) <= 4
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), ZeroDivisionError(), np.linalg.LinAlgError(), IndexError()])
+def test_a_search_that_fails_is_skipped_and_counted_and_the_log_says_why(monkeypatch, caplog, error):
+    def failing(screen):
+        raise error
+        yield
+
+    monkeypatch.setattr(searches, "affine", failing)
+    x = uniform(3, 600, 1, 3)
+    with caplog.at_level(logging.DEBUG, logger="shine.gp.seeding"):
+        seeds = Problem(x, PLANTED["monomial"](x)).seeds()
+    assert seeds.exact
+    assert set(seeds.failures) == {"failing"}
+    assert [record.exc_info[1] for record in caplog.records] == [error] * len(seeds.failures)
+
+
+def test_an_interrupt_is_no_failure(monkeypatch):
+    def interrupted(screen):
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr(searches, "affine", interrupted)
+    x = uniform(3, 600, 1, 3)
+    seeds = Problem(x, PLANTED["monomial"](x)).seeds()
+    assert seeds.interrupted and not seeds.failures
