@@ -163,8 +163,7 @@ class MachineLinearizer:
         fixed: NDArray[np.bool_] | None = None,
     ) -> Fit | None:
         """All steps of the fit of each individual in one native call (see `shine.fitness.Linearizer`)."""
-        passes = self._rows.passes(population)  # holds what the addresses of a pass point to, until this returns
-        whole = next(passes)
+        whole = next(self._rows.passes(population))
         longest = EFFORT * (1 + steps) * whole.rows * population.width
         # A thread looks for an interrupt between individuals, and an individual has to see all rows again and again.
         if (whole.start, whole.stop) != (0, self._rows.count) or longest > QUOTA:

@@ -157,7 +157,7 @@ class Pass:
     start: int
     stop: int
     fields: dict[str, int]
-    held: object = None
+    held: object
 
     @property
     def rows(self) -> int:
@@ -207,7 +207,7 @@ class MachineRows:
         return known_chunks(self._dataset)
 
     def passes(self, population: Population) -> Iterator[Pass]:
-        """The blocks of rows in order, for a population; each is where it says until the next is asked for."""
+        """The blocks of rows in order, for a population; each stays what it is until the next is asked for."""
         dataset, full, rows, tail = self._dataset, self._full, self._dataset.n_rows, self._tail_fields
         if not full:
             tables = self._derived.tables(population, self._tail.itemsize)
@@ -216,13 +216,14 @@ class MachineRows:
             return
         weights = 0 if dataset.weights is None else dataset.weights.ctypes.data
         target = dataset.target.ctypes.data
-        for start, stop, pointers in self._columns.blocks(len(population), used_features(population)):
+        for block in self._columns.blocks(len(population), used_features(population)):
+            start, stop = block.start, block.stop
             end, size = rows if stop == full else stop, 8 * (stop - start)
             # Rows are counted from the beginning of the block in both parts.
             moved = {name: tail[name] - size for name in ("tail_target", "tail_weights")}
             places = {"target": target + 8 * start, "weights": weights and weights + 8 * start}
-            own = {"rows": end - start, "full": stop - start, "columns": pointers.ctypes.data, **places}
-            yield Pass(start, end, tail | moved | own)
+            own = {"rows": end - start, "full": stop - start, "columns": block.pointers.ctypes.data, **places}
+            yield Pass(start, end, tail | moved | own, block)
 
     def _values(self, population: Population) -> NDArray[Any]:
         return self.predict(machine_of(population.primitives.functions, self._dtype), population)

@@ -77,16 +77,17 @@ class NativeMeasure:
         states = np.zeros((len(which), STATE))
         failed = 0
         for part in self._rows.parts(len(which)):
+            block = part.block
             failed |= self._function(
                 which.ctypes.data,
                 len(which),
                 KINDS.index(kind),
-                part.pointers.ctypes.data,
+                block.pointers.ctypes.data,
                 part.target.ctypes.data,
                 part.weights.ctypes.data,
-                part.stop - part.start,
+                block.stop - block.start,
                 lines.ctypes.data,
-                self._rows.known[part.start // CHUNK :].ctypes.data,
+                self._rows.known[block.start // CHUNK :].ctypes.data,
                 states.ctypes.data,
             )
         if failed:
@@ -121,7 +122,8 @@ class NativeEvaluator:
         with Engine(str(module), "O0", selection=1) as engine:
             function = engine.function("predict", ctypes.c_uint8, *[ctypes.c_void_p] * 2, ctypes.c_int64)
             for part in self._rows.parts(1):
-                function(part.pointers.ctypes.data, out[part.start :].ctypes.data, part.stop - part.start)
+                block = part.block
+                function(block.pointers.ctypes.data, out[block.start :].ctypes.data, block.stop - block.start)
         return out
 
     def _score_batch(self, population: Population, start: int) -> Scores:

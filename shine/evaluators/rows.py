@@ -40,8 +40,8 @@ def target_of(dataset: Dataset, dtype: str) -> Target:
 
 
 @dataclass(frozen=True)
-class Part:
-    """A block of rows as native code takes it: rows are filled up to whole chunks.
+class Block:
+    """Columns of a block of rows.
 
     Parameters
     ----------
@@ -49,13 +49,28 @@ class Part:
         The first row, and the one behind the last.
     pointers : ndarray of shape (n_features,), uintp
         Where each column begins.
-    target, weights : ndarray of shape (whole chunks,), float64
-        The rows that fill up weigh nothing.
+    memory : ndarray
+        What they point into.
     """
 
     start: int
     stop: int
     pointers: NDArray[np.uintp]
+    memory: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A block of rows as native code takes it: rows are filled up to whole chunks.
+
+    Parameters
+    ----------
+    block : Block
+    target, weights : ndarray of shape (whole chunks,), float64
+        The rows that fill up weigh nothing.
+    """
+
+    block: Block
     target: Array
     weights: Array
 
@@ -77,9 +92,10 @@ class Rows:
     def parts(self, individuals: int) -> Iterator[Part]:
         """The rows in order, a block at a time, for some individuals; each is there until the next is asked for."""
         dataset = self._dataset
-        for start, stop, pointers in self._columns.blocks(individuals):
-            weights = np.ones(stop - start) if dataset.weights is None else dataset.weights[start:stop]
-            yield Part(start, stop, pointers, filled(dataset.target[start:stop], "edge"), filled(weights))
+        for block in self._columns.blocks(individuals):
+            rows = slice(block.start, block.stop)
+            weights = np.ones(block.stop - block.start) if dataset.weights is None else dataset.weights[rows]
+            yield Part(block, filled(dataset.target[rows], "edge"), filled(weights))
 
     @cached_property
     def known(self) -> Array:
@@ -108,10 +124,8 @@ class Columns:
         if self._held and not ready:
             self._columns = converted(columns, dtype)
 
-    def blocks(
-        self, individuals: int, used: NDArray[np.int64] | None = None
-    ) -> Iterator[tuple[int, int, NDArray[np.uintp]]]:
-        """First row, the one behind the last, and the addresses of the columns, of each block in order.
+    def blocks(self, individuals: int, used: NDArray[np.int64] | None = None) -> Iterator[Block]:
+        """The blocks in order; each stays what it is until the next is asked for.
 
         Parameters
         ----------
@@ -122,9 +136,7 @@ class Columns:
 
         Yields
         ------
-        start, stop : int
-        pointers : ndarray of shape (n_features,), uintp
-            What they point to stays until the next block is asked for.
+        Block
         """
         count, rows = self._columns.shape
         size = count * self._dtype.itemsize + 8
@@ -134,14 +146,15 @@ class Columns:
             first = addresses(self._columns)
             step = max(step, enough)
             for start in range(0, rows, step):
-                yield start, min(start + step, rows), first + np.uintp(start * self._dtype.itemsize)
+                pointers = first + np.uintp(start * self._dtype.itemsize)
+                yield Block(start, min(start + step, rows), pointers, self._columns)
             return
-        block = np.empty((count, min(step, rows)), self._dtype)
-        pointers = addresses(block)
+        memory = np.empty((count, min(step, rows)), self._dtype)
+        pointers = addresses(memory)
         for start in range(0, rows, step):
             stop = min(start + step, rows)
-            _convert(self._columns[:, start:stop], block, np.arange(count) if used is None else used)
-            yield start, stop, pointers
+            _convert(self._columns[:, start:stop], memory, np.arange(count) if used is None else used)
+            yield Block(start, stop, pointers, memory)
 
 
 def used_features(population: Population) -> NDArray[np.int64]:

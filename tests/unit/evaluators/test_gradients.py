@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import weakref
 from collections.abc import Sequence
 
@@ -14,8 +16,7 @@ from shine.evaluators import machine as machine_evaluator
 from shine.evaluators import rows as rows_module
 from shine.evaluators.gradients import MOST_CONSTANTS, MachineLinearizer
 from shine.evaluators.machine import LARGE_ROWS, MachineRows
-from shine.evaluators.sharing import PopulationFunctions
-from shine.fitness import Damping, NormalEquations
+from shine.fitness import NormalEquations
 from shine.gp.creation import Terminals, ptc2
 from shine.lang.interpret import evaluate_tape
 from shine.lang.library import STANDARD
@@ -255,24 +256,26 @@ def test_a_perfect_fit_of_absolute_errors_weighs_rows_no_more_than_the_floor():
     assert np.isfinite(found.matrices).all()
 
 
-def test_what_a_fit_reads_stays_until_it_has_read_it(monkeypatch):
-    """Blocks of large row-major tables are copies that their generator holds."""
-    x = np.random.default_rng(0).uniform(1, 2, (60, 2))
-    linearizer = MachineLinearizer(Dataset.from_arrays(x, 3 * x[:, 0]), "mse")
-    population = Population.from_sources(["2.5*x0"], ("x0", "x1"))
-    alive, passes, run = [], MachineRows.passes, PopulationFunctions.run
+def test_what_the_fields_of_a_pass_point_to_lives_as_long_as_the_pass(monkeypatch):
+    """Blocks of large row-major tables are copies that nothing else holds."""
+    monkeypatch.setattr(machine_evaluator, "LARGE_ROWS", 1)
+    monkeypatch.setattr(rows_module, "HELD_BYTES", 0)
+    table = np.random.default_rng(0).uniform(1, 2, (512, 2))
+    rows = MachineRows(Dataset(table.T, table[:, 0], None, ("x0", "x1")), "float64", threads=1, nested=False)
+    pointed: list[weakref.ref] = []
+    addresses = rows_module.addresses
 
-    def watched(self, population):
-        held = np.zeros(1)
-        alive.append(weakref.ref(held))
-        yield from passes(self, population)
+    def watched(columns):
+        found = addresses(columns)
+        pointed.extend([weakref.ref(columns), weakref.ref(found)])
+        return found
 
-    def checked(self, *arguments):
-        assert all(each() is not None for each in alive)
-        run(self, *arguments)
-
-    monkeypatch.setattr(MachineRows, "passes", watched)
-    monkeypatch.setattr(PopulationFunctions, "run", checked)
-    one = np.ones(1)
-    fit = linearizer.fit(population, one, 0 * one, 20, 1e-13, Damping(), scaled=False)
-    assert alive and fit.population.values[0, 0] == pytest.approx(3)
+    monkeypatch.setattr(rows_module, "addresses", watched)
+    whole = next(rows.passes(Population.from_sources(["2.5*x0"], ("x0", "x1"))))
+    gc.collect()
+    assert pointed and all(each() is not None for each in pointed)
+    start = (ctypes.c_uint64 * 2).from_address(whole.fields["columns"])[0]
+    assert list((ctypes.c_double * 512).from_address(start)) == table[:, 0].tolist()
+    del whole
+    gc.collect()
+    assert all(each() is None for each in pointed)
