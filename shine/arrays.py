@@ -68,7 +68,7 @@ def exp(values: Array) -> Array:
 
 
 def power(values: Array, exponent: float) -> Array:
-    """Each element to a power; to small multiples of a half by products and square roots."""
+    """Each element to a power; to small multiples of a half by products and square roots, as formulas are written."""
     size = abs(exponent)
     if exponent == 0 or 2 * size != round(2 * size) or size > 16:
         return apply(STANDARD["pow"], values, np.array(exponent))
