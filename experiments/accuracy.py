@@ -24,7 +24,7 @@ import mpmath
 import numpy as np
 from llvmlite import ir
 
-from shine.codegen import vecmath
+from shine.codegen.vecmath import functions as vecmath
 from shine.llvm import Engine
 
 LANES = 8

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from shine import Population, PrimitiveSet
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine import MachineEvaluator
-from shine.kernel import Kernel, jit
+from shine.kernels.kernel import Kernel, jit
 from shine.lang.interpret import REFERENCE, evaluate
 from shine.lang.library import STANDARD
 from shine.lang.primitives import CONSTANT

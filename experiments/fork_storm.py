@@ -25,10 +25,10 @@ import numpy as np
 
 import shine
 from shine.evaluators.machine import Machine
-from shine.graph_kernel import GraphKernel
+from shine.kernels.graph_kernel import GraphKernel
 from shine.lang.library import STANDARD
 from shine.lang.primitives import select
-from shine.lang.program_tree import tree_program
+from shine.lang.program.trees import tree_program
 
 SECONDS = 60
 """After which a child hangs: a search takes a few when both processors are busy."""

@@ -30,8 +30,8 @@ from shine.frontends.graphdef import load_graph
 from shine.frontends.graphdef.files import read_message
 from shine.frontends.graphdef.messages import TYPE_NAMES, messages
 from shine.frontends.graphdef.operations import OPERATIONS
-from shine.lang.program import Program
-from shine.lang.program_interpret import interpret
+from shine.lang.program.interpret import interpret
+from shine.lang.program.program import Program
 
 FIXTURES = Path(__file__).parents[1] / "tests" / "fixtures" / "graphs"
 BLOCK = 1000

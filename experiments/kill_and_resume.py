@@ -26,7 +26,7 @@ from typing import Any
 from shine.config import read_job
 from shine.runs import Notice, chosen_folder, resume_job, run_job
 from shine.runs.checkpoints import Shelf, read_checkpoint
-from shine.search import search
+from shine.search.run import search
 
 DATA = """
 data:

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from shine import PrimitiveSet
-from shine.codegen.machine import tile_rows
-from shine.data import Dataset
+from shine.codegen.machine.machine import tile_rows
+from shine.data.dataset import Dataset
 from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.native import NativeEvaluator, NativeFitness
 from shine.evaluators.reference import ReferenceEvaluator

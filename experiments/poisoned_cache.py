@@ -315,7 +315,7 @@ def outcome() -> str:
     machines.cache_clear()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        data = shine.data.Dataset.from_arrays(X[:, None], X)
+        data = shine.data.dataset.Dataset.from_arrays(X[:, None], X)
         values = MachineEvaluator(data, "mse", False, "float64").predict(POPULATION)[0]
     if len(caught) > 1:
         return f"{len(caught)} warnings"

@@ -225,7 +225,7 @@ class Worker:
 def shine_runs(path: Path, columns: list[NDArray[Any]], threads: int) -> tuple[Callable[[], Any], float]:
     """A call over all rows, and the seconds it took to read and compile."""
     import shine
-    from shine.graph_kernel import GraphKernel
+    from shine.kernels.graph_kernel import GraphKernel
 
     started = time.perf_counter()
     # What `shine.jit` makes of it, with a number of threads.

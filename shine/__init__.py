@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from shine.evaluators.evaluator import Evaluator
     from shine.frontends.graphdef import load_graph
     from shine.frontends.llvmir import primitive_from_llvm
-    from shine.gp.constraints import Constraints
-    from shine.gradient import grad
-    from shine.graph_kernel import GraphKernel
-    from shine.kernel import Kernel, jit
+    from shine.gp.constraints.constraints import Constraints
+    from shine.kernels.gradient import grad
+    from shine.kernels.graph_kernel import GraphKernel
+    from shine.kernels.kernel import Kernel, jit
     from shine.lang.parse import parse
     from shine.lang.primitives import PrimitiveSet
-    from shine.lang.program import Program
-    from shine.model import Front, Model, Result
-    from shine.population import Population
-    from shine.search import evolve
+    from shine.lang.program.program import Program
+    from shine.search.model import Front, Model, Result
+    from shine.search.population import Population
+    from shine.search.run import evolve
 
 __version__ = "0.1.0"
 
@@ -64,22 +64,22 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Constraints": "shine.gp.constraints",
-    "Front": "shine.model",
+    "Constraints": "shine.gp.constraints.constraints",
+    "Front": "shine.search.model",
     "Evaluator": "shine.evaluators.evaluator",
-    "GraphKernel": "shine.graph_kernel",
-    "Kernel": "shine.kernel",
-    "Model": "shine.model",
-    "Population": "shine.population",
+    "GraphKernel": "shine.kernels.graph_kernel",
+    "Kernel": "shine.kernels.kernel",
+    "Model": "shine.search.model",
+    "Population": "shine.search.population",
     "PrimitiveSet": "shine.lang.primitives",
-    "Program": "shine.lang.program",
-    "Result": "shine.model",
+    "Program": "shine.lang.program.program",
+    "Result": "shine.search.model",
     "SymbolicClassifier": "shine.estimators",
     "SymbolicRegressor": "shine.estimators",
     "SymbolicTransformer": "shine.estimators",
-    "evolve": "shine.search",
-    "grad": "shine.gradient",
-    "jit": "shine.kernel",
+    "evolve": "shine.search.run",
+    "grad": "shine.kernels.gradient",
+    "jit": "shine.kernels.kernel",
     "load_graph": "shine.frontends.graphdef",
     "parse": "shine.lang.parse",
     "primitive_from_llvm": "shine.frontends.llvmir",

@@ -15,9 +15,9 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-from shine.codegen.inner import emit_inner, panel_width
-from shine.codegen.loops import emit_predict
-from shine.evaluators.machine import Functions, source_digest
+from shine.codegen.identity import Functions, source_digest
+from shine.codegen.native.inner import emit_inner, panel_width
+from shine.codegen.native.loops import emit_predict
 from shine.lang.folding import EXACT, INEXACT
 from shine.lang.folding import Functions as Meanings
 from shine.lang.interpret import REFERENCE

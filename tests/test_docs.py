@@ -296,7 +296,7 @@ def test_each_parameter_of_the_reference_has_its_own_default() -> None:
     extensions = griffe.load_extensions(str(DOCS / "docstrings.py"))
     installed = Path(shine.__file__).parents[1]
     module = griffe.load("shine", search_paths=[installed], docstring_parser="numpy", extensions=extensions)
-    sections = {section.kind.value: section.value for section in module["search.evolve"].docstring.parsed}
+    sections = {section.kind.value: section.value for section in module["search.run.evolve"].docstring.parsed}
     defaults = {parameter.name: parameter.default for parameter in sections["parameters"]}
     assert (defaults["generations"], defaults["seconds"], defaults["stop_loss"]) == ("100", "60.0", "1e-20")
 

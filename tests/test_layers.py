@@ -19,9 +19,9 @@ MODULES = {
 }
 """File of each module by its full name."""
 
-_EVALUATION = {"errors", "stages", "lang", "data", "fitness", "codegen", "llvm", "evaluators"}
-_SEARCH = _EVALUATION | {"arrays", "gp", "kernel", "model", "scaling"}
-_FACES = _SEARCH | {"search", "shine", "loading", "config"}
+_EVALUATION = {"errors", "stages", "lang", "data", "arrays", "fitness", "codegen", "llvm", "evaluators"}
+_SEARCH = _EVALUATION | {"gp", "kernels", "domain", "export", "report", "frontends"}
+_FACES = _SEARCH | {"search", "shine", "config"}
 
 BELOW: dict[str, set[str]] = {
     "errors": set(),
@@ -29,39 +29,30 @@ BELOW: dict[str, set[str]] = {
     "lang": {"errors"},
     "llvm": {"errors"},
     "codegen": {"errors", "lang"},
-    "data": {"errors", "lang"},
+    "arrays": {"errors", "lang", "codegen", "llvm"},
+    # What is generated has the bits of formulas.
+    "data": {"errors", "lang", "arrays"},
     "fitness": {"errors", "lang"},
+    "domain": {"errors", "lang", "data", "arrays"},
+    "report": {"errors", "lang", "data"},
+    # Foreign code is read by LLVM.
+    "frontends": {"errors", "lang", "llvm", "arrays"},
     # The coefficients of the elementary functions that ONNX Runtime lacks; the messages that a GraphDef is made of.
     "export": {"errors", "lang", "codegen", "frontends"},
     # What array functions compute has the bits of formulas; what decides about them does not depend on the processor.
     "gp": {"errors", "stages", "lang", "fitness", "arrays"},
-    # Foreign code is read by LLVM.
-    "frontends": {"errors", "lang", "llvm", "arrays"},
     "evaluators": _EVALUATION,
-    "arrays": _EVALUATION,
-    "graph_rows": _EVALUATION,
-    "graph_kernel": _EVALUATION | {"graph_rows"},
-    "kernel": _EVALUATION | {"graph_kernel"},
-    "gradient": _EVALUATION | {"kernel"},
-    # The complexity of a formula is that of its nodes on a tape.
-    "model": _EVALUATION | {"kernel", "gp", "export", "report"},
-    "scaling": _EVALUATION | {"arrays"},
-    "domain": {"errors", "lang", "data", "arrays"},
-    "usable": _SEARCH | {"domain"},
-    "refinement": _SEARCH | {"domain", "usable"},
-    "population": {"errors", "lang", "gp"},
-    "search": _SEARCH | {"refinement", "frontends"},
-    "shine": _SEARCH | {"search", "population", "gradient", "estimators", "frontends", "graph_kernel"},
-    "loading": {"errors", "lang", "data", "arrays"},
-    "config": {"errors", "lang", "data", "gp", "loading", "frontends"},
+    "kernels": _EVALUATION,
+    "search": _SEARCH,
+    "estimators": _SEARCH | {"search"},
+    "config": {"errors", "lang", "data", "gp", "frontends"},
     "runs": _FACES,
-    "report": {"errors", "lang", "data"},
-    "estimators": _SEARCH | {"search", "refinement", "frontends", "domain", "usable"},
-    "bench": _EVALUATION | {"population"},
+    "bench": _EVALUATION | {"gp", "search"},
     # The names that C leaves to a formula.
     "aot": {"errors", "lang", "codegen", "llvm", "export"},
-    "deap": _EVALUATION | {"kernel"},
-    "cli": _FACES | {"runs", "bench", "export", "report", "aot", "frontends"},
+    "deap": _EVALUATION | {"kernels"},
+    "shine": _SEARCH | {"search", "estimators"},
+    "cli": _FACES | {"runs", "bench", "aot"},
     "__main__": {"cli"},
 }
 """What each layer may import besides itself; `shine` is the package's own `__init__`, the public names."""
@@ -69,22 +60,13 @@ BELOW: dict[str, set[str]] = {
 ONLY_IN: dict[str, set[str]] = {
     "llvmlite.binding": {"llvm"},
     # All but codegen and aot only make the `ir.Module` that codegen fills.
-    "llvmlite.ir": {
-        "arrays",
-        "codegen",
-        "aot",
-        "evaluators.native",
-        "kernel",
-        "gradient",
-        "graph_kernel",
-        "graph_rows",
-    },
+    "llvmlite.ir": {"arrays", "codegen", "aot", "evaluators.native", "kernels"},
     "pydantic": {"config", "runs", "search"},
     "yaml": {"config"},
     "click": {"cli"},
     "tqdm": {"cli"},
     "sklearn": {"estimators"},
-    "pandas": {"model"},
+    "pandas": {"search.model"},
     "torch": {"export"},
     "jax": {"export"},
     "onnx": {"export"},

@@ -16,8 +16,8 @@ ROOT = Path(shine.__file__).parent
 DECIDING = sorted(
     path
     for place in (
-        *("gp", "search.py", "refinement.py", "model.py", "fitness.py", "data.py", "scaling.py"),
-        *("domain", "usable.py", "loading/generated.py", "loading/recipe.py"),
+        *("gp", "search", "domain", "fitness.py"),
+        *(f"data/{name}.py" for name in ("dataset", "generated", "recipe")),
         *(f"estimators/{name}.py" for name in ("logistic", "odds", "rows", "searches", "transformer")),
     )
     for path in ([ROOT / place] if place.endswith(".py") else (ROOT / place).rglob("*.py"))

@@ -14,8 +14,8 @@ from shine.aot.interface import check_name
 from shine.aot.targets import Target, target_of
 from shine.codegen.numbers import ELEMENTS
 from shine.lang.parse import parse
-from shine.lang.program import Program
-from shine.lang.program_tree import tree_program
+from shine.lang.program.program import Program
+from shine.lang.program.trees import tree_program
 from shine.llvm.passes import pipeline_level
 
 if TYPE_CHECKING:

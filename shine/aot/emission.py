@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from shine.aot import freestanding
 from shine.aot.interface import Interface, interface_of
 from shine.aot.targets import Target
-from shine.codegen.entries import PAGE_BYTES, TILE_BYTES, entries_ir
+from shine.codegen.native.entries import PAGE_BYTES, TILE_BYTES, entries_ir
 from shine.errors import CompilationError
 from shine.lang.lazy import cached_property
-from shine.lang.program import Program
+from shine.lang.program.program import Program
 from shine.llvm import assembly, object_code, optimized_ir
 
 STACK: dict[str, frozenset[str]] = {"coff": frozenset({"__chkstk", "___chkstk_ms"})}

@@ -3,7 +3,7 @@
 LLVM turns an operation that a processor lacks into a call: `floor` of libm on the first x86-64, `__divdi3` of the
 compiler's runtime on 32-bit ARM, `memcpy` for a loop that copies. Whether it does is found out by asking: each
 operation of the module is compiled alone for the target, and where that object file has an undefined symbol, a
-function of `shine.codegen.vecmath_substitutes` with the same bits takes its place.
+function of `shine.codegen.vecmath.substitutes` with the same bits takes its place.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache
 from llvmlite import ir
 
 from shine.aot.symbols import undefined
-from shine.codegen.vecmath_substitutes import (
+from shine.codegen.vecmath.substitutes import (
     DIVISIONS,
     INTRINSICS,
     TO_INTEGER,

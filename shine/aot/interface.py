@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from shine.errors import CompilationError
 from shine.export.c_operations import identifier
 from shine.lang.lazy import cached_property
-from shine.lang.program import Program
+from shine.lang.program.program import Program
 
 C_TYPES: dict[str, str] = {
     "float64": "double",

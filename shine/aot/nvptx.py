@@ -11,7 +11,7 @@ from llvmlite import ir
 from shine.aot.emission import Files, Job
 from shine.aot.freestanding import prepare
 from shine.aot.targets import target_of
-from shine.codegen.row_by_row import emit_kernel
+from shine.codegen.native.row_by_row import emit_kernel
 from shine.llvm import assembly
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -22,7 +22,7 @@ PROCESSOR = "sm_75"
 
 
 def ptx_files(job: Job) -> Files:
-    """The PTX of a job: ``NAME`` and ``NAME_kernel`` (see `shine.codegen.row_by_row.emit_kernel`).
+    """The PTX of a job: ``NAME`` and ``NAME_kernel`` (see `shine.codegen.native.row_by_row.emit_kernel`).
 
     A job for a target of another kind is compiled for `PROCESSOR`.
 

@@ -16,7 +16,7 @@ from shine.aot.freestanding import freestanding_object
 from shine.aot.interface import interface_of
 from shine.aot.targets import target_of
 from shine.aot.wasm_loader import loader, types
-from shine.codegen.row_by_row import emit_wasm
+from shine.codegen.native.row_by_row import emit_wasm
 from shine.errors import CompilationError
 
 TRIPLE = "wasm32-unknown-unknown"

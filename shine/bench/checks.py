@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.bench.contenders import Array
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.evaluators.reference import ReferenceEvaluator
 from shine.lang.population import Population
 

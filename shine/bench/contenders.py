@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.codegen.machine import emit_machine
-from shine.data import Dataset
+from shine.codegen.machine.machine import emit_machine
+from shine.data.dataset import Dataset
 from shine.evaluators.machine import Machine, MachineEvaluator
 from shine.evaluators.native import BATCH, NativeFitness
 from shine.evaluators.reference import ReferenceEvaluator

@@ -14,7 +14,7 @@ import numpy as np
 
 from shine.bench.contenders import NUMPY_WORK, Compile, Contender, Positions, Prepared, Timed, mean_squares
 from shine.bench.plain import SCALARS, SLOW_WORK, Function, counterparts, fold, row_losses
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.lang.interpret import REFERENCE
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shine.bench.contenders import Array, Contender, Positions, Prepared, Timed, Unsupported
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.lang.tape import Tape

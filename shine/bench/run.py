@@ -16,10 +16,10 @@ from shine.bench.contenders import TIERS, Compile, Contender, Positions, Prepare
 from shine.bench.host import description, installed
 from shine.bench.peers import PEERS
 from shine.bench.plain import PLAIN
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.evaluators.costs import measured_costs
 from shine.lang.population import Population
-from shine.population import Population as RandomPopulation
+from shine.search.population import Population as RandomPopulation
 
 CONTENDERS = (PLAIN, *(peer for peer in PEERS if peer.dtype == "float64"), *TIERS, PEERS[-1])
 """Everything that is compared."""

@@ -9,8 +9,8 @@ import click
 
 if TYPE_CHECKING:
     from shine.lang.tree import Tree
-    from shine.model import Model
     from shine.runs import Run
+    from shine.search.model import Model
 
 
 def opened(folder: Path) -> Run:

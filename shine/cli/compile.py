@@ -14,7 +14,7 @@ from shine.cli.output import print_json, print_text, write_file
 from shine.errors import CompilationError, GraphImportError, LoweringError
 
 if TYPE_CHECKING:
-    from shine.lang.program import Program
+    from shine.lang.program.program import Program
     from shine.lang.tree import Tree
 
 GRAPHS = (".pb", ".pbtxt")

@@ -26,7 +26,7 @@ from shine.stages import stage
 
 if TYPE_CHECKING:
     from shine.gp.evolution import Progress
-    from shine.model import Result
+    from shine.search.model import Result
 
 
 def evolve(

@@ -12,7 +12,7 @@ from shine.aot.targets import check_triple, target_of
 from shine.cli.arguments import parsed
 from shine.cli.output import print_bytes, print_json, print_text, write_file
 from shine.errors import CompilationError, LoweringError
-from shine.kernel import Kernel
+from shine.kernels.kernel import Kernel
 from shine.llvm import optimized_ir
 
 Emit = Callable[[Kernel, str | None, str | None], str | bytes]

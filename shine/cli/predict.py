@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from shine.cli.arguments import chosen, opened
 from shine.cli.output import is_terminal, print_bytes, print_json, print_text, write_file
+from shine.data.loading import FORMATS
 from shine.errors import DataError
 from shine.lang.names import listed
-from shine.loading import FORMATS
-from shine.model import Model
+from shine.search.model import Model
 
 HEADING = "prediction"
 """What the column of predictions is called."""

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from shine.codegen import vecmath
 from shine.codegen.blocks import intrinsic
 from shine.codegen.numbers import Numbers, splat
+from shine.codegen.vecmath import functions as vecmath
 
 
 class Emitter:

@@ -9,7 +9,7 @@ from shine.lang.primitives import Primitive
 ELEMENTARY = frozenset({
     "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "pow", "mod", "floordiv",
 })  # fmt: skip
-"""Basic primitives that take a function of `shine.codegen.vecmath`, not a few instructions."""
+"""Basic primitives that take a function of `shine.codegen.vecmath.functions`, not a few instructions."""
 
 KINDS = ("simple", "elementary")
 """Kinds of nodes: leaves and operations of a few instructions, and the others."""

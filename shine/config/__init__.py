@@ -23,7 +23,7 @@ from shine.config.document import Document, Json, Loc, read_document
 from shine.config.models import Config, DataSettings, FitnessSettings, GraphSeed, LlvmFunction, StrictModel
 from shine.config.nodes import Place, add_resolvers
 from shine.config.problems import Problem, checked, unknown
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.errors import ConfigError
 from shine.lang.names import shortened
 

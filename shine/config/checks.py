@@ -7,11 +7,12 @@ from pathlib import Path
 
 from shine.config.models import DataSettings, GraphSeed, LlvmFunction
 from shine.config.problems import Problem, shown, unknown
-from shine.data import Dataset
+from shine.data.dataset import Dataset
+from shine.data.loading import generate, load_file, recipe_problems
 from shine.errors import DataError, GraphImportError, UnsupportedSyntaxError
 from shine.frontends.seeds import GraphSeedError, graph_tree, read_program
 from shine.gp.complexity import CONSTANT_NAME
-from shine.gp.constraints import Constraints
+from shine.gp.constraints.constraints import Constraints
 from shine.gp.settings import EvolutionSettings
 from shine.gp.structure import depths
 from shine.lang.library import STANDARD
@@ -20,7 +21,6 @@ from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
 from shine.lang.printing import definition_source
 from shine.lang.tree import Tree
-from shine.loading import generate, load_file, recipe_problems
 
 
 def primitive_texts(

@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Le
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
+from shine.data.loading import Recipe
 from shine.frontends.seeds import is_graph_file
-from shine.gp.constraints import Constraints
+from shine.gp.constraints.constraints import Constraints
 from shine.gp.settings import EvolutionSettings, StopSettings
-from shine.loading import Recipe
 
 
 class StrictModel(BaseModel):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.deap.conversion import population_of
 from shine.deap.library import gp
 from shine.deap.sums import sums_of_errors

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from shine.deap.conversion import population_of
 from shine.deap.vocabulary import as_sets, vocabulary_of
-from shine.kernel import Kernel
+from shine.kernels.kernel import Kernel
 from shine.lang.tree import Tree
 
 
@@ -39,7 +39,7 @@ def tree(individual: Any, pset: Any) -> Tree:
 
 
 class CompiledIndividual(Kernel):
-    """An individual as native code; `compile` makes it. See `shine.kernel.Kernel`."""
+    """An individual as native code; `compile` makes it. See `shine.kernels.kernel.Kernel`."""
 
     def __call__(self, *arguments: ArrayLike, **named: ArrayLike) -> Any:
         """Value for numbers, or arrays that broadcast, by position or by name."""

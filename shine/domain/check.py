@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.arrays import COMPILED
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.domain.bounds import bounds
 from shine.domain.intervals import Interval
 from shine.domain.neighbourhood import Column, LineSegments, neighbourhood

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.arrays import apply
-from shine.data import stable_sum
+from shine.data.dataset import stable_sum
 from shine.lang.library import STANDARD
 
 Array = NDArray[np.float64]

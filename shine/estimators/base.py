@@ -23,8 +23,8 @@ from shine.estimators.seeds import seeds_within
 from shine.estimators.selection import Selection, check_selection, selected
 from shine.frontends.seeds import Seed
 from shine.lang.parse import PrimitiveSource
-from shine.model import Front, Model
-from shine.search import DEFAULT_PRIMITIVES
+from shine.search.model import Front, Model
+from shine.search.run import DEFAULT_PRIMITIVES
 
 Array = NDArray[np.float64]
 Fit = TypeVar("Fit", bound=Callable[..., Any])

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, validation
 
-from shine.data import check_unmasked, ordinary_weights, too_large
+from shine.data.dataset import check_unmasked, ordinary_weights, too_large
 from shine.evaluators.evaluator import processors
 from shine.gp.settings import EvolutionSettings
 

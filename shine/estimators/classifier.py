@@ -17,8 +17,8 @@ from shine.estimators.rows import merged
 from shine.estimators.selection import Selection
 from shine.frontends.seeds import Seed
 from shine.lang.parse import PrimitiveSource
-from shine.model import Front
-from shine.search import DEFAULT_PRIMITIVES
+from shine.search.model import Front
+from shine.search.run import DEFAULT_PRIMITIVES
 
 Array = NDArray[np.float64]
 

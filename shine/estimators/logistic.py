@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.arrays import COMPILED
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.domain import Domain
 from shine.errors import DataError
 from shine.estimators.odds import LINE, OddsEvaluator, lined
@@ -23,21 +23,20 @@ from shine.evaluators.sampling import sampled_errors
 from shine.frontends.seeds import Seed, seed_tree
 from shine.gp import evolution
 from shine.gp.constants import fit_constants
-from shine.gp.constraints import Constraints, check_constraints
+from shine.gp.constraints.constraints import Constraints, check_constraints
+from shine.gp.constraints.rules import ConstrainedEvaluator, Rules
 from shine.gp.evolution import Outcome, Progress
-from shine.gp.rules import ConstrainedEvaluator, Rules
 from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.gp.snapping import snapped
 from shine.lang.parse import PrimitiveSource, primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
-from shine.lang.simplify import simplify
+from shine.lang.simplify.simplifier import simplify
 from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
-from shine.model import Front, Model, Result
-from shine.refinement import POLISHING_ROWS, effective_rows, in_given_units, pareto_front, with_functions
-from shine.scaling import Scaling
-from shine.search import (
+from shine.search.model import Front, Model, Result
+from shine.search.refinement import POLISHING_ROWS, effective_rows, in_given_units, pareto_front, with_functions
+from shine.search.run import (
     constraint_rules,
     constraints_of,
     out_of_time,
@@ -46,7 +45,8 @@ from shine.search import (
     seeds_of,
     valid_settings,
 )
-from shine.usable import individuals_to_refine, preferred_and_defined, usable
+from shine.search.scaling import Scaling
+from shine.search.usable import individuals_to_refine, preferred_and_defined, usable
 
 Array = NDArray[np.float64]
 
@@ -219,7 +219,7 @@ def _entropy(share: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Refinement:
-    """From the individuals a search leaves to models: see `shine.refinement.refined`.
+    """From the individuals a search leaves to models: see `shine.search.refinement.refined`.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from shine.gp.complexity import CONSTANT_NAME
-from shine.gp.constraints import Constraints
+from shine.gp.constraints.constraints import Constraints
 from shine.lang.library import STANDARD
 from shine.lang.names import Numbering, identifier, normalized
 

@@ -9,14 +9,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.evaluators.logistic import LogisticEvaluator
 from shine.evaluators.machine import MachineEvaluator
 from shine.fitness import Linearizer, Products, Scores
 from shine.gp.constants import fit_constants, places
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
-from shine.refinement import with_functions
+from shine.search.refinement import with_functions
 
 Array = NDArray[np.float64]
 

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
-from shine.data import numbers
+from shine.data.dataset import numbers
 from shine.estimators.base import Index, SymbolicEstimator, complete
 from shine.estimators.checks import checked_weights, validated
 from shine.estimators.rows import merged
 from shine.estimators.selection import Selection
 from shine.frontends.seeds import Seed
 from shine.lang.parse import PrimitiveSource
-from shine.search import DEFAULT_PRIMITIVES, evolve
+from shine.search.run import DEFAULT_PRIMITIVES, evolve
 
 Array = NDArray[np.float64]
 

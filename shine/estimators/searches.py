@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shine.frontends.seeds import Seed
 from shine.gp.evolution import Progress
-from shine.model import Result
+from shine.search.model import Result
 
 Array = NDArray[np.float64]
 Search = Callable[..., Result]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 
 from shine.arrays import dot
-from shine.data import numbers
+from shine.data.dataset import numbers
 from shine.estimators.base import SymbolicEstimator, complete
 from shine.estimators.checks import checked_weights, validated
 from shine.estimators.rows import merged
@@ -18,8 +18,8 @@ from shine.estimators.selection import Selection, selected
 from shine.frontends.seeds import Seed
 from shine.gp.regression import Regression
 from shine.lang.parse import PrimitiveSource
-from shine.model import Front
-from shine.search import DEFAULT_PRIMITIVES, evolve
+from shine.search.model import Front
+from shine.search.run import DEFAULT_PRIMITIVES, evolve
 
 Array = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.evaluators.costs import SMALLEST, host_costs, nodes_by_kind
 from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.native import NativeEvaluator

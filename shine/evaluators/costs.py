@@ -20,9 +20,10 @@ from functools import cache, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.codegen.identity import source_digest
 from shine.codegen.operations import KINDS, operations_of
-from shine.data import Dataset
-from shine.evaluators.machine import MachineEvaluator, source_digest
+from shine.data.dataset import Dataset
+from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.native import BATCH, NativeFitness
 from shine.evaluators.rows import Rows
 from shine.lang.population import Population

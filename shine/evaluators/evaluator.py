@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.errors import DataError
 from shine.evaluators.automatic import AutomaticEvaluator
 from shine.evaluators.machine import MachineEvaluator

@@ -8,10 +8,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.codegen.constant_fitting import SETTINGS, fitting_numbers
-from shine.codegen.gradient_assembler import FIXED_COLUMNS, NODE_WORDS
-from shine.codegen.gradient_instructions import BROADCAST_BYTES, OPERAND_BYTES, gradient_instruction_bytes
-from shine.codegen.gradient_machine import (
+from shine.codegen.gradient.assembler import FIXED_COLUMNS, NODE_WORDS
+from shine.codegen.gradient.constant_fitting import SETTINGS, fitting_numbers
+from shine.codegen.gradient.instructions import BROADCAST_BYTES, OPERAND_BYTES, gradient_instruction_bytes
+from shine.codegen.gradient.machine import (
     FIT_JOB,
     GRADIENT_JOB,
     SHORTEST_TILE,
@@ -19,16 +19,12 @@ from shine.codegen.gradient_machine import (
     fit_name,
     most_arguments,
 )
-from shine.codegen.machine import CACHE_BYTES, TILE_BYTES
-from shine.codegen.normal_equations import ERROR_KINDS
-from shine.codegen.sharing import SHARE, emit_sharing
-from shine.data import Dataset
-from shine.evaluators.machine import (
-    Functions,
-    MachineRows,
-    described,
-    source_digest,
-)
+from shine.codegen.gradient.normal_equations import ERROR_KINDS
+from shine.codegen.identity import Functions, described, source_digest
+from shine.codegen.machine.machine import CACHE_BYTES, TILE_BYTES
+from shine.codegen.machine.sharing import SHARE, emit_sharing
+from shine.data.dataset import Dataset
+from shine.evaluators.machine import MachineRows
 from shine.evaluators.sharing import QUOTA, PopulationFunctions, zeros
 from shine.fitness import LOSSES, Damping, Fit, NormalEquations
 from shine.lang.derivative import partials

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache, lru_cache
-from pathlib import Path
-from typing import Any, Self
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shine import codegen, llvm
-from shine.codegen.assembler import OPERAND_BYTES
-from shine.codegen.instructions import instruction_bytes
-from shine.codegen.machine import JOB, ROW_GROUP, TILE_BYTES, emit_machine, operand_room, tile_rows
+from shine.codegen.identity import Functions, described, source_digest
+from shine.codegen.machine.assembler import OPERAND_BYTES
+from shine.codegen.machine.instructions import instruction_bytes
+from shine.codegen.machine.machine import JOB, ROW_GROUP, TILE_BYTES, emit_machine, operand_room, tile_rows
+from shine.codegen.machine.sharing import SHARE
 from shine.codegen.moments import CHUNK, KINDS, LANES
-from shine.codegen.sharing import SHARE
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.evaluators.derived import DerivedColumns
 from shine.evaluators.rows import (
     HELD_BYTES,
@@ -81,43 +79,6 @@ def _compiled(functions: Sequence[Primitive], dtype: str) -> bytes:
     return host_object(str(emit_machine(functions, dtype)), "O0", selection=1)
 
 
-def _meaning(primitive: Primitive) -> str:
-    """Text that is equal for equal composite primitives, whatever they call included."""
-    if primitive.definition is None:
-        return ""
-    tree = primitive.definition
-    calls = sorted({token[0] for token in tree.tokens[1:] if token[0] in tree.functions})
-    parts = [str(tree), *(f"{name}: {_meaning(tree.functions[name])}" for name in calls if name != primitive.name)]
-    return "\n".join(parts)
-
-
-@cache
-def source_digest(*packages: str) -> str:
-    """Digest of the code that emits and compiles machines, and of further packages: a change of it makes other
-    entries of the cache."""
-    digest = hashlib.sha256()
-    folders = [Path(package.__file__ or "").parent for package in (codegen, llvm)]
-    folders += [folders[0].parent / name for name in packages]
-    for folder in folders:
-        for path in sorted(folder.glob("*.py")):
-            content = path.read_bytes()
-            digest.update(f"{folder.name}/{path.name} {len(content)}\n".encode() + content)
-    return digest.hexdigest()
-
-
-@dataclass(frozen=True)
-class Functions:
-    """Functions that are equal if they mean the same, and not only if they read the same."""
-
-    meaning: tuple[str, ...]
-    functions: tuple[Primitive, ...] = field(compare=False)
-
-    @classmethod
-    def of(cls, functions: tuple[Primitive, ...]) -> Self:
-        """Functions with their meaning."""
-        return cls(tuple(described(function) for function in functions), functions)
-
-
 def machine_of(functions: tuple[Primitive, ...], dtype: str) -> Machine:
     """The machine of some primitives, made once a process."""
     return _machine_of(Functions.of(functions), dtype)
@@ -126,11 +87,6 @@ def machine_of(functions: tuple[Primitive, ...], dtype: str) -> Machine:
 @lru_cache(maxsize=16)
 def _machine_of(functions: Functions, dtype: str) -> Machine:
     return Machine(functions.functions, dtype)
-
-
-def described(function: Primitive) -> str:
-    """Text that is equal for primitives of the same name and meaning."""
-    return f"{function.name} {function.arity} {_meaning(function)}"
 
 
 SHARED_WORK = 1 << 21

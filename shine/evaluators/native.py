@@ -10,9 +10,9 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-from shine.codegen.loops import STATE, emit_fitness, emit_predict
 from shine.codegen.moments import CHUNK, KINDS
-from shine.data import Dataset
+from shine.codegen.native.loops import STATE, emit_fitness, emit_predict
+from shine.data.dataset import Dataset
 from shine.evaluators.rows import Rows, lane_sums, target_of
 from shine.fitness import Positions, Products, Scores, score
 from shine.lang.population import Population

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.evaluators.rows import target_of
 from shine.fitness import Positions, Products, Scores, score
 from shine.lang.interpret import evaluate_tape

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.codegen.moments import CHUNK, CHUNK_FIELDS, LANES
-from shine.data import Dataset, stable_sum
+from shine.data.dataset import Dataset, stable_sum
 from shine.fitness import Target
 from shine.lang.lazy import cached_property
 from shine.lang.population import Population

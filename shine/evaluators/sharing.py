@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.codegen.sharing import SHARE
+from shine.codegen.machine.sharing import SHARE
 from shine.lang.population import Population
 from shine.llvm import Engine
 
@@ -40,7 +40,7 @@ class PopulationFunctions:
     Parameters
     ----------
     engine : Engine
-        Defines them, and what `shine.codegen.sharing` emits.
+        Defines them, and what `shine.codegen.machine.sharing` emits.
     names : sequence of str
     job_fields : sequence of str
         Names of the words of a job; ``first`` and ``last`` are its last two.

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shine.codegen.vecmath_exponential import DOUBLE_SINH, DOUBLE_TANH
-from shine.codegen.vecmath_reduction import QUARTER_TURN_PARTS
-from shine.codegen.vecmath_trigonometric import DOUBLE_ASIN, DOUBLE_ATAN, DOUBLE_COS, DOUBLE_SIN, HALF_PI, PI
+from shine.codegen.vecmath.exponential import DOUBLE_SINH, DOUBLE_TANH
+from shine.codegen.vecmath.reduction import QUARTER_TURN_PARTS
+from shine.codegen.vecmath.trigonometric import DOUBLE_ASIN, DOUBLE_ATAN, DOUBLE_COS, DOUBLE_SIN, HALF_PI, PI
 
 REDUCED = 2.0**16
 """Largest angle that is brought into the first quarter turn here; ONNX Runtime's own functions take those beyond."""

@@ -15,7 +15,7 @@ from shine.lang.library import STANDARD
 from shine.lang.names import normalized, shown
 from shine.lang.parse import Source, parse
 from shine.lang.primitives import Primitive
-from shine.lang.program import STORAGE_TYPES, Parameter, Program, Statement, number
+from shine.lang.program.program import STORAGE_TYPES, Parameter, Program, Statement, number
 from shine.lang.symbolic import is_symbolic
 from shine.lang.tape import functions_of
 from shine.lang.tree import Tree

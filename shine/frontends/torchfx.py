@@ -13,7 +13,7 @@ import numpy as np
 from shine.errors import GraphImportError, ShineError
 from shine.frontends.torchfx_operations import ALIASES, METHODS, MODULES, OPERATIONS, Rule
 from shine.frontends.torchfx_values import Value, Values, refuse
-from shine.lang.program import Program
+from shine.lang.program.program import Program
 
 COPIES = frozenset({"clone", "lift_fresh_copy", "_to_copy"})
 """Operations that change no number and never return their own input."""

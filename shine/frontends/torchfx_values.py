@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.errors import GraphImportError
-from shine.lang.program import STORAGE_TYPES, ProgramBuilder, number
+from shine.lang.program.program import STORAGE_TYPES, ProgramBuilder, number
 
 Number = bool | int | float
 
@@ -24,7 +24,7 @@ class Value:
     Parameters
     ----------
     dtype : str
-        A storage type of `shine.lang.program`.
+        A storage type of `shine.lang.program.program`.
     name : str, optional
         What it is called in the program. Truth is 1 or 0 of any number type.
     constant : number, optional

@@ -1,7 +1,7 @@
 """Constant fitting: Levenberg-Marquardt on the constants of a whole population.
 
 Marquardt (1963) with his scaling by the diagonal. The slope and intercept of linear scaling are unknowns like the
-constants. Absolute errors are fitted through weights (see `shine.codegen.normal_equations`).
+constants. Absolute errors are fitted through weights (see `shine.codegen.gradient.normal_equations`).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.report.chart import Chart, Figure, dots, line
 from shine.report.markup import Content, coordinate, element
 from shine.report.scales import linear, logarithmic, spans_decades

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.lang.tree import Tree
 from shine.report.chart import Figure
 from shine.report.dependence import dependence_figures, dependences

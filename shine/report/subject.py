@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.errors import DataError
 from shine.lang.tree import Tree
 
@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 
 class ModelLike(Protocol):
-    """A formula with what was measured of it; `shine.model.Model` is one."""
+    """A formula with what was measured of it; `shine.search.model.Model` is one."""
 
     @property
     def tree(self) -> Tree:
@@ -50,7 +50,7 @@ class ModelLike(Protocol):
 
 
 class ResultLike(Protocol):
-    """What a search found; `shine.model.Result` is one."""
+    """What a search found; `shine.search.model.Result` is one."""
 
     @property
     def front(self) -> Sequence[ModelLike]:

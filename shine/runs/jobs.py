@@ -13,7 +13,7 @@ import numpy as np
 
 from shine import __version__
 from shine.config import Config, Job, dump_config, is_retired, read_job, with_formulas
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.errors import ConfigError, DataError, ExportError
 from shine.lang.names import cut, normalized, shown
 from shine.lang.parse import primitive_table
@@ -28,7 +28,7 @@ from shine.runs.records import ResultRecord, front_csv, read_result, result_json
 if TYPE_CHECKING:
     from shine.gp.evolution import Progress
     from shine.gp.state import State
-    from shine.model import Result
+    from shine.search.model import Result
 
 Report = Callable[["Progress"], object]
 """Receives the progress of each generation, and ends the run by returning True."""
@@ -154,7 +154,7 @@ def _run(
     tell: Callable[[Notice], None],
     checkpoint_seconds: float,
 ) -> Result:
-    from shine.search import search  # compiled code comes with it; reading results needs none
+    from shine.search.run import search  # compiled code comes with it; reading results needs none
 
     config = job.config
     keeper = Keeper(folder, partial(_description, job), tell, checkpoint_seconds)

@@ -17,7 +17,7 @@ from shine.runs.records import ModelRecord, ResultRecord, read_result
 
 if TYPE_CHECKING:
     from shine.lang.primitives import Primitive
-    from shine.model import Model, Result
+    from shine.search.model import Model, Result
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,10 @@ class Run:
         ExportError
             If result.json is missing, has another form, or a formula in it cannot be read.
         """
-        from shine.model import Front, Result  # LLVM comes with it, which reading the rest of a run does not need
+        from shine.search.model import (  # LLVM comes with it, which reading the rest of a run does not need
+            Front,
+            Result,
+        )
 
         record = self.record
         if record.best not in record.front:
@@ -96,7 +99,7 @@ class Run:
 
     def _model(self, model: ModelRecord) -> Model:
         from shine.lang.parse import parse
-        from shine.model import Model
+        from shine.search.model import Model
 
         try:
             tree = parse(model.expression, self.features, self._table)

@@ -16,13 +16,13 @@ from annotated_types import Ge
 from pydantic import AfterValidator, BaseModel, ConfigDict, FiniteFloat, ValidationError
 
 from shine import __version__
-from shine.data import check_features
+from shine.data.dataset import check_features
 from shine.errors import DataError, ExportError
 from shine.lang.names import cut, normalized
 from shine.runs.files import read_file, write_text
 
 if TYPE_CHECKING:
-    from shine.model import Model, Result
+    from shine.search.model import Model, Result
 
 SCHEMA_VERSION: Final = 2
 """Version of result.json; it grows when a reader of the older one would be misled."""

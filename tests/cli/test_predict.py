@@ -11,7 +11,7 @@ import pytest
 from cli.commandline import process, shine
 
 from shine.cli.predict import WRITERS
-from shine.loading import FORMATS
+from shine.data.loading import FORMATS
 from shine.runs import open_run
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from llvmlite import ir
 
 import shine
-from shine.codegen.loops import emit_predict, emit_scalar
+from shine.codegen.native.loops import emit_predict, emit_scalar
 
 FOLDER = Path(__file__).parent / "golden"
 

@@ -11,17 +11,17 @@ import pytest
 from agreement import APPROXIMATE, FEATURES, WRITTEN, random_tree
 
 from shine.arrays import COMPILED
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.evaluators.machine import MachineEvaluator
 from shine.frontends.translation import Translation
-from shine.kernel import Kernel
+from shine.kernels.kernel import Kernel
 from shine.lang.derivative import gradient
 from shine.lang.interpret import REFERENCE
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
-from shine.lang.simplify import simplify
+from shine.lang.simplify.simplifier import simplify
 from shine.lang.tree import Tree
 
 PRIMITIVES = PrimitiveSet(tuple(STANDARD.values()), FEATURES)

@@ -20,9 +20,9 @@ from machine_fuzz import (
 )
 
 import shine
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.evaluators.machine import MachineEvaluator
-from shine.kernel import Kernel
+from shine.kernels.kernel import Kernel
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
 from shine.lang.tape import Tape

@@ -9,12 +9,12 @@ import pytest
 from agreement import random_rows, same_bits
 
 import shine
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.native import NativeEvaluator
 from shine.evaluators.reference import ReferenceEvaluator
-from shine.kernel import Kernel
+from shine.kernels.kernel import Kernel
 from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD
 from shine.lang.population import Population

@@ -14,9 +14,9 @@ from llvmlite import ir
 
 import shine
 from shine.codegen.lowering import FLOAT_LOWERINGS, INTEGER_LOWERINGS, Emitter
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.evaluators.machine import MachineEvaluator
-from shine.kernel import Kernel
+from shine.kernels.kernel import Kernel
 from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD
 from shine.lang.primitives import CONSTANT, PrimitiveSet
@@ -192,9 +192,9 @@ def test_the_most_negative_exponent_is_one_like_any_other():
     # A loop over the bits of an exponent never ends if it takes the exponent's absolute value for positive.
     code = """
 import numpy as np, shine
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.evaluators.machine import MachineEvaluator
-from shine.kernel import Kernel
+from shine.kernels.kernel import Kernel
 from shine.lang.interpret import evaluate
 for dtype in ("int32", "int64"):
     low, tree = np.iinfo(dtype).min, shine.parse("a**b")

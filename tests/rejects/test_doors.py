@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from shine.config import read_job
+from shine.data.loading import load_file
 from shine.errors import ShineError
 from shine.lang.parse import parse
-from shine.loading import load_file
 from shine.runs import open_run, run_job
 
 TRIES = int(os.environ.get("SHINE_FUZZ", "150"))

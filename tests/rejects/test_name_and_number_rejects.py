@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from shine.config import read_job
+from shine.data.generated import generate
+from shine.data.loading import load_file
+from shine.data.recipe import Feature, Grid, LogUniform, Normal, Recipe, Uniform
 from shine.errors import ConfigError, DataError, ExportError
-from shine.loading import load_file
-from shine.loading.generated import generate
-from shine.loading.recipe import Feature, Grid, LogUniform, Normal, Recipe, Uniform
 from shine.runs import open_run, read_result, run_job
 
 MAX = float(np.finfo(np.float64).max)

@@ -26,7 +26,7 @@ from shine.frontends.graphdef.structure import (
 )
 from shine.frontends.graphdef.tensors import Tensors
 from shine.frontends.graphdef.values import Building, Value
-from shine.lang.program import Program
+from shine.lang.program.program import Program
 
 
 def load_graph(source: Source, outputs: Sequence[str] | None = None, inputs: Sequence[str] | None = None) -> Program:

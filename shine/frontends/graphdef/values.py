@@ -12,7 +12,7 @@ from shine.errors import GraphImportError
 from shine.frontends.graphdef.shapes import Shape, covers
 from shine.frontends.graphdef.tensors import Tensor
 from shine.lang.primitives import Primitive
-from shine.lang.program import STORAGE_TYPES, ProgramBuilder, number
+from shine.lang.program.program import STORAGE_TYPES, ProgramBuilder, number
 from shine.lang.tape import application
 
 

@@ -14,7 +14,7 @@ import shine
 from shine.aot import Job, job, target_of
 from shine.aot.freestanding import undefined_symbols
 from shine.codegen.numbers import ELEMENTS
-from shine.graph_kernel import GraphKernel
+from shine.kernels.graph_kernel import GraphKernel
 
 pytestmark = pytest.mark.slow
 

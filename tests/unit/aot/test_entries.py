@@ -14,10 +14,10 @@ from unit.aot.cases import columns_of, equal, mixed
 import shine
 from shine.aot.freestanding import prepare
 from shine.aot.targets import target_of
-from shine.codegen.entries import TILE_ROWS, entries_ir
+from shine.codegen.native.entries import TILE_ROWS, entries_ir
 from shine.codegen.numbers import ELEMENTS
-from shine.lang.program import Program
-from shine.lang.program_tree import tree_program
+from shine.lang.program.program import Program
+from shine.lang.program.trees import tree_program
 from shine.llvm import Engine, object_code
 
 PLACE = (ctypes.c_void_p, ctypes.c_ssize_t)

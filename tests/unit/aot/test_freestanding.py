@@ -10,8 +10,8 @@ from llvmlite import ir
 
 from shine.aot import symbols
 from shine.aot.freestanding import freestanding_object, prepare, undefined_symbols
-from shine.codegen.loops import emit_predict, emit_scalar
-from shine.codegen.vecmath_substitutes import DIVISIONS, define_substitute, parsed_type
+from shine.codegen.native.loops import emit_predict, emit_scalar
+from shine.codegen.vecmath.substitutes import DIVISIONS, define_substitute, parsed_type
 from shine.errors import CompilationError, LoweringError
 from shine.lang.parse import parse
 from shine.lang.primitives import ARITIES

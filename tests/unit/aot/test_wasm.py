@@ -18,7 +18,7 @@ from shine import aot
 from shine.aot import wasm
 from shine.aot.symbols import undefined
 from shine.errors import CompilationError
-from shine.lang.program import ProgramBuilder
+from shine.lang.program.program import ProgramBuilder
 
 pytestmark = [
     pytest.mark.slow,

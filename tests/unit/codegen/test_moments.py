@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shine
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.evaluators.machine import MachineMeasure, MachineRows, machine_of
 from shine.evaluators.native import NativeFitness
 from shine.evaluators.rows import Rows

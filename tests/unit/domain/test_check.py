@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import shine
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.domain import Domain
 from shine.domain.neighbourhood import ROWS, Column, LineSegments, neighbourhood
 from shine.lang.tree import Tree

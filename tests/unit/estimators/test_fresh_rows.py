@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.domain import Domain
 from shine.estimators import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shine.data import check_features
+from shine.data.dataset import check_features
 from shine.errors import DataError
 from shine.estimators import rows
 from shine.estimators.checks import checked_seed, checked_threads
 from shine.estimators.names import constraints_in_formula_names, formula_names
 from shine.estimators.rows import merged
 from shine.estimators.seeds import seeds_within, without_scaling
-from shine.gp.constraints import Constraints
+from shine.gp.constraints.constraints import Constraints
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
 

@@ -9,9 +9,9 @@ import pytest
 from llvmlite import ir
 
 import shine
-from shine.codegen.loops import emit_scalar
+from shine.codegen.native.loops import emit_scalar
 from shine.codegen.operations import ELEMENTARY, KINDS
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.evaluators import automatic, costs
 from shine.evaluators.costs import Costs, HostCosts, nodes_by_kind
 from shine.evaluators.evaluator import evaluator_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.evaluators.derived import INDIVIDUALS, MOST_BYTES, DerivedColumns
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine import MachineEvaluator

@@ -5,7 +5,7 @@ import pytest
 from agreement import random_tree
 
 import shine
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.evaluators.evaluator import TIERS, Evaluator, evaluator_of
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.evaluators import machine as machine_evaluator
 from shine.evaluators import rows as rows_module
 from shine.evaluators.gradients import MOST_CONSTANTS, MachineLinearizer

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import xlogy
 
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.evaluators.logistic import LogisticEvaluator, LogisticLinearizer
 from shine.gp.constants import fit_constants, places
 from shine.lang.population import Population

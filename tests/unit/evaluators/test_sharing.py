@@ -127,7 +127,7 @@ def test_a_thread_that_evaluates_other_primitives_meanwhile_changes_nothing():
         def _latest(self, latest):
             self._chosen = latest and (other.primitives, machine_of_other)
 
-    data = shine.data.Dataset.from_arrays([[1.0], [2.0]], [1.0, 4.0])
+    data = shine.data.dataset.Dataset.from_arrays([[1.0], [2.0]], [1.0, 4.0])
     population, other = (shine.Population.from_sources([source]) for source in ("x0*x0", "x0 - 1/x0"))
     assert population.primitives.functions != other.primitives.functions
     machine_of_other = MachineEvaluator(data, "mse", False, "float64")._machine(other)

@@ -26,7 +26,7 @@ from unit.export.native import (
 
 import shine
 from shine.export.jax import jax_function, jax_source
-from shine.kernel import Kernel
+from shine.kernels.kernel import Kernel
 from shine.lang.interpret import evaluate
 from shine.lang.primitives import ARITIES
 from shine.lang.tree import Tree

@@ -25,7 +25,7 @@ from unit.export.native import (
 
 import shine
 from shine.export.onnx import onnx_bytes, onnx_model
-from shine.kernel import Kernel
+from shine.kernels.kernel import Kernel
 from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD
 from shine.lang.primitives import ARITIES

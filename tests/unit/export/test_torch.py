@@ -24,7 +24,7 @@ from unit.export.native import (
 
 import shine
 from shine.export.torch import torch_function, torch_source
-from shine.kernel import Kernel
+from shine.kernels.kernel import Kernel
 from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD
 from shine.lang.primitives import ARITIES

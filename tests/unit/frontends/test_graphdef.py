@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shine.frontends.graphdef import load_graph
 from shine.frontends.graphdef.formulas import FUNCTIONS
 from shine.frontends.graphdef.messages import messages
-from shine.lang.program import Program
+from shine.lang.program.program import Program
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 

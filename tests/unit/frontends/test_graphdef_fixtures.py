@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 import shine
 from shine.frontends.graphdef.messages import messages
 from shine.frontends.graphdef.operations import OPERATIONS
-from shine.lang.program import Program
+from shine.lang.program.program import Program
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 

@@ -14,7 +14,7 @@ from shine.gp.complexity import CONSTANT_NAME, code_weights, complexities, tree_
 from shine.gp.creation import Terminals, ptc2
 from shine.lang.library import STANDARD
 from shine.lang.primitives import PrimitiveSet, select
-from shine.model import Model
+from shine.search.model import Model
 
 PRIMITIVES = PrimitiveSet(select(STANDARD, ("add", "mul", "neg", "sin", "where")), ("x", "y"))
 NAMES = (CONSTANT_NAME, "x", "y", "add", "mul", "neg", "sin", "where")

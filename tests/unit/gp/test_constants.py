@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.gp.oracles import assert_same
 
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.gradients import MOST_CONSTANTS, MachineLinearizer
 from shine.fitness import Damping, Scores

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from unit.gp.oracles import NodeCounter, assert_same, assert_valid, population_of, primitive_set, tree_of
 
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.gradients import MachineLinearizer
 from shine.fitness import Scores

@@ -22,7 +22,7 @@ from unit.gp.habitats import (
 from unit.gp.oracles import NodeCounter, assert_same, assert_valid, population_of
 
 import shine
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.gradients import MachineLinearizer
 from shine.gp.archive import Archive

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.evaluators.gradients import MachineLinearizer
 from shine.gp.constants import fit_constants
 from shine.gp.creation import Terminals, ptc2

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shine
-from shine.data import check_features
+from shine.data.dataset import check_features
+from shine.data.source import Source
 from shine.errors import DataError, UnsupportedSyntaxError
 from shine.estimators.names import formula_names
 from shine.export.json import from_json, to_json
-from shine.gp.constraints import Constraints
+from shine.gp.constraints.constraints import Constraints
 from shine.gp.settings import EvolutionSettings
 from shine.lang.names import (
     MOST_CHARACTERS,
@@ -34,7 +35,6 @@ from shine.lang.parse import natural_order, parse, primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.tape import Tape
-from shine.loading.source import Source
 
 CHANGED = ["µ", "ﬁt", "ｘ", "ª", "\u212a", "𝐱", "e\u0301"]
 """Names that Unicode's normal form changes."""

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
 from shine.lang.tree import Tree

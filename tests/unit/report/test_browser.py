@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from unit.report.cases import found
 
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.report import report_html
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from unit.report.cases import Formula, Found, found
 
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.errors import DataError
 from shine.lang.parse import parse
 from shine.report import report_html

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from unit.report.cases import found
 
-from shine.data import Dataset
+from shine.data.dataset import Dataset
 from shine.errors import ExportError
 from shine.report import plots
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from shine.errors import ConfigError, ExportError
 from shine.lang.parse import parse
-from shine.model import Model, Result
 from shine.runs import open_run, read_result, result_record, write_result
+from shine.search.model import Model, Result
 
 FEATURES = ("x10", "x2", "pi")
 

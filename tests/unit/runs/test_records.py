@@ -12,8 +12,8 @@ import pytest
 from shine import runs
 from shine.errors import ExportError
 from shine.lang.parse import parse
-from shine.model import Model, Result
 from shine.runs import ResultRecord, read_result, write_result
+from shine.search.model import Model, Result
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -1,0 +1,1 @@
+"""The gradient machine: derivatives by the constants, and fitting them."""

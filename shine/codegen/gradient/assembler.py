@@ -1,0 +1,340 @@
+"""The assembler of the gradient machine: one tape -> a program that computes its value and then its derivatives.
+
+A tape is a tree, so every node but the root is an operand of exactly one other, and its adjoint (the derivative of the
+root by it) is one product: the adjoint of the node that uses it, times a partial derivative. Nothing needs adding up.
+The program computes all values, keeping them, then the adjoints from the root down (reverse accumulation; Linnainmaa
+1976), but only of nodes with a constant below them. The adjoints of the constants are the columns of the Jacobian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from shine.codegen.blocks import I64, POINTER, counted, declare, element_pointer, load, store
+from shine.codegen.gradient.instructions import (
+    BROADCAST_BYTES,
+    DESTINATION,
+    HANDLER,
+    OPERAND_BYTES,
+    OPERAND_WORDS,
+    OPERANDS,
+)
+from shine.codegen.machine.assembler import Variables, number
+from shine.codegen.numbers import splat
+
+NODE_WORDS = 2 * OPERAND_WORDS + 4
+"""Words noted of each node: where its value is and where its adjoint, then `_FUNCTION`, `_SIZE`, `_VARIES`,
+`_REACHED`."""
+
+_VALUE, _ADJOINT = 0, OPERAND_WORDS
+_FUNCTION, _SIZE, _VARIES, _REACHED = range(2 * OPERAND_WORDS, NODE_WORDS)
+
+NO_PARTIAL, UNCHANGED = 0, 1
+"""Entries of the table of adjoint handlers that are no addresses: the partial derivative is 0, or it is 1."""
+
+FIXED_COLUMNS = 3
+"""Columns of the normal equations before those of the constants: the residual, 1, and the prediction."""
+
+_BYTE, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(16), ir.DoubleType()
+_BROADCAST = ir.VectorType(_DOUBLE, BROADCAST_BYTES // 8)
+
+
+@dataclass(frozen=True)
+class GradientTables:
+    """What the assembler looks up, as global constants of the module.
+
+    Parameters
+    ----------
+    arity : ir.Value
+        i64 of each function.
+    forward : ir.Value
+        Address of each function's handler.
+    adjoint : ir.Value
+        Of each function and argument: `NO_PARTIAL`, `UNCHANGED`, or a handler's address.
+    most_arguments : int
+        Arguments a function has room for in `adjoint`.
+    zeros, ones : ir.Value
+        Broadcast constants.
+    end : ir.Value
+        Address of the handler that ends a program.
+    """
+
+    arity: ir.Value
+    forward: ir.Value
+    adjoint: ir.Value
+    most_arguments: int
+    zeros: ir.Value
+    ones: ir.Value
+    end: ir.Value
+
+
+def emit_gradient_assembler(module: ir.Module, tables: GradientTables, size: int) -> ir.Function:
+    """Emit ``i64 assemble(codes, values, count, functions, columns, derived, program, nodes, constants, tiles, length,
+    normal, most, residual)``.
+
+    Parameters of the emitted function
+    ----------------------------------
+    codes, values : pointers to i16 and float64
+        The tape.
+    count, functions : i64
+        Its nodes; code of the first function.
+    columns : pointer to pointers
+        Data of each feature.
+    derived : pointer to pointers
+        Columns of functions of features, as `shine.codegen.machine.assembler` has them.
+    program : pointer
+        Room for `size` bytes an instruction, of which there are at most three a node and one.
+    nodes, constants, tiles : pointers
+        Room for `NODE_WORDS` words a node, `BROADCAST_BYTES` a node, and two tiles a node.
+    length : i64
+        Bytes of a tile.
+    normal : pointer
+        Where the columns of the normal equations are written, `OPERAND_BYTES` each: the residual, 1, the prediction,
+        then the derivatives by the first `most` constants of the tape.
+    most : i64
+    residual : i64
+        Address of the residual's tile.
+
+    It returns the number of columns.
+    """
+    names = (
+        "codes", "values", "count", "functions", "columns", "derived", "program", "nodes", "constants", "tiles",
+        "length", "normal", "most", "residual",
+    )  # fmt: skip
+    words = {"count", "functions", "length", "most", "residual"}
+    kinds = [I64 if name in words else POINTER for name in names]
+    function = declare(module, "shine.kernels.gradient.assemble", I64, kinds, names)
+    function.linkage = "internal"
+    build = ir.IRBuilder(function.append_basic_block("entry"))
+    _Assembler(build, tables, size, dict(zip(names, function.args, strict=True))).emit()
+    return function
+
+
+class _Assembler:
+    """The instructions of `emit_gradient_assembler`.
+
+    Its variables: the address of the next instruction relative to the program (`here`), the next free `tile`, the
+    number of `constants` seen; while a function's arguments are gone through, the current one (`child`, and `sibling`
+    in a loop within), whether any of them `varies`, and the nodes of the `whole` subtree.
+    """
+
+    def __init__(self, build: ir.IRBuilder, tables: GradientTables, size: int, given: dict[str, ir.Value]) -> None:
+        self.build, self.tables, self.size, self.given = build, tables, size, given
+        self.state = Variables(build, here=0, tile=0, constants=0, child=0, sibling=0, varies=0, whole=0, column=0)
+        self.fitted: ir.Value = number(0)
+
+    def emit(self) -> None:
+        build, count = self.build, self.given["count"]
+        with counted(build, number(0), count) as node:
+            self._forward(node.index)
+        last = build.sub(count, number(1))
+        self._set_operand(last, _ADJOINT, build.ptrtoint(self.tables.ones, I64), 0, 0)
+        self._set(last, _REACHED, number(1))
+        self._fixed_columns(last)
+        # Without constants to fit, nobody reads the adjoints.
+        wanted = build.select(build.icmp_unsigned("==", self.given["most"], number(0)), number(0), count)
+        with counted(build, number(0), wanted) as node:
+            self._reverse(build.sub(last, node.index))
+        self._instruction(self.tables.end)
+        build.ret(build.add(self.fitted, number(FIXED_COLUMNS)))
+
+    # Notes about nodes
+
+    def _place(self, node: ir.Value, field: int) -> ir.Value:
+        word = self.build.add(self.build.mul(node, number(NODE_WORDS)), number(field))
+        return element_pointer(self.build, self.given["nodes"], word, I64)
+
+    def _get(self, node: ir.Value, field: int) -> ir.Value:
+        return load(self.build, self._place(node, field), number(0), I64, I64)
+
+    def _set(self, node: ir.Value, field: int, value: ir.Value) -> None:
+        store(self.build, value, self._place(node, field), number(0), I64)
+
+    def _set_operand(self, node: ir.Value, field: int, base: ir.Value, offset_mask: int, step_mask: int) -> None:
+        for word, value in enumerate((base, number(offset_mask), number(step_mask))):
+            self._set(node, field + word, value)
+
+    def _copy_operand(self, node: ir.Value, field: int, target: ir.Value) -> None:
+        for word in range(OPERAND_WORDS):
+            store(self.build, self._get(node, field + word), target, number(word), I64)
+
+    # Instructions
+
+    def _instruction(self, handler: ir.Value) -> ir.Value:
+        build = self.build
+        instruction = element_pointer(build, self.given["program"], self.state["here"], _BYTE)
+        store(build, handler, instruction, number(HANDLER), _BYTE, 8)
+        self.state["here"] = build.add(self.state["here"], number(self.size))
+        return instruction
+
+    def _operand(self, instruction: ir.Value, position: ir.Value) -> ir.Value:
+        build = self.build
+        offset = build.add(build.mul(position, number(OPERAND_BYTES)), number(OPERANDS))
+        return element_pointer(build, instruction, offset, _BYTE)
+
+    def _result(self, instruction: ir.Value, node: ir.Value, field: int) -> None:
+        """Give an instruction a tile of its own, and note that it holds a node's value or adjoint."""
+        build = self.build
+        offset = build.mul(self.state["tile"], self.given["length"])
+        address = build.ptrtoint(element_pointer(build, self.given["tiles"], offset, _BYTE), I64)
+        self.state["tile"] = build.add(self.state["tile"], number(1))
+        store(build, address, instruction, number(DESTINATION), _BYTE, 8)
+        self._set_operand(node, field, address, 0, -1)
+
+    # Values
+
+    def _forward(self, node: ir.Value) -> None:
+        build, given = self.build, self.given
+        code = build.zext(load(build, given["codes"], node, _CODE, _CODE), I64)
+        self._set_operand(node, _ADJOINT, build.ptrtoint(self.tables.zeros, I64), 0, 0)
+        self._set(node, _REACHED, number(0))
+        self._set(node, _SIZE, number(1))
+        self._set(node, _FUNCTION, number(-1))
+        with build.if_else(build.icmp_unsigned("<", code, given["functions"])) as (leaf, function):
+            with leaf, build.if_else(build.icmp_unsigned("==", code, number(0))) as (constant, feature):
+                with constant:
+                    self._constant(node)
+                with feature:
+                    column = load(build, given["columns"], build.sub(code, number(1)), POINTER, I64, 8)
+                    self._set_operand(node, _VALUE, column, -1, -1)
+                    self._set(node, _VARIES, number(0))
+            with function:
+                index = build.sub(code, given["functions"])
+                column = self._derived(node, index)
+                with build.if_else(build.icmp_unsigned("!=", column, number(0))) as (known, unknown):
+                    with known:
+                        # As good as a feature, with the node of the feature itself before it.
+                        self._set_operand(node, _VALUE, column, -1, -1)
+                        self._set(node, _VARIES, number(0))
+                        self._set(node, _SIZE, number(2))
+                    with unknown:
+                        self._function(node, index)
+
+    def _derived(self, node: ir.Value, function: ir.Value) -> ir.Value:
+        """Address of the column that a function of the feature before it is, or 0."""
+        build, given = self.build, self.given
+        self.state["column"] = 0
+        arity = load(build, self.tables.arity, function, I64, I64)
+        there = build.icmp_unsigned("!=", given["derived"], ir.Constant(POINTER, None))
+        with build.if_then(build.and_(there, build.icmp_unsigned("==", arity, number(1)))):
+            before = build.zext(load(build, given["codes"], build.sub(node, number(1)), _CODE, _CODE), I64)
+            feature, features = build.sub(before, number(1)), build.sub(given["functions"], number(1))
+            # A constant before it has the code 0 and wraps around.
+            with build.if_then(build.icmp_unsigned("<", feature, features)):
+                place = build.add(build.mul(function, features), feature)
+                self.state["column"] = load(build, given["derived"], place, POINTER, I64, 8)
+        return self.state["column"]
+
+    def _constant(self, node: ir.Value) -> None:
+        build = self.build
+        block = element_pointer(build, self.given["constants"], build.mul(node, number(BROADCAST_BYTES)), _BYTE)
+        value = load(build, self.given["values"], node, _DOUBLE, _DOUBLE)
+        vector = build.insert_element(ir.Constant(_BROADCAST, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
+        mask = splat(ir.VectorType(ir.IntType(32), _BROADCAST.count), 0)
+        store(build, build.shuffle_vector(vector, vector, mask), block, number(0), _BYTE, 8)
+        self._set_operand(node, _VALUE, build.ptrtoint(block, I64), 0, 0)
+        self._set(node, _VARIES, number(1))
+        self.state["constants"] = build.add(self.state["constants"], number(1))
+
+    def _function(self, node: ir.Value, function: ir.Value) -> None:
+        build = self.build
+        instruction = self._instruction(load(build, self.tables.forward, function, I64, I64))
+        self.state["whole"], self.state["varies"] = 1, 0
+        with self._arguments(node, function) as (argument, child):
+            self._copy_operand(child, _VALUE, self._operand(instruction, argument))
+            partial = self._partial(function, argument)
+            through = build.select(
+                build.icmp_unsigned("==", partial, number(NO_PARTIAL)), number(0), self._get(child, _VARIES)
+            )
+            self.state["varies"] = build.or_(self.state["varies"], through)
+            self.state["whole"] = build.add(self.state["whole"], self._get(child, _SIZE))
+        self._result(instruction, node, _VALUE)
+        for field, value in ((_FUNCTION, function), (_SIZE, self.state["whole"]), (_VARIES, self.state["varies"])):
+            self._set(node, field, value)
+
+    @contextmanager
+    def _arguments(
+        self, node: ir.Value, function: ir.Value, cursor: str = "child"
+    ) -> Iterator[tuple[ir.Value, ir.Value]]:
+        """A loop over a function's arguments from the last: their positions and nodes.
+
+        The last argument is the node before, and what comes before an argument's subtree is the argument before.
+        """
+        build = self.build
+        arity = load(build, self.tables.arity, function, I64, I64)
+        self.state[cursor] = build.sub(node, number(1))
+        with counted(build, number(0), arity) as loop:
+            child = self.state[cursor]
+            yield build.sub(build.sub(arity, number(1)), loop.index), child
+            self.state[cursor] = build.sub(child, self._get(child, _SIZE))
+
+    def _partial(self, function: ir.Value, argument: ir.Value) -> ir.Value:
+        place = self.build.add(self.build.mul(function, number(self.tables.most_arguments)), argument)
+        return load(self.build, self.tables.adjoint, place, I64, I64)
+
+    # Adjoints
+
+    def _reverse(self, node: ir.Value) -> None:
+        build = self.build
+        function = self._get(node, _FUNCTION)
+        is_function = build.icmp_signed(">=", function, number(0))
+        reached = build.icmp_unsigned("!=", self._get(node, _REACHED), number(0))
+        with (
+            build.if_then(build.and_(is_function, reached)),
+            self._arguments(node, function) as (argument, child),
+        ):
+            partial = self._partial(function, argument)
+            wanted = build.and_(
+                build.icmp_unsigned("!=", partial, number(NO_PARTIAL)),
+                build.icmp_unsigned("!=", self._get(child, _VARIES), number(0)),
+            )
+            with build.if_then(wanted):
+                self._adjoint(node, function, child, partial)
+        is_constant = build.and_(
+            build.not_(is_function), build.icmp_unsigned("!=", self._get(node, _VARIES), number(0))
+        )
+        with build.if_then(is_constant):
+            self.state["constants"] = build.sub(self.state["constants"], number(1))
+            position = self.state["constants"]
+            with build.if_then(build.icmp_unsigned("<", position, self.given["most"])):
+                self._copy_operand(node, _ADJOINT, self._normal(build.add(position, number(FIXED_COLUMNS))))
+
+    def _adjoint(self, node: ir.Value, function: ir.Value, child: ir.Value, partial: ir.Value) -> None:
+        build = self.build
+        self._set(child, _REACHED, number(1))
+        unchanged = build.icmp_unsigned("==", partial, number(UNCHANGED))
+        with build.if_else(unchanged) as (same, product):
+            with same:
+                self._copy_operand(node, _ADJOINT, self._place(child, _ADJOINT))
+            with product:
+                instruction = self._instruction(partial)
+                self._copy_operand(node, _ADJOINT, self._operand(instruction, number(0)))
+                with self._arguments(node, function, "sibling") as (argument, sibling):
+                    operand = self._operand(instruction, build.add(argument, number(1)))
+                    self._copy_operand(sibling, _VALUE, operand)
+                arity = load(build, self.tables.arity, function, I64, I64)
+                self._copy_operand(node, _VALUE, self._operand(instruction, build.add(arity, number(1))))
+                self._result(instruction, child, _ADJOINT)
+
+    # Normal equations
+
+    def _normal(self, column: ir.Value) -> ir.Value:
+        return element_pointer(self.build, self.given["normal"], self.build.mul(column, number(OPERAND_BYTES)), _BYTE)
+
+    def _fixed_columns(self, root: ir.Value) -> None:
+        build = self.build
+        fixed = (
+            (self.given["residual"], number(0), number(-1)),
+            (build.ptrtoint(self.tables.ones, I64), number(0), number(0)),
+        )
+        for column, words in enumerate(fixed):
+            for word, value in enumerate(words):
+                store(build, value, self._normal(number(column)), number(word), I64)
+        self._copy_operand(root, _VALUE, self._normal(number(2)))
+        # How many constants are fitted; the reverse pass counts down to 0.
+        most, found = self.given["most"], self.state["constants"]
+        self.fitted = build.select(build.icmp_unsigned("<", found, most), found, most)

@@ -1,0 +1,1 @@
+"""The tile machine: an interpreter of tapes whose instructions work on tiles of rows."""

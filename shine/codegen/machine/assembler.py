@@ -1,0 +1,447 @@
+"""The assembler of the tile machine: one tape -> instructions, as native code.
+
+A single pass over the postfix tape with a stack of operands that are not evaluated yet: a leaf is pushed as what it
+is, a column or a constant, and becomes part of the instruction that uses it. The tile an instruction writes is the
+lowest free one, so few are alive at a time. An arithmetic instruction that uses the result of the one just emitted is
+fused with it. A function of constants is computed once, by its own instruction, and becomes a constant; a function of
+a feature whose values are at hand as a column becomes that column. Both save what every tile would do again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from llvmlite import ir
+
+from shine.codegen.blocks import I64, POINTER, counted, declare, element_pointer, load, store
+from shine.codegen.machine.instructions import DESTINATION, DESTINATION_MASK, HANDLER, HANDLER_POINTER, OPERANDS
+from shine.codegen.numbers import Numbers
+
+_BYTE, _BOOL, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(1), ir.IntType(16), ir.DoubleType()
+
+COLUMN, TILE, CONSTANT = 0, 1, 2
+"""Kinds of operands: a column of the data, a tile of the stack, a constant."""
+
+OPERAND_BYTES = 24
+"""Size of an operand on the assembler's stack: its kind, its two words."""
+
+
+@dataclass(frozen=True)
+class Tables:
+    """What the assembler looks up, as global constants of the module.
+
+    Parameters
+    ----------
+    arity : ir.Value
+        i64 of each function.
+    arithmetic : ir.Value
+        i64 of each function: its place among the fused primitives, or -1.
+    handlers : ir.Value
+        Three addresses of each function, by which of two operands is constant (none, second, first).
+    fused : ir.Value
+        Addresses by first primitive, its constants, second primitive, side, constant: 4 x 3 x 4 x 2 x 2.
+    commutative : ir.Value
+        i64 of each arithmetic primitive: whether its operands may change places.
+    fill, copy, end : ir.Value
+        Addresses of the handlers that are no primitives.
+    """
+
+    arity: ir.Value
+    arithmetic: ir.Value
+    handlers: ir.Value
+    fused: ir.Value
+    commutative: ir.Value
+    fill: ir.Value
+    copy: ir.Value
+    end: ir.Value
+
+
+class Variables:
+    """Variables that instructions assign: slots on the stack. Registers gained nothing measurable."""
+
+    def __init__(self, build: ir.IRBuilder, **initial: int) -> None:
+        self._build = build
+        self._slots = {}
+        for name, value in initial.items():
+            slot = build.alloca(I64, name=name)
+            slot.type = POINTER
+            self._slots[name] = slot
+            build.store(ir.Constant(I64, value), slot)
+
+    def __getitem__(self, name: str) -> ir.Value:
+        return self._build.load(self._slots[name], typ=I64)
+
+    def __setitem__(self, name: str, value: ir.Value | int) -> None:
+        self._build.store(number(value), self._slots[name])
+
+
+def number(value: ir.Value | int) -> ir.Value:
+    """An i64, given as a value or as a Python integer."""
+    return ir.Constant(I64, value) if isinstance(value, int) else value
+
+
+def emit_assembler(
+    module: ir.Module, tables: Tables, dtype: str, known: int, size: int, tile_bytes: int, vector_bytes: int
+) -> ir.Function:
+    """Emit ``i64 assemble(...)`` of the parameters below.
+
+    There are `known` functions; instructions are of `size` bytes and work on vectors of `vector_bytes`.
+
+    Parameters of the emitted function
+    ----------------------------------
+    codes, values : pointers to i16 and float64
+        The tape.
+    count : i64
+        Its nodes.
+    functions : i64
+        Code of the first function.
+    columns : pointer to pointers
+        Data of each feature.
+    derived : pointer to pointers
+        Of each function and feature, by turns: the function's values as a column, or null. Null if there is none.
+    nested : pointer to pointers
+        The same of each function and entry of `derived`: the function of that column.
+    program, operands : pointers
+        Room for ``2 * count + 2`` instructions and ``count + 1`` operands.
+    tiles : pointer
+        Room for the stack of tiles.
+    result : pointer
+        Where the value of the whole tape goes: a buffer of `tile_bytes`.
+
+    It returns the number of tiles in use.
+    """
+    labels = (
+        "codes", "values", "count", "functions", "columns", "derived", "nested", "program", "operands", "tiles",
+        "result",
+    )  # fmt: skip
+    kinds = [I64 if label in ("count", "functions") else POINTER for label in labels]
+    function = declare(module, "shine.assemble", I64, kinds, labels)
+    function.linkage = "internal"
+    build = ir.IRBuilder(function.append_basic_block("entry"))
+    assembler = _Assembler(build, tables, Numbers(dtype), known, size, tile_bytes, vector_bytes, *function.args[4:])
+    codes, values, count, functions = function.args[:4]
+    with counted(build, number(0), count) as node:
+        code = build.zext(load(build, codes, node.index, _CODE, _CODE), I64)
+        assembler.node(code, functions, lambda: load(build, values, node.index, _DOUBLE, _DOUBLE))
+    assembler.finish()
+    build.ret(assembler.state["most"])
+    return function
+
+
+class _Assembler:
+    """The instructions of `emit_assembler`.
+
+    Its variables: `height` of the operand stack, `alive` tiles, the `most` there were, address of the next
+    instruction relative to the program (`here`), and of the `last` one what it is: its arithmetic primitive or -1,
+    and which of its operands is constant; the `feature` that the node before is, or -1, and the entry of `derived`
+    that it is (`entry`), or -1.
+    """
+
+    def __init__(
+        self,
+        build: ir.IRBuilder,
+        tables: Tables,
+        numbers: Numbers,
+        known: int,
+        size: int,
+        tile_bytes: int,
+        vector_bytes: int,
+        columns: ir.Value,
+        derived: ir.Value,
+        nested: ir.Value,
+        program: ir.Value,
+        operands: ir.Value,
+        tiles: ir.Value,
+        result: ir.Value,
+    ) -> None:
+        self.build, self.tables, self.numbers = build, tables, numbers
+        self.size, self.tile_bytes, self.vector_bytes = size, tile_bytes, vector_bytes
+        self.known, self.derived, self.nested = known, derived, nested
+        self.columns, self.program, self.operands, self.tiles, self.result = columns, program, operands, tiles, result
+        self.state = Variables(
+            build,
+            height=0,
+            alive=0,
+            most=0,
+            here=0,
+            last=-1,
+            last_kind=0,
+            temporary=0,
+            feature=-1,
+            entry=-1,
+            made=-1,
+            column=0,
+        )
+        self.swap = Variables(build, first=0, second=0)
+
+    # Operands
+
+    def _operand(self, index: ir.Value, field: int) -> ir.Value:
+        return load(self.build, self._place(index), number(field), _BYTE, I64, 8)
+
+    def _place(self, index: ir.Value) -> ir.Value:
+        return element_pointer(self.build, self.operands, self.build.mul(index, number(OPERAND_BYTES)), _BYTE)
+
+    def _set_operand(self, index: ir.Value, kind: ir.Value | int, base: ir.Value, mask: int) -> None:
+        place = self._place(index)
+        store(self.build, number(kind), place, number(0), _BYTE, 8)
+        store(self.build, base, place, number(8), _BYTE, 8)
+        store(self.build, number(mask), place, number(16), _BYTE, 8)
+
+    def _push(self, kind: ir.Value | int, base: ir.Value, mask: int) -> None:
+        height = self.state["height"]
+        self._set_operand(height, kind, base, mask)
+        self.state["height"] = self.build.add(height, number(1))
+
+    def _tile(self, index: ir.Value) -> ir.Value:
+        """Address of a tile of the stack, which is noted as in use."""
+        build = self.build
+        used = build.add(index, number(1))
+        most = self.state["most"]
+        self.state["most"] = build.select(build.icmp_unsigned(">", used, most), used, most)
+        address = element_pointer(build, self.tiles, build.mul(index, number(self.tile_bytes)), _BYTE)
+        return build.ptrtoint(address, I64)
+
+    # Instructions
+
+    def _instruction(self) -> ir.Value:
+        return element_pointer(self.build, self.program, self.state["here"], _BYTE)
+
+    def _write(self, instruction: ir.Value, field: int, value: ir.Value) -> None:
+        store(self.build, value, instruction, number(field), _BYTE, 8)
+
+    def _write_operand(self, instruction: ir.Value, position: int, operand: ir.Value) -> None:
+        for word in (0, 8):
+            self._write(instruction, OPERANDS + 16 * position + word, self._operand(operand, 8 + word))
+
+    def _emit(self, handler: ir.Value, destination: ir.Value) -> ir.Value:
+        """Append an instruction; its operands are still to be written."""
+        instruction = self._instruction()
+        self._write(instruction, HANDLER, handler)
+        self._write(instruction, DESTINATION, destination)
+        self._write(instruction, DESTINATION_MASK, number(0))
+        self.state["here"] = self.build.add(self.state["here"], number(self.size))
+        return instruction
+
+    def _fill(self, operand: ir.Value) -> None:
+        """Turn a constant operand into a tile, above all that are alive."""
+        temporary = self.state["temporary"]
+        address = self._tile(temporary)
+        self.state["temporary"] = self.build.add(temporary, number(1))
+        instruction = self._emit(self.tables.fill, address)
+        self._write_operand(instruction, 0, operand)
+        self._set_operand(operand, TILE, address, 0)
+
+    # The pass
+
+    def node(self, code: ir.Value, functions: ir.Value, value: Callable[[], ir.Value]) -> None:
+        """Take one node of the tape."""
+        build = self.build
+        with build.if_else(build.icmp_unsigned("<", code, functions)) as (leaf, function):
+            with leaf:
+                # Which leaves are constants cannot be predicted, so it is not branched on.
+                constant = build.icmp_unsigned("==", code, number(0))
+                feature = build.select(constant, number(0), build.sub(code, number(1)))
+                column = load(build, self.columns, feature, POINTER, I64, 8)
+                kind = build.select(constant, number(CONSTANT), number(COLUMN))
+                self._push(kind, build.select(constant, self._bits(value()), column), -1)
+                self.state["feature"] = build.sub(code, number(1))
+                self.state["entry"] = -1
+            with function:
+                entry = self._function(build.sub(code, functions), build.sub(functions, number(1)))
+                self.state["feature"], self.state["entry"] = -1, entry
+
+    def _bits(self, value: ir.Value) -> ir.Value:
+        """A constant as the handlers read it, in the first bytes of a word."""
+        build = self.build
+        if self.numbers.dtype == "float64":
+            return build.bitcast(value, I64)
+        pair = ir.Constant(ir.VectorType(self.numbers.element, 2), [0.0, 0.0])
+        single = build.fptrunc(value, self.numbers.element)
+        return build.bitcast(build.insert_element(pair, single, ir.Constant(ir.IntType(32), 0)), I64)
+
+    def _function(self, index: ir.Value, features: ir.Value) -> ir.Value:
+        """Take a function; which entry of `derived` it is, or -1."""
+        build = self.build
+        self.state["made"] = -1
+        arity = load(build, self.tables.arity, index, I64, I64)
+        first = build.sub(self.state["height"], arity)
+        self.state["temporary"] = self.state["alive"]
+        with build.if_else(build.icmp_unsigned("==", arity, number(2))) as (binary, other):
+            with binary:
+                constants = build.and_(*(self._is_constant(build.add(first, number(i))) for i in (0, 1)))
+                with build.if_else(build.icmp_unsigned("!=", constants, number(0)), likely=False) as (known, varies):
+                    with known:
+                        self._fold(index, first, arity)
+                    with varies:
+                        self._binary(index, first)
+            with other:
+                column = self._derived(index, features, arity)
+                with build.if_else(build.icmp_unsigned("!=", column, number(0))) as (known, unknown):
+                    with known:
+                        self._set_operand(first, COLUMN, column, -1)
+                        feature = self.state["feature"]
+                        place = build.add(build.mul(index, features), feature)
+                        of_feature = build.icmp_signed(">=", feature, number(0))
+                        self.state["made"] = build.select(of_feature, place, number(-1))
+                    with unknown:
+                        self._other(index, first, arity)
+        return self.state["made"]
+
+    def _other(self, index: ir.Value, first: ir.Value, arity: ir.Value) -> None:
+        build = self.build
+        constants = self._count_of(CONSTANT, first, arity)
+        with build.if_else(build.icmp_unsigned("==", constants, arity), likely=False) as (known, varies):
+            with known:
+                self._fold(index, first, arity)
+            with varies:
+                self._general(index, first, arity, self._count_of(TILE, first, arity))
+
+    def _derived(self, index: ir.Value, features: ir.Value, arity: ir.Value) -> ir.Value:
+        """Address of the column that a function of the feature before it is, or of the derived column, or 0."""
+        build = self.build
+        of_one = build.icmp_unsigned("==", arity, number(1))
+        row = build.mul(index, features)
+        self.state["column"] = 0
+        for table, before, start in (
+            (self.derived, self.state["feature"], row),
+            (self.nested, self.state["entry"], build.mul(row, number(self.known))),
+        ):
+            there = build.icmp_unsigned("!=", table, ir.Constant(POINTER, None))
+            applies = build.and_(build.and_(of_one, there), build.icmp_signed(">=", before, number(0)))
+            with build.if_then(applies):
+                self.state["column"] = load(build, table, build.add(start, before), POINTER, I64, 8)
+        return self.state["column"]
+
+    def _count_of(self, kind: int, first: ir.Value, arity: ir.Value) -> ir.Value:
+        """How many of the popped operands are of a kind."""
+        build = self.build
+        with counted(build, number(0), arity, carried=[number(0)]) as loop:
+            found = self._operand(build.add(first, loop.index), 0)
+            alike = build.zext(build.icmp_unsigned("==", found, number(kind)), I64)
+            loop.results = [build.add(loop.values[0], alike)]
+        return loop.values[0]
+
+    def _fold(self, index: ir.Value, first: ir.Value, arity: ir.Value) -> None:
+        """Run an instruction whose operands are all constants on one vector; its result is a constant operand."""
+        build = self.build
+        kept = {name: self.state[name] for name in ("here", "alive", "most", "last", "last_kind")}
+        start = self._instruction()
+        self._general(index, first, arity, number(0))
+        result = self._operand(first, 8)
+        self._emit(self.tables.end, number(0))
+        handler = load(build, start, number(HANDLER), _BYTE, HANDLER_POINTER, 8)
+        build.call(handler, [start, number(0), number(self.vector_bytes)])
+        value = load(build, build.inttoptr(result, POINTER), number(0), _BYTE, I64, 8)
+        self._set_operand(first, CONSTANT, value, -1)
+        for name, before in kept.items():
+            self.state[name] = before
+
+    def _result_tile(self, first: ir.Value, popped: ir.Value) -> ir.Value:
+        """Pop the operands, push the tile the result goes to, and give its address."""
+        alive = self.build.sub(self.state["alive"], popped)
+        address = self._tile(alive)
+        self.state["alive"] = self.build.add(alive, number(1))
+        self.state["height"] = first
+        self._push(TILE, address, 0)
+        return address
+
+    def _general(self, index: ir.Value, first: ir.Value, arity: ir.Value, popped: ir.Value) -> None:
+        """A function of any arity; its constants become tiles."""
+        build = self.build
+        with counted(build, number(0), arity) as loop:
+            operand = build.add(first, loop.index)
+            with build.if_then(build.icmp_unsigned("==", self._operand(operand, 0), number(CONSTANT))):
+                self._fill(operand)
+        handler = load(build, self.tables.handlers, build.mul(index, number(3)), I64, I64)
+        instruction = self._instruction()
+        with counted(build, number(0), arity) as loop:
+            operand = build.add(first, loop.index)
+            field = build.add(build.mul(loop.index, number(16)), number(OPERANDS))
+            for word in (0, 8):
+                value = self._operand(operand, 8 + word)
+                store(build, value, instruction, build.add(field, number(word)), _BYTE, 8)
+        self._emit(handler, self._result_tile(first, popped))
+        self.state["last"] = -1
+
+    def _binary(self, index: ir.Value, first: ir.Value) -> None:
+        build = self.build
+        second = build.add(first, number(1))
+        kinds = [self._operand(operand, 0) for operand in (first, second)]
+        popped = build.add(*(build.zext(build.icmp_unsigned("==", kind, number(TILE)), I64) for kind in kinds))
+        arithmetic = load(build, self.tables.arithmetic, index, I64, I64)
+        can_fuse = build.and_(
+            build.icmp_signed(">=", arithmetic, number(0)),
+            build.and_(
+                build.icmp_signed(">=", self.state["last"], number(0)), build.icmp_unsigned(">", popped, number(0))
+            ),
+        )
+        with build.if_else(can_fuse) as (fused, alone):
+            with fused:
+                self._fuse(arithmetic, first, second, popped)
+            with alone:
+                self._alone(index, arithmetic, first, second, popped)
+
+    def _is_constant(self, operand: ir.Value) -> ir.Value:
+        return self.build.zext(self.build.icmp_unsigned("==", self._operand(operand, 0), number(CONSTANT)), I64)
+
+    def _commutes(self, arithmetic: ir.Value) -> ir.Value:
+        known = self.build.select(self.build.icmp_signed("<", arithmetic, number(0)), number(0), arithmetic)
+        table = load(self.build, self.tables.commutative, known, I64, I64)
+        flag = self.build.icmp_unsigned("!=", table, number(0))
+        return self.build.and_(flag, self.build.icmp_signed(">=", arithmetic, number(0)))
+
+    def _alone(
+        self, index: ir.Value, arithmetic: ir.Value, first: ir.Value, second: ir.Value, popped: ir.Value
+    ) -> None:
+        """A binary instruction of its own; a commutative one has its constant second."""
+        build = self.build
+        swap = build.and_(self._commutes(arithmetic), build.icmp_unsigned("==", self._is_constant(first), number(1)))
+        left, right = build.select(swap, second, first), build.select(swap, first, second)
+        # 0: both are tiles, 1: the second is constant, 2: the first is.
+        kind = build.add(self._is_constant(right), build.mul(self._is_constant(left), number(2)))
+        place = build.add(build.mul(index, number(3)), kind)
+        instruction = self._instruction()
+        self._write_operand(instruction, 0, left)
+        self._write_operand(instruction, 1, right)
+        self._emit(load(build, self.tables.handlers, place, I64, I64), self._result_tile(first, popped))
+        self.state["last"] = arithmetic
+        self.state["last_kind"] = kind
+
+    def _fuse(self, arithmetic: ir.Value, first: ir.Value, second: ir.Value, popped: ir.Value) -> None:
+        """Make the last instruction compute this one too: its result is the second operand if that is a tile, else
+        the first, because leaves emit nothing."""
+        build = self.build
+        is_second = build.icmp_unsigned("==", self._operand(second, 0), number(TILE))
+        other = build.select(is_second, first, second)
+        right = build.and_(is_second, build.not_(self._commutes(arithmetic)))
+        place: ir.Value = self.state["last"]
+        for radix, digit in (
+            (3, self.state["last_kind"]),
+            (4, arithmetic),
+            (2, build.zext(right, I64)),
+            (2, self._is_constant(other)),
+        ):
+            place = build.add(build.mul(place, number(radix)), digit)
+        self.state["here"] = build.sub(self.state["here"], number(self.size))
+        instruction = self._instruction()
+        self._write_operand(instruction, 2, other)
+        self._emit(load(build, self.tables.fused, place, I64, I64), self._result_tile(first, popped))
+        self.state["last"] = -1
+
+    def finish(self) -> None:
+        """Send the value of the whole tape to the result, and end."""
+        build = self.build
+        root = number(0)
+        result = build.ptrtoint(self.result, I64)
+        kind = self._operand(root, 0)
+        with build.if_then(build.icmp_unsigned("!=", kind, number(TILE))):
+            is_constant = build.icmp_unsigned("==", kind, number(CONSTANT))
+            handler = build.select(is_constant, self.tables.fill, self.tables.copy)
+            self._write_operand(self._emit(handler, result), 0, root)
+        last = element_pointer(build, self._instruction(), number(-self.size), _BYTE)
+        self._write(last, DESTINATION, result)
+        # Tiles may be shorter than the result buffer: each goes to its place in it.
+        self._write(last, DESTINATION_MASK, number(self.tile_bytes - 1))
+        self._emit(self.tables.end, number(0))

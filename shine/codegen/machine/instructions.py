@@ -1,0 +1,193 @@
+"""The tile machine's instruction set, generated from the primitives of a set.
+
+An instruction applies a primitive to a tile of rows. Its handler is a function of its own that ends by jumping to the
+next instruction's (threaded code, Bell 1973), so there is no central dispatch to mispredict. An operand is a tile on
+the stack, a column of the data, or a constant: leaves cost nothing.
+
+Each arithmetic instruction also exists fused with a second one, ``(a op b) op c`` and ``c op (a op b)``, which saves
+a store and a load of the tile in between. Every operation still rounds on its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from llvmlite import ir
+
+from shine.codegen.blocks import I64, POINTER, FunctionPointer, declare, element_pointer, load, store
+from shine.codegen.lowering import FLOAT_LOWERINGS
+from shine.codegen.native.astjit import AstJit
+from shine.codegen.numbers import Numbers
+from shine.lang.primitives import Primitive
+from shine.lang.tree import Tree
+
+ARITHMETIC = ("add", "sub", "mul", "div")
+"""Primitives that are fused in pairs."""
+
+COMMUTATIVE = frozenset({"add", "mul"})
+"""Those of them whose constant always comes second."""
+
+_BYTE = ir.IntType(8)
+
+HANDLER, DESTINATION, DESTINATION_MASK, OPERANDS = 0, 8, 16, 24
+"""Byte offsets in an instruction: address of its handler, of its result, and a mask; then two words an operand.
+
+An operand's words are an address and a mask, or a constant and nothing. The row offset is added to an address after
+the mask: all ones for a column, zero for a tile of the stack.
+"""
+
+
+def instruction_bytes(operands: int) -> int:
+    """Size of an instruction with room for some operands."""
+    return OPERANDS + 16 * operands
+
+
+def handler_type() -> ir.FunctionType:
+    """``void handler(instruction, offset, bytes)``: the tile's place in a column and its length, in bytes."""
+    return ir.FunctionType(ir.VoidType(), [POINTER, I64, I64])
+
+
+HANDLER_POINTER = FunctionPointer(handler_type())
+"""Address of an instruction's handler."""
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One entry of the instruction set.
+
+    Parameters
+    ----------
+    name : str
+        Of its handler.
+    constants : tuple of bool
+        Which operands are constants.
+    apply : callable
+        ``apply(jit, *operands)`` emits the operation on one vector.
+    """
+
+    name: str
+    constants: tuple[bool, ...]
+    apply: Callable[..., ir.Value]
+
+
+def primitive_instructions(primitive: Primitive) -> Iterator[Instruction]:
+    """Instructions of one primitive: one for each kind of operands that the assembler distinguishes."""
+    kinds = [(False,) * primitive.arity]
+    if primitive.arity == 2:
+        kinds = [(False, False), (False, True), (True, False)]
+    for constants in kinds:
+        yield Instruction(_name(primitive.name, constants), constants, application(primitive))
+
+
+def fused_instructions() -> Iterator[tuple[tuple[int, int, int, int, int], Instruction]]:
+    """Pairs of arithmetic instructions, each with its place in the assembler's table.
+
+    Yields
+    ------
+    place : (first, kinds of the first's operands, second, side, constant)
+        `first` and `second` count in `ARITHMETIC`; the kinds are 0, 1 (second operand constant) or 2 (first);
+        `side` is 0 for ``(a op b) op c`` and 1 for ``c op (a op b)``; `constant` is whether c is one.
+    instruction : Instruction
+        Its operands are a, b, c.
+    """
+    inner = ((False, False), (False, True), (True, False))
+    for (i, first), (kind, ab), (j, second), side, c in product(
+        enumerate(ARITHMETIC), enumerate(inner), enumerate(ARITHMETIC), (0, 1), (False, True)
+    ):
+        if (first in COMMUTATIVE and kind == 2) or (second in COMMUTATIVE and side == 1):
+            continue
+        constants = (*ab, c)
+        name = _name(f"{first}.{second}.{'left' if side == 0 else 'right'}", constants)
+        yield (i, kind, j, side, int(c)), Instruction(name, constants, _fused(first, second, side))
+
+
+def _fused(first: str, second: str, side: int) -> Callable[..., ir.Value]:
+    def apply(jit: AstJit, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
+        inner = FLOAT_LOWERINGS[first](jit.emit, a, b)
+        return FLOAT_LOWERINGS[second](jit.emit, *((inner, c) if side == 0 else (c, inner)))
+
+    return apply
+
+
+def _name(name: str, constants: Sequence[bool]) -> str:
+    return f"shine.{name}.{''.join('ct'[not constant] for constant in constants)}"
+
+
+def application(primitive: Primitive) -> Callable[..., ir.Value]:
+    """``apply(jit, *operands)`` of a primitive: what emits its value on one vector."""
+    definition = primitive.definition
+    if definition is None:
+        rule = FLOAT_LOWERINGS[primitive.name]
+        return lambda jit, *operands: rule(jit.emit, *operands)
+    tree: Tree = definition
+    return lambda jit, *operands: jit.lower(tree, operands)
+
+
+def emit_handler(module: ir.Module, instruction: Instruction, dtype: str, vector_bytes: int, size: int) -> ir.Function:
+    """Emit the handler of an instruction.
+
+    Parameters
+    ----------
+    module : ir.Module
+    instruction : Instruction
+    dtype : {"float64", "float32"}
+    vector_bytes : int
+        Bytes of a vector; a tile is a multiple of them.
+    size : int
+        Bytes of an instruction.
+    """
+    width = Numbers(dtype)
+    numbers = Numbers(dtype, vector_bytes // width.bytes)
+    function = declare(module, instruction.name, ir.VoidType(), handler_type().args, ("instruction", "offset", "bytes"))
+    function.linkage = "internal"
+    current, offset, length = function.args
+    entry, body, end = (function.append_basic_block(name) for name in ("entry", "body", "end"))
+    build = ir.IRBuilder(entry)
+    result = _address(build, current, DESTINATION, offset)
+    operands = [
+        _constant(build, current, OPERANDS + 16 * i, numbers)
+        if constant
+        else _address(build, current, OPERANDS + 16 * i, offset)
+        for i, constant in enumerate(instruction.constants)
+    ]
+    build.branch(body)
+    build.position_at_end(body)
+    at = build.phi(I64, "at")
+    at.add_incoming(ir.Constant(I64, 0), entry)
+    values = [
+        operand if constant else load(build, operand, at, _BYTE, numbers.type, numbers.bytes)
+        for operand, constant in zip(operands, instruction.constants, strict=True)
+    ]
+    jit = AstJit(build, numbers)
+    store(build, instruction.apply(jit, *values), result, at, _BYTE, numbers.bytes)
+    following = build.add(at, ir.Constant(I64, numbers.width * numbers.bytes))
+    at.add_incoming(following, build.block)
+    build.cbranch(build.icmp_unsigned("<", following, length), body, end)
+    build.position_at_end(end)
+    jump(build, current, offset, length, size)
+    return function
+
+
+def _address(build: ir.IRBuilder, current: ir.Value, field: int, offset: ir.Value) -> ir.Value:
+    """Where an operand's tile begins."""
+    base = load(build, current, ir.Constant(I64, field), _BYTE, POINTER, 8)
+    mask = load(build, current, ir.Constant(I64, field + 8), _BYTE, I64, 8)
+    return element_pointer(build, base, build.and_(offset, mask), _BYTE)
+
+
+def _constant(build: ir.IRBuilder, current: ir.Value, field: int, numbers: Numbers) -> ir.Value:
+    scalar = load(build, current, ir.Constant(I64, field), _BYTE, numbers.element, numbers.bytes)
+    undefined = ir.Constant(numbers.type, ir.Undefined)
+    first = build.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), numbers.width), [0] * numbers.width)
+    return build.shuffle_vector(first, undefined, zeros)
+
+
+def jump(build: ir.IRBuilder, current: ir.Value, offset: ir.Value, length: ir.Value, size: int) -> None:
+    """Go on with the next instruction, in constant stack."""
+    following = element_pointer(build, current, ir.Constant(I64, size), _BYTE)
+    handler = load(build, following, ir.Constant(I64, HANDLER), _BYTE, FunctionPointer(handler_type()), 8)
+    build.call(handler, [following, offset, length], tail="musttail")
+    build.ret_void()

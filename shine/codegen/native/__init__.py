@@ -1,0 +1,1 @@
+"""Formulas and programs as native code of their own."""

@@ -1,0 +1,135 @@
+"""Many rows where a processor has no vectors for them: a loop that calls the function of one row.
+
+WebAssembly without SIMD would take a vector apart again, and a GPU runs its vectors' lanes as threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from shine.codegen.blocks import I64, POINTER, counted, declare, element_pointer, load, store
+from shine.codegen.native.programs import emit_program_rows, emit_program_scalar
+from shine.codegen.numbers import ELEMENTS
+from shine.lang.program.program import Program
+
+_I32, _BYTE = ir.IntType(32), ir.IntType(8)
+_STORAGE: dict[str, ir.Type] = {**ELEMENTS, "bool": _BYTE}
+
+
+def emit_wasm(module: ir.Module, program: Program, name: str, *, batch: bool = True, vectors: bool = False) -> bool:
+    """Emit what a WebAssembly module exports, for a memory of 32 bits.
+
+    The function of one row is that of `emit_program_scalar`; that of many, ``i32 name_batch(columns, outs, i32 rows)``,
+    takes what `emit_program_rows` does and is 1 if an integer division failed.
+
+    Parameters
+    ----------
+    module : ir.Module
+    program : Program
+    name : str
+    batch : bool
+        Whether to emit the function of many rows.
+    vectors : bool
+        Whether it works on vectors, which need SIMD128.
+
+    Returns
+    -------
+    bool
+        Whether the function of one row has a last argument that points to a byte, 1 if an integer division failed.
+    """
+    fails = emit_program_scalar(module, program, name)
+    if batch and vectors:
+        emit_program_rows(module, program, f"{name}.all")
+        module.globals[f"{name}.all"].linkage = "internal"
+    if not batch:
+        return fails
+    function = declare(module, f"{name}_batch", _I32, [POINTER, POINTER, _I32], ("columns", "outs", "rows"))
+    columns, outs, rows = function.args
+    build = ir.IRBuilder(function.append_basic_block("entry"))
+    # JavaScript's numbers are signed here; there are no more rows than bytes.
+    count = build.zext(rows, I64)
+    if vectors:
+        build.ret(build.zext(build.call(module.globals[f"{name}.all"], [columns, outs, count]), _I32))
+        return fails
+    sources = [_pointer_at(build, columns, i) for i in range(len(program.parameters))]
+    targets = [_pointer_at(build, outs, i) for i in range(len(program.outputs))]
+    status = build.alloca(_BYTE)
+    status.type = POINTER
+    with counted(build, I64(0), count, carried=[_BYTE(0)]) as loop:
+        failed = _one_row(
+            build, program, module.globals[name], (sources, targets), loop.index, status if fails else None
+        )
+        loop.results = [loop.values[0] if failed is None else build.or_(loop.values[0], failed)]
+    build.ret(build.zext(loop.values[0], _I32))
+    return fails
+
+
+def emit_kernel(module: ir.Module, program: Program, name: str) -> bool:
+    """Emit a function of one row for a GPU of NVIDIA, and ``name_kernel(columns..., outs..., i64 rows)`` that runs it.
+
+    Each thread takes every n-th row, n being the number of threads of the grid. All pointers are to contiguous numbers
+    of the storage type; where an integer division may fail, one more to an i32 follows, which becomes 1 if it did.
+
+    Returns
+    -------
+    bool
+        Whether that last argument is there; the function of one row has one then, too.
+    """
+    fails = emit_program_scalar(module, program, name)
+    kinds = [POINTER] * (len(program.parameters) + len(program.outputs)) + [I64] + [POINTER] * fails
+    labels = [each.name for each in program.parameters] + [f"out{i}" for i in range(len(program.outputs))]
+    kernel = declare(module, f"{name}_kernel", ir.VoidType(), kinds, [*labels, "rows", *["status"] * fails])
+    kernel.calling_convention = "ptx_kernel"
+    inputs = len(program.parameters)
+    sources, targets = kernel.args[:inputs], kernel.args[inputs : inputs + len(program.outputs)]
+    rows = kernel.args[len(labels)]
+    build = ir.IRBuilder(kernel.append_basic_block("entry"))
+    thread, block, threads, blocks = (
+        build.zext(build.call(_special_register(module, register), []), I64)
+        for register in ("tid", "ctaid", "ntid", "nctaid")
+    )
+    first, step = build.add(build.mul(block, threads), thread), build.mul(blocks, threads)
+    room = None
+    if fails:
+        room = build.alloca(_BYTE)
+        room.type = POINTER
+    with counted(build, first, rows, step) as loop:
+        failed = _one_row(build, program, module.globals[name], (sources, targets), loop.index, room)
+        if failed is not None:
+            with build.if_then(build.icmp_unsigned("!=", failed, _BYTE(0)), likely=False):
+                build.store(_I32(1), kernel.args[-1], align=4)
+    build.ret_void()
+    return fails
+
+
+def _one_row(
+    build: ir.IRBuilder,
+    program: Program,
+    function: ir.Function,
+    columns: tuple[Sequence[ir.Value], Sequence[ir.Value]],
+    row: ir.Value,
+    status: ir.Value | None,
+) -> ir.Value | None:
+    """Call the function of one row for a row of columns that are read and others that are written; its status."""
+    sources, targets = columns
+    kinds = [_STORAGE[parameter.dtype] for parameter in program.parameters]
+    arguments = [load(build, source, row, kind, kind) for source, kind in zip(sources, kinds, strict=True)]
+    kinds = [_STORAGE[output.dtype] for output in program.outputs]
+    last = [] if status is None else [status]
+    if len(targets) > 1:
+        places = [element_pointer(build, target, row, kind) for target, kind in zip(targets, kinds, strict=True)]
+        build.call(function, [*arguments, *places, *last])
+    else:
+        store(build, build.call(function, [*arguments, *last]), targets[0], row, kinds[0])
+    return None if status is None else build.load(status, typ=_BYTE, align=1)
+
+
+def _pointer_at(build: ir.IRBuilder, table: ir.Value, position: int) -> ir.Value:
+    return load(build, table, ir.Constant(I64, position), POINTER, POINTER, 4)
+
+
+def _special_register(module: ir.Module, name: str) -> ir.Function:
+    """What a thread knows of its place in the grid."""
+    return ir.Function(module, ir.FunctionType(_I32, []), f"llvm.nvvm.read.ptx.sreg.{name}.x")

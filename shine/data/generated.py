@@ -1,0 +1,126 @@
+"""A recipe -> a data set: features drawn from seeded generators, the target computed from a formula."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isfinite
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.data.dataset import Dataset
+from shine.data.files import MAX_BYTES
+from shine.data.recipe import Feature, Recipe
+from shine.errors import DataError, UnsupportedSyntaxError
+from shine.lang.interpret import evaluate
+from shine.lang.names import identifier, listed, name_problem, normalized, shortened, shown
+from shine.lang.parse import parse
+
+Array = NDArray[np.float64]
+
+
+def generate(recipe: Recipe) -> Dataset:
+    """Make the data a recipe describes; the same recipe gives the same bits.
+
+    Parameters
+    ----------
+    recipe : Recipe
+
+    Returns
+    -------
+    Dataset
+        Without weights.
+
+    Raises
+    ------
+    DataError
+        If a name is unfit, the formula is not part of the language, or a value is not finite.
+    """
+    problems = [": ".join((".".join(loc), message)) for loc, message in recipe_problems(recipe)]
+    if problems:
+        raise DataError("; ".join(problems))
+    columns = _columns(recipe)
+    from shine.arrays import COMPILED  # the compiler takes a while to load, and only data that are made need it
+
+    tree = parse(recipe.target, list(columns))
+    target = evaluate(tree, list(columns.values()), np.float64, COMPILED)
+    target = np.broadcast_to(target, recipe.rows).copy()
+    _check_target(recipe, columns, target)
+    if recipe.noise:
+        target += _noise(recipe, target, _generator(recipe, len(columns)))
+    return Dataset.from_arrays(np.column_stack(list(columns.values())), target, features=tuple(columns))
+
+
+def recipe_problems(recipe: Recipe) -> Iterator[tuple[tuple[str, ...], str]]:
+    """What is wrong with a recipe beyond its types: the keys that lead to it, and what to do about it."""
+    above: dict[str, str] = {}
+    for given, feature in recipe.features.items():
+        if feature.permute is not None and normalized(feature.permute) not in above:
+            known = f"listed above are {listed(above)}" if above else "none is"
+            message = f"{shown(feature.permute)} is no feature that is listed above {shown(given)}; {known}"
+            yield ("features", given, "permute"), message
+        name = normalized(given)
+        problem = name_problem(name)
+        if problem is not None:
+            yield ("features", given), f"the name {problem}; {shown(identifier(given))} would do"
+        elif name in above:
+            yield ("features", given), f"is one name with {shown(above[name])} in Unicode's normal form; rename one"
+        else:
+            above[name] = given
+    if len(above) == len(recipe.features):
+        try:
+            parse(recipe.target, list(above))
+        except UnsupportedSyntaxError as error:
+            yield ("target",), str(error)
+    size = 8 * recipe.rows * (len(recipe.features) + 1)
+    if size > MAX_BYTES:
+        yield ("rows",), f"the data would take {size / 2**30:.3g} GiB; at most {MAX_BYTES / 2**30:g} GiB are made"
+
+
+def _columns(recipe: Recipe) -> dict[str, Array]:
+    columns: dict[str, Array] = {}
+    for index, (given, feature) in enumerate(recipe.features.items()):
+        values = _column(feature, columns, recipe.rows, _generator(recipe, index))
+        bad = int((~np.isfinite(values)).sum())
+        if bad:
+            raise DataError(
+                f"features.{shortened(given)}: {bad} of {recipe.rows} values are beyond what float64 holds; "
+                "choose a smaller range"
+            )
+        columns[normalized(given)] = values
+    return columns
+
+
+def _noise(recipe: Recipe, target: Array, rng: np.random.Generator) -> Array:
+    """Normal noise; a DataError if it leads out of what float64 holds."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        deviation = recipe.noise * float(target.std())
+        noise = rng.normal(0.0, deviation, recipe.rows) if isfinite(deviation) else np.full(recipe.rows, np.inf)
+        if np.isfinite(target + noise).all():
+            return noise
+    raise DataError(
+        f"noise: {recipe.noise:g} standard deviations of the target lead beyond what float64 holds; "
+        "choose less noise, or a target of smaller numbers"
+    )
+
+
+def _column(feature: Feature, above: dict[str, Array], rows: int, rng: np.random.Generator) -> Array:
+    if feature.permute is not None:
+        return rng.permutation(above[normalized(feature.permute)])
+    assert feature.draw is not None
+    with np.errstate(over="ignore", invalid="ignore"):
+        return feature.draw.values(rows, rng)
+
+
+def _generator(recipe: Recipe, index: int) -> np.random.Generator:
+    """A generator for one column alone, so that a feature more leaves the others as they are."""
+    return np.random.default_rng([recipe.seed, index])
+
+
+def _check_target(recipe: Recipe, columns: dict[str, Array], target: Array) -> None:
+    bad = np.flatnonzero(~np.isfinite(target))
+    if len(bad):
+        where = listed(f"{shortened(name)}={values[bad[0]]:.6g}" for name, values in columns.items())
+        raise DataError(
+            f"target: the formula is NaN or infinite in {len(bad)} of {recipe.rows} rows, the first at {where}"
+        )

@@ -1,0 +1,87 @@
+"""Files and recipes -> data sets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from shine.data.array_files import open_npz, open_parquet
+from shine.data.dataset import Dataset
+from shine.data.delimited import open_delimited
+from shine.data.generated import generate, recipe_problems
+from shine.data.recipe import Feature, Recipe
+from shine.data.source import Source
+from shine.errors import DataError
+from shine.lang.names import shown
+
+__all__ = ["FORMATS", "Feature", "Recipe", "generate", "load_file", "recipe_problems"]
+
+FORMATS: dict[str, Callable[[Path], Source]] = {
+    ".csv": open_delimited,
+    ".csv.gz": open_delimited,
+    ".tsv": open_delimited,
+    ".tsv.gz": open_delimited,
+    ".npz": open_npz,
+    ".parquet": open_parquet,
+}
+"""How a file is opened, by how its name ends."""
+
+
+def load_file(
+    path: str | Path, target: str, features: Sequence[str] | None = None, weights: str | None = None
+) -> Dataset:
+    """Read a table of numbers.
+
+    Parameters
+    ----------
+    path : path
+        CSV or TSV with a header row (plain or gzipped), NPZ or Parquet, told apart by the name's ending.
+    target : str
+        Heading of the column to explain.
+    features : sequence of str, optional
+        Headings of the columns to explain it by; all others by default.
+    weights : str, optional
+        Heading of the column of sample weights.
+
+    Returns
+    -------
+    Dataset
+        Its features are the headings, turned into identifiers where they are none.
+
+    Raises
+    ------
+    DataError
+        Naming the file and, where there is one, the line and the column.
+    """
+    path = Path(path)
+    opener = next((opener for ending, opener in FORMATS.items() if path.name.lower().endswith(ending)), None)
+    if opener is None:
+        raise DataError(f"{path}: data files end in one of {', '.join(FORMATS)}")
+    source = opener(path)
+    apart = [source.index(name) for name in (target, weights) if name is not None]
+    if features is None:
+        chosen = [i for i in range(len(source.headings)) if i not in apart]
+    else:
+        chosen = [source.index(name) for name in features]
+    _check_choice(source, apart, chosen)
+    columns = source.read([*apart, *chosen])
+    sample_weight = columns[1] if weights is not None else None
+    try:
+        return Dataset.from_arrays(
+            np.column_stack(columns[len(apart) :]), columns[0], sample_weight, [source.names[i] for i in chosen]
+        )
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+
+
+def _check_choice(source: Source, apart: Sequence[int], chosen: Sequence[int]) -> None:
+    if not chosen:
+        raise DataError(f"{source.path}: no column is left to be a feature")
+    index, uses = Counter([*apart, *chosen]).most_common(1)[0]
+    if uses > 1:
+        raise DataError(
+            f"{source.path}: column {shown(source.headings[index])} is used twice among target, weights and features"
+        )

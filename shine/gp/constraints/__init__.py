@@ -1,0 +1,1 @@
+"""What formulas must keep to: limits, nesting, features, monotonicity, units."""

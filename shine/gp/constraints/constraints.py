@@ -1,0 +1,207 @@
+"""Constraints: which formulas a search may consider, and which cost more."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Annotated, Any, Literal, TypeVar
+
+from annotated_types import Ge
+
+from shine.gp.complexity import CONSTANT_NAME
+from shine.gp.constraints.dimensions import MOST_ARGUMENTS
+from shine.gp.constraints.units import DIMENSIONLESS, parse_unit
+from shine.lang.names import listed, normalized, shortened, shown, similar
+from shine.lang.primitives import Primitive
+
+Problem = tuple[tuple[str, ...], str]
+"""Where in the constraints something is wrong, key by key, and what."""
+
+Count = Annotated[int, Ge(0)]
+Value = TypeVar("Value")
+Direction = Literal["increasing", "decreasing"]
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """What formulas must keep to; nothing by default.
+
+    Parameters
+    ----------
+    limits, nesting : dict
+        Most occurrences of a function, a feature or a `constant`: ``{"sin": 2}``; within another one's arguments:
+        ``{"sin": {"exp": 0}}``.
+    required, forbidden : tuple of str
+        Features that every formula has, and that none has.
+    monotonic : dict
+        Features with which the prediction must be ``"increasing"`` or ``"decreasing"``.
+    penalty : float
+        Price of the wrong direction.
+    units : dict
+        Units of all features: ``{"m": "kg", "v": "m/s"}``.
+    target_unit : str
+        Unit of the target; needed with `units`.
+    dimensionless_constants : bool
+        Whether constants have no unit.
+
+    Raises
+    ------
+    ValueError
+        If parts contradict each other or cannot be read; the message names them.
+    """
+
+    limits: dict[str, Count] = field(default_factory=dict)
+    """Most occurrences in a formula of a function, a feature or a `constant`, by name: `{sin: 2}`."""
+    nesting: dict[str, dict[str, Count]] = field(default_factory=dict)
+    """Most occurrences of the second within the arguments of the first: `{sin: {sin: 0, exp: 1}}`."""
+    required: tuple[str, ...] = ()
+    """Features that every formula has."""
+    forbidden: tuple[str, ...] = ()
+    """Features that no formula has."""
+    monotonic: dict[str, Direction] = field(default_factory=dict)
+    """Features that the prediction must not fall with (`increasing`) or rise with (`decreasing`)."""
+    penalty: Annotated[float, Ge(0)] = 100.0
+    """Price of the wrong direction: the loss is multiplied by 1 + penalty * (share of pairs of rows that go wrong)."""
+    units: dict[str, str] = field(default_factory=dict)
+    """Units of all features, such as `kg*m/s^2` or `1`: with them only consistent formulas are allowed."""
+    target_unit: str | None = None
+    """Unit of the target; needed with `units`."""
+    dimensionless_constants: bool = False
+    """Whether constants have no unit; otherwise each has the one that it takes."""
+
+    def __post_init__(self) -> None:
+        for name, value in _normalized(self).items():
+            object.__setattr__(self, name, value)
+        for problem in self._problems():
+            raise ValueError(problem)
+
+    def __bool__(self) -> bool:
+        return self.structural or bool(self.monotonic)
+
+    @property
+    def structural(self) -> bool:
+        """Whether there are constraints on what a formula is made of, and not only on what it does."""
+        return bool(self.limits or self.nesting or self.required or self.forbidden or self.units)
+
+    def _problems(self) -> Iterator[str]:
+        """What is wrong whatever the primitives are; each begins with the field to change, where it is one alone."""
+        counts = [("limits", name, count) for name, count in self.limits.items()]
+        counts += [("nesting", name, count) for inner in self.nesting.values() for name, count in inner.items()]
+        for key, name, count in counts:
+            if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+                yield f"{key} of {name!r} must be a whole number from 0, is {count!r}"
+        forbidden = set(self.forbidden)
+        for name in self.required:
+            if name in forbidden:
+                yield f"required and forbidden both have {name!r}; remove it from one of them"
+        for name, direction in self.monotonic.items():
+            if direction not in ("increasing", "decreasing"):
+                yield f"monotonic must be increasing or decreasing, is {direction!r} for {name!r}"
+            if name in forbidden:
+                yield f"monotonic has {name!r}, which is forbidden; remove it from one of them"
+        if not (isfinite(self.penalty) and self.penalty >= 0):
+            yield f"penalty must be a number from 0, got {self.penalty!r}"
+        if bool(self.units) != (self.target_unit is not None):
+            missing = "target_unit" if self.units else "units"
+            yield f"{missing} is missing; units are given for all features and the target, or for none"
+        # Not begun with the field: without it, the others would miss it.
+        for what, text in (
+            *((f"the unit of {name!r}", unit) for name, unit in self.units.items()),
+            ("the unit of the target", self.target_unit or "1"),
+        ):
+            try:
+                parse_unit(text)
+            except ValueError as error:
+                yield f"{what}: {error}"
+
+    def problems(
+        self, functions: Sequence[Primitive], features: Sequence[str], linear_scaling: bool
+    ) -> Iterator[Problem]:
+        """What does not fit the primitives and features of a search.
+
+        Parameters
+        ----------
+        functions : sequence of Primitive
+        features : sequence of str
+        linear_scaling : bool
+        """
+        names = [function.name for function in functions]
+        everything = dict.fromkeys([*names, *features, CONSTANT_NAME])
+        for name in self.limits:
+            yield from _unknown(("limits", name), "function or feature", name, everything)
+        for outer, inner in self.nesting.items():
+            yield from _unknown(("nesting", outer), "function", outer, names)
+            for name in inner:
+                yield from _unknown(("nesting", outer, name), "function or feature", name, everything)
+        columns = dict.fromkeys(features)
+        for key in ("required", "forbidden", "monotonic", "units"):
+            for name in getattr(self, key):
+                yield from _unknown((key, *([name] if key in ("monotonic", "units") else [])), "feature", name, columns)
+        if features and not set(features) - set(self.forbidden):
+            yield ("forbidden",), "every feature is forbidden; leave one at least"
+        if self.units:
+            yield from self._unit_problems(functions, features, linear_scaling)
+
+    def _unit_problems(
+        self, functions: Sequence[Primitive], features: Sequence[str], linear_scaling: bool
+    ) -> Iterator[Problem]:
+        forbidden = set(self.forbidden)
+        for name in features:
+            if name not in self.units and name not in forbidden:
+                yield ("units",), f'feature {name!r} is missing; a feature without a unit has the unit "1"'
+        for function in functions:
+            if function.arity > MOST_ARGUMENTS:
+                message = (
+                    f"function {function.name!r} has {function.arity} arguments; with units at most {MOST_ARGUMENTS}"
+                )
+                yield ("units",), message
+        if self.dimensionless_constants and linear_scaling and parse_unit(self.target_unit or "1") != DIMENSIONLESS:
+            message = (
+                "does not go with linear scaling, whose intercept is a constant that has the unit of the target, "
+                f"{self.target_unit!r}; set linear_scaling to false, or allow constants to have units"
+            )
+            yield ("dimensionless_constants",), message
+
+
+def _normalized(constraints: Constraints) -> dict[str, Any]:
+    """The fields that name features or functions, with names as formulas have them."""
+    return {
+        **{key: _with_names(getattr(constraints, key)) for key in ("limits", "monotonic", "units")},
+        **{key: tuple(map(normalized, getattr(constraints, key))) for key in ("required", "forbidden")},
+        "nesting": {outer: _with_names(inner) for outer, inner in _with_names(constraints.nesting).items()},
+    }
+
+
+def _with_names(mapping: Mapping[str, Value]) -> dict[str, Value]:
+    named: dict[str, Value] = {}
+    for given, value in mapping.items():
+        if normalized(given) in named:
+            raise ValueError(f"{shown(given)} and another name are one in Unicode's normal form; remove one of them")
+        named[normalized(given)] = value
+    return named
+
+
+def _unknown(loc: tuple[str, ...], kind: str, name: str, allowed: Collection[str]) -> Iterator[Problem]:
+    if name not in allowed:
+        near = similar(name, allowed)
+        hint = f'did you mean "{near}"? ' if near else ""
+        yield loc, f'unknown {kind} "{shortened(name)}"; {hint}allowed are {listed(allowed, 100)}'
+
+
+def check_constraints(
+    constraints: Constraints, functions: Sequence[Primitive], features: Sequence[str], linear_scaling: bool
+) -> None:
+    """Make sure that constraints fit a search.
+
+    Raises
+    ------
+    ValueError
+        Naming all that does not (see `Constraints.problems`).
+    """
+    found = [
+        f"constraints.{'.'.join(loc)}: {message}"
+        for loc, message in constraints.problems(functions, features, linear_scaling)
+    ]
+    if found:
+        raise ValueError("\n".join(found))

@@ -1,0 +1,205 @@
+"""A program over arrays: compiled once, then run over a block of rows at a time, by several threads."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from itertools import count
+from math import prod
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numpy.typing import NDArray
+
+from shine.codegen.native.programs import emit_program_rows, vector_bytes
+from shine.evaluators.sharing import Workers
+from shine.lang.lazy import cached_property
+from shine.lang.program.arguments import Shape
+from shine.lang.program.program import Program
+from shine.lang.program.stages import Stage, stages
+from shine.llvm import Engine
+
+OPTIMIZED_NODES, PLAIN_NODES = 2_000, 20_000
+"""Most nodes of one function with and without optimization (`shine.lang.program.stages.stages`): LLVM's passes are not
+linear in its size, and all its values are on the stack."""
+
+BLOCK_ROWS = 64, 1 << 16
+"""Fewest and most rows of a block."""
+
+BLOCK_BYTES = 1 << 20
+"""Memory of a thread for the columns of a block that are copied to be contiguous, and what stages leave for later
+ones; about what stays in its cache."""
+
+SHARED_NODES = 1 << 22
+"""Nodes times rows from which several threads share the rows; about a millisecond, which starting them is worth."""
+
+INTERRUPT_NODES = 1 << 29
+"""Nodes times rows after which a thread looks for an interrupt: some hundredths of a second."""
+
+_Place = tuple[tuple[Any, ...], int, int]
+
+
+def rows_ir(program: Program, opt_level: int) -> str:
+    """LLVM IR of the functions of a program's stages, see `shine.codegen.native.programs.emit_program_rows`."""
+    module = ir.Module(name=f"{program.name}.rows")
+    for number, stage in enumerate(_stages(program, opt_level)):
+        emit_program_rows(module, stage.program, _name(number), vector_bytes(stage.program))
+    return str(module)
+
+
+def _stages(program: Program, opt_level: int) -> tuple[Stage, ...]:
+    return stages(program, OPTIMIZED_NODES if opt_level else PLAIN_NODES)
+
+
+def _name(number: int) -> str:
+    return f"rows.{number}"
+
+
+def division_by_zero(program: Program) -> ZeroDivisionError:
+    """The error of an integer division by zero."""
+    return ZeroDivisionError(f"integer division by zero in {program!r}")
+
+
+class ProgramRows:
+    """A program whose outputs have one shape.
+
+    Parameters
+    ----------
+    program : Program
+    opt_level : int
+    threads : int, optional
+        How many share the rows of large arrays; all processors by default.
+    """
+
+    def __init__(self, program: Program, opt_level: int, threads: int | None) -> None:
+        self.program = program
+        self._opt_level, self._threads = opt_level, threads
+
+    @cached_property
+    def _functions(self) -> list[tuple[Stage, Any]]:
+        kinds = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
+        engine = Engine(rows_ir(self.program, self._opt_level), self._opt_level)
+        parts = enumerate(_stages(self.program, self._opt_level))
+        return [(stage, engine.function(_name(number), ctypes.c_uint8, *kinds)) for number, stage in parts]
+
+    def run(self, arrays: Sequence[NDArray[Any]], shape: Shape) -> list[NDArray[Any]]:
+        """The outputs.
+
+        Parameters
+        ----------
+        arrays : sequence of ndarray
+            One a parameter and of its storage type; they broadcast to the shape.
+        shape : tuple of int
+
+        Raises
+        ------
+        ZeroDivisionError
+            If an integer division has a zero divisor in any row.
+        """
+        outs = [np.empty(shape, output.dtype) for output in self.program.outputs]
+        rows = prod(shape)
+        if rows == 0:
+            return outs
+        parameters = [parameter.name for parameter in self.program.parameters]
+        columns = {name: _Column(array, shape) for name, array in zip(parameters, arrays, strict=True)}
+        functions, nodes = self._functions, max(self.program.size, 1)
+        between = {
+            output.name: np.dtype(output.dtype)
+            for stage, _ in functions
+            for target, output in zip(stage.targets, stage.program.outputs, strict=True)
+            if isinstance(target, str)
+        }
+        copied = sum(column.copied_bytes for column in columns.values()) + sum(d.itemsize for d in between.values())
+        fewest, most = BLOCK_ROWS
+        most = max(fewest, min(most, INTERRUPT_NODES // nodes, BLOCK_BYTES // max(copied, 1)))
+        blocks, begun = _Blocks(shape, most), count()
+        stopped: list[bool] = []
+        failed: list[int] = []
+
+        def work(thread: int) -> None:
+            readers = {name: column.reader(blocks.most) for name, column in columns.items()}
+            buffers = {name: np.empty(blocks.most, dtype) for name, dtype in between.items()}
+            addresses: dict[str | int, int] = {name: buffer.ctypes.data for name, buffer in buffers.items()}
+            # A block that is taken is computed: `stopped` says as well that another thread found none left to take.
+            while not (stopped or failed) and (number := next(begun)) < blocks.count:
+                place = blocks.place(number)
+                _, first, size = place
+                addresses.update((name, read(place)) for name, read in readers.items())
+                addresses.update((i, out.ctypes.data + first * out.itemsize) for i, out in enumerate(outs))
+                for stage, function in functions:
+                    sources = np.array([addresses[each.name] for each in stage.program.parameters], np.uintp)
+                    targets = np.array([addresses[target] for target in stage.targets], np.uintp)
+                    if function(sources.ctypes.data, targets.ctypes.data, size):
+                        failed.append(thread)
+
+        shared = rows * nodes >= SHARED_NODES and blocks.count > 1
+        Workers(min(self._threads or _processors(), blocks.count) if shared else 1).run(
+            work, lambda: stopped.append(True)
+        )
+        if failed:
+            raise division_by_zero(self.program)
+        return outs
+
+
+def _processors() -> int:
+    # Imported where it is needed: it brings all evaluators with it.
+    from shine.evaluators.evaluator import processors
+
+    return processors()
+
+
+class _Blocks:
+    """The elements of a shape in C order, in blocks of at most so many: ranges along one axis, whole in all behind.
+
+    What is not contiguous is copied a block at a time, for which NumPy needs blocks that are boxes.
+    """
+
+    def __init__(self, shape: Shape, most: int) -> None:
+        shape = shape or (1,)
+        axis, inner = len(shape) - 1, 1
+        while axis > 0 and inner * shape[axis] <= most:
+            inner *= shape[axis]
+            axis -= 1
+        self._outer, self._length, self._inner = shape[:axis], shape[axis], inner
+        self._step = min(most // inner, self._length)
+        self._pieces = -(-self._length // self._step)
+        self.count = prod(self._outer) * self._pieces
+        self.most = self._step * inner
+
+    def place(self, number: int) -> _Place:
+        """Of a block: its index into an array of the shape, the position of its first element, how many it has."""
+        outer, piece = divmod(number, self._pieces)
+        start = piece * self._step
+        stop = min(start + self._step, self._length)
+        index = *(int(i) for i in np.unravel_index(outer, self._outer)), slice(start, stop)
+        return index, (outer * self._length + start) * self._inner, (stop - start) * self._inner
+
+
+class _Column:
+    """An array as a shape's elements in C order, of which blocks are read where they lie, or copied."""
+
+    def __init__(self, array: NDArray[Any], shape: Shape) -> None:
+        self._view = np.broadcast_to(array, shape or (1,))
+        self._is_contiguous = self._view.flags.c_contiguous and self._view.flags.aligned
+        self._is_constant = not any(self._view.strides)
+        self.copied_bytes = 0 if self._is_contiguous else array.itemsize
+        """Bytes of an element that a copy needs."""
+
+    def reader(self, most: int) -> Callable[[_Place], int]:
+        """A function from a block, of at most so many elements, to the address of its contiguous elements."""
+        view = self._view
+        if self._is_contiguous:
+            address = view.ctypes.data
+            return lambda place: address + place[1] * view.itemsize
+        buffer = np.empty(most, view.dtype)
+        if self._is_constant:
+            buffer[...] = view.flat[0]
+            return lambda place: buffer.ctypes.data
+
+        def copy(place: _Place) -> int:
+            block = view[place[0]]
+            buffer[: place[2]].reshape(block.shape)[...] = block
+            return buffer.ctypes.data
+
+        return copy

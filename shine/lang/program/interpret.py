@@ -1,0 +1,78 @@
+"""What a program means, in NumPy: the oracle of the tests of everything that compiles one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shine.lang.interpret import evaluate
+from shine.lang.program.dependencies import names_in
+from shine.lang.program.program import STORAGE_TYPES, Program, Statement
+from shine.lang.tree import Tree
+
+Array = NDArray[Any]
+
+
+def interpret(program: Program, arrays: Sequence[Array]) -> tuple[Array, ...]:
+    """The outputs of a program, statement by statement.
+
+    Every value has the shape that its operands broadcast to, as a graph's nodes have.
+
+    Parameters
+    ----------
+    program : Program
+    arrays : sequence of ndarray
+        One a parameter, the bound ones too, each of the parameter's storage type.
+
+    Returns
+    -------
+    tuple of ndarray
+        One an output, of its storage type.
+
+    Raises
+    ------
+    ZeroDivisionError
+        If an integer division has a zero divisor in any row.
+    ValueError
+        If shapes do not fit each other.
+    """
+    values: dict[str, Array] = {}
+    for parameter, array in zip(program.parameters, arrays, strict=True):
+        values[parameter.name] = np.asarray(array).astype(STORAGE_TYPES[parameter.dtype])
+    operands = [names_in(statement.value) for statement in program.statements]
+    left = Counter(name for names in operands for name in names)
+    left.update(output.name for output in program.outputs)
+    for statement, names in zip(program.statements, operands, strict=True):
+        values[statement.name] = _value(program, statement, names, [values[name] for name in names])
+        # A long program has more values than fit into memory, few of them at a time.
+        left.subtract(names)
+        for name in names:
+            if left[name] == 0:
+                del values[name]
+    return tuple(
+        values[output.name] != 0 if output.dtype == "bool" else values[output.name].copy() for output in program.outputs
+    )
+
+
+def converted(array: Array, dtype: str) -> Array:
+    """Values in another number type, as `shine.lang.program.program.Statement` defines it."""
+    if array.dtype.kind == "i" or np.dtype(dtype).kind == "f":
+        with np.errstate(over="ignore"):
+            return array.astype(dtype)
+    limits = np.iinfo(dtype)
+    # Both bounds are powers of two, which every float type holds; NaN is not within them.
+    fits = (array >= float(limits.min)) & (array < -float(limits.min))
+    return np.where(fits, np.where(fits, array, 0).astype(dtype), limits.min).astype(dtype)
+
+
+def _value(program: Program, statement: Statement, names: Sequence[str], operands: Sequence[Array]) -> Array:
+    if statement.converts:
+        return converted(operands[0], statement.dtype)
+    shape = np.broadcast_shapes(*(operand.shape for operand in operands))
+    columns = [np.broadcast_to(operand, shape).reshape(-1) for operand in operands]
+    tree = Tree(tuple(names), statement.value, functions=program.functions)
+    return evaluate(tree, columns, statement.dtype).reshape(shape)

@@ -1,0 +1,139 @@
+"""Programs <-> trees: a program as one formula over real numbers, and a formula as a program of one number type."""
+
+from __future__ import annotations
+
+import ast
+
+from shine.errors import GraphImportError
+from shine.lang.library import STANDARD
+from shine.lang.program.dependencies import names_in, parameters_read
+from shine.lang.program.program import NUMBER_TYPES, STORAGE_TYPES, Output, Parameter, Program, Statement
+from shine.lang.tree import COMPARISONS, CONDITIONAL, Tree
+from shine.lang.values import ValueGraph
+
+_WHOLE = frozenset({"floor", "ceil", "sign", "logical_not", *COMPARISONS.values()})
+"""Primitives whose values are whole numbers, whatever they are applied to."""
+
+_TRUTHS = frozenset({"logical_not", *COMPARISONS.values()})
+"""Primitives whose values are 0 or 1."""
+
+
+class _RealValues(ValueGraph):
+    """Values over real numbers; while `integers` is set, primitives are read with the meaning integers have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.integers = False
+
+    def apply(self, name: str, *operands: int) -> int:
+        if not self.integers:
+            return super().apply(name, *operands)
+        if name in ("floor", "ceil"):
+            return operands[0]
+        value = super().apply(name, *operands)
+        exponent = self.number(operands[1]) if name == "pow" else None
+        if name == "div" or (name == "pow" and (exponent is None or exponent < 0)):
+            return self.truncated(value)
+        return value
+
+    def truncated(self, value: int) -> int:
+        """A value without its fraction."""
+        number = self.number(value)
+        if number is not None:
+            return self.constant(int(number))
+        if self.names[value] in _WHOLE:
+            return value
+        apply = super().apply
+        negative = apply("lt", value, self.constant(0))
+        return apply(CONDITIONAL, negative, apply("ceil", value), apply("floor", value))
+
+
+def tree_of(program: Program, output: str | None = None) -> Tree:
+    """One output of a program as a formula over real numbers, in float64.
+
+    Divisions and powers of integers and conversions to integers truncate, in terms of floor and ceil; what depends on
+    the size of a number type, as wrapping and rounding do, is left out. Truth is 1 and 0. What several values use is
+    an assignment.
+
+    Parameters
+    ----------
+    program : Program
+    output : str, optional
+        Its label; needed only if there are several.
+
+    Returns
+    -------
+    Tree
+        Its parameters are those of the program that the output depends on.
+
+    Raises
+    ------
+    GraphImportError
+        If the output depends on an array that is part of the program.
+    ValueError
+        If there is no such output.
+    """
+    labels = [each.label for each in program.outputs]
+    if output is None and len(labels) > 1:
+        raise ValueError(f"the program has several outputs; choose one of {', '.join(labels)}")
+    if output is not None and output not in labels:
+        raise ValueError(f"the program has no output {output!r}; its outputs are {', '.join(labels)}")
+    position = 0 if output is None else labels.index(output)
+    chosen = program.outputs[position]
+    parameters = [program.parameters[index] for index in parameters_read(program)[position]]
+    for parameter in parameters:
+        if parameter.value is not None:
+            raise GraphImportError(
+                f"output {chosen.label!r} depends on the constant array {parameter.label!r} of shape "
+                f"{parameter.value.shape}: a formula has only numbers; use the program itself"
+            )
+    graph = _RealValues()
+    values = {parameter.name: graph.parameter(parameter.name) for parameter in program.parameters}
+    dtypes = {parameter.name: STORAGE_TYPES[parameter.dtype] for parameter in program.parameters}
+    for statement in program.statements:
+        dtypes[statement.name] = statement.dtype
+        names = names_in(statement.value)
+        graph.integers = statement.dtype.startswith("int")
+        if statement.converts:
+            value = values[names[0]]
+            truncates = graph.integers and dtypes[names[0]].startswith("float")
+            values[statement.name] = graph.truncated(value) if truncates else value
+        else:
+            # Composites are read from their definitions among integers, where a quotient in them truncates.
+            kept = () if graph.integers else STANDARD
+            expression = Tree(names, statement.value, functions=program.functions)
+            values[statement.name] = graph.read(expression, [values[name] for name in names], kept)
+    graph.integers = False
+    result = values[chosen.name]
+    truths = {parameter.name for parameter in parameters if parameter.dtype == "bool"}
+    if chosen.dtype == "bool" and graph.names[result] not in _TRUTHS and chosen.name not in truths:
+        result = graph.apply("ne", result, graph.constant(0))
+    return graph.write([result], [parameter.name for parameter in parameters], program.name)[0]
+
+
+def tree_program(tree: Tree, dtype: str = "float64") -> Program:
+    """A formula as a program of one number type; its output is labelled ``"result"``.
+
+    Parameters
+    ----------
+    tree : Tree
+    dtype : {"float64", "float32", "int64", "int32"}
+
+    Raises
+    ------
+    ValueError
+        If there is no such type.
+    """
+    if dtype not in NUMBER_TYPES:
+        raise ValueError(f"unknown number type {dtype!r}; use one of {', '.join(NUMBER_TYPES)}")
+    parameters = tuple(Parameter(name, dtype, name) for name in tree.parameters)
+    statements = [Statement(name, dtype, value) for name, value in tree.assignments]
+    if isinstance(tree.result, ast.Name):
+        result = tree.result.id
+    else:
+        taken = {*tree.parameters, *(name for name, _ in tree.assignments)}
+        result = "result"
+        while result in taken:
+            result += "_"
+        statements.append(Statement(result, dtype, tree.result))
+    return Program(parameters, tuple(statements), (Output("result", result, dtype),), tree.name, tree.functions)

@@ -1,0 +1,1 @@
+"""Simplification: an equal formula with fewer nodes."""

@@ -1,0 +1,416 @@
+"""Algebra up to rounding: sums and products as wholes.
+
+A *region* is a connected part of a formula that is one sum, or one product, whatever the order and the nesting of its
+operations: ``a - (b - 2*(c + 1))``. Its leaves are simplified first, then collected into one table; the region is
+written anew from that, in the shortest form found, and kept as it was where that has fewer nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from shine.lang.simplify.exact import ExactRules
+from shine.lang.simplify.factoring import SumBuilder
+from shine.lang.simplify.functions import FUNCTION_RULES
+from shine.lang.simplify.sums import (
+    LARGEST_EXPONENT,
+    MINUS_ONE,
+    ONE,
+    ZERO,
+    Coefficient,
+    Product,
+    Sum,
+    Unfit,
+    coefficient,
+    negative,
+    plus,
+    times,
+    times_sum,
+    to_the_power,
+    value,
+)
+from shine.lang.simplify.terms import CONSTANT, Terms
+
+_MOST_EXPANDED = 12
+"""Most parts of a sum whose products with sums are multiplied out, to see whether parts cancel."""
+
+_SUMS = frozenset({"add", "sub", "neg"})
+_PRODUCTS = {"mul": 1, "div": 1, "inv": -1, "square": 2, "cube": 3, "pow": 1}
+"""Operations of a product, and the exponent they give their first argument."""
+
+
+class _Region(NamedTuple):
+    """One sum or product: its leaves with their coefficients or exponents, and the operations between them."""
+
+    constant: Coefficient
+    leaves: list[tuple[Coefficient, int]] | list[tuple[int, int]]
+    interior: list[int]
+
+
+class Algebra(SumBuilder):
+    """Simplifies terms.
+
+    Parameters
+    ----------
+    terms : Terms
+    allowed : frozenset of str
+        Functions that a rule may introduce.
+    """
+
+    def __init__(self, terms: Terms, allowed: frozenset[str]) -> None:
+        super().__init__(terms, allowed)
+        self.exact = ExactRules(terms, allowed)
+        self._simplified: dict[int, int] = {}
+        self._regions: dict[int, _Region | None] = {}
+
+    def simplified(self, root: int) -> int:
+        """A term that equals the root up to rounding and has no more nodes."""
+        stack = [root]
+        while stack:
+            term = stack[-1]
+            if term not in self._simplified:
+                missing = [leaf for leaf in self._leaves(term) if leaf not in self._simplified]
+                if missing:
+                    stack += missing
+                    continue
+                self._simplified[term] = self._finish(term)
+            stack.pop()
+        return self._simplified[root]
+
+    def _leaves(self, term: int) -> list[int] | tuple[int, ...]:
+        if term not in self._regions:
+            self._regions[term] = self._region(term)
+        region = self._regions[term]
+        return self.terms.arguments[term] if region is None else [leaf for _, leaf in region.leaves]
+
+    def _region(self, term: int) -> _Region | None:
+        """The region below a term; None if the term is no sum or product, or leaves the range of numbers."""
+        try:
+            if self.terms.operations[term] in _SUMS:
+                return self._sum_region(term)
+            return self._product_region(term) if self._exponents(term) else None
+        except Unfit:
+            return None
+
+    def _exponents(self, term: int) -> tuple[int, ...]:
+        """Exponents of the arguments of a term that is a product; none for other terms."""
+        operation, arguments = self.terms.operations[term], self.terms.arguments[term]
+        if operation == "pow":
+            exponent = self.terms.number(arguments[1])
+            whole = exponent is not None and exponent.is_integer() and abs(exponent) <= LARGEST_EXPONENT
+            return (int(exponent),) if whole and exponent is not None else ()
+        if operation == "neg":
+            return (1,)
+        if operation not in _PRODUCTS:
+            return ()
+        return (_PRODUCTS[operation], -1 if operation == "div" else 1)[: len(arguments)]
+
+    def _sum_region(self, root: int) -> _Region:
+        terms = self.terms
+        constant, leaves, interior = ZERO, list[tuple[Coefficient, int]](), list[int]()
+        stack = [(ONE, root)]
+        while stack:
+            factor, term = stack.pop()
+            operation, arguments = terms.operations[term], terms.arguments[term]
+            if operation in _SUMS:
+                interior.append(term)
+                signs = (factor, negative(factor) if operation == "sub" else factor)
+                if operation == "neg":
+                    signs = (negative(factor), ZERO)
+                stack += reversed(list(zip(signs, arguments, strict=False)))
+            elif operation == CONSTANT:
+                constant = plus(constant, times(factor, coefficient(terms.values[term])))
+            elif (scaled := self._multiple(term)) is not None and terms.operations[scaled[1]] in _SUMS:
+                interior.append(term)
+                stack.append((times(factor, scaled[0]), scaled[1]))
+            else:
+                leaves.append((factor, term))
+        return _Region(constant, leaves, interior)
+
+    def _multiple(self, term: int) -> tuple[Coefficient, int] | None:
+        """The constant and the other factor, if a term is such a product or quotient."""
+        operation, arguments = self.terms.operations[term], self.terms.arguments[term]
+        if operation not in ("mul", "div"):
+            return None
+        numbers = [self.terms.number(argument) for argument in arguments]
+        if numbers[1]:
+            return coefficient(numbers[1]) if operation == "mul" else coefficient(1.0, numbers[1]), arguments[0]
+        if numbers[0] and operation == "mul":
+            return coefficient(numbers[0]), arguments[1]
+        return None
+
+    def _product_region(self, root: int) -> _Region:
+        terms = self.terms
+        constant, leaves, interior = ONE, list[tuple[int, int]](), list[int]()
+        stack = [(1, root)]
+        while stack:
+            exponent, term = stack.pop()
+            exponents = self._exponents(term)
+            if terms.operations[term] == CONSTANT:
+                constant = times(constant, to_the_power(coefficient(terms.values[term]), exponent))
+            elif exponents and max(abs(exponent * own) for own in exponents) <= LARGEST_EXPONENT:
+                interior.append(term)
+                if terms.operations[term] == "neg" and exponent % 2:
+                    constant = negative(constant)
+                pairs = zip((exponent * own for own in exponents), terms.arguments[term], strict=False)
+                stack += [(own, argument) for own, argument in reversed(list(pairs)) if own]
+            else:
+                leaves.append((exponent, term))
+        return _Region(constant, leaves, interior)
+
+    def _finish(self, term: int) -> int:
+        region = self._regions.pop(term)
+        if not self.terms.arguments[term]:
+            return term
+        if region is None:
+            operation = self.terms.operations[term]
+            arguments = tuple(self._simplified[argument] for argument in self.terms.arguments[term])
+            return self.function(operation, arguments)
+        table: Sum | Product
+        try:
+            is_sum = self.terms.operations[term] in _SUMS
+            table = self._collected_sum(region) if is_sum else self._collected_product(region)
+        except Unfit:
+            return self._as_it_was(term, region)
+        try:
+            result = self._written_sum(table) if isinstance(table, Sum) else self._written_product(table)
+            sizes, simplified = self.terms.sizes, self._simplified
+            saved = sum(sizes[leaf] - sizes[simplified[leaf]] for _, leaf in region.leaves)
+            if sizes[result] <= sizes[term] - saved:
+                return result
+            kept = self._as_it_was(term, region)
+            if sizes[result] <= sizes[kept]:
+                return result
+        except Unfit:
+            kept = self._as_it_was(term, region)
+        # What it is helps those above it, even if it is not written so.
+        return self.remember_sum(kept, table) if isinstance(table, Sum) else self.remember_product(kept, table)
+
+    def _as_it_was(self, root: int, region: _Region) -> int:
+        """The region with simplified leaves, but for local rules."""
+        written: dict[int, int] = {}
+        for term in sorted(set(region.interior)):
+            arguments = tuple(
+                written[argument] if argument in written else self._simplified.get(argument, argument)
+                for argument in self.terms.arguments[term]
+            )
+            written[term] = self.exact.apply(self.terms.operations[term], arguments, 0)
+        return written[root]
+
+    def _collected_sum(self, region: _Region) -> Sum:
+        constant, parts = region.constant, dict[int, Coefficient]()
+        for factor, leaf in region.leaves:
+            assert isinstance(factor, tuple)
+            total = self.sum_of(self._simplified[leaf])
+            constant = plus(constant, times(factor, total.constant))
+            for part, own in total.parts.items():
+                scaled = times(factor, own)
+                parts[part] = plus(parts[part], scaled) if part in parts else scaled
+        return Sum(constant, {part: factor for part, factor in parts.items() if factor[0] != 0})
+
+    def _written_sum(self, total: Sum) -> int:
+        if len(total.parts) == 1 and total.constant[0] == 0:
+            ((part, factor),) = total.parts.items()
+            own, factors = self.product_of(part)
+            return self._written_product(Product(times(factor, own), factors))
+        result = self.shortest_sum(total)
+        expanded = self._expanded(total)
+        if expanded is not None:
+            other = self.shortest_sum(expanded)
+            if self.terms.sizes[other] < self.terms.sizes[result]:
+                return other
+        return result
+
+    def _expanded(self, total: Sum) -> Sum | None:
+        """The sum with products of sums multiplied out; None if there is none or there are many."""
+        constant, parts, changed = total.constant, dict[int, Coefficient](), False
+        if len(total.parts) > _MOST_EXPANDED:
+            return None
+        for part, factor in total.parts.items():
+            own, factors = self.product_of(part)
+            base = next((base for base, exponent in factors.items() if exponent == 1 and self.is_sum(base)), None)
+            if base is None:
+                parts[part] = plus(parts.get(part, ZERO), factor)
+                continue
+            changed = True
+            inner = self.sum_of(base)
+            rest = {other: exponent for other, exponent in factors.items() if other != base}
+            items: list[tuple[Coefficient, Mapping[int, int]]] = [(inner.constant, {})]
+            items += [
+                (times(c, self.product_of(p).coefficient), self.product_of(p).factors) for p, c in inner.parts.items()
+            ]
+            if len(items) + len(parts) > _MOST_EXPANDED:
+                return None
+            for c, inner_factors in items:
+                scale = times(times(factor, own), c)
+                product = _combined(rest, inner_factors)
+                if scale[0] == 0:
+                    continue
+                if not product:
+                    constant = plus(constant, scale)
+                    continue
+                new = self.product(ONE, product)
+                parts[new] = plus(parts.get(new, ZERO), scale)
+        return Sum(constant, {part: factor for part, factor in parts.items() if factor[0] != 0}) if changed else None
+
+    def _collected_product(self, region: _Region) -> Product:
+        constant, factors = region.constant, dict[int, int]()
+        for exponent, leaf in region.leaves:
+            assert isinstance(exponent, int)
+            term = self._simplified[leaf]
+            own, inside = self.product_of(term)
+            if any(abs(exponent * e) > LARGEST_EXPONENT for e in inside.values()):
+                own, inside = ONE, {term: 1}
+            constant = times(constant, to_the_power(own, exponent))
+            for base, e in inside.items():
+                factors[base] = factors.get(base, 0) + exponent * e
+        factors = {base: exponent for base, exponent in factors.items() if exponent}
+        if constant[0] == 0:
+            return Product(ZERO, {})
+        constant, factors = self._proportional(constant, factors)
+        constant, factors = self._even_powers(constant, factors)
+        return Product(constant, self._roots(factors))
+
+    def _proportional(self, constant: Coefficient, factors: dict[int, int]) -> tuple[Coefficient, dict[int, int]]:
+        """Sums that are multiples of each other, as powers of one of them."""
+        sums = [base for base in factors if self.is_sum(base)]
+        if len(sums) < 2:
+            return constant, factors
+        found: dict[object, tuple[int, Coefficient]] = {}
+        for base in sums:
+            total = self.sum_of(base)
+            lead = total.parts[min(total.parts)]
+            scale = to_the_power(lead, -1)
+            key = (times(scale, total.constant), frozenset((p, times(scale, c)) for p, c in total.parts.items()))
+            first, first_lead = found.setdefault(key, (base, lead))
+            if first != base:
+                exponent = factors.pop(base)
+                constant = times(constant, to_the_power(times(lead, to_the_power(first_lead, -1)), exponent))
+                factors[first] += exponent
+        return constant, {base: exponent for base, exponent in factors.items() if exponent}
+
+    def _even_powers(self, constant: Coefficient, factors: dict[int, int]) -> tuple[Coefficient, dict[int, int]]:
+        """Even powers of absolute values, as powers of what is inside."""
+        result = dict(factors)
+        for base, exponent in factors.items():
+            inner = self.exact.inside(base, "abs")
+            if inner is not None and exponent % 2 == 0:
+                del result[base]
+                own, inside = self.product_of(inner)
+                constant = times(constant, to_the_power(own, exponent))
+                result = _combined(result, {factor: e * exponent for factor, e in inside.items()})
+        return constant, result
+
+    def _roots(self, factors: dict[int, int]) -> Mapping[int, int]:
+        """Powers of square roots, merged with powers of what is under them."""
+        for base in [base for base in factors if self.terms.operations[base] == "sqrt"]:
+            inner = self.terms.arguments[base][0]
+            own, inside = self.product_of(inner)
+            exponent = factors.get(base, 0)
+            halves = exponent + 2 * factors.get(inner, 0)
+            if exponent == 0 or (abs(exponent) == 1 and inner not in factors) or own != ONE:
+                continue
+            del factors[base]
+            if list(inside) == [inner]:
+                factors.pop(inner, None)
+            else:
+                halves = exponent
+            whole, odd = int(halves / 2), halves % 2
+            factors = _combined(factors, {factor: e * whole for factor, e in inside.items() if whole})
+            if odd:
+                factors[base] = 1 if halves > 0 else -1
+        return factors
+
+    def _written_product(self, product: Product) -> int:
+        constant, factors = product
+        if not factors or constant[0] == 0:
+            return self.terms.constant(value(constant) + 0.0)
+        sizes = self.terms.sizes
+        result = self.product(constant, factors)
+        candidates = []
+        if constant != ONE:
+            candidates += [self._absorbed(constant, factors, base) for base in list(factors)[:_MOST_EXPANDED]]
+        for candidate in candidates:
+            if candidate is not None and sizes[candidate] < sizes[result] + (len(factors) == 1):
+                result = candidate
+        merged = self._merged_exponentials(constant, factors)
+        return result if merged is None or sizes[merged] >= sizes[result] else merged
+
+    def _absorbed(self, constant: Coefficient, factors: Mapping[int, int], base: int) -> int | None:
+        """The product with its coefficient moved into one of its factors, a sum."""
+        exponent = factors[base]
+        if abs(exponent) != 1 or not self.is_sum(base):
+            return None
+        try:
+            inner = self.shortest_sum(times_sum(to_the_power(constant, exponent), self.sum_of(base)))
+            if len(factors) == 1 and exponent == 1:
+                return inner
+            own, inside = self.product_of(inner)
+            rest = {other: e for other, e in factors.items() if other != base}
+            inside = {factor: e * exponent for factor, e in inside.items()}
+            return self.product(to_the_power(own, exponent), _combined(rest, inside))
+        except Unfit:
+            return None
+
+    def _merged_exponentials(self, constant: Coefficient, factors: Mapping[int, int]) -> int | None:
+        """The product with all its exponentials as one: ``exp(a)*exp(b)`` is ``exp(a + b)``."""
+        exponentials = [base for base in factors if self.terms.operations[base] == "exp"]
+        if not exponentials or (len(exponentials) == 1 and factors[exponentials[0]] == 1):
+            return None
+        try:
+            total = Sum(ZERO, {})
+            for base in exponentials:
+                inner = self.sum_of(self.terms.arguments[base][0])
+                total = _plus_sum(total, times_sum((float(factors[base]), 1.0), inner))
+            rest = {base: exponent for base, exponent in factors.items() if base not in exponentials}
+            power = self.function("exp", (self._written_sum(total),))
+            own, inside = self.product_of(power)
+            return self.product(times(constant, own), _combined(rest, inside))
+        except Unfit:
+            return None
+
+    def function(self, operation: str, arguments: tuple[int, ...]) -> int:
+        """The shortest known term for a function of simplified arguments that is no part of a sum or product."""
+        rule = FUNCTION_RULES.get(operation)
+        if rule is not None and any(self.terms.operations[argument] != CONSTANT for argument in arguments):
+            try:
+                found = rule(self, operation, arguments)
+            except Unfit:
+                found = None
+            if found is not None and self.terms.sizes[found] <= 1 + sum(self.terms.sizes[a] for a in arguments):
+                return found
+        return self.exact.apply(operation, arguments, 0)
+
+    def opposite(self, term: int) -> int:
+        """The shortest formula for a term with the other sign."""
+        if self.is_sum(term):
+            return self.shortest_sum(times_sum(MINUS_ONE, self.sum_of(term)))
+        own, factors = self.product_of(term)
+        return self._written_product(Product(negative(own), factors))
+
+    def positive(self, term: int) -> tuple[int, bool]:
+        """A term or its opposite, whichever is shorter, and whether it is the latter; a term without a minus sign."""
+        opposite = self.opposite(term)
+        sizes = self.terms.sizes
+        if sizes[opposite] != sizes[term]:
+            return (opposite, True) if sizes[opposite] < sizes[term] else (term, False)
+        is_negative = not self.is_sum(term) and self.product_of(term).coefficient[0] < 0
+        return (opposite, True) if is_negative else (term, False)
+
+
+def _combined(one: Mapping[int, int], other: Mapping[int, int]) -> dict[int, int]:
+    """The product of two products."""
+    result = dict(one)
+    for base, exponent in other.items():
+        total = result.pop(base, 0) + exponent
+        if total:
+            result[base] = total
+    return result
+
+
+def _plus_sum(one: Sum, other: Sum) -> Sum:
+    parts = dict(one.parts)
+    for part, factor in other.parts.items():
+        parts[part] = plus(parts[part], factor) if part in parts else factor
+    return Sum(plus(one.constant, other.constant), {part: factor for part, factor in parts.items() if factor[0] != 0})

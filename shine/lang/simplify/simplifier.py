@@ -1,0 +1,127 @@
+"""Simplification: an equal formula with fewer nodes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+
+from shine.lang.folding import EXACT, Functions
+from shine.lang.parse import natural_order
+from shine.lang.primitives import PrimitiveSet
+from shine.lang.simplify.algebra import Algebra
+from shine.lang.simplify.exact import ExactRules, demands_on
+from shine.lang.simplify.terms import Terms
+from shine.lang.tree import Tree
+
+ARITHMETIC = frozenset({"add", "sub", "mul", "div"})
+"""Functions that a simpler formula may always have, unless a primitive set says otherwise."""
+
+_MOST_PASSES = 50
+
+
+def simplify(
+    tree: Tree,
+    primitives: PrimitiveSet | None = None,
+    *,
+    rounding: bool = True,
+    functions: Functions = EXACT,
+) -> Tree:
+    """An equal formula with fewer nodes, or as many.
+
+    Parameters
+    ----------
+    tree : Tree
+        Its constants are those of float64. The value of every assignment is simplified by itself.
+    primitives : PrimitiveSet, optional
+        The functions that the result may gain; by default those that the tree has, and `ARITHMETIC`.
+    rounding : bool
+        Whether the result may differ by rounding: sums and products are then reordered, their constants merged, and
+        functions that undo each other removed. Otherwise no bit of a finite value changes, save the sign of zero.
+    functions : mapping of str to callable
+        What basic primitives of constants are: `shine.folding.COMPILED`, or by default `EXACT`, which leaves ``exp(2)``
+        as it is, because its bits are those of compiled code.
+
+    Returns
+    -------
+    Tree
+        Simplifying it once more changes nothing.
+
+    Notes
+    -----
+    Without rounding, the result has the value of the tree wherever that is finite. With it, it has the tree's value
+    up to rounding wherever all intermediate values of the tree are finite and none of them vanishes by underflow.
+    Where the tree is not finite the result may be: ``x/x`` is 1 everywhere.
+
+    Examples
+    --------
+    >>> from shine.lang.parse import parse
+    >>> str(simplify(parse("(a*2 + 4)*0.5 + b/b")))
+    'a + 3'
+    """
+    equal_sized = [tree]
+    for _ in range(_MOST_PASSES):
+        following = _pass(tree, primitives, rounding, functions)
+        if following in equal_sized:
+            # Of formulas that lead to each other, the same one is always chosen.
+            return min(equal_sized[equal_sized.index(following) :], key=lambda tree: tree.tokens)
+        if following.size > tree.size:
+            return tree
+        equal_sized = [*equal_sized, following] if following.size == tree.size else [following]
+        tree = following
+    return tree
+
+
+def _pass(tree: Tree, primitives: PrimitiveSet | None, rounding: bool, functions: Functions) -> Tree:
+    """Every subformula simplified once."""
+    nodes = [*(value for _, value in tree.assignments), tree.result]
+    # Only those that occur: a table may have many thousand columns.
+    known = {*tree.parameters, *(name for name, _ in tree.assignments)}
+    names = sorted(known & {name for node in nodes for name in _names(node)}, key=natural_order)
+    terms = Terms(names, tree.functions, functions)
+    given = [terms.term(node) for node in nodes]
+    allowed = ARITHMETIC.union(terms.operations) if primitives is None else frozenset(primitives.function_codes)
+    step: Callable[[int], int]
+    step = Algebra(terms, allowed).simplified if rounding else _Exact(terms, allowed).simplified
+    *values, result = [terms.node(step(term)) for term in given]
+    assignments = tuple((name, value) for (name, _), value in zip(tree.assignments, values, strict=True))
+    return replace(tree, assignments=_needed(assignments, result), result=result)
+
+
+class _Exact:
+    """A pass of the exact rules over a formula."""
+
+    def __init__(self, terms: Terms, allowed: frozenset[str]) -> None:
+        self.terms = terms
+        self.rules = ExactRules(terms, allowed)
+
+    def simplified(self, root: int) -> int:
+        operations, arguments = self.terms.operations, self.terms.arguments
+        order = self.terms.reachable([root])
+        demands = dict.fromkeys(order, 0)
+        for term in reversed(order):
+            for position, argument in enumerate(arguments[term]):
+                demands[argument] |= demands_on(operations[term], position, demands[term])
+        result: dict[int, int] = {}
+        for term in order:
+            if arguments[term]:
+                simple = tuple(result[argument] for argument in arguments[term])
+                result[term] = self.rules.apply(operations[term], simple, demands[term])
+            else:
+                result[term] = term
+        return result[root]
+
+
+def _needed(assignments: tuple[tuple[str, ast.expr], ...], result: ast.expr) -> tuple[tuple[str, ast.expr], ...]:
+    """The assignments that the result uses, directly or by others."""
+    needed = _names(result)
+    kept = []
+    for name, value in reversed(assignments):
+        if name in needed:
+            kept.append((name, value))
+            needed |= _names(value)
+    return tuple(reversed(kept))
+
+
+def _names(node: ast.expr) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}

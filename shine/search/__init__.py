@@ -1,0 +1,1 @@
+"""A whole search: data in, the Pareto front of models out."""

@@ -1,0 +1,304 @@
+"""`shine.evolve` from end to end on small data."""
+
+from __future__ import annotations
+
+import ast
+
+import numpy as np
+import pytest
+
+import shine
+from shine.errors import DataError, UnsupportedSyntaxError
+from shine.evaluators.evaluator import TIERS
+from shine.evaluators.machine import MachineEvaluator
+from shine.lang.parse import primitive_table
+from shine.lang.primitives import select
+from shine.search import refinement
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(1, 5, (200, 2))
+A, B = X.T
+ARITHMETIC = ["add", "sub", "mul"]
+
+
+def evolve(y, **options):
+    """A small search that no clock ends."""
+    defaults = {
+        "features": ["a", "b"],
+        "primitives": ARITHMETIC,
+        "population": 200,
+        "generations": 20,
+        "seconds": None,
+        "seeding": 0.0,
+    }
+    return shine.evolve(X, y, **defaults | options)
+
+
+def front(result):
+    """Expressions and losses, to compare runs by."""
+    return [(model.expression, model.loss) for model in result.front]
+
+
+def gap(x, y):
+    return x * x - y
+
+
+def leaning_gap(x, y):
+    return gap(x, y) + x
+
+
+@pytest.mark.parametrize(
+    ("y", "primitives", "expected"),
+    [
+        (A * B, ARITHMETIC, {"a*b", "b*a"}),
+        (np.sqrt(A * A + B * B), [*ARITHMETIC, "sqrt"], {"sqrt(a*a + b*b)", "sqrt(b*b + a*a)"}),
+    ],
+)
+def test_a_formula_is_recovered(y, primitives, expected):
+    result = evolve(y, primitives=primitives, population=1000, generations=50)
+    assert result.best.expression in expected
+    assert result.best.loss < 1e-12
+    assert result.best.r2 == pytest.approx(1, abs=1e-12)
+    assert result.stopped_by == "loss"
+
+
+def test_a_recovered_formula_predicts_other_rows():
+    other = np.random.default_rng(1).uniform(-9, 9, (50, 2))
+    assert evolve(A * B).predict(other) == pytest.approx(other[:, 0] * other[:, 1], rel=1e-12)
+
+
+def test_slope_and_intercept_become_part_of_the_formula():
+    best = evolve(3 * A + 2).best
+    # a*3 + 2, written with a constant each: three operands, two operators.
+    assert best.complexity == 5
+    assert best.predict([[10.0, 1.0]])[0] == pytest.approx(32, rel=1e-12)
+    assert best.loss < 1e-20
+
+
+@pytest.mark.parametrize(("y", "size"), [(A, 1), (2 * A, 3), (A + 2, 3), (2 * A - 1, 5)])
+def test_a_formula_carries_no_more_scaling_than_it_needs(y, size):
+    assert evolve(y).best.complexity == size
+
+
+def test_without_scaling_formulas_stand_as_they_are():
+    result = evolve(A * B + A, linear_scaling=False)
+    assert shine.parse(result.best.expression, ("a", "b"))
+    assert result.best.loss < 1e-20
+    assert result.best.complexity == 5
+
+
+def test_a_function_is_a_primitive():
+    result = evolve(A * A - B, primitives=["mul", gap])
+    assert "gap(a, b)" in result.best.expression
+    assert result.best.predict([[3.0, 2.0]]).tolist() == [7.0]
+
+
+def test_a_function_may_call_one_given_before_it():
+    functions = select(*primitive_table(["add", gap, leaning_gap]))
+    assert [(f.name, f.arity) for f in functions] == [("add", 2), ("gap", 2), ("leaning_gap", 2)]
+    with pytest.raises(UnsupportedSyntaxError, match="unknown primitive 'gap'"):
+        primitive_table([leaning_gap, gap])
+
+
+def test_a_seed_formula_is_in_the_first_population():
+    result = evolve(A * B - A * B * B + A, generations=0, population=5, seeds=["a*b - a*b*b + a"])
+    assert result.best.loss < 1e-20
+    assert result.generations == 0
+
+
+@pytest.mark.parametrize(
+    ("seed", "error", "message"),
+    [
+        ("a + c", UnsupportedSyntaxError, "unknown name 'c'; known names are a, b"),
+        ("sin(a)", UnsupportedSyntaxError, "primitive 'sin' is not in the primitive set; it has add, sub, mul"),
+        ("+".join("a" * 40), ValueError, "initial individual 0 has 79 nodes, and max_size is 30"),
+    ],
+)
+def test_a_seed_formula_that_does_not_fit_is_refused(seed, error, message):
+    with pytest.raises(error, match=message):
+        evolve(A, seeds=[seed])
+
+
+def test_rows_of_weight_zero_do_not_mislead():
+    y, weights = A * B, np.ones(200)
+    y[::2], weights[::2] = 1e3, 0
+    result = evolve(y, sample_weight=weights)
+    assert result.best.expression in {"a*b", "b*a"}
+    assert result.best.loss == pytest.approx(0, abs=1e-20)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("tier", [*TIERS, "auto"])
+def test_every_tier_and_number_type_recovers_a_product(tier, dtype):
+    result = evolve(A * B, tier=tier, dtype=dtype, stop_loss=1e-9)
+    assert result.best.predict([[2.0, 9.0]])[0] == pytest.approx(18, rel=1e-9)
+
+
+@pytest.mark.parametrize("tier", [tier for tier in TIERS if tier != "reference"])
+def test_the_front_does_not_depend_on_the_tier(tier):
+    y = A * B + np.sin(A)
+    options = {"population": 40, "generations": 4, "linear_scaling": False}
+    assert front(evolve(y, tier=tier, **options)) == front(evolve(y, tier="reference", **options))
+
+
+def test_the_same_seed_gives_the_same_front_and_another_seed_another():
+    y = np.sin(A) * B + np.log(B)
+    first, again, other = (evolve(y, seed=seed, population=60, generations=6) for seed in (4, 4, 5))
+    assert front(first) == front(again) != front(other)
+    assert (first.evaluations, first.seed) == (again.evaluations, 4)
+
+
+@pytest.mark.parametrize("loss", ["mse", "rmse", "mae", "nmse", "r2"])
+def test_the_reported_loss_is_that_of_the_formula_as_written(loss):
+    y = np.sin(A) * B + 10
+    mean = {"mse": y.var(), "nmse": 1.0, "r2": 1.0, "rmse": y.std(), "mae": np.abs(y - y.mean()).mean()}[loss]
+    result = evolve(y, loss=loss, population=50, generations=3)
+    assert result.front[0].loss <= mean * (1 + 1e-12)
+    for model in result.front:
+        residual = y - shine.jit(model.expression, params=("a", "b"))(A, B)
+        expected = {
+            "mse": np.mean(residual**2),
+            "rmse": np.sqrt(np.mean(residual**2)),
+            "mae": np.mean(np.abs(residual)),
+            "nmse": np.mean(residual**2) / y.var(),
+            "r2": np.mean(residual**2) / y.var(),
+        }[loss]
+        assert model.loss == pytest.approx(expected, rel=1e-9)
+        assert model.r2 == pytest.approx(1 - np.mean(residual**2) / y.var(), rel=1e-9)
+
+
+def test_the_front_rises_in_complexity_and_falls_in_loss():
+    models = evolve(np.sin(A) * B, population=100, generations=5).front
+    assert [m.complexity for m in models] == sorted({m.complexity for m in models})
+    assert [m.loss for m in models] == sorted({m.loss for m in models}, reverse=True)
+
+
+def test_a_constant_target_is_its_own_formula():
+    result = evolve(np.full(200, 2.5), population=20, generations=2)
+    assert ast.literal_eval(result.best.expression) == 2.5
+    assert (result.best.loss, result.best.r2) == (0.0, 1.0)
+
+
+def test_where_no_individual_is_finite_the_constant_remains():
+    huge = np.full((5, 1), 1e200)
+    result = shine.evolve(huge, [1, 2, 3, 4, 5], primitives=["mul"], constant_share=0.0, generations=1, max_size=1)
+    assert [(m.expression, m.loss) for m in result.front] == [("3.0", 2.0)]
+
+
+def test_every_generation_is_reported():
+    seen = []
+    result = evolve(np.sin(A) * B, population=30, generations=4, report=seen.append)
+    assert [progress.generation for progress in seen] == [0, 1, 2, 3, 4] == list(range(result.generations + 1))
+    losses = [progress.best_loss for progress in seen]
+    assert losses == sorted(losses, reverse=True)
+    assert seen[-1].evaluations == result.evaluations
+
+
+def test_an_interrupt_returns_what_was_found():
+    def interrupt(progress):
+        if progress.generation == 2:
+            raise KeyboardInterrupt
+
+    result = evolve(np.sin(A) * B, population=30, generations=50, report=interrupt)
+    assert (result.stopped_by, result.generations) == ("interrupted", 2)
+    assert result.front
+
+
+def test_a_limit_of_seconds_ends_the_run():
+    result = evolve(np.sin(A) * B, generations=10**6, seconds=0.3)
+    assert result.stopped_by == "seconds"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"populatoin": 10}, TypeError, "unexpected keyword argument 'populatoin'"),
+        ({"population": 1}, ValueError, "population=1: .*greater than or equal to 2"),
+        ({"max_size": 0}, ValueError, "max_size=0"),
+        ({"crossover": 1.5}, ValueError, "crossover=1.5"),
+        ({"tournament": "many"}, ValueError, "tournament='many'"),
+        ({"creation": "full"}, ValueError, "creation='full'"),
+        ({"constants": (2.0, 1.0)}, ValueError, "constants must be a finite range"),
+        ({"generations": -1}, ValueError, "generations=-1"),
+        ({"seconds": 0}, ValueError, "seconds=0"),
+        ({"stop_loss": -1.0}, ValueError, "loss=-1.0"),
+        ({"loss": "mape"}, ValueError, "unknown loss 'mape'; use one of mse"),
+        ({"dtype": "int32"}, ValueError, "unknown dtype 'int32'; use one of float64, float32"),
+        ({"tier": "gpu"}, ValueError, "unknown tier 'gpu'; use one of auto"),
+        ({"primitives": ["add", "plus"]}, ValueError, "unknown primitive 'plus'; known are abs"),
+        ({"primitives": ["add", "add"]}, ValueError, "primitive 'add' is listed twice"),
+        ({"features": ["a", "a b"]}, DataError, "feature name 'a b' is not an identifier"),
+        ({"sample_weight": [1.0]}, DataError, "sample_weight has 1"),
+    ],
+)
+def test_what_is_wrong_is_named(options, error, message):
+    with pytest.raises(error, match=message):
+        evolve(A, **options)
+
+
+def test_a_constant_target_is_refused_where_the_loss_divides_by_its_variance():
+    with pytest.raises(DataError, match="the target is constant, so loss 'r2' would divide by zero; use mse or mae"):
+        evolve(np.ones(200), loss="r2")
+
+
+def test_a_function_must_not_have_the_name_of_a_primitive_of_shine():
+    def add(a, b):
+        return a - b
+
+    with pytest.raises(ValueError, match="'add' is one of Shine's primitives; give your function another name"):
+        shine.evolve([[1.0], [2.0]], [1.0, 2.0], primitives=[add])
+
+
+def test_the_front_does_not_depend_on_the_threads_that_share_the_seeding():
+    y = np.sin(3.7 * A) * B + 0.1 * np.random.default_rng(5).standard_normal(len(A))
+    options = {"seeding": 1.0, "seeding_members": 300, "primitives": [*ARITHMETIC, "div", "sin"], "generations": 3}
+    one, two = (evolve(y, threads=threads, **options) for threads in (1, 2))
+    assert front(one) == front(two)
+    assert one.evaluations == two.evaluations
+
+
+def interrupt(*arguments, **options):
+    raise KeyboardInterrupt
+
+
+def test_an_interrupted_search_does_not_wait_for_constants_to_converge(monkeypatch):
+    y = np.sin(A * B)
+    whole = evolve(y)
+    monkeypatch.setattr(refinement, "_polished", interrupt)
+    result = evolve(y, report=lambda progress: interrupt() if progress.generation == 3 else None)
+    assert (result.stopped_by, result.generations) == ("interrupted", 3)
+    assert result.front[0].loss == whole.front[0].loss
+    assert len(result.front) > 2
+    assert whole.front[-1].loss < result.front[-1].loss < result.front[0].loss
+
+
+def test_an_interrupt_while_constants_converge_ends_that(monkeypatch):
+    monkeypatch.setattr(refinement, "_polished", interrupt)
+    result = evolve(np.sin(A * B), generations=4)
+    assert (result.stopped_by, result.generations) == ("interrupted", 4)
+    assert [shine.parse(model.expression, ("a", "b")).size for model in result.front] == [
+        model.complexity for model in result.front
+    ]
+
+
+@pytest.mark.parametrize("calls", [1, 4, 16])
+def test_what_an_interrupted_seeding_found_is_kept(calls, monkeypatch):
+    predict, count = MachineEvaluator.predict, [0]
+
+    def interrupted(self, population):
+        count[0] += 1
+        if count[0] == calls:
+            raise KeyboardInterrupt
+        return predict(self, population)
+
+    monkeypatch.setattr(MachineEvaluator, "predict", interrupted)
+    y = A * B + np.random.default_rng(5).standard_normal(len(A))
+    result = evolve(y, seeding=1.0, seeding_members=300)
+    assert (result.stopped_by, result.generations) == ("interrupted", 0)
+    # The first two predictions are of members that formulas are to be made of.
+    assert (result.front[-1].r2 > 0.9) == (calls > 2)
+
+
+def test_a_report_that_returns_true_ends_the_search():
+    result = evolve(A * B * B / (A + 1), report=lambda progress: progress.generation == 2)
+    assert (result.stopped_by, result.generations) == ("callback", 2)

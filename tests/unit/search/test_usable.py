@@ -1,0 +1,133 @@
+"""Formulas with poles in the neighbourhood of the data make room for those without."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import shine
+from shine.data.dataset import Dataset
+from shine.domain import Domain
+from shine.fitness import Scores
+from shine.gp.archive import Archive
+from shine.gp.evolution import Outcome
+from shine.lang.library import STANDARD
+from shine.lang.population import Population
+from shine.lang.primitives import PrimitiveSet, select
+from shine.search.model import Model
+from shine.search.usable import EARNED, individuals_to_refine, preferred_and_defined, usable
+
+FEATURES = ("a", "b")
+X = np.random.default_rng(0).normal(size=(60, 2))
+DOMAIN = Domain(Dataset.from_arrays(X, X[:, 0], features=FEATURES))
+PRIMITIVES = PrimitiveSet(select(STANDARD, ["add", "sub", "mul", "div", "sin"]), FEATURES)
+
+
+def model(text: str, loss: float) -> Model:
+    return Model(shine.parse(text, FEATURES), loss, 1 - loss)
+
+
+def texts(models) -> list[str]:
+    return [each.expression for each in models]
+
+
+def test_formulas_with_poles_are_left_out():
+    models = [model("2.0", 1.0), model("1/a", 0.5), model("a + b", 0.6), model("a/(b - 0.5)", 0.1)]
+    assert texts(usable(models, 0.0, DOMAIN)) == ["2.0", "a + b"]
+
+
+@pytest.mark.parametrize("loss", [0.0, 1e-13])
+def test_an_exact_formula_stays_for_laws_have_poles_too(loss):
+    models = [model("2.0", 1.0), model("1/a", loss), model("a + b", 1e-12)]
+    assert "1/a" in texts(usable(models, 1e-12, DOMAIN))
+
+
+def test_so_does_one_that_nothing_without_poles_comes_near():
+    models = [model("2.0", 1.0), model("1/a", 0.9 * EARNED * 0.5), model("a + b", 0.5), model("1/b", 2 * EARNED * 0.5)]
+    assert texts(usable(models, 0.0, DOMAIN)) == ["2.0", "1/a", "a + b"]
+
+
+def test_with_as_many_nodes_as_rows_a_formula_earns_nothing():
+    few = Domain(Dataset.from_arrays(X[:3], X[:3, 0], features=FEATURES))
+    models = [model("2.0", 1.0), model("a/(b - 0.5)", 0.0), model("a + b", 0.5)]
+    assert texts(usable(models, 1e-12, few)) == ["2.0", "a + b"]
+    assert "a/(b - 0.5)" in texts(usable(models, 1e-12, DOMAIN))
+
+
+def test_where_all_have_poles_all_stay():
+    models = [model("1/a", 1.0), model("1/(b - 0.5)", 0.5)]
+    assert usable(models, 0.0, DOMAIN) == models
+
+
+def test_of_the_versions_of_a_formula_one_without_poles_is_kept_beside_the_preferred_one():
+    bad, good, worse, fine = model("1/a", 0.1), model("1/(a*a + 1)", 0.3), model("a", 0.4), model("b", 0.2)
+
+    def least(models):
+        return min(models, key=lambda each: each.loss)
+
+    found = list(preferred_and_defined([(worse, good, bad), (fine, worse)], least, DOMAIN))
+    assert found == [bad, good, fine]
+
+
+def outcome_of(formulas: dict[str, float], stopped_by: str = "generations") -> Outcome:
+    """A run that found these formulas of these losses."""
+    archive = Archive.empty(PRIMITIVES, 9)
+    population = Population.from_trees([shine.parse(text, FEATURES) for text in formulas], PRIMITIVES, width=9)
+    count = len(formulas)
+    archive = archive.updated(population, Scores(np.array(list(formulas.values())), np.ones(count), np.zeros(count)))
+    front, scores = archive.front()
+    return Outcome(front, scores, archive, 1, count, 0.0, stopped_by)
+
+
+FOUND = {
+    "a": 1.0, "1/a": 0.5, "sin(a*b)": 0.6, "1/(b - 1.5)": 0.4, "sin(a) + sin(a*b)": 0.45, "a + b + a + b + a": 0.7,
+}  # fmt: skip
+"""Of sizes 1, 3, 4, 5, 7 and 9."""
+
+
+def test_individuals_that_only_those_with_poles_hide_are_refined_too():
+    population, scores = individuals_to_refine(outcome_of(FOUND), DOMAIN)
+    # The last is hidden by one without poles.
+    assert population.sizes.tolist() == [1, 3, 4, 5, 7]
+    assert scores.losses.tolist() == [1.0, 0.5, 0.6, 0.4, 0.45]
+
+
+def test_a_search_that_an_exact_formula_ended_refines_its_front_only():
+    outcome = outcome_of(FOUND, "loss")
+    assert individuals_to_refine(outcome, DOMAIN) == (outcome.front, outcome.scores)
+
+
+def fresh_values(result, rng) -> np.ndarray:
+    return result.predict(rng.normal(size=(10_000, 2)))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_seed_that_fits_by_a_pole_is_not_recommended(weighted):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 2))
+    y = X[:, 0] + 1e-3 / (X[:, 1] - X[7, 1] - 2e-4) + 0.05 * rng.normal(size=40)
+    pole = f"a + 0.001/(b - {float(X[7, 1]) + 2e-4!r})"
+    weights = rng.uniform(0.5, 2, 40) if weighted else None
+    result = shine.evolve(
+        X, y, sample_weight=weights, features=FEATURES, generations=0, seconds=None, seeds=[pole, "a"], population=50,
+        primitives=["add", "sub", "mul", "div"], threads=1,
+    )  # fmt: skip
+    values = fresh_values(result, rng)
+    assert np.isfinite(values).all() and np.abs(values).max() < 100
+    front = result.front
+    assert all(x.loss > y.loss and x.complexity < y.complexity for x, y in pairwise(front))
+    domain = Domain(Dataset.from_arrays(X, y, weights, FEATURES))
+    assert all(domain.defines(each.tree) for each in front)
+
+
+def test_a_law_with_a_pole_is_found_and_recommended():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(60, 2))
+    result = shine.evolve(
+        X, X[:, 0] / (X[:, 1] - 0.5), features=FEATURES, generations=0, seconds=None, seeds=["a/(b - 0.5)"],
+        population=50, primitives=["add", "sub", "mul", "div"], threads=1,
+    )  # fmt: skip
+    assert result.best.loss < 1e-20
+    assert result.best is result.front[-1]
