@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numpy.typing import NDArray
 
 from shine.codegen.identity import Functions, source_digest
 from shine.codegen.native.inner import emit_inner, panel_width
@@ -26,11 +25,10 @@ from shine.lang.primitives import Primitive
 from shine.lang.tape import application
 from shine.lang.tree import Tree
 from shine.llvm import Engine, cached, host_object
+from shine.typing import AnyArray, Floats
 
-Array = NDArray[np.float64]
 
-
-def apply(primitive: Primitive, *arguments: Array) -> Array:
+def apply(primitive: Primitive, *arguments: Floats) -> Floats:
     """A primitive of arrays.
 
     Parameters
@@ -47,7 +45,7 @@ def apply(primitive: Primitive, *arguments: Array) -> Array:
     if primitive.definition is None and primitive.name not in INEXACT:
         # With one right result, NumPy's bits are Shine's.
         with np.errstate(all="ignore"):
-            exact: Array = REFERENCE[primitive.name](*arguments)
+            exact: Floats = REFERENCE[primitive.name](*arguments)
         return exact
     broadcast = np.broadcast_arrays(*arguments)
     columns = [np.ascontiguousarray(array, dtype=np.float64) for array in broadcast]
@@ -57,17 +55,17 @@ def apply(primitive: Primitive, *arguments: Array) -> Array:
     return out
 
 
-def log(values: Array) -> Array:
+def log(values: Floats) -> Floats:
     """Natural logarithm of each element."""
     return apply(STANDARD["log"], values)
 
 
-def exp(values: Array) -> Array:
+def exp(values: Floats) -> Floats:
     """Exponential of each element."""
     return apply(STANDARD["exp"], values)
 
 
-def power(values: Array, exponent: float) -> Array:
+def power(values: Floats, exponent: float) -> Floats:
     """Each element to a power; to small multiples of a half by products and square roots, as formulas are written."""
     size = abs(exponent)
     if exponent == 0 or 2 * size != round(2 * size) or size > 16:
@@ -83,9 +81,9 @@ COMPILED: Meanings = {**EXACT, **{name: partial(apply, STANDARD[name]) for name 
 """The basic primitives by name, for folding constants: every one has the bits that all compiled tiers have."""
 
 
-def dot(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+def dot(a: AnyArray, b: AnyArray) -> AnyArray:
     """Sum of the products of elements over the last axis; the other axes broadcast."""
-    total: NDArray[Any] = np.add.reduce(a * b, axis=-1)
+    total: AnyArray = np.add.reduce(a * b, axis=-1)
     return total
 
 
@@ -102,7 +100,7 @@ class Panels:
         Rows of the matrix.
     """
 
-    def __init__(self, matrix: NDArray[Any]) -> None:
+    def __init__(self, matrix: AnyArray) -> None:
         self.count, self._length = matrix.shape
         self._dtype = matrix.dtype
         width = panel_width(self._dtype.name)
@@ -111,7 +109,7 @@ class Panels:
         padded[: self.count] = matrix
         self._packed = np.ascontiguousarray(padded.reshape(self._panels, width, self._length).transpose(0, 2, 1))
 
-    def inner(self, others: NDArray[Any]) -> NDArray[Any]:
+    def inner(self, others: AnyArray) -> AnyArray:
         """Inner products of rows, shape (n_others, n), each added up from the first element to the last.
 
         Parameters
@@ -125,7 +123,7 @@ class Panels:
         return out[:, : self.count]
 
 
-def inner(others: NDArray[Any], matrix: NDArray[Any]) -> NDArray[Any]:
+def inner(others: AnyArray, matrix: AnyArray) -> AnyArray:
     """Inner products of all rows of one matrix with all rows of another, shape (n_others, n) (see `Panels`)."""
     return Panels(matrix).inner(others)
 

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shine.lang.population import Population
-
-Array = NDArray[np.float64]
-Positions = NDArray[np.int64]
+from shine.typing import AnyArray, Floats, Indices, Mask
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Loss:
     """
 
     kind: str
-    of_sum: Callable[[Array, float, float], Array]
+    of_sum: Callable[[Floats, float, float], Floats]
     sum_of: Callable[[float, float, float], float]
     degree: int
 
@@ -78,9 +76,9 @@ class Scores:
         Linear scaling: the model is ``intercept + slope * individual``; 1 and 0 without it.
     """
 
-    losses: Array
-    slopes: Array
-    intercepts: Array
+    losses: Floats
+    slopes: Floats
+    intercepts: Floats
 
     def within(self, threshold: float) -> Scores:
         """The scores with losses above a threshold turned into inf."""
@@ -119,19 +117,19 @@ class Products:
         Weighted mean of p; weighted sums of (p - mean(p))^2 and of (p - mean(p)) * (y - mean(y)).
     """
 
-    mean: Array
-    square: Array
-    product: Array
+    mean: Floats
+    square: Floats
+    product: Floats
 
 
 class Measure(Protocol):
     """What a tier can measure of the individuals at some positions of a population, in a pass over the rows each."""
 
-    def errors(self, which: Positions, kind: str, slopes: Array, intercepts: Array) -> Array:
+    def errors(self, which: Indices, kind: str, slopes: Floats, intercepts: Floats) -> Floats:
         """Weighted sums of "squared" or "absolute" errors of ``intercept + slope * p``."""
         ...
 
-    def products(self, which: Positions) -> Products:
+    def products(self, which: Indices) -> Products:
         """Moments for linear scaling."""
         ...
 
@@ -158,7 +156,7 @@ class Target:
     epsilon: float = float(np.finfo(np.float64).eps)
 
 
-def best_lines(products: Products, target: Target) -> tuple[Array, Array]:
+def best_lines(products: Products, target: Target) -> tuple[Floats, Floats]:
     """Slopes and intercepts that minimize the weighted squared error (Keijzer 2003).
 
     A prediction that varies no more than rounding does counts as constant: slope 0, intercept mean(y).
@@ -222,9 +220,9 @@ class NormalEquations:
         Constants of each individual.
     """
 
-    errors: Array
-    matrices: Array
-    counts: Positions
+    errors: Floats
+    matrices: Floats
+    counts: Indices
 
 
 @dataclass(frozen=True)
@@ -261,16 +259,16 @@ class Fit:
     """
 
     population: Population
-    slopes: Array
-    intercepts: Array
-    errors: Array
+    slopes: Floats
+    intercepts: Floats
+    errors: Floats
 
 
 class Linearizer(Protocol):
     """Population -> normal equations, over a data set it holds."""
 
     def normal_equations(
-        self, population: Population, slopes: Array, intercepts: Array, limits: Array
+        self, population: Population, slopes: Floats, intercepts: Floats, limits: Floats
     ) -> NormalEquations:
         """Errors and normal equations at the constants the population has, for given lines; an individual is left as
         soon as its errors exceed its limit."""
@@ -279,14 +277,14 @@ class Linearizer(Protocol):
     def fit(
         self,
         population: Population,
-        slopes: Array,
-        intercepts: Array,
+        slopes: Floats,
+        intercepts: Floats,
         steps: int,
         tolerance: float,
         damping: Damping,
         *,
         scaled: bool,
-        fixed: NDArray[np.bool_] | None = None,
+        fixed: Mask | None = None,
     ) -> Fit | None:
         """The fit that `shine.gp.constants.fit_constants` describes, at once; None where it has to go step by step."""
         ...
@@ -299,6 +297,6 @@ class PopulationEvaluator(Protocol):
         """Loss and scaling of each individual; a loss above the threshold may be, and is, reported as inf."""
         ...
 
-    def predict(self, population: Population) -> NDArray[Any]:
+    def predict(self, population: Population) -> AnyArray:
         """Predictions, shape (n_individuals, n_rows), in the evaluator's number type."""
         ...

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shine.bench.contenders import Array
 from shine.data.dataset import Dataset
 from shine.evaluators.reference import ReferenceEvaluator
 from shine.lang.population import Population
+from shine.typing import Floats, Indices, Mask
 
 TOLERANCE = {"float64": 1e-9, "float32": 1e-3}
 """Relative difference that two losses may have."""
@@ -29,8 +28,8 @@ class Expected:
     tolerance : float
     """
 
-    losses: Array
-    comparable: NDArray[np.bool_]
+    losses: Floats
+    comparable: Mask
     tolerance: float
 
 
@@ -76,7 +75,7 @@ def expected_losses(population: Population, dataset: Dataset, dtype: str) -> Exp
     return Expected(losses, comparable, tolerance)
 
 
-def compare(expected: Expected, losses: Array, which: NDArray[np.int64], excuse: str = "") -> Agreement:
+def compare(expected: Expected, losses: Floats, which: Indices, excuse: str = "") -> Agreement:
     """Compare losses with the expected ones of the individuals at some positions."""
     comparable, wanted = expected.comparable[which], expected.losses[which]
     apart = np.where(comparable, difference(wanted, losses), 0.0)
@@ -91,7 +90,7 @@ def compare(expected: Expected, losses: Array, which: NDArray[np.int64], excuse:
     )
 
 
-def difference(wanted: Array, losses: Array) -> Array:
+def difference(wanted: Floats, losses: Floats) -> Floats:
     """Relative difference; 0 where both are infinite, inf where one is, or a loss is NaN."""
     with np.errstate(all="ignore"):
         apart = np.abs(losses - wanted) / np.maximum(np.abs(wanted), np.finfo(np.float64).tiny)
@@ -99,9 +98,9 @@ def difference(wanted: Array, losses: Array) -> Array:
     return np.where(np.isposinf(wanted) & np.isposinf(losses), 0.0, apart)
 
 
-def _reference(population: Population, dataset: Dataset, dtype: str) -> Array:
+def _reference(population: Population, dataset: Dataset, dtype: str) -> Floats:
     return ReferenceEvaluator(dataset, "mse", False, dtype).score(population).losses
 
 
-def _moved(values: Array, dtype: str, rng: np.random.Generator) -> Array:
+def _moved(values: Floats, dtype: str, rng: np.random.Generator) -> Floats:
     return values * (1 + 2 * float(np.finfo(dtype).eps) * rng.uniform(-1, 1, values.shape))

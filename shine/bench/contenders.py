@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.codegen.machine.machine import emit_machine
 from shine.data.dataset import Dataset
@@ -18,9 +17,7 @@ from shine.evaluators.reference import ReferenceEvaluator
 from shine.evaluators.rows import Rows
 from shine.lang.population import Population
 from shine.llvm import host_object
-
-Array = NDArray[np.float64]
-Positions = NDArray[np.int64]
+from shine.typing import AnyArray, Floats, Indices
 
 Run = Callable[[], Any]
 
@@ -47,7 +44,7 @@ class Compile:
     cached: float | None = None
 
 
-def _identity(result: Any) -> Array:
+def _identity(result: Any) -> Floats:
     return np.asarray(result, dtype=np.float64)
 
 
@@ -63,7 +60,7 @@ class Timed:
     """
 
     run: Run
-    losses: Callable[[Any], Array] = _identity
+    losses: Callable[[Any], Floats] = _identity
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,7 @@ class Prepared:
     close : callable
     """
 
-    over: Callable[[Dataset, Positions], Timed]
+    over: Callable[[Dataset, Indices], Timed]
     compile: Compile | None = None
     close: Callable[[], None] = field(default=lambda: None)
 
@@ -119,7 +116,7 @@ class Contender:
     how: str = ""
 
 
-def mean_squares(predictions: NDArray[Any], target: Array) -> Array:
+def mean_squares(predictions: AnyArray, target: Floats) -> Floats:
     """Mean squared errors, shape (n_individuals,), inf where a prediction is not finite."""
     losses = np.empty(len(predictions))
     with np.errstate(all="ignore"):
@@ -131,7 +128,7 @@ def mean_squares(predictions: NDArray[Any], target: Array) -> Array:
 def prepare_reference(population: Population, dtype: str) -> Prepared:
     """The NumPy interpreter."""
 
-    def over(dataset: Dataset, which: Positions) -> Timed:
+    def over(dataset: Dataset, which: Indices) -> Timed:
         chosen, evaluator = population.take(which), ReferenceEvaluator(dataset, "mse", False, dtype)
         return Timed(lambda: evaluator.score(chosen).losses)
 
@@ -145,7 +142,7 @@ def prepare_machine(population: Population, dtype: str, threads: int = 1) -> Pre
     Machine(functions, dtype)
     loaded = _seconds(lambda: Machine(functions, dtype))
 
-    def over(dataset: Dataset, which: Positions) -> Timed:
+    def over(dataset: Dataset, which: Indices) -> Timed:
         chosen, evaluator = population.take(which), MachineEvaluator(dataset, "mse", False, dtype, threads)
         return Timed(lambda: evaluator.score(chosen).losses)
 
@@ -161,12 +158,12 @@ def prepare_native(population: Population, dtype: str) -> Prepared:
     ]
     seconds = time.perf_counter() - begin
 
-    def over(dataset: Dataset, which: Positions) -> Timed:
+    def over(dataset: Dataset, which: Indices) -> Timed:
         rows, weight = Rows(dataset, dtype), dataset.weight
         parts = [(modules[batch].over(rows), which[which // BATCH == batch] % BATCH) for batch in range(len(modules))]
         ones, zeros = np.ones(BATCH), np.zeros(BATCH)
 
-        def run() -> Array:
+        def run() -> Floats:
             sums = [m.errors(at, "squared", ones[: len(at)], zeros[: len(at)]) for m, at in parts if len(at)]
             return np.concatenate([zeros[:0], *sums]) / weight
 

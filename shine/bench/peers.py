@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from shine.bench.contenders import NUMPY_WORK, Compile, Contender, Positions, Prepared, Timed, mean_squares
+from shine.bench.contenders import NUMPY_WORK, Compile, Contender, Prepared, Timed, mean_squares
 from shine.bench.plain import SCALARS, SLOW_WORK, Function, counterparts, fold, row_losses
 from shine.data.dataset import Dataset
 from shine.lang.interpret import REFERENCE
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
+from shine.typing import Indices
 
 
 def _deap_programs(population: Population, table: Mapping[str, Function]) -> tuple[list[Any], Compile]:
@@ -46,7 +47,7 @@ def prepare_deap_rows(population: Population, dtype: str) -> Prepared:
     programs, compilation = _deap_programs(population, SCALARS)
     formulas = [lambda row, program=program: program(*row) for program in programs]
 
-    def over(dataset: Dataset, which: Positions) -> Timed:
+    def over(dataset: Dataset, which: Indices) -> Timed:
         chosen, rows, y = [formulas[i] for i in which], dataset.columns.T.tolist(), dataset.target.tolist()
         return Timed(lambda: row_losses(chosen, rows, y))
 
@@ -57,7 +58,7 @@ def prepare_deap_arrays(population: Population, dtype: str) -> Prepared:
     """`gp.compile`, called once with the columns, as DEAP's example with NumPy does."""
     programs, compilation = _deap_programs(population, REFERENCE)
 
-    def over(dataset: Dataset, which: Positions) -> Timed:
+    def over(dataset: Dataset, which: Indices) -> Timed:
         columns, y, chosen = list(dataset.columns), dataset.target, [programs[i] for i in which]
 
         def run() -> list[float]:
@@ -93,7 +94,7 @@ def prepare_gplearn(population: Population, dtype: str) -> Prepared:
         for i in range(len(population))
     ]  # fmt: skip
 
-    def over(dataset: Dataset, which: Positions) -> Timed:
+    def over(dataset: Dataset, which: Indices) -> Timed:
         X, y, chosen = dataset.columns.T, dataset.target, [programs[i] for i in which]
 
         def run() -> list[float]:
@@ -128,7 +129,7 @@ def prepare_pyoperon(population: Population, dtype: str) -> Prepared:
 
     trees = [op.Tree(fold(population.tape(i), primitives, leaf, node)).UpdateNodes() for i in range(len(population))]
 
-    def over(dataset: Dataset, which: Positions) -> Timed:
+    def over(dataset: Dataset, which: Indices) -> Timed:
         table = op.Dataset(np.asfortranarray(np.column_stack([*dataset.columns, dataset.target])))
         chosen, rows = [trees[i] for i in which], op.Range(0, dataset.n_rows)
         out = np.zeros((len(chosen), dataset.n_rows), dtype=np.float32)

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from shine.bench.contenders import Array, Contender, Positions, Prepared, Timed, Unsupported
+from shine.bench.contenders import Contender, Prepared, Timed, Unsupported
 from shine.data.dataset import Dataset
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.lang.tape import Tape
+from shine.typing import Floats, Indices
 
 Function = Callable[..., Any]
 
@@ -114,7 +115,7 @@ def _node(name: str, *arguments: Value) -> Value:
     return lambda row: function(a(row), b(row))
 
 
-def row_losses(formulas: Sequence[Value], rows: list[list[float]], y: list[float]) -> Array:
+def row_losses(formulas: Sequence[Value], rows: list[list[float]], y: list[float]) -> Floats:
     """Mean squared error of each formula, summed in plain Python."""
     losses = [_mean_square(formula, rows, y) for formula in formulas]
     return np.array([loss if math.isfinite(loss) else math.inf for loss in losses])
@@ -133,7 +134,7 @@ def prepare_plain(population: Population, dtype: str) -> Prepared:
     counterparts(population, SCALARS)
     formulas = [composed(population.tape(i), population.primitives) for i in range(len(population))]
 
-    def over(dataset: Dataset, which: Positions) -> Timed:
+    def over(dataset: Dataset, which: Indices) -> Timed:
         chosen, rows, y = [formulas[i] for i in which], dataset.columns.T.tolist(), dataset.target.tolist()
         return Timed(lambda: row_losses(chosen, rows, y))
 

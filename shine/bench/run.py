@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shine.bench.checks import Agreement, Expected, compare, expected_losses
-from shine.bench.contenders import TIERS, Compile, Contender, Positions, Prepared, Timed, Unsupported
+from shine.bench.contenders import TIERS, Compile, Contender, Prepared, Timed, Unsupported
 from shine.bench.host import description, installed
 from shine.bench.peers import PEERS
 from shine.bench.plain import PLAIN
@@ -20,6 +20,7 @@ from shine.data.dataset import Dataset
 from shine.evaluators.costs import measured_costs
 from shine.lang.population import Population
 from shine.search.population import Population as RandomPopulation
+from shine.typing import Indices
 
 CONTENDERS = (PLAIN, *(peer for peer in PEERS if peer.dtype == "float64"), *TIERS, PEERS[-1])
 """Everything that is compared."""
@@ -136,7 +137,7 @@ class _Case(NamedTuple):
     population: Population
     dataset: Dataset
     expected: dict[str, Expected]
-    finite: Positions
+    finite: Indices
     settings: Settings
 
 
@@ -226,7 +227,7 @@ def _measure_case(contender: Contender, prepared: Prepared, case: _Case) -> Meas
     return Measurement(contender.name, contender.dtype, case.dataset.n_rows, prepared.compile, fair, every, agreement)
 
 
-def _affordable(sizes: Positions, which: Positions, rows: int, work: float) -> Positions:
+def _affordable(sizes: Indices, which: Indices, rows: int, work: float) -> Indices:
     """The first individuals whose nodes times rows keep within some work, at least one."""
     spent = np.cumsum(sizes[which]) * rows
     return which[: max(int((spent <= work).sum()), 1)]
@@ -237,7 +238,7 @@ def head(dataset: Dataset, rows: int) -> Dataset:
     return replace(dataset, columns=np.ascontiguousarray(dataset.columns[:, :rows]), target=dataset.target[:rows])
 
 
-def _rate(timed: Timed, sizes: Positions, rows: int, repeats: int) -> Rate:
+def _rate(timed: Timed, sizes: Indices, rows: int, repeats: int) -> Rate:
     nodes = int(sizes.sum())
     seconds = best_seconds(timed.run, repeats)
     return Rate(len(sizes), nodes, rows, seconds, nodes * rows / seconds)

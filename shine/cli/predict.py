@@ -12,7 +12,6 @@ from typing import Any
 
 import click
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.cli.arguments import chosen, opened
 from shine.cli.output import is_terminal, print_bytes, print_json, print_text, write_file
@@ -20,11 +19,10 @@ from shine.data.loading import FORMATS
 from shine.errors import DataError
 from shine.lang.names import listed
 from shine.search.model import Model
+from shine.typing import Floats
 
 HEADING = "prediction"
 """What the column of predictions is called."""
-
-Array = NDArray[np.float64]
 
 
 def predict(folder: Path, data: Path, index: int | None, out: Path | None, as_json: bool) -> None:
@@ -44,7 +42,7 @@ def predict(folder: Path, data: Path, index: int | None, out: Path | None, as_js
         print_text(_csv(predictions).decode())
 
 
-def _predictions(model: Model, data: Path) -> Array:
+def _predictions(model: Model, data: Path) -> Floats:
     features = model.tree.parameters
     # A formula of no feature at all still needs the number of rows.
     used = [name for name in features if ("name", name) in model.tree.tokens] or list(features)
@@ -54,7 +52,7 @@ def _predictions(model: Model, data: Path) -> Array:
     return model.predict(np.column_stack([columns.get(name, unused) for name in features]))
 
 
-def _columns(path: Path, names: Sequence[str]) -> list[Array]:
+def _columns(path: Path, names: Sequence[str]) -> list[Floats]:
     """Columns of a data file by their headings, or by the names that Shine makes of those.
 
     Raises
@@ -81,21 +79,21 @@ def _ending(path: Path, otherwise: Path | None = None) -> str:
     raise click.UsageError(f"{path}: data files end in one of {', '.join(FORMATS)}")
 
 
-def _csv(predictions: Array) -> bytes:
+def _csv(predictions: Floats) -> bytes:
     return "\n".join([HEADING, *map(repr, predictions.tolist()), ""]).encode()
 
 
-def _compressed(predictions: Array) -> bytes:
+def _compressed(predictions: Floats) -> bytes:
     return gzip.compress(_csv(predictions), mtime=0)
 
 
-def _npz(predictions: Array) -> bytes:
+def _npz(predictions: Floats) -> bytes:
     stream = io.BytesIO()
     np.savez(stream, prediction=predictions)
     return stream.getvalue()
 
 
-def _parquet(predictions: Array) -> bytes:
+def _parquet(predictions: Floats) -> bytes:
     try:
         pyarrow: Any = importlib.import_module("pyarrow")
         parquet: Any = importlib.import_module("pyarrow.parquet")
@@ -106,7 +104,7 @@ def _parquet(predictions: Array) -> bytes:
     return stream.getvalue()
 
 
-WRITERS: dict[str, Callable[[Array], bytes]] = {
+WRITERS: dict[str, Callable[[Floats], bytes]] = {
     ".csv": _csv,
     ".csv.gz": _compressed,
     ".tsv": _csv,

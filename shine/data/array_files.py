@@ -1,4 +1,4 @@
-"""Array files: NumPy's NPZ, and Parquet through pyarrow."""
+"""Floats files: NumPy's NPZ, and Parquet through pyarrow."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.data.files import check_file, check_size
-from shine.data.source import Array, Source, checked_column
+from shine.data.source import Source, checked_column
 from shine.errors import DataError
 from shine.lang.names import cut, listed, shown
+from shine.typing import Floats
 
 
 def open_npz(path: Path) -> Source:
@@ -38,7 +39,7 @@ def open_npz(path: Path) -> Source:
     columns = _columns(path, arrays)
     headings = tuple(columns)
 
-    def read(indices: Sequence[int]) -> list[Array]:
+    def read(indices: Sequence[int]) -> list[Floats]:
         return [checked_column(path, headings[i], columns[headings[i]]) for i in indices]
 
     return Source(path, headings, read)
@@ -100,7 +101,7 @@ def open_parquet(path: Path) -> Source:
     if not metadata.num_rows:
         raise DataError(f"{path}: there is no row of data")
 
-    def read(indices: Sequence[int]) -> list[Array]:
+    def read(indices: Sequence[int]) -> list[Floats]:
         try:
             # By position: two columns of a file may have one heading.
             table = file.read()

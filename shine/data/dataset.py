@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shine.errors import DataError
 from shine.lang.lazy import cached_property
 from shine.lang.names import identifier, name_problem, normalized, shown
-
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 COPIED_BYTES = 1 << 25
 """Columns of at most this size are copied to be contiguous; larger ones stay how they are, lest memory be needed
@@ -41,9 +40,9 @@ class Dataset:
         Name of each column, an identifier.
     """
 
-    columns: Array
-    target: Array
-    weights: Array | None
+    columns: Floats
+    target: Floats
+    weights: Floats | None
     features: tuple[str, ...]
 
     @classmethod
@@ -118,11 +117,11 @@ class Dataset:
         return len(self.target)
 
     @cached_property
-    def row_weights(self) -> Array:
+    def row_weights(self) -> Floats:
         """Weight of each row, shape (n_rows,)."""
         return np.ones(self.n_rows) if self.weights is None else self.weights
 
-    def blocks(self, rows: int = 1 << 16) -> Iterator[tuple[Array, Array]]:
+    def blocks(self, rows: int = 1 << 16) -> Iterator[tuple[Floats, Floats]]:
         """Target and weights of some rows at a time, for sums that need little memory."""
         for start in range(0, self.n_rows, rows):
             target = self.target[start : start + rows]
@@ -145,7 +144,7 @@ class Dataset:
         return _total(stable_sum(weights * (target - mean) ** 2) for target, weights in self.blocks())
 
 
-def _stacked(columns: Sequence[Array], rows: int) -> Array:
+def _stacked(columns: Sequence[Floats], rows: int) -> Floats:
     """Contiguous columns, copied once."""
     stacked = np.empty((len(columns), rows))
     for own, column in zip(stacked, columns, strict=True):
@@ -153,11 +152,11 @@ def _stacked(columns: Sequence[Array], rows: int) -> Array:
     return stacked
 
 
-def _total(sums: Iterable[Array]) -> float:
+def _total(sums: Iterable[Floats]) -> float:
     return float(stable_sum(np.array([float(part) for part in sums])))
 
 
-def stable_sum(values: Array) -> Array:
+def stable_sum(values: Floats) -> Floats:
     """Sum over the last axis by halves: accurate, and the same bits on every machine.
 
     The order in which NumPy adds depends on the vector instructions of the host.
@@ -171,7 +170,7 @@ def stable_sum(values: Array) -> Array:
     return values[..., 0]
 
 
-def ordinary_weights(weights: Array) -> Array:
+def ordinary_weights(weights: Floats) -> Floats:
     """Weights that sums have room for: extreme ones are divided by a power of two, for their scale means nothing.
 
     Parameters
@@ -194,7 +193,7 @@ def too_large(name: str) -> DataError:
     return DataError(f"{name} has a whole number beyond 1.8e308, the largest float64; scale it")
 
 
-def numbers(values: ArrayLike, name: str, dimensions: int) -> Array:
+def numbers(values: ArrayLike, name: str, dimensions: int) -> Floats:
     """A float64 array of finite numbers; the very array that was given, if it is one.
 
     Raises

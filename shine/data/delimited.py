@@ -11,14 +11,12 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.data.files import read_bytes
 from shine.data.source import Source
 from shine.errors import DataError
 from shine.lang.names import cut, listed, shown
-
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 MAX_REPORTED = 10
 """Bad cells that an error lists."""
@@ -76,7 +74,7 @@ class _Body:
         self.path, self.headings, self.delimiter = path, headings, delimiter
         self.lines, self.first = lines[header:], header
 
-    def columns(self, indices: Sequence[int]) -> list[Array]:
+    def columns(self, indices: Sequence[int]) -> list[Floats]:
         """Columns by index, every cell checked."""
         if not any(line.strip() for line in self.lines):
             raise DataError(f"{self.path}: there is a header, but no row of data below it")

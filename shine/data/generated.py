@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from math import isfinite
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.data.dataset import Dataset
 from shine.data.files import MAX_BYTES
@@ -15,8 +14,7 @@ from shine.errors import DataError, UnsupportedSyntaxError
 from shine.lang.interpret import evaluate
 from shine.lang.names import identifier, listed, name_problem, normalized, shortened, shown
 from shine.lang.parse import parse
-
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 
 def generate(recipe: Recipe) -> Dataset:
@@ -77,8 +75,8 @@ def recipe_problems(recipe: Recipe) -> Iterator[tuple[tuple[str, ...], str]]:
         yield ("rows",), f"the data would take {size / 2**30:.3g} GiB; at most {MAX_BYTES / 2**30:g} GiB are made"
 
 
-def _columns(recipe: Recipe) -> dict[str, Array]:
-    columns: dict[str, Array] = {}
+def _columns(recipe: Recipe) -> dict[str, Floats]:
+    columns: dict[str, Floats] = {}
     for index, (given, feature) in enumerate(recipe.features.items()):
         values = _column(feature, columns, recipe.rows, _generator(recipe, index))
         bad = int((~np.isfinite(values)).sum())
@@ -91,7 +89,7 @@ def _columns(recipe: Recipe) -> dict[str, Array]:
     return columns
 
 
-def _noise(recipe: Recipe, target: Array, rng: np.random.Generator) -> Array:
+def _noise(recipe: Recipe, target: Floats, rng: np.random.Generator) -> Floats:
     """Normal noise; a DataError if it leads out of what float64 holds."""
     with np.errstate(over="ignore", invalid="ignore"):
         deviation = recipe.noise * float(target.std())
@@ -104,7 +102,7 @@ def _noise(recipe: Recipe, target: Array, rng: np.random.Generator) -> Array:
     )
 
 
-def _column(feature: Feature, above: dict[str, Array], rows: int, rng: np.random.Generator) -> Array:
+def _column(feature: Feature, above: dict[str, Floats], rows: int, rng: np.random.Generator) -> Floats:
     if feature.permute is not None:
         return rng.permutation(above[normalized(feature.permute)])
     assert feature.draw is not None
@@ -117,7 +115,7 @@ def _generator(recipe: Recipe, index: int) -> np.random.Generator:
     return np.random.default_rng([recipe.seed, index])
 
 
-def _check_target(recipe: Recipe, columns: dict[str, Array], target: Array) -> None:
+def _check_target(recipe: Recipe, columns: dict[str, Floats], target: Floats) -> None:
     bad = np.flatnonzero(~np.isfinite(target))
     if len(bad):
         where = listed(f"{shortened(name)}={values[bad[0]]:.6g}" for name, values in columns.items())

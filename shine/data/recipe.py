@@ -9,9 +9,8 @@ from typing import Annotated, Protocol
 
 import numpy as np
 from annotated_types import Ge, Gt, Le
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 MAX_ROWS = 100_000_000
 MAX_COUNT = 2**53
@@ -21,7 +20,7 @@ MAX_COUNT = 2**53
 class Draw(Protocol):
     """A way to make the values of one feature."""
 
-    def values(self, rows: int, rng: np.random.Generator) -> Array:
+    def values(self, rows: int, rng: np.random.Generator) -> Floats:
         """Values of shape (rows,)."""
         ...
 
@@ -41,7 +40,7 @@ class Uniform:
             widest = float(np.finfo(np.float64).max)
             raise ValueError(f"high - low must be at most {widest:.4g}; they are {self.low:g} and {self.high:g}")
 
-    def values(self, rows: int, rng: np.random.Generator) -> Array:
+    def values(self, rows: int, rng: np.random.Generator) -> Floats:
         return rng.uniform(self.low, self.high, rows)
 
 
@@ -57,7 +56,7 @@ class LogUniform:
     def __post_init__(self) -> None:
         _check_range(self.low, self.high)
 
-    def values(self, rows: int, rng: np.random.Generator) -> Array:
+    def values(self, rows: int, rng: np.random.Generator) -> Floats:
         # Rounding may lead out of the range, and at its end out of what float64 holds.
         from shine.arrays import exp, log  # the compiler takes a while to load
 
@@ -74,7 +73,7 @@ class Normal:
     deviation: Annotated[float, Ge(0)] = 1.0
     """Its standard deviation."""
 
-    def values(self, rows: int, rng: np.random.Generator) -> Array:
+    def values(self, rows: int, rng: np.random.Generator) -> Floats:
         return rng.normal(self.mean, self.deviation, rows)
 
 
@@ -90,7 +89,7 @@ class Integers:
     def __post_init__(self) -> None:
         _check_range(self.low, self.high)
 
-    def values(self, rows: int, rng: np.random.Generator) -> Array:
+    def values(self, rows: int, rng: np.random.Generator) -> Floats:
         return rng.integers(self.low, self.high, rows, endpoint=True).astype(np.float64)
 
 
@@ -107,7 +106,7 @@ class Grid:
     repeat: Annotated[int, Ge(1), Le(MAX_COUNT)] = 1
     """Rows that each number stays for."""
 
-    def values(self, rows: int, rng: np.random.Generator) -> Array:
+    def values(self, rows: int, rng: np.random.Generator) -> Floats:
         index = np.arange(rows) // self.repeat
         if self.count is not None:
             index %= self.count

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from shine.errors import DataError
 from shine.lang.lazy import cached_property
 from shine.lang.names import Numbering, cut, identifier, listed, normalized, shown
-
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Source:
 
     path: Path
     headings: tuple[str, ...]
-    read: Callable[[Sequence[int]], list[Array]]
+    read: Callable[[Sequence[int]], list[Floats]]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -69,7 +68,7 @@ class Source:
         return place
 
 
-def checked_column(path: Path, heading: str, values: NDArray[np.generic]) -> Array:
+def checked_column(path: Path, heading: str, values: NDArray[np.generic]) -> Floats:
     """A column of an array file as finite float64 numbers.
 
     Raises

@@ -17,13 +17,13 @@ from operator import attrgetter
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.deap.adf import expanded
 from shine.deap.numbers import described, number_of
 from shine.deap.vocabulary import Vocabulary
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
+from shine.typing import Floats, Indices
 
 _name = attrgetter("name")
 _value = attrgetter("value")
@@ -57,7 +57,7 @@ def population_of(individuals: Sequence[Any], vocabulary: Vocabulary) -> Populat
     return _postfix(codes, values, sizes, vocabulary)
 
 
-def _written(nodes: list[Any], vocabulary: Vocabulary) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _written(nodes: list[Any], vocabulary: Vocabulary) -> tuple[Indices, Floats]:
     """Codes and values of nodes, in their order."""
     code_of = vocabulary.names[0].codes.__getitem__
     codes = np.fromiter(map(code_of, map(_name, nodes)), np.int64, len(nodes))
@@ -101,9 +101,7 @@ def _reject(node: Any) -> NoReturn:
     raise ValueError(f"primitive {node.name!r} is not in the primitive set the evaluator was made of")
 
 
-def _postfix(
-    codes: NDArray[np.int64], values: NDArray[np.float64], sizes: NDArray[np.int64], vocabulary: Vocabulary
-) -> Population:
+def _postfix(codes: Indices, values: Floats, sizes: Indices, vocabulary: Vocabulary) -> Population:
     """Tapes of trees that are given one after the other in prefix order."""
     count, nodes = len(sizes), np.arange(len(codes))
     starts = np.cumsum(sizes) - sizes
@@ -123,7 +121,7 @@ def _postfix(
     return Population(tape_codes, tape_values, sizes, vocabulary.primitives)
 
 
-def _subtree_ends(arities: NDArray[np.int64]) -> NDArray[np.int64]:
+def _subtree_ends(arities: Indices) -> Indices:
     """Place of the last node of each node's subtree; -1 where it is not complete.
 
     The number of open arguments changes by arity - 1 from node to node. A subtree ends where there is one less than
@@ -137,5 +135,5 @@ def _subtree_ends(arities: NDArray[np.int64]) -> NDArray[np.int64]:
     at = np.searchsorted(keys, wanted)
     found = keys[np.minimum(at, count - 1)]
     same = (at < count) & (found // count == before - 1 + count)
-    ends: NDArray[np.int64] = np.where(same, found % count, -1)
+    ends: Indices = np.where(same, found % count, -1)
     return ends

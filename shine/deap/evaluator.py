@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shine.data.dataset import Dataset
 from shine.deap.conversion import population_of
@@ -19,6 +19,7 @@ from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.rows import target_of
 from shine.fitness import LOSSES
 from shine.lang.population import Population
+from shine.typing import AnyArray, Floats
 
 Fitness = tuple[float]
 
@@ -185,11 +186,11 @@ class CompiledEvaluator:
             self._check(function, items, fitnesses)
         return fitnesses
 
-    def predict(self, individuals: Iterable[Any]) -> NDArray[Any]:
+    def predict(self, individuals: Iterable[Any]) -> AnyArray:
         """Predictions of each individual for each row, shape (n_individuals, n_rows), in `dtype`."""
         return self._evaluator.predict(population_of(list(individuals), self._vocabulary))
 
-    def _losses(self, individuals: list[Any]) -> NDArray[np.float64]:
+    def _losses(self, individuals: list[Any]) -> Floats:
         losses = np.empty(len(individuals))
         for chosen in self._together(individuals):
             population = population_of([individuals[i] for i in chosen], self._vocabulary)
@@ -197,10 +198,10 @@ class CompiledEvaluator:
             losses[chosen] = score(population)
         return losses
 
-    def _score(self, population: Population) -> NDArray[np.float64]:
+    def _score(self, population: Population) -> Floats:
         return self._evaluator.score(population).losses
 
-    def _exact(self, population: Population) -> NDArray[np.float64]:
+    def _exact(self, population: Population) -> Floats:
         loss, target = LOSSES[self._loss], self._dataset.target
         count = max(_MOST_PREDICTIONS // len(target), 1)
         totals = np.empty(len(population))

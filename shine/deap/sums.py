@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 BLOCK = 2048
 """Rows that are added up at a time."""
@@ -23,7 +23,7 @@ _LARGEST = 2.0**960
 """Numbers up to here can be split; larger ones are added as they are."""
 
 
-def sums_of_errors(predictions: NDArray[np.floating], target: Array, squared: bool) -> Array:
+def sums_of_errors(predictions: NDArray[np.floating], target: Floats, squared: bool) -> Floats:
     """Sum over the rows of the squared or absolute errors of each individual.
 
     Parameters
@@ -59,7 +59,7 @@ def sums_of_errors(predictions: NDArray[np.floating], target: Array, squared: bo
     return plain
 
 
-def _halves(values: Array, memory: Array) -> tuple[Array, Array]:
+def _halves(values: Floats, memory: Floats) -> tuple[Floats, Floats]:
     """Two sums over each row of numbers that are not negative, the first exact and the second of what it left over.
 
     Adding and subtracting a power of two that exceeds the sum leaves multiples of its last bit, whose sums are exact in

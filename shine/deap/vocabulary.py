@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.deap.functions import Functions
 from shine.deap.known import BOOLEAN
@@ -15,6 +14,7 @@ from shine.deap.library import gp
 from shine.deap.numbers import described, number_of
 from shine.errors import UnsupportedSyntaxError
 from shine.lang.primitives import CONSTANT, PrimitiveSet
+from shine.typing import Floats
 
 
 class Codes(dict[str, int]):
@@ -58,7 +58,7 @@ class Vocabulary:
 
     primitives: PrimitiveSet
     names: tuple[Names, ...]
-    constants: NDArray[np.float64]
+    constants: Floats
 
     @property
     def evolves_functions(self) -> bool:

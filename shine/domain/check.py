@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.arrays import COMPILED
 from shine.data.dataset import Dataset
@@ -21,8 +20,7 @@ from shine.domain.neighbourhood import Column, LineSegments, neighbourhood
 from shine.lang.interpret import evaluate
 from shine.lang.lazy import cached_property
 from shine.lang.tree import Tree
-
-Array = NDArray[np.float64]
+from shine.typing import Floats, Mask
 
 FAR = 100.0
 """How many times its range on the known rows, or the range of the target, a formula may leave that range by between two
@@ -123,7 +121,7 @@ class _Course:
             return True
         return self._is_plausible_between(centre, FAR * np.maximum(distances, spread))
 
-    def _is_plausible_between(self, centre: float, reaches: Array) -> bool:
+    def _is_plausible_between(self, centre: float, reaches: Floats) -> bool:
         """The same inside of the segments, from which the formula may move away as far as `reaches` says."""
         segments = np.arange(len(reaches))
         first, last = np.zeros(len(reaches)), np.ones(len(reaches))
@@ -143,16 +141,16 @@ class _Course:
             first, last = np.concatenate([first, cuts]), np.concatenate([cuts, last])
         return True
 
-    def _bounds(self, low: Array, high: Array) -> Interval:
+    def _bounds(self, low: Floats, high: Floats) -> Interval:
         boxes = {name: Interval.of(a, b) for name, a, b in zip(self.used, low, high, strict=True)}
         return bounds(self.tree, boxes)
 
-    def _values(self, points: Array) -> Array:
+    def _values(self, points: Floats) -> Floats:
         by_name = dict(zip(self.used, points, strict=True))
         nothing = np.zeros(points.shape[1])
         columns = [by_name.get(name, nothing) for name in self.tree.parameters]
         return evaluate(self.tree, columns, np.float64, COMPILED)
 
 
-def _in_doubt(box: Interval, centre: float, reach: Array | float) -> NDArray[np.bool_]:
+def _in_doubt(box: Interval, centre: float, reach: Floats | float) -> Mask:
     return np.asarray(box.doubtful | ~(box.lower >= centre - reach) | ~(box.upper <= centre + reach))

@@ -12,20 +12,18 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shine.arrays import apply
 from shine.lang.library import STANDARD
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from shine.typing import Floats, Mask
 
 _EPSILON, _TINY = float(np.finfo(np.float64).eps), 5e-324
 _ULPS = 16
 """How far the bounds of functions are moved: the functions err by a few units in the last place."""
 
 
-def _named(name: str) -> Callable[..., Array]:
+def _named(name: str) -> Callable[..., Floats]:
     """One of Shine's primitives, of arrays."""
     return partial(apply, STANDARD[name])
 
@@ -46,8 +44,8 @@ class Interval:
         number at every point, infinite only by overflow.
     """
 
-    lower: Array
-    upper: Array
+    lower: Floats
+    upper: Floats
     doubtful: Mask
 
     @classmethod
@@ -56,7 +54,7 @@ class Interval:
         return cls(np.asarray(lower, np.float64), np.asarray(upper, np.float64), np.asarray(False))
 
 
-def _made(lower: Array, upper: Array, doubtful: Mask) -> Interval:
+def _made(lower: Floats, upper: Floats, doubtful: Mask) -> Interval:
     """An interval; where a bound is no number (0 times infinity, say), nothing is known."""
     unknown = np.isnan(lower) | np.isnan(upper)
     if unknown.any():
@@ -76,7 +74,7 @@ def _undefined_where(condition: Mask, value: Interval) -> Interval:
     )
 
 
-def _outwards(lower: Array, upper: Array, least: float = -math.inf, most: float = math.inf) -> tuple[Array, Array]:
+def _outwards(lower: Floats, upper: Floats, least: float = -math.inf, most: float = math.inf) -> tuple[Floats, Floats]:
     """Bounds moved apart by the errors of a function that has no value below `least` or above `most`."""
     return (
         np.maximum(lower - (np.abs(lower) * (_ULPS * _EPSILON) + _ULPS * _TINY), least),
@@ -84,7 +82,7 @@ def _outwards(lower: Array, upper: Array, least: float = -math.inf, most: float 
     )
 
 
-def _spanned(a: Interval, b: Interval, operation: Callable[[Array, Array], Array]) -> tuple[Array, Array, Mask]:
+def _spanned(a: Interval, b: Interval, operation: Callable[[Floats, Floats], Floats]) -> tuple[Floats, Floats, Mask]:
     """Least and greatest value at the corners, and where either argument is doubtful."""
     first, second = operation(a.lower, b.lower), operation(a.lower, b.upper)
     third, fourth = operation(a.upper, b.lower), operation(a.upper, b.upper)
@@ -183,13 +181,13 @@ def _max(a: Interval, b: Interval) -> Interval:
     return Interval(np.maximum(a.lower, b.lower), np.maximum(a.upper, b.upper), a.doubtful | b.doubtful)
 
 
-def _exact(rule: Callable[[Array], Array]) -> Callable[[Interval], Interval]:
+def _exact(rule: Callable[[Floats], Floats]) -> Callable[[Interval], Interval]:
     """A rising function without rounding."""
     return lambda a: Interval(rule(a.lower), rule(a.upper), a.doubtful)
 
 
 def _rising(
-    rule: Callable[[Array], Array], least: float = -math.inf, most: float = math.inf
+    rule: Callable[[Floats], Floats], least: float = -math.inf, most: float = math.inf
 ) -> Callable[[Interval], Interval]:
     """A rising function that is defined everywhere."""
 
@@ -204,7 +202,7 @@ def _sqrt(a: Interval) -> Interval:
     return _undefined_where(np.asarray(a.lower < 0), value)
 
 
-def _log(a: Interval, rule: Callable[[Array], Array] = _LOG, pole: float = 0.0) -> Interval:
+def _log(a: Interval, rule: Callable[[Floats], Floats] = _LOG, pole: float = 0.0) -> Interval:
     value = _made(*_outwards(rule(np.maximum(a.lower, pole)), rule(np.maximum(a.upper, pole))), a.doubtful)
     return _undefined_where(np.asarray(a.lower <= pole), value)
 
@@ -220,7 +218,7 @@ def _reaches(a: Interval, phase: float, period: float) -> Mask:
     return np.asarray(~(np.ceil(first) > np.floor(last)))
 
 
-def _periodic(rule: Callable[[Array], Array], crest: float) -> Callable[[Interval], Interval]:
+def _periodic(rule: Callable[[Floats], Floats], crest: float) -> Callable[[Interval], Interval]:
     """Sine or cosine, which are 1 at a phase and -1 half a period later."""
 
     def applied(a: Interval) -> Interval:

@@ -12,13 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.arrays import apply
 from shine.data.dataset import stable_sum
 from shine.lang.library import STANDARD
-
-Array = NDArray[np.float64]
+from shine.typing import Floats, Indices
 
 ROWS = 192
 """Most rows that segments begin at; fewer rows are repeated until there are `LEAST_ROWS`."""
@@ -73,11 +71,11 @@ class LineSegments:
         What the numbers of a column are multiples of, between the ends too; 0 if of nothing.
     """
 
-    starts: Array
-    ends: Array
-    steps: Array
+    starts: Floats
+    ends: Floats
+    steps: Floats
 
-    def at(self, segments: NDArray[np.int64], shares: Array) -> Array:
+    def at(self, segments: Indices, shares: Floats) -> Floats:
         """Points at shares of the way along some segments, shape (n_columns, n_points)."""
         starts, ends = self.starts[:, segments], self.ends[:, segments]
         # Neither the difference of large ends may overflow, nor a column of few values be rounded.
@@ -117,7 +115,7 @@ def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator) -> LineS
     return LineSegments(np.where(few[:, None], ends, starts), ends, np.array([column.step for column in columns]))
 
 
-def _rows(columns: Sequence[Column], rng: np.random.Generator) -> NDArray[np.int64]:
+def _rows(columns: Sequence[Column], rng: np.random.Generator) -> Indices:
     """Rows to begin at; those with the ends of columns are among them."""
     count = len(columns[0].values)
     if count <= ROWS:
@@ -126,7 +124,7 @@ def _rows(columns: Sequence[Column], rng: np.random.Generator) -> NDArray[np.int
     return np.concatenate([np.array(outer), rng.integers(0, count, ROWS - len(outer))])
 
 
-def _groups(known: Array, rows: int) -> list[list[int]]:
+def _groups(known: Floats, rows: int) -> list[list[int]]:
     """Columns that are correlated, directly or through others."""
     largest = np.abs(known).max(axis=1, keepdims=True)
     deviations = known / np.where(largest > 0, largest, 1.0)
@@ -143,7 +141,7 @@ def _groups(known: Array, rows: int) -> list[list[int]]:
     return groups
 
 
-def _step(sample: Array) -> float:
+def _step(sample: Floats) -> float:
     """What sorted values are all multiples of: 1 if they are whole numbers, else their least distance or size, or 0."""
     largest = max(abs(float(sample[0])), abs(float(sample[-1])))
     if largest < _WHOLE and (sample == np.floor(sample)).all():
@@ -156,7 +154,7 @@ def _step(sample: Array) -> float:
     return step if (np.abs(multiples - np.rint(multiples)) < 1e-6).all() else 0.0
 
 
-def _multiples(values: Array, steps: Array | float, rounded: Callable[[Array], Array]) -> Array:
+def _multiples(values: Floats, steps: Floats | float, rounded: Callable[[Floats], Floats]) -> Floats:
     """Values rounded to multiples of steps, as they are where a step is 0."""
     own = np.where(np.asarray(steps) > 0, steps, 1.0)
     return np.where(np.asarray(steps) > 0, own * rounded(values / own), values)
@@ -178,7 +176,7 @@ class Tail:
     by_ratio: bool
 
     @classmethod
-    def of(cls, values: Array, end: float, median: float, quartile: float, other: float, one_sign: bool) -> Tail:
+    def of(cls, values: Floats, end: float, median: float, quartile: float, other: float, one_sign: bool) -> Tail:
         """The side from the median over a quartile to an end; the other quartile tells what is usual, too."""
         rows = len(values)
         least, share = _END
@@ -216,7 +214,7 @@ class Column:
         Whether the column has few values; whether nearly all are the same, and too few are others to tell their sign.
     """
 
-    values: Array
+    values: Floats
     ends: tuple[int, int]
     median: float
     down: Tail
@@ -226,7 +224,7 @@ class Column:
     sparse: bool
 
     @classmethod
-    def of(cls, values: Array) -> Column:
+    def of(cls, values: Floats) -> Column:
         """The column of some values."""
         ends = int(values.argmin()), int(values.argmax())
         low, high = float(values[ends[0]]), float(values[ends[1]])
@@ -252,7 +250,7 @@ class Column:
         """The greatest value."""
         return float(self.values[self.ends[1]])
 
-    def pulled(self, values: Array) -> Array:
+    def pulled(self, values: Floats) -> Floats:
         """Known values, moved away from the median as far as fresh ones may lie from it."""
         if self.sparse:
             # To both sides by turns.

@@ -9,7 +9,6 @@ from multiprocessing import current_process, parent_process
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -26,7 +25,6 @@ from shine.lang.parse import PrimitiveSource
 from shine.search.model import Front, Model
 from shine.search.run import DEFAULT_PRIMITIVES
 
-Array = NDArray[np.float64]
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 Index = int | Sequence[int] | None
 """Positions in the fronts: None is the chosen formula, an integer the same of every front, a sequence one of each."""

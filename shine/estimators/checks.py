@@ -7,15 +7,14 @@ from dataclasses import fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, validation
 
 from shine.data.dataset import check_unmasked, ordinary_weights, too_large
 from shine.evaluators.evaluator import processors
 from shine.gp.settings import EvolutionSettings
-
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 
 def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
@@ -33,7 +32,7 @@ def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
             raise too_large("X or y") from None
 
 
-def checked_weights(sample_weight: ArrayLike | None, X: Array) -> Array | None:
+def checked_weights(sample_weight: ArrayLike | None, X: Floats) -> Floats | None:
     """Sample weights, shape (n_rows,), float64.
 
     Raises
@@ -43,7 +42,7 @@ def checked_weights(sample_weight: ArrayLike | None, X: Array) -> Array | None:
     """
     if sample_weight is None:
         return None
-    weights: Array = validation._check_sample_weight(sample_weight, X, dtype=np.float64)
+    weights: Floats = validation._check_sample_weight(sample_weight, X, dtype=np.float64)
     if (weights < 0).any():
         raise ValueError("Negative values in data passed to `sample_weight`.")
     if not weights.any():

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -19,8 +19,7 @@ from shine.frontends.seeds import Seed
 from shine.lang.parse import PrimitiveSource
 from shine.search.model import Front
 from shine.search.run import DEFAULT_PRIMITIVES
-
-Array = NDArray[np.float64]
+from shine.typing import AnyArray, Floats
 
 
 class SymbolicClassifier(ClassifierMixin, SymbolicEstimator):
@@ -164,7 +163,7 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         ]
         return self._found(searches, fronts, single=len(searched) == 1)
 
-    def decision_function(self, X: ArrayLike, index: Index = None) -> Array:
+    def decision_function(self, X: ArrayLike, index: Index = None) -> Floats:
         """Logarithm of the odds of the second class; with more than two classes, of each against all others.
 
         Parameters
@@ -181,7 +180,7 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         scores = self._scores(X, index)
         return scores[:, 0] if isinstance(self.front_, Front) else scores
 
-    def predict_proba(self, X: ArrayLike, index: Index = None) -> Array:
+    def predict_proba(self, X: ArrayLike, index: Index = None) -> Floats:
         """Probabilities of the classes, in the order of `classes_` (see `decision_function` for the arguments).
 
         Returns
@@ -195,10 +194,10 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         # The largest is taken out first: of many classes, all may be so unlikely that their odds vanish.
         logarithms = -np.logaddexp(0.0, -scores)
         likelihoods = np.exp(logarithms - np.maximum(logarithms.max(axis=1, keepdims=True), -1e300))
-        shares: Array = likelihoods / likelihoods.sum(axis=1, keepdims=True)
+        shares: Floats = likelihoods / likelihoods.sum(axis=1, keepdims=True)
         return shares
 
-    def predict(self, X: ArrayLike, index: Index = None) -> NDArray[Any]:
+    def predict(self, X: ArrayLike, index: Index = None) -> AnyArray:
         """The likeliest class of each row (see `decision_function` for the arguments).
 
         Returns
@@ -208,10 +207,10 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         """
         scores = self._scores(X, index)
         codes = scores.argmax(axis=1) if scores.shape[1] > 1 else np.int64(scores[:, 0] > 0)
-        predicted: NDArray[Any] = self.classes_[codes]
+        predicted: AnyArray = self.classes_[codes]
         return predicted
 
-    def _scores(self, X: ArrayLike, index: Index) -> Array:
+    def _scores(self, X: ArrayLike, index: Index) -> Floats:
         """The logarithms of odds, shape (n_rows, n_fronts)."""
         models = self._models(index)
         X = validated(self, X, reset=False)

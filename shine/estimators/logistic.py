@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.arrays import COMPILED
 from shine.data.dataset import Dataset
@@ -47,8 +46,7 @@ from shine.search.run import (
 )
 from shine.search.scaling import Scaling
 from shine.search.usable import individuals_to_refine, preferred_and_defined, usable
-
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 LINE_ROWS = 2000
 """Rows that the lines around individuals are fitted on."""
@@ -65,10 +63,10 @@ _NATS_A_NODE = 0.5
 
 @np.errstate(all="ignore")
 def evolve_odds(
-    X: Array,
-    y: Array,
+    X: Floats,
+    y: Floats,
     *,
-    sample_weight: Array | None,
+    sample_weight: Floats | None,
     features: Sequence[str],
     primitives: Sequence[PrimitiveSource],
     dtype: str,
@@ -199,7 +197,7 @@ class Classes:
         rows, others = self.rows + 2 * _DOUBT, self.others + 2 * _DOUBT
         return (self.rows + _DOUBT) / rows, _DOUBT / others
 
-    def smoothed(self, target: Array) -> Array:
+    def smoothed(self, target: Floats) -> Floats:
         """The target with 1 and 0 drawn towards each other."""
         high, low = self.targets
         return np.where(target > 0.5, high, low)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.data.dataset import Dataset
 from shine.evaluators.logistic import LogisticEvaluator
@@ -17,8 +16,7 @@ from shine.gp.constants import fit_constants, places
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.search.refinement import with_functions
-
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 LINE = ("mul", "add")
 """What writes a slope and an intercept into a tape."""
@@ -31,7 +29,7 @@ _LEAST_WITHIN = 1e-3
 all rows are certain already."""
 
 
-def lined(population: Population, slopes: Array, intercepts: Array, primitives: PrimitiveSet) -> Population:
+def lined(population: Population, slopes: Floats, intercepts: Floats, primitives: PrimitiveSet) -> Population:
     """``intercept + slope * individual`` as individuals, the line's two being their first constants.
 
     Parameters
@@ -50,7 +48,7 @@ def lined(population: Population, slopes: Array, intercepts: Array, primitives: 
     return Population(codes, values, sizes + 4, primitives)
 
 
-def discriminants(products: Products, dataset: Dataset) -> tuple[Array, Array]:
+def discriminants(products: Products, dataset: Dataset) -> tuple[Floats, Floats]:
     """Slopes and intercepts of the logarithm of odds if values are normal in both classes, and vary alike.
 
     After Fisher (1936). An individual that is constant has the slope 0. NaN where moments are not finite.
@@ -107,11 +105,11 @@ class OddsEvaluator:
         found = Scores(losses[finite], fitted.values[finite, 1], fitted.values[finite, 0])
         return scores.replaced(which[finite], found).within(threshold)
 
-    def predict(self, population: Population) -> NDArray[np.float64]:
+    def predict(self, population: Population) -> Floats:
         """Values of the individuals, without lines."""
         return self._values.predict(population)
 
-    def complete(self, population: Population, slopes: Array, intercepts: Array) -> Population:
+    def complete(self, population: Population, slopes: Floats, intercepts: Floats) -> Population:
         """The individuals with their lines written into them."""
         if self._latest is None or self._latest[0] is not population.primitives:
             self._latest = population.primitives, with_functions(population.primitives, LINE)

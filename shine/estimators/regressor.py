@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
 from shine.data.dataset import numbers
@@ -17,8 +17,7 @@ from shine.estimators.selection import Selection
 from shine.frontends.seeds import Seed
 from shine.lang.parse import PrimitiveSource
 from shine.search.run import DEFAULT_PRIMITIVES, evolve
-
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 
 class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
@@ -193,7 +192,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         ]
         return self._found(searches, fronts, single)
 
-    def predict(self, X: ArrayLike, index: Index = None) -> Array:
+    def predict(self, X: ArrayLike, index: Index = None) -> Floats:
         """Values of a formula.
 
         Parameters

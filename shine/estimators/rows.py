@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 MOST_MERGED = 10_000
 """Rows up to which equal ones are merged: a search looks at a random sample of more, which no order can make equal."""
 
 
-def merged(X: Array, Y: Array, weights: Array | None) -> tuple[Array, Array, Array | None]:
+def merged(X: Floats, Y: Floats, weights: Floats | None) -> tuple[Floats, Floats, Floats | None]:
     """Rows without those of weight 0; up to `MOST_MERGED` also sorted, with equal ones as one of their weights' sum.
 
     A search is deterministic to the last bit, and its course depends on the last bit. Rows with whole weights, and the

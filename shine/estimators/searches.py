@@ -6,14 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from shine.frontends.seeds import Seed
 from shine.gp.evolution import Progress
 from shine.search.model import Result
+from shine.typing import Floats
 
-Array = NDArray[np.float64]
 Search = Callable[..., Result]
 """`shine.evolve`, or what takes its arguments and finds something else."""
 
@@ -67,7 +64,7 @@ class Searches:
         return next((reason for reason in reasons if reason in USER), reasons[-1])
 
     def run(
-        self, search: Search, X: Array, y: Array, weights: Array | None, seeds: Sequence[Seed], **options: Any
+        self, search: Search, X: Floats, y: Floats, weights: Floats | None, seeds: Sequence[Seed], **options: Any
     ) -> Result:
         """Search with a fair share of the time that is left.
 

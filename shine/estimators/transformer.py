@@ -20,8 +20,7 @@ from shine.gp.regression import Regression
 from shine.lang.parse import PrimitiveSource
 from shine.search.model import Front
 from shine.search.run import DEFAULT_PRIMITIVES, evolve
-
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 EXPLAINED = 1e-12
 """Deviation that the components leave, as a share of the target's, below which nothing is left to explain."""
@@ -175,7 +174,7 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
             fronts.append(front)
         return self._found(searches, fronts, single=False)
 
-    def transform(self, X: ArrayLike) -> Array:
+    def transform(self, X: ArrayLike) -> Floats:
         """Values of the components.
 
         Parameters
@@ -257,26 +256,26 @@ class Components:
         Not negative, one positive.
     """
 
-    def __init__(self, weights: Array) -> None:
+    def __init__(self, weights: Floats) -> None:
         self._roots = np.sqrt(weights / weights.sum())
-        self._columns: list[Array] = []
+        self._columns: list[Floats] = []
 
-    def add(self, values: Array) -> None:
+    def add(self, values: Floats) -> None:
         """Note the values of another formula, shape (n_rows,)."""
         self._columns.append(self._standardized(values))
 
-    def residual(self, target: Array) -> Array:
+    def residual(self, target: Floats) -> Floats:
         """What a linear model of the formulas leaves of a target; the target itself as long as there is none."""
         if not self._columns:
             return target
         rest = Regression.of(np.stack([self._roots, *self._columns])).rest(target * self._roots)
         return np.divide(rest, self._roots, out=np.zeros_like(target), where=self._roots > 0)
 
-    def deviation(self, values: Array) -> float:
+    def deviation(self, values: Floats) -> float:
         """Weighted standard deviation."""
         return _length(self._centred(values))
 
-    def first_new(self, candidates: Iterable[tuple[int, Array]], most: float) -> int | None:
+    def first_new(self, candidates: Iterable[tuple[int, Floats]], most: float) -> int | None:
         """The first position whose values vary, and correlate with no formula by more than `most`; or None."""
         for position, values in candidates:
             column = self._standardized(values)
@@ -284,11 +283,11 @@ class Components:
                 return position
         return None
 
-    def _centred(self, values: Array) -> Array:
+    def _centred(self, values: Floats) -> Floats:
         mean = float(dot(self._roots**2, values))
         return (values - mean) * self._roots
 
-    def _standardized(self, values: Array) -> Array:
+    def _standardized(self, values: Floats) -> Floats:
         """Values with mean 0 and norm 1, times the roots of the weights; zeros where they do not vary."""
         with np.errstate(all="ignore"):
             centred = self._centred(values)
@@ -297,7 +296,7 @@ class Components:
         return centred / norm if np.isfinite(norm) and norm > 1e-12 * largest else np.zeros_like(values)
 
 
-def _length(vector: Array) -> float:
+def _length(vector: Floats) -> float:
     """Root of the sum of squares, which may be beyond the largest number or below the smallest."""
     largest = float(np.abs(vector).max(initial=0.0))
     if not 0 < largest < np.inf:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.data.dataset import Dataset
 from shine.evaluators.costs import SMALLEST, host_costs, nodes_by_kind
@@ -13,6 +10,7 @@ from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.native import NativeEvaluator
 from shine.fitness import PopulationEvaluator, Scores
 from shine.lang.population import Population
+from shine.typing import AnyArray, Mask
 
 
 class AutomaticEvaluator:
@@ -39,11 +37,11 @@ class AutomaticEvaluator:
         order = np.concatenate([np.flatnonzero(compiled), np.flatnonzero(~compiled)])
         return Scores.concatenate([native, rest]).take(np.argsort(order))
 
-    def predict(self, population: Population) -> NDArray[Any]:
+    def predict(self, population: Population) -> AnyArray:
         """Predictions, shape (n_individuals, n_rows)."""
         return self._machine.predict(population)
 
-    def _worth_compiling(self, population: Population) -> NDArray[np.bool_]:
+    def _worth_compiling(self, population: Population) -> Mask:
         dataset, _, _, dtype, threads = self._options
         if dataset.n_rows < SMALLEST:
             return np.zeros(len(population), np.bool_)

@@ -18,7 +18,6 @@ from dataclasses import asdict, dataclass
 from functools import cache, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.codegen.identity import source_digest
 from shine.codegen.operations import KINDS, operations_of
@@ -30,8 +29,7 @@ from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.llvm import cached
 from shine.stages import stage
-
-Array = NDArray[np.float64]
+from shine.typing import Floats, Mask, Singles
 
 _ROWS = 8_192
 
@@ -101,7 +99,7 @@ class HostCosts:
     native: tuple[float, ...]
     alone: float
 
-    def worth_compiling(self, nodes: Array, rows: int, threads: int = 1) -> NDArray[np.bool_]:
+    def worth_compiling(self, nodes: Floats, rows: int, threads: int = 1) -> Mask:
         """Which individuals that are evaluated once are better compiled.
 
         Parameters
@@ -119,11 +117,11 @@ class HostCosts:
         """
         gained = rows * (nodes @ (np.array(self.machine) / threads - np.array(self.native)))
         saved = gained - nodes @ np.array(self.compile)
-        chosen: NDArray[np.bool_] = saved > 0
+        chosen: Mask = saved > 0
         return chosen & bool(saved[chosen].sum() > self.alone)
 
 
-def nodes_by_kind(population: Population) -> Array:
+def nodes_by_kind(population: Population) -> Floats:
     """Nodes of each individual by `KINDS`, shape (n_individuals, 2), float64.
 
     A composite primitive counts as the operations of its definition.
@@ -136,7 +134,7 @@ def nodes_by_kind(population: Population) -> Array:
 
 
 @lru_cache(maxsize=16)
-def _weights(primitives: PrimitiveSet) -> NDArray[np.float32]:
+def _weights(primitives: PrimitiveSet) -> Singles:
     """Nodes of each of the `KINDS` that a node of each code stands for, shape (2, n_codes)."""
     counts = [{"simple": 1}] * primitives.first_function + [operations_of(f) for f in primitives.functions]
     return np.array([[count.get(kind, 0) for count in counts] for kind in KINDS], dtype=np.float32)

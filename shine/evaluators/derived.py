@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from shine.codegen.operations import operations_of
 from shine.evaluators.rows import addresses
 from shine.lang.population import Population
 from shine.lang.primitives import Primitive
+from shine.typing import AnyArray, Indices
 
 MOST_BYTES = 1 << 23
 """Columns are made if they take no more than this: what caches hold, or little more."""
@@ -30,7 +30,7 @@ class Table:
     """Addresses of columns, and the columns."""
 
     addresses: NDArray[np.uintp]
-    columns: NDArray[Any]
+    columns: AnyArray
 
 
 class _Seen:
@@ -55,7 +55,7 @@ class DerivedColumns:
         Whether columns of functions of functions are read.
     """
 
-    def __init__(self, rows: int, predict: Callable[[Population], NDArray[Any]], nested: bool = True) -> None:
+    def __init__(self, rows: int, predict: Callable[[Population], AnyArray], nested: bool = True) -> None:
         self._rows, self._predict, self._nested = rows, predict, nested
         self._latest = _Seen(())
 
@@ -82,7 +82,7 @@ class DerivedColumns:
             seen.tables = self._made(population, seen.which, count > single)
         return seen.tables
 
-    def _made(self, population: Population, which: NDArray[np.int64], nested: bool) -> dict[str, Table]:
+    def _made(self, population: Population, which: Indices, nested: bool) -> dict[str, Table]:
         primitives = population.primitives
         functions, features, first = len(primitives.functions), len(primitives.features), primitives.first_function
         tapes: list[tuple[int, ...]] = [(1 + x, first + f) for f in which.tolist() for x in range(features)]
@@ -104,7 +104,7 @@ class DerivedColumns:
         return tables
 
 
-def _which_take_long(functions: tuple[Primitive, ...]) -> NDArray[np.int64]:
+def _which_take_long(functions: tuple[Primitive, ...]) -> Indices:
     """Positions of the functions of one argument that take long."""
     chosen = [f.arity == 1 and operations_of(f)["elementary"] > 0 for f in functions]
     return np.flatnonzero(np.array(chosen, np.bool_))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shine.data.dataset import Dataset
 from shine.errors import DataError
@@ -17,6 +17,7 @@ from shine.evaluators.native import NativeEvaluator
 from shine.evaluators.reference import ReferenceEvaluator
 from shine.fitness import LOSSES, PopulationEvaluator, Scores
 from shine.lang.population import Population
+from shine.typing import AnyArray, Floats
 
 TIERS: dict[str, Callable[[Dataset, str, bool, str, int], PopulationEvaluator]] = {
     "reference": ReferenceEvaluator,
@@ -84,7 +85,7 @@ class Evaluator:
         self.__dict__.update(state)
         self._evaluator = evaluator_of(self._dataset, *self._options)
 
-    def __call__(self, population: Population, threshold: float = np.inf) -> NDArray[Any]:
+    def __call__(self, population: Population, threshold: float = np.inf) -> AnyArray:
         """Losses, shape (n_individuals,), float64; inf where a prediction is not finite.
 
         Parameters
@@ -112,12 +113,12 @@ class Evaluator:
         self._check(population)
         return self._evaluator.score(population, threshold)
 
-    def predict(self, population: Population) -> NDArray[Any]:
+    def predict(self, population: Population) -> AnyArray:
         """Predictions of each individual for each row, shape (n_individuals, n_rows), in `dtype`."""
         self._check(population)
         return self._evaluator.predict(population)
 
-    def row_errors(self, population: Population) -> NDArray[np.float64]:
+    def row_errors(self, population: Population) -> Floats:
         """Absolute error of each individual in each row, for lexicase selection, shape (n_individuals, n_rows).
 
         inf where a prediction is not finite. Without linear scaling, whatever the evaluator does.

@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.codegen.gradient.assembler import FIXED_COLUMNS, NODE_WORDS
 from shine.codegen.gradient.constant_fitting import SETTINGS, fitting_numbers
@@ -32,8 +31,7 @@ from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, Primitive
 from shine.llvm import Engine, cached, host_object
 from shine.stages import stage
-
-Array = NDArray[np.float64]
+from shine.typing import Floats, Indices, Mask
 
 MOST_CONSTANTS = 40
 """Constants of an individual that are fitted; those behind the first so many of its tape stay what they are."""
@@ -126,7 +124,7 @@ class MachineLinearizer:
         return machine
 
     def normal_equations(
-        self, population: Population, slopes: Array, intercepts: Array, limits: Array
+        self, population: Population, slopes: Floats, intercepts: Floats, limits: Floats
     ) -> NormalEquations:
         """Errors, and the normal equations at the constants the population has."""
         machine = self._machine_for(population.primitives.functions)
@@ -149,14 +147,14 @@ class MachineLinearizer:
     def fit(
         self,
         population: Population,
-        slopes: Array,
-        intercepts: Array,
+        slopes: Floats,
+        intercepts: Floats,
         steps: int,
         tolerance: float,
         damping: Damping,
         *,
         scaled: bool,
-        fixed: NDArray[np.bool_] | None = None,
+        fixed: Mask | None = None,
     ) -> Fit | None:
         """All steps of the fit of each individual in one native call (see `shine.fitness.Linearizer`)."""
         whole = next(self._rows.passes(population))
@@ -182,7 +180,7 @@ class MachineLinearizer:
         return Fit(fitted, lines[:, 0].copy(), lines[:, 1].copy(), errors)
 
 
-def _constants(population: Population) -> tuple[NDArray[np.int64], int]:
+def _constants(population: Population) -> tuple[Indices, int]:
     """How many constants each individual has, and how many are fitted at most."""
     inside = np.arange(population.width) < population.sizes[:, None]
     counts = ((population.codes == CONSTANT) & inside).sum(axis=1)

@@ -8,7 +8,6 @@ measures errors, or fits constants by least squares, does the same for log-loss.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.data.dataset import Dataset
 from shine.evaluators.gradients import MachineLinearizer
@@ -17,8 +16,7 @@ from shine.fitness import NormalEquations
 from shine.lang.parse import parse, primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import Primitive, PrimitiveSet
-
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 SHARE = "__share"
 """Column with the share of each row that is of the class; no feature of a user can have this name."""
@@ -101,7 +99,7 @@ class LogisticEvaluator:
         self._rows = LogisticRows(dataset)
         self._evaluator = MachineEvaluator(self._rows.dataset, "mae", False, dtype, threads)
 
-    def losses(self, population: Population) -> Array:
+    def losses(self, population: Population) -> Floats:
         """Weighted mean of the rows' log-losses, shape (n_individuals,), in nats; inf where it is not finite."""
         return self._evaluator.score(self._rows.judged(population, ERROR)).losses
 
@@ -124,7 +122,7 @@ class LogisticLinearizer:
         self._linearizer = MachineLinearizer(self._rows.dataset, "mse", threads)
 
     def normal_equations(
-        self, population: Population, slopes: Array, intercepts: Array, limits: Array
+        self, population: Population, slopes: Floats, intercepts: Floats, limits: Floats
     ) -> NormalEquations:
         """Sums of log-losses, and the normal equations at the constants the population has."""
         judged = self._rows.judged(population, ROOT)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.codegen.identity import Functions, described, source_digest
 from shine.codegen.machine.assembler import OPERAND_BYTES
@@ -30,14 +28,13 @@ from shine.evaluators.rows import (
     used_features,
 )
 from shine.evaluators.sharing import ALONE, PopulationFunctions, Workers, zeros
-from shine.fitness import LOSSES, Positions, Products, Scores, score
+from shine.fitness import LOSSES, Products, Scores, score
 from shine.lang.lazy import cached_property
 from shine.lang.population import Population
 from shine.lang.primitives import Primitive, PrimitiveSet
 from shine.llvm import Engine, cached, host_object
 from shine.stages import stage
-
-Array = NDArray[np.float64]
+from shine.typing import AnyArray, Floats, Indices
 
 
 class Machine:
@@ -159,7 +156,7 @@ class MachineRows:
         }
 
     @cached_property
-    def _known(self) -> Array:
+    def _known(self) -> Floats:
         return known_chunks(self._dataset)
 
     def passes(self, population: Population) -> Iterator[Pass]:
@@ -181,10 +178,10 @@ class MachineRows:
             own = {"rows": end - start, "full": stop - start, "columns": block.pointers.ctypes.data, **places}
             yield Pass(start, end, tail | moved | own, block)
 
-    def _values(self, population: Population) -> NDArray[Any]:
+    def _values(self, population: Population) -> AnyArray:
         return self.predict(machine_of(population.primitives.functions, self._dtype), population)
 
-    def predict(self, machine: Machine, population: Population) -> NDArray[Any]:
+    def predict(self, machine: Machine, population: Population) -> AnyArray:
         """Predictions, shape (n_individuals, n_rows), in the machine's number type."""
         out = np.empty((len(population), self._dataset.n_rows), dtype=self._dtype)
         for part in self.passes(population):
@@ -198,8 +195,8 @@ class MachineRows:
         return out
 
     def states(
-        self, machine: Machine, kind: str, population: Population, limits: Array, lines: Array | None = None
-    ) -> Array:
+        self, machine: Machine, kind: str, population: Population, limits: Floats, lines: Floats | None = None
+    ) -> Floats:
         """What the functions named in `KINDS` add up, shape (n_individuals, LANES).
 
         Parameters
@@ -262,7 +259,7 @@ class MachineEvaluator:
         measure = MachineMeasure(self._rows, self._machine(population), population)
         return measure.products(np.arange(len(population)))
 
-    def predict(self, population: Population) -> NDArray[Any]:
+    def predict(self, population: Population) -> AnyArray:
         """Predictions, shape (n_individuals, n_rows)."""
         return self._rows.predict(self._machine(population), population)
 
@@ -288,7 +285,7 @@ class MachineMeasure:
         self._rows, self._machine, self._population = rows, machine, population
         self._limit, self._line_limit = limit, line_limit
 
-    def errors(self, which: Positions, kind: str, slopes: Array, intercepts: Array) -> Array:
+    def errors(self, which: Indices, kind: str, slopes: Floats, intercepts: Floats) -> Floats:
         """Weighted sums of "squared" or "absolute" errors of ``intercept + slope * p``; inf above the limit."""
         plain = bool((slopes == 1).all() and (intercepts == 0).all())
         lines = None if plain else np.column_stack([slopes, intercepts])
@@ -296,12 +293,12 @@ class MachineMeasure:
         sums = lane_sums(self._rows.states(self._machine, kind, self._chosen(which), limits, lines))
         return np.where(sums <= self._limit, sums, np.inf)
 
-    def products(self, which: Positions) -> Products:
+    def products(self, which: Indices) -> Products:
         """Moments for linear scaling; NaN where no line keeps within the limit."""
         limits = np.full(len(which), self._line_limit)
         states = self._rows.states(self._machine, "products", self._chosen(which), limits)
         return Products(states[:, 0], states[:, 1], states[:, 2])
 
-    def _chosen(self, which: Positions) -> Population:
+    def _chosen(self, which: Indices) -> Population:
         everyone = len(which) == len(self._population)
         return self._population if everyone else self._population.take(which)

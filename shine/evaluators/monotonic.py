@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.data.dataset import Dataset
 from shine.evaluators.machine import MachineEvaluator
 from shine.lang.population import Population
-
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 PAIRS = 100
 """Pairs of rows for each feature."""
@@ -61,7 +59,7 @@ class Monotonicity:
         shifted = Dataset(np.ascontiguousarray(paired), np.zeros(paired.shape[1]), None, dataset.features)
         self._evaluator = MachineEvaluator(shifted, "mse", False, "float64", threads)
 
-    def wrong_shares(self, population: Population, slopes: Array) -> Array:
+    def wrong_shares(self, population: Population, slopes: Floats) -> Floats:
         """Share of pairs that an individual orders the wrong way, added up over the features.
 
         Parameters
@@ -82,12 +80,12 @@ class Monotonicity:
             low, high = predictions[:, 0], predictions[:, 1]
             moves = (high - low) * self._signs[:, None] * np.sign(slopes)[:, None, None]
             right = moves >= -_ROUNDING * (np.abs(low) + np.abs(high))
-        shares: Array = 1 - right.mean(axis=2)
-        total: Array = shares.sum(axis=1)
+        shares: Floats = 1 - right.mean(axis=2)
+        total: Floats = shares.sum(axis=1)
         return total
 
 
-def _pairs(values: Array, least: float, most: float, rng: np.random.Generator) -> tuple[Array, Array]:
+def _pairs(values: Floats, least: float, most: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """For each value, it and one at some distance, or two that far apart, the lower ones first."""
     # Not NumPy's power, whose bits depend on the processor.
     distance = (most - least) * np.array([_SMALLEST_STEP**share for share in rng.random(len(values)).tolist()])

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numpy.typing import NDArray
 
 from shine.codegen.moments import CHUNK, KINDS
 from shine.codegen.native.loops import STATE, emit_fitness, emit_predict
 from shine.data.dataset import Dataset
 from shine.evaluators.rows import Rows, lane_sums, target_of
-from shine.fitness import Positions, Products, Scores, score
+from shine.fitness import Products, Scores, score
 from shine.lang.population import Population
 from shine.lang.tree import Tree
 from shine.llvm import Engine
-
-Array = NDArray[np.float64]
+from shine.typing import AnyArray, Floats, Indices
 
 BATCH = 64
 """Individuals compiled as one module: LLVM's cost a module is that of several individuals."""
@@ -64,16 +61,16 @@ class NativeMeasure:
     def __init__(self, function: Callable[..., int], rows: Rows) -> None:
         self._function, self._rows = function, rows
 
-    def errors(self, which: Positions, kind: str, slopes: Array, intercepts: Array) -> Array:
+    def errors(self, which: Indices, kind: str, slopes: Floats, intercepts: Floats) -> Floats:
         """Weighted sums of "squared" or "absolute" errors of ``intercept + slope * p``."""
         return lane_sums(self._run(which, kind, np.column_stack([slopes, intercepts])))
 
-    def products(self, which: Positions) -> Products:
+    def products(self, which: Indices) -> Products:
         """Moments for linear scaling."""
         states = self._run(which, "products", np.empty((0, 2)))
         return Products(states[:, 0], states[:, 1], states[:, 2])
 
-    def _run(self, which: Positions, kind: str, lines: Array) -> Array:
+    def _run(self, which: Indices, kind: str, lines: Floats) -> Floats:
         states = np.zeros((len(which), STATE))
         failed = 0
         for part in self._rows.parts(len(which)):
@@ -108,14 +105,14 @@ class NativeEvaluator:
         parts = [self._score_batch(population, start) for start in range(0, len(population), BATCH)]
         return Scores.concatenate(parts).within(threshold)
 
-    def predict(self, population: Population) -> NDArray[Any]:
+    def predict(self, population: Population) -> AnyArray:
         """Predictions, shape (n_individuals, n_rows)."""
         out = np.empty((len(population), self._rows.count), dtype=self._dtype)
         for i in range(len(population)):
             out[i] = self._predict(population.tree(i))
         return out
 
-    def _predict(self, tree: Tree) -> NDArray[Any]:
+    def _predict(self, tree: Tree) -> AnyArray:
         module = ir.Module(name="predict")
         emit_predict(module, tree, "predict", self._dtype)
         out = np.empty(self._rows.count, dtype=self._dtype)

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.data.dataset import Dataset
 from shine.evaluators.rows import target_of
-from shine.fitness import Positions, Products, Scores, score
+from shine.fitness import Products, Scores, score
 from shine.lang.interpret import evaluate_tape
 from shine.lang.population import Population
-
-Array = NDArray[np.float64]
+from shine.typing import AnyArray, Floats, Indices
 
 CHUNK = 16_384
 """Rows interpreted at a time, so that the arrays in flight stay in the cache."""
@@ -30,14 +27,14 @@ class ReferenceEvaluator:
         with np.errstate(over="ignore"):
             self._columns = dataset.columns.astype(dtype, copy=False)
 
-    def predict(self, population: Population) -> NDArray[Any]:
+    def predict(self, population: Population) -> AnyArray:
         """Predictions, shape (n_individuals, n_rows)."""
         out = np.empty((len(population), self._dataset.n_rows), dtype=self._columns.dtype)
         for i in range(len(population)):
             out[i] = self.predict_one(population, i)
         return out
 
-    def predict_one(self, population: Population, index: int) -> NDArray[Any]:
+    def predict_one(self, population: Population, index: int) -> AnyArray:
         """Predictions of one individual for all rows, shape (n_rows,)."""
         tape = population.tape(index)
         rows = self._dataset.n_rows
@@ -50,7 +47,7 @@ class ReferenceEvaluator:
     def score(self, population: Population, threshold: float = np.inf) -> Scores:
         """Loss and scaling of each individual; losses above the threshold become inf."""
 
-        def predictions(which: Positions) -> Iterator[Array]:
+        def predictions(which: Indices) -> Iterator[Floats]:
             return (self.predict_one(population, int(index)).astype(np.float64) for index in which)
 
         measure = ReferenceMeasure(predictions, self._dataset)
@@ -61,17 +58,17 @@ class ReferenceEvaluator:
 class ReferenceMeasure:
     """Sums over predictions in NumPy (see `shine.fitness.Measure`)."""
 
-    def __init__(self, predictions: Callable[[Positions], Iterable[Array]], dataset: Dataset) -> None:
+    def __init__(self, predictions: Callable[[Indices], Iterable[Floats]], dataset: Dataset) -> None:
         self._predictions, self._dataset = predictions, dataset
 
-    def errors(self, which: Positions, kind: str, slopes: Array, intercepts: Array) -> Array:
+    def errors(self, which: Indices, kind: str, slopes: Floats, intercepts: Floats) -> Floats:
         """Weighted sums of "squared" or "absolute" errors of ``intercept + slope * p``."""
         weights, target = self._dataset.row_weights, self._dataset.target
         error = np.square if kind == "squared" else np.abs
         lines = zip(self._predictions(which), slopes, intercepts, strict=True)
         return np.array([weights @ error(target - (intercept + slope * p)) for p, slope, intercept in lines])
 
-    def products(self, which: Positions) -> Products:
+    def products(self, which: Indices) -> Products:
         """Moments for linear scaling."""
         weights, target = self._dataset.row_weights, self._dataset.target - self._dataset.target_mean
         moments = np.zeros((3, len(which)))

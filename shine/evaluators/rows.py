@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,7 @@ from shine.data.dataset import Dataset, stable_sum
 from shine.fitness import Target
 from shine.lang.lazy import cached_property
 from shine.lang.population import Population
-
-Array = NDArray[np.float64]
+from shine.typing import AnyArray, Floats, Indices
 
 BLOCK_BYTES = 1 << 21
 """Size of a block of rows: a share of what caches hold, so that it stays there while a population is evaluated."""
@@ -56,7 +55,7 @@ class Block:
     start: int
     stop: int
     pointers: NDArray[np.uintp]
-    memory: NDArray[Any]
+    memory: AnyArray
 
 
 @dataclass(frozen=True)
@@ -71,8 +70,8 @@ class Part:
     """
 
     block: Block
-    target: Array
-    weights: Array
+    target: Floats
+    weights: Floats
 
 
 class Rows:
@@ -98,7 +97,7 @@ class Rows:
             yield Part(block, filled(dataset.target[rows], "edge"), filled(weights))
 
     @cached_property
-    def known(self) -> Array:
+    def known(self) -> Floats:
         """`CHUNK_FIELDS` of each chunk, shape (n_chunks, n_fields)."""
         return known_chunks(self._dataset)
 
@@ -116,15 +115,15 @@ class Columns:
     dtype : {"float64", "float32", "int64", "int32"}
     """
 
-    def __init__(self, columns: Array, dtype: str) -> None:
-        self._columns: NDArray[Any] = columns
+    def __init__(self, columns: Floats, dtype: str) -> None:
+        self._columns: AnyArray = columns
         self._dtype = np.dtype(dtype)
         ready = columns.dtype == dtype and columns.strides[1] == columns.itemsize and columns.flags.aligned
         self._held = ready or columns.size * self._dtype.itemsize <= HELD_BYTES
         if self._held and not ready:
             self._columns = converted(columns, dtype)
 
-    def blocks(self, individuals: int, used: NDArray[np.int64] | None = None) -> Iterator[Block]:
+    def blocks(self, individuals: int, used: Indices | None = None) -> Iterator[Block]:
         """The blocks in order; each stays what it is until the next is asked for.
 
         Parameters
@@ -157,14 +156,14 @@ class Columns:
             yield Block(start, stop, pointers, memory)
 
 
-def used_features(population: Population) -> NDArray[np.int64]:
+def used_features(population: Population) -> Indices:
     """Which columns the individuals read, in order."""
     seen = np.zeros(population.primitives.first_function, np.bool_)
     seen[population.codes[population.codes < len(seen)]] = True
     return np.flatnonzero(seen[1:])
 
 
-def _convert(columns: Array, block: NDArray[Any], used: NDArray[np.int64]) -> None:
+def _convert(columns: Floats, block: AnyArray, used: Indices) -> None:
     """Copy some columns to the beginning of those of a block."""
     rows = columns.shape[1]
     with np.errstate(over="ignore"):
@@ -177,18 +176,18 @@ def _convert(columns: Array, block: NDArray[Any], used: NDArray[np.int64]) -> No
             block[:, start:stop] = columns[:, start:stop]
 
 
-def converted(columns: Array, dtype: str) -> NDArray[Any]:
+def converted(columns: Floats, dtype: str) -> AnyArray:
     """Columns in a number type; numbers that it cannot hold become infinite."""
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(columns, dtype=dtype)
 
 
-def addresses(columns: NDArray[Any]) -> NDArray[np.uintp]:
+def addresses(columns: AnyArray) -> NDArray[np.uintp]:
     """Where each row of a matrix begins."""
     return np.array(columns.ctypes.data + columns.strides[0] * np.arange(len(columns)), dtype=np.uintp)
 
 
-def known_chunks(dataset: Dataset) -> Array:
+def known_chunks(dataset: Dataset) -> Floats:
     """`CHUNK_FIELDS` of each chunk of a data set, shape (n_chunks, n_fields)."""
     parts = [_chunk_moments(target, weights) for target, weights in dataset.blocks(CHUNK * 1024)]
     weight, mean, square = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -205,7 +204,7 @@ def known_chunks(dataset: Dataset) -> Array:
     return known
 
 
-def _chunk_moments(target: Array, weights: Array) -> tuple[Array, Array, Array]:
+def _chunk_moments(target: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
     """Weight, mean and sum of squared deviations of the target in each chunk of some rows."""
     rows, weighed = filled(target).reshape(-1, CHUNK), filled(weights).reshape(-1, CHUNK)
     weight = stable_sum(weighed)
@@ -213,7 +212,7 @@ def _chunk_moments(target: Array, weights: Array) -> tuple[Array, Array, Array]:
     return weight, mean, stable_sum(weighed * (rows - mean[:, None]) ** 2)
 
 
-def filled(values: Array, mode: Literal["zeros", "edge"] = "zeros") -> Array:
+def filled(values: Floats, mode: Literal["zeros", "edge"] = "zeros") -> Floats:
     """Values up to whole chunks, followed by zeros or by copies of the last.
 
     The rows that fill up repeat the last one, target and all, so that their errors are finite when the last is.
@@ -226,7 +225,7 @@ def filled(values: Array, mode: Literal["zeros", "edge"] = "zeros") -> Array:
     return whole
 
 
-def lane_sums(states: Array) -> Array:
+def lane_sums(states: Floats) -> Floats:
     """Sum of the lanes of each state, halves first: the same bits everywhere."""
     lanes = np.ascontiguousarray(states[:, :LANES].T)
     while len(lanes) > 1:

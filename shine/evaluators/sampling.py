@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.data.dataset import Dataset
 from shine.evaluators.machine import MachineEvaluator
 from shine.lang.population import Population
+from shine.typing import Floats
 
 
 def sampled_errors(
     dataset: Dataset, linear_scaling: bool, rows: int, population: Population, rng: np.random.Generator
-) -> NDArray[np.float64]:
+) -> Floats:
     """Absolute errors of individuals on a few rows drawn at random, shape (n_individuals, n_rows).
 
     With linear scaling, each has the line that suits these rows best. inf where a prediction is not finite.

@@ -10,11 +10,11 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.codegen.machine.sharing import SHARE
 from shine.lang.population import Population
 from shine.llvm import Engine
+from shine.typing import AnyArray, Floats
 
 STEP_ROWS = 1 << 15
 """Rows, times individuals, that a thread takes at a time: enough to hide the cost of taking them, few enough to end
@@ -27,7 +27,7 @@ _LINE = 64
 """Bytes of a cache line, which two threads had better not write to at a time."""
 
 
-def zeros(individuals: int, numbers: int) -> NDArray[np.float64]:
+def zeros(individuals: int, numbers: int) -> Floats:
     """Zeros, shape (individuals, numbers); the first is at the beginning of a cache line."""
     memory = np.zeros(individuals * numbers + _LINE // 8)
     skipped = -memory.ctypes.data % _LINE // 8
@@ -71,7 +71,7 @@ class PopulationFunctions:
             Over how many rows: what an individual costs.
         workers : Workers
         """
-        arrays: dict[str, NDArray[Any]] = {
+        arrays: dict[str, AnyArray] = {
             "codes": np.ascontiguousarray(population.codes),
             "values": np.ascontiguousarray(population.values),
             "sizes": np.ascontiguousarray(population.sizes, dtype=np.int64),

@@ -9,10 +9,10 @@ from functools import cache, reduce
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.errors import GraphImportError
 from shine.lang.program.program import STORAGE_TYPES, ProgramBuilder, number
+from shine.typing import AnyArray
 
 Number = bool | int | float
 
@@ -71,7 +71,7 @@ class Values:
     def tensor(self, label: str, tensor: Any) -> Value:
         """A tensor that never changes: a number if it has no dimensions, else an array of the program."""
         dtype = self.storage_type(tensor.dtype)
-        array: NDArray[Any] = tensor.detach().cpu().resolve_neg().numpy()
+        array: AnyArray = tensor.detach().cpu().resolve_neg().numpy()
         if array.ndim == 0:
             return Value(dtype, constant=array.item(), scalar=True)
         return Value(dtype, self.builder.parameter(label, dtype, array.shape, value=array.copy()))

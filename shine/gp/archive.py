@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.fitness import Scores
 from shine.gp.complexity import code_weights, complexities
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
+from shine.typing import Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ class Archive:
         on_front = self.front_rows(enough)
         return self.individuals.take(on_front), self.scores.take(on_front)
 
-    def front_rows(self, enough: float = 0.0, without: Iterable[int] = ()) -> NDArray[np.int64]:
+    def front_rows(self, enough: float = 0.0, without: Iterable[int] = ()) -> Indices:
         """Rows of the individuals on the front that there would be without some rows (see `front`)."""
         losses = self.scores.losses.copy()
         losses[list(without)] = np.inf

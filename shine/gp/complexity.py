@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.lang.names import listed, shown
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.lang.tree import Tree
+from shine.typing import Indices
 
 CONSTANT_NAME = "constant"
 """What constants are called where complexity weights are given by name."""
 
 
-def complexities(population: Population, weights: Mapping[str, int]) -> NDArray[np.int64]:
+def complexities(population: Population, weights: Mapping[str, int]) -> Indices:
     """Complexity of each individual.
 
     Parameters
@@ -34,11 +34,11 @@ def complexities(population: Population, weights: Mapping[str, int]) -> NDArray[
     by_code = code_weights(population.primitives, weights)
     # Behind the end of a tape, codes are 0, which is that of a constant.
     behind = (population.width - population.sizes) * by_code[CONSTANT]
-    totals: NDArray[np.int64] = by_code[population.codes].sum(axis=1) - behind
+    totals: Indices = by_code[population.codes].sum(axis=1) - behind
     return totals
 
 
-def code_weights(primitives: PrimitiveSet, weights: Mapping[str, int]) -> NDArray[np.int64]:
+def code_weights(primitives: PrimitiveSet, weights: Mapping[str, int]) -> Indices:
     """Weight of each code, shape (n_codes,).
 
     Raises

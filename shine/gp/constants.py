@@ -9,16 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.fitness import Damping, Fit, Linearizer, NormalEquations, Scores
 from shine.gp.linear import solved_together
 from shine.gp.scoring import Fitter
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from shine.typing import Floats, Indices, Mask
 
 TOLERANCE = 1e-2
 """Share of its error that a step has to promise to take away, or an individual is left alone. Steps that promise little
@@ -33,13 +30,13 @@ _LINE = 2
 
 def fit_constants(
     population: Population,
-    slopes: Array,
-    intercepts: Array,
+    slopes: Floats,
+    intercepts: Floats,
     linearizer: Linearizer,
     steps: int,
     *,
     scaled: bool,
-    fixed: NDArray[np.bool_] | None = None,
+    fixed: Mask | None = None,
     tolerance: float = TOLERANCE,
 ) -> Fit:
     """Fit the constants of each individual by a few steps, none of which makes it worse.
@@ -72,12 +69,12 @@ def fit_constants(
 
 def _fitted_in_step(
     population: Population,
-    slopes: Array,
-    intercepts: Array,
+    slopes: Floats,
+    intercepts: Floats,
     linearizer: Linearizer,
     steps: int,
     scaled: bool,
-    fixed: NDArray[np.bool_] | None,
+    fixed: Mask | None,
     tolerance: float,
 ) -> Fit:
     constants = _Constants.of(population)
@@ -149,9 +146,9 @@ class _Constants:
         Position of each constant on the tape; arbitrary behind the last one.
     """
 
-    individuals: Integers
-    counts: Integers
-    columns: Integers
+    individuals: Indices
+    counts: Indices
+    columns: Indices
 
     @classmethod
     def of(cls, population: Population) -> _Constants:
@@ -162,14 +159,14 @@ class _Constants:
         columns[ranks, rows] = positions
         return cls(individuals, counts[individuals], columns[:, individuals])
 
-    def unknowns(self, population: Population, slopes: Array, intercepts: Array) -> Array:
+    def unknowns(self, population: Population, slopes: Floats, intercepts: Floats) -> Floats:
         """Intercept, slope and constants, shape (2 + most constants, n_individuals), in this order."""
         order = self.individuals
         constants = population.values[order, self.columns]
         constants[np.arange(len(constants))[:, None] >= self.counts] = 0.0
         return np.concatenate([intercepts[None, order], slopes[None, order], constants])
 
-    def placed(self, unknowns: Array, values: Array, which: Integers) -> Array:
+    def placed(self, unknowns: Floats, values: Floats, which: Indices) -> Floats:
         """Values of the tapes of some individuals with their unknowns in place of their constants."""
         values, counts = values.copy(), self.counts[which]
         most = int(counts.max(initial=0))
@@ -179,7 +176,7 @@ class _Constants:
         return values
 
 
-def places(population: Population) -> tuple[Integers, Integers, Integers]:
+def places(population: Population) -> tuple[Indices, Indices, Indices]:
     """Individual, position on the tape, and rank among the individual's constants, of every constant."""
     inside = np.arange(population.width) < population.sizes[:, None]
     rows, columns = np.nonzero((population.codes == CONSTANT) & inside)
@@ -188,7 +185,7 @@ def places(population: Population) -> tuple[Integers, Integers, Integers]:
     return rows, columns, ranks
 
 
-def _free(individuals: int, unknowns: int, scaled: bool, fixed: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+def _free(individuals: int, unknowns: int, scaled: bool, fixed: Mask | None) -> Mask:
     """Which unknowns may move, shape (n_unknowns, n_individuals)."""
     free = np.ones((unknowns, individuals), np.bool_)
     free[:_LINE] = scaled
@@ -213,13 +210,13 @@ class _System:
         How many individuals, which are the first ones, have each unknown.
     """
 
-    matrix: Array
-    gradient: Array
-    scale: Array
-    counts: Integers
+    matrix: Floats
+    gradient: Floats
+    scale: Floats
+    counts: Indices
 
     @classmethod
-    def of(cls, equations: NormalEquations, slopes: Array, free: NDArray[np.bool_]) -> _System:
+    def of(cls, equations: NormalEquations, slopes: Floats, free: Mask) -> _System:
         individuals, stride = equations.matrices.shape[:2]
         products = np.ascontiguousarray(equations.matrices.reshape(individuals, -1).T).reshape(stride, stride, -1)
         matrix, gradient = products[1:, 1:], products[1:, 0]
@@ -243,7 +240,7 @@ class _System:
             gradient[unusable] = 0.0
         return cls(matrix, gradient, scale, np.full(stride - 1, individuals))
 
-    def take(self, which: Integers, constants: Integers) -> _System:
+    def take(self, which: Indices, constants: Indices) -> _System:
         """The systems of some individuals, with so many constants each, in descending order."""
         count = min(len(self.scale), _LINE + int(constants.max(initial=0)))
         counts = np.searchsorted(-constants, _LINE - np.arange(count), side="left")
@@ -256,7 +253,7 @@ class _System:
             counts,
         )
 
-    def replaced(self, which: NDArray[np.bool_], other: _System) -> _System:
+    def replaced(self, which: Mask, other: _System) -> _System:
         """These systems, but others of as many individuals where a mask holds."""
         return _System(
             np.where(which, other.matrix, self.matrix),
@@ -265,7 +262,7 @@ class _System:
             self.counts,
         )
 
-    def solved(self, damping: Array) -> tuple[Array, Array]:
+    def solved(self, damping: Floats) -> tuple[Floats, Floats]:
         """Steps, and the fall of the squared error that each promises, if the model were linear."""
         scaled_step = solved_together(self.matrix, damping, self.gradient, self.counts)
         gain = np.zeros(len(damping))

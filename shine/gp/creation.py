@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
-
-Integers = NDArray[np.int64]
+from shine.typing import Codes, Floats, Indices
 
 
 @dataclass(frozen=True)
@@ -33,9 +32,7 @@ class Terminals:
     constants: tuple[float, float] = (-5.0, 5.0)
     share: float = 0.2
 
-    def draw(
-        self, n: int, primitives: PrimitiveSet, rng: np.random.Generator
-    ) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
+    def draw(self, n: int, primitives: PrimitiveSet, rng: np.random.Generator) -> tuple[Codes, Floats]:
         """Codes and values of `n` random terminals."""
         n_features = len(primitives.features)
         if n_features:
@@ -48,7 +45,7 @@ class Terminals:
         values[constant] = self._constants(len(constant), rng)
         return codes.astype(np.int16), values
 
-    def _constants(self, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def _constants(self, n: int, rng: np.random.Generator) -> Floats:
         low, high = self.constants
         values = low + (high - low) * rng.random(n)
         # Formulas people write are full of 1, 2 and 3. Adding 0 turns -0.0 into 0.0.
@@ -127,9 +124,9 @@ def _terminal_probability(primitives: PrimitiveSet) -> float:
 def grown(
     primitives: PrimitiveSet,
     width: int,
-    targets: Integers,
-    max_depths: Integers,
-    early: NDArray[np.float64],
+    targets: Indices,
+    max_depths: Indices,
+    early: Floats,
     terminals: Terminals,
     rng: np.random.Generator,
 ) -> Population:
@@ -174,7 +171,7 @@ class _Growth:
     and the list of the open nodes, those that may still become functions.
     """
 
-    def __init__(self, primitives: PrimitiveSet, targets: Integers, max_depths: Integers) -> None:
+    def __init__(self, primitives: PrimitiveSet, targets: Indices, max_depths: Indices) -> None:
         n, most = len(targets), int(targets.max(initial=1))
         arities = primitives.arities[primitives.first_function :]
         by_arity = np.argsort(arities, kind="stable")
@@ -188,7 +185,7 @@ class _Growth:
         self.open = np.zeros((n, most), np.int32)
         self.n_open = (max_depths > 1).astype(np.int64)
 
-    def expand(self, early: NDArray[np.float64], rng: np.random.Generator) -> bool:
+    def expand(self, early: Floats, rng: np.random.Generator) -> bool:
         """Give one random open node of each individual a function; False when no individual had room for one."""
         room = self.targets - self.sizes
         candidates = np.searchsorted(self.function_arities, room, side="right")
@@ -206,7 +203,7 @@ class _Growth:
         self._add_arguments(rows, nodes, self.function_arities[drawn])
         return True
 
-    def _add_arguments(self, rows: Integers, nodes: NDArray[np.int32], arities: Integers) -> None:
+    def _add_arguments(self, rows: Indices, nodes: NDArray[np.int32], arities: Indices) -> None:
         for argument in range(int(arities.max(initial=0))):
             has = arities > argument
             rows, nodes, arities = rows[has], nodes[has], arities[has]

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.fitness import Scores
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
-
-Hashes = NDArray[np.uint64]
+from shine.typing import Floats, Hashes, Indices, Mask
 
 CAPACITY = 1 << 20
 """Individuals that a `Memory` recalls for certain; it forgets all but the latest one to two times as many."""
@@ -77,9 +75,9 @@ class Known:
     """
 
     younger_keys: Hashes
-    younger_rows: NDArray[np.float64]
+    younger_rows: Floats
     elder_keys: Hashes
-    elder_rows: NDArray[np.float64]
+    elder_rows: Floats
 
 
 class Memory:
@@ -112,7 +110,7 @@ class Memory:
         ever adds to them."""
         return Known(*self._younger.entries, *self._elder.entries)
 
-    def recall(self, keys: Hashes) -> tuple[NDArray[np.bool_], Scores]:
+    def recall(self, keys: Hashes) -> tuple[Mask, Scores]:
         """Which individuals are known, shape (n,), and the scores of all of them, NaN where unknown."""
         scores = self._younger.find(keys)
         if self._elder.count:
@@ -146,7 +144,7 @@ class _Table:
         self._rows = np.full((1 + slots // 2, 3), np.nan)
 
     @property
-    def entries(self) -> tuple[Hashes, NDArray[np.float64]]:
+    def entries(self) -> tuple[Hashes, Floats]:
         """Keys and rows, in the order in which they came."""
         return self._keys[1 : self.count + 1], self._rows[1 : self.count + 1]
 
@@ -161,7 +159,7 @@ class _Table:
         larger.insert(*self.entries)
         return larger
 
-    def find(self, keys: Hashes) -> NDArray[np.float64]:
+    def find(self, keys: Hashes) -> Floats:
         """The row of each key, shape (n, 3); NaN for an unknown one."""
         found = np.zeros(len(keys), np.int32)
         pending, slots = np.arange(len(keys)), self._first_slots(keys)
@@ -173,7 +171,7 @@ class _Table:
             pending, slots = pending[searching], self._next_slots(slots[searching])
         return self._rows[found]
 
-    def insert(self, keys: Hashes, rows: NDArray[np.float64]) -> None:
+    def insert(self, keys: Hashes, rows: Floats) -> None:
         """Add distinct keys that are not in the table, which has room for them."""
         positions = np.arange(self.count + 1, self.count + 1 + len(keys), dtype=np.int32)
         self._keys[positions], self._rows[positions] = keys, rows
@@ -186,8 +184,8 @@ class _Table:
             pending, slots = pending[~placed], self._next_slots(slots[~placed])
         self.count += len(keys)
 
-    def _first_slots(self, keys: Hashes) -> NDArray[np.int64]:
+    def _first_slots(self, keys: Hashes) -> Indices:
         return (keys & np.uint64(len(self._positions) - 1)).astype(np.int64)
 
-    def _next_slots(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _next_slots(self, slots: Indices) -> Indices:
         return (slots + 1) & (len(self._positions) - 1)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.gp.complexity import complexities
 from shine.gp.creation import Terminals, ptc2, ramped_half_and_half
@@ -20,8 +19,9 @@ from shine.gp.structure import Parents
 from shine.gp.survival import SURVIVAL
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
+from shine.typing import Floats, Indices
 
-Errors = Callable[[Population, np.random.Generator], NDArray[np.float64]]
+Errors = Callable[[Population, np.random.Generator], Floats]
 """Absolute errors of individuals on a few rows drawn at random, shape (n_individuals, n_cases)."""
 
 
@@ -44,8 +44,8 @@ class Island:
     """
 
     parents: Parents
-    losses: NDArray[np.float64]
-    births: NDArray[np.int64]
+    losses: Floats
+    births: Indices
     generation: int
     improved: int
     random: Mapping[str, Any]
@@ -106,19 +106,17 @@ class Habitat:
         later = self._survived(later, offspring, losses, births)
         return replace(later, improved=later.generation) if later.best_loss < island.best_loss else later
 
-    def joined(self, island: Island, arrivals: Population, losses: NDArray[np.float64]) -> Island:
+    def joined(self, island: Island, arrivals: Population, losses: Floats) -> Island:
         """The island after individuals from elsewhere have arrived."""
         return self._survived(island, arrivals, losses, np.full(len(arrivals), island.generation, np.int64))
 
-    def emigrants(self, island: Island, n: int) -> tuple[Population, NDArray[np.float64]]:
+    def emigrants(self, island: Island, n: int) -> tuple[Population, Floats]:
         """The fittest of an island, with their losses."""
         population = island.parents.population
         ranked = ranking(island.losses, complexities(population, self.settings.complexity), self.settings.parsimony)
         return population.take(ranked[:n]), island.losses[ranked[:n]]
 
-    def _survived(
-        self, island: Island, offspring: Population, losses: NDArray[np.float64], births: NDArray[np.int64]
-    ) -> Island:
+    def _survived(self, island: Island, offspring: Population, losses: Floats, births: Indices) -> Island:
         settings, parents = self.settings, island.parents
         all_losses, all_births = np.concatenate([island.losses, losses]), np.concatenate([island.births, births])
         weights = np.concatenate(
@@ -131,9 +129,7 @@ class Habitat:
         everyone = Parents.concatenate([parents.take(old), Parents.of(offspring.take(new))])
         return replace(island, parents=everyone, losses=all_losses[kept], births=all_births[kept])
 
-    def _selector(
-        self, island: Island, weights: NDArray[np.int64], rng: np.random.Generator
-    ) -> Callable[[int], NDArray[np.int64]]:
+    def _selector(self, island: Island, weights: Indices, rng: np.random.Generator) -> Callable[[int], Indices]:
         """What draws parents."""
         settings = self.settings
         if settings.selection == "lexicase" and self.errors is not None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from shine.typing import Floats, Indices
 
 
-def solved_together(matrices: Array, damping: Array, gradients: Array, counts: Integers) -> Array:
+def solved_together(matrices: Floats, damping: Floats, gradients: Floats, counts: Indices) -> Floats:
     """Solutions of ``(matrix + damping) solution = gradient`` by the factors L D L^T, for all individuals in step.
 
     The matrices are positive semidefinite, so that no pivoting is needed. An individual's solution has the same bits
@@ -32,7 +30,7 @@ def solved_together(matrices: Array, damping: Array, gradients: Array, counts: I
     return solution
 
 
-def solved(matrix: Array, rights: Array, ridge: float) -> Array:
+def solved(matrix: Floats, rights: Floats, ridge: float) -> Floats:
     """Solutions of ``(matrix + ridge) solution = right`` for each right side, shapes (n, n) and (n_sides, n)."""
     size = len(matrix)
     triangle, pivots, solutions = _eliminated(matrix + ridge * np.eye(size), rights.T)
@@ -42,17 +40,17 @@ def solved(matrix: Array, rights: Array, ridge: float) -> Array:
     return solutions.T
 
 
-def inverse_diagonal(matrix: Array, dependent: float = 1e-14) -> Array:
+def inverse_diagonal(matrix: Floats, dependent: float = 1e-14) -> Floats:
     """Diagonal of the inverse of a matrix with a diagonal of ones, shape (n,).
 
     An unknown that depends on those before it, so that its pivot is at most `dependent`, counts as known.
     """
     _, pivots, lower = _eliminated(matrix, np.eye(len(matrix)), dependent)
-    total: Array = np.add.reduce(lower**2 / pivots[:, None], axis=0)
+    total: Floats = np.add.reduce(lower**2 / pivots[:, None], axis=0)
     return total
 
 
-def _eliminated(matrix: Array, rights: Array, dependent: float = 0.0) -> tuple[Array, Array, Array]:
+def _eliminated(matrix: Floats, rights: Floats, dependent: float = 0.0) -> tuple[Floats, Floats, Floats]:
     """A system with the unknowns eliminated from the equations below: its upper triangle, pivots and right sides.
 
     An unknown whose pivot is at most `dependent` is left out; its pivot becomes infinite.

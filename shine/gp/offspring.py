@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.gp import variation
 from shine.gp.creation import Terminals
 from shine.gp.settings import EvolutionSettings
 from shine.gp.structure import Parents
 from shine.lang.population import Population
+from shine.typing import Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,12 +27,12 @@ class Offspring:
     """
 
     population: Population
-    ancestors: NDArray[np.int64]
+    ancestors: Indices
 
 
 def breed(
     everyone: Parents,
-    select: Callable[[int], NDArray[np.int64]],
+    select: Callable[[int], Indices],
     settings: EvolutionSettings,
     terminals: Terminals,
     rng: np.random.Generator,

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.arrays import dot
-
-Array = NDArray[np.float64]
+from shine.typing import Floats, Mask
 
 DEPENDENT = 1e-12
 """Length, as a share of its own, below which what a column adds to those before it is rounding."""
@@ -38,13 +36,13 @@ class Regression:
     Parlett 1980).
     """
 
-    basis: Array
-    triangle: Array
-    scale: Array
-    kept: NDArray[np.bool_]
+    basis: Floats
+    triangle: Floats
+    scale: Floats
+    kept: Mask
 
     @classmethod
-    def of(cls, columns: Array, dependent: float = DEPENDENT) -> Regression:
+    def of(cls, columns: Floats, dependent: float = DEPENDENT) -> Regression:
         """The regression on some columns, shape (..., n_columns, n_rows); one that is not finite counts as dependent.
 
         Weigh rows by multiplying columns and views by the square roots of the weights.
@@ -70,7 +68,7 @@ class Regression:
             kept[..., j] = fresh
         return cls(basis, triangle, scale, kept)
 
-    def coefficients(self, view: Array) -> Array:
+    def coefficients(self, view: Floats) -> Floats:
         """Coefficients of the columns that explain a view best, shape (..., n_columns)."""
         solution = dot(self.basis, view[..., None, :])
         for j in reversed(range(solution.shape[-1])):
@@ -78,14 +76,14 @@ class Regression:
             solution[..., :j] -= solution[..., j, None] * self.triangle[..., :j, j]
         return np.where(self.kept, solution / self.scale, 0.0)
 
-    def rest(self, view: Array) -> Array:
+    def rest(self, view: Floats) -> Floats:
         """What the columns leave of a view, shape (..., n_rows)."""
         along = dot(self.basis, view[..., None, :])
-        left: Array = view - np.add.reduce(along[..., None] * self.basis, axis=-2)
+        left: Floats = view - np.add.reduce(along[..., None] * self.basis, axis=-2)
         return left
 
     @property
-    def variances(self) -> Array:
+    def variances(self) -> Floats:
         """Variance of each coefficient, in units of the rows' variance, shape (..., n_columns); inf where dependent."""
         count = self.triangle.shape[-1]
         inverse = np.zeros_like(self.triangle)
@@ -97,12 +95,12 @@ class Regression:
         return np.where(self.kept, dot(inverse, inverse) / self.scale**2, np.inf)
 
 
-def least_squares(columns: Array, view: Array) -> Array:
+def least_squares(columns: Floats, view: Floats) -> Floats:
     """Coefficients of columns, shape (..., n_columns, n_rows), that explain a view best (see `Regression`)."""
     return Regression.of(columns).coefficients(view)
 
 
-def combined(coefficients: Array, columns: Array) -> Array:
+def combined(coefficients: Floats, columns: Floats) -> Floats:
     """Sum of columns, shape (..., n_columns, n_rows), each times its coefficient."""
-    total: Array = np.add.reduce(coefficients[..., None] * columns, axis=-2)
+    total: Floats = np.add.reduce(coefficients[..., None] * columns, axis=-2)
     return total

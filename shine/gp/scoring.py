@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.fitness import PopulationEvaluator, Scores
 from shine.gp.archive import Archive
-from shine.gp.hashing import Hashes, Known, Memory, hashes
+from shine.gp.hashing import Known, Memory, hashes
 from shine.lang.population import Population
+from shine.typing import Floats, Hashes
 
 FIRST_SLICE = 128
 """Individuals evaluated before anything is known of an evaluator's speed."""
@@ -67,7 +67,7 @@ class Scorer:
         """The individuals that have been scored."""
         return self._memory.known
 
-    def scored(self, population: Population) -> tuple[Population, NDArray[np.float64]]:
+    def scored(self, population: Population) -> tuple[Population, Floats]:
         """The individuals, the new ones among them with fitted constants, and the loss of each.
 
         Raises
@@ -93,7 +93,7 @@ class Scorer:
         after = Scores.concatenate([after for _, after in slices])
         fitted = replace(population.take(first[unknown]), values=values[unknown])
         self._remember(keys[unknown], before, fitted, after)
-        losses: NDArray[np.float64] = scores.losses[inverse]
+        losses: Floats = scores.losses[inverse]
         return replace(population, values=values[inverse]), losses
 
     def show(self, population: Population) -> None:

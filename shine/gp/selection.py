@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from shine.typing import Floats, Indices
 
 NOISE_BITS = 20
 """Low bits of a loss's mantissa that are noise: losses within about 2^-32 of each other, relative, tie."""
 
 
-def ranking(losses: Floats, complexities: Integers, parsimony: float = 0.0) -> Integers:
+def ranking(losses: Floats, complexities: Indices, parsimony: float = 0.0) -> Indices:
     """Indices of the individuals, the fittest first.
 
     Parameters
@@ -28,7 +26,7 @@ def ranking(losses: Floats, complexities: Integers, parsimony: float = 0.0) -> I
     return np.lexsort((complexities, rounded(fitness)))
 
 
-def tournaments(ranked: Integers, n: int, competitors: int, rng: np.random.Generator) -> Integers:
+def tournaments(ranked: Indices, n: int, competitors: int, rng: np.random.Generator) -> Indices:
     """Winners of `n` tournaments among individuals drawn with replacement.
 
     Parameters
@@ -45,11 +43,11 @@ def tournaments(ranked: Integers, n: int, competitors: int, rng: np.random.Gener
         Indices of the winners.
     """
     ranks = rng.integers(0, len(ranked), (competitors, n))
-    winners: Integers = ranked[ranks.min(axis=0)]
+    winners: Indices = ranked[ranks.min(axis=0)]
     return winners
 
 
-def lexicase(errors: Floats, n: int, rng: np.random.Generator) -> Integers:
+def lexicase(errors: Floats, n: int, rng: np.random.Generator) -> Indices:
     """Parents by epsilon-lexicase selection: each faces the cases in an order of its own, and those that are worse than
     the best left by more than a case's epsilon drop out, until one is left or no case is.
 
@@ -92,12 +90,12 @@ def lexicase(errors: Floats, n: int, rng: np.random.Generator) -> Integers:
     counts = np.count_nonzero(alive, axis=1)
     nth = (chosen * counts).astype(np.int64)
     winners = np.argmax(np.cumsum(alive, axis=1) > nth[:, None], axis=1)
-    selected: Integers = left[winners]
+    selected: Indices = left[winners]
     return selected
 
 
-def rounded(losses: Floats) -> Integers:
+def rounded(losses: Floats) -> Indices:
     """Numbers that are ordered like the losses, which are not negative, and equal where losses differ by noise."""
     # The bits of non-negative floats are ordered like the floats.
-    rounded: Integers = np.ascontiguousarray(losses).view(np.int64) >> NOISE_BITS
+    rounded: Indices = np.ascontiguousarray(losses).view(np.int64) >> NOISE_BITS
     return rounded

@@ -13,15 +13,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.arrays import log
 from shine.fitness import Linearizer
 from shine.gp.constants import fit_constants, places
 from shine.gp.linear import inverse_diagonal
 from shine.lang.population import Population
-
-Array = NDArray[np.float64]
+from shine.typing import Floats, Mask
 
 _LARGEST_DENOMINATOR = 12
 _LARGEST_NUMERATOR = 48
@@ -36,8 +34,8 @@ _NATS = 1e-3
 class _Simple:
     """Numbers simpler than others, and what each costs to write down, in nats."""
 
-    numbers: Array
-    costs: Array
+    numbers: Floats
+    costs: Floats
 
 
 @cache
@@ -134,7 +132,7 @@ def snapped(
         equations = linearizer.normal_equations(population, ones, zeros, limits)
 
 
-def _constants(population: Population, individual: int) -> Array:
+def _constants(population: Population, individual: int) -> Floats:
     tape = population.take(np.array([individual]))
     _, columns, _ = places(tape)
     return tape.values[0, columns]
@@ -145,7 +143,7 @@ def _set_constant(population: Population, individual: int, rank: int, number: fl
     population.values[individual, columns[rank]] = number
 
 
-def _deviations(matrices: Array, errors: Array, fixed: NDArray[np.bool_], rows: float, least_error: float) -> Array:
+def _deviations(matrices: Floats, errors: Floats, fixed: Mask, rows: float, least_error: float) -> Floats:
     """Standard deviation of each constant given the data, (n_individuals, n_constants); inf where undetermined."""
     count = min(matrices.shape[1] - 3, fixed.shape[1])
     deviations = np.full(fixed.shape, np.inf)
@@ -162,7 +160,7 @@ def _deviations(matrices: Array, errors: Array, fixed: NDArray[np.bool_], rows: 
 
 
 def _proposal(
-    values: Array, deviations: Array, fixed: NDArray[np.bool_], tried: set[tuple[int, float]]
+    values: Floats, deviations: Floats, fixed: Mask, tried: set[tuple[int, float]]
 ) -> tuple[int, float, float] | None:
     """The constant, the number to try in its place, and what that would save; None if nothing is worth it."""
     best: tuple[int, float, float] | None = None

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.fitness import Scores
 from shine.gp.archive import Archive
@@ -31,8 +30,9 @@ from shine.gp.structure import Parents
 from shine.lang.names import cut, normalized
 from shine.lang.population import Population
 from shine.lang.primitives import Primitive, PrimitiveSet, select
+from shine.typing import AnyArray
 
-Arrays = Mapping[str, NDArray[Any]]
+Arrays = Mapping[str, AnyArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class State:
             ],
         }
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
+    def to_arrays(self) -> dict[str, AnyArray]:
         """All arrays by name; the islands one after the other."""
         everyone = Population.concatenate([island.parents.population for island in self.islands])
         scores, known = self.archive.scores, self.known
@@ -181,7 +181,7 @@ def _islands(
         start += count
 
 
-def _population_arrays(name: str, population: Population) -> dict[str, NDArray[Any]]:
+def _population_arrays(name: str, population: Population) -> dict[str, AnyArray]:
     return {
         f"{name}.codes": population.codes,
         f"{name}.values": population.values,

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.gp.complexity import complexities
 from shine.gp.hashing import CAPACITY
 from shine.lang.names import shown, value_text
 from shine.lang.population import Population
+from shine.typing import AnyArray, Floats, Hashes, Indices
 
 _TAPES = {"codes": ("int16", 2), "values": ("float64", 2), "sizes": ("int64", 1)}
 
@@ -31,7 +31,7 @@ FORMS: dict[str, tuple[str, int]] = {
 """Type and number of dimensions of each array."""
 
 
-def checked_arrays(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def checked_arrays(arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
     """The arrays of a state, contiguous, of the types and dimensions that they must have.
 
     Raises
@@ -90,7 +90,7 @@ def check_formulas(name: str, population: Population) -> None:
         raise ValueError(f"the individuals of {name!r} are no formulas")
 
 
-def check_losses(name: str, losses: NDArray[np.float64], count: int) -> None:
+def check_losses(name: str, losses: Floats, count: int) -> None:
     """Whether there is a loss for each of so many individuals: a number from 0, or inf."""
     if losses.shape != (count,):
         raise ValueError(f"{name!r} has {losses.shape[0]} losses of {count} individuals")
@@ -98,7 +98,7 @@ def check_losses(name: str, losses: NDArray[np.float64], count: int) -> None:
         raise ValueError(f"{name!r} has losses that are NaN or negative")
 
 
-def check_scores(name: str, rows: NDArray[np.float64], count: int) -> None:
+def check_scores(name: str, rows: Floats, count: int) -> None:
     """Whether there are a loss, a slope and an intercept for each of so many individuals."""
     if rows.shape != (count, 3):
         raise ValueError(f"{name!r} has the shape {rows.shape}, not {(count, 3)}")
@@ -107,13 +107,13 @@ def check_scores(name: str, rows: NDArray[np.float64], count: int) -> None:
         raise ValueError(f"{name!r} has slopes or intercepts that are not finite")
 
 
-def check_births(births: NDArray[np.int64], count: int, generation: int) -> None:
+def check_births(births: Indices, count: int, generation: int) -> None:
     """Whether individuals were born between the beginning and now."""
     if births.shape != (count,) or (births < 0).any() or (births > generation).any():
         raise ValueError(f"'islands.births' are not {count} generations from 0 to {generation}")
 
 
-def check_keys(name: str, keys: NDArray[np.uint64]) -> None:
+def check_keys(name: str, keys: Hashes) -> None:
     """Whether hashes are such as a table can have: distinct, and none of them 0."""
     if len(keys) > CAPACITY:
         raise ValueError(f"{name!r} has {len(keys)} keys; at most {CAPACITY} are remembered")
@@ -121,7 +121,7 @@ def check_keys(name: str, keys: NDArray[np.uint64]) -> None:
         raise ValueError(f"{name!r} has keys that are 0 or occur twice")
 
 
-def check_archive(individuals: Population, losses: NDArray[np.float64], weights: Mapping[str, int]) -> None:
+def check_archive(individuals: Population, losses: Floats, weights: Mapping[str, int]) -> None:
     """Whether the individual of each row has the complexity that the row is for."""
     seen = np.flatnonzero(np.isfinite(losses))
     if (complexities(individuals.take(seen), weights) != seen + 1).any():

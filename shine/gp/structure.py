@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
+from shine.typing import Codes, Indices, Mask
 
 Integers = NDArray[np.int32]
 
@@ -92,12 +93,12 @@ def depths(population: Population) -> Integers:
     return Structure.of(population).depths[np.arange(len(population)), population.sizes - 1]
 
 
-def functions(primitives: PrimitiveSet, codes: NDArray[np.int16]) -> NDArray[np.bool_]:
+def functions(primitives: PrimitiveSet, codes: Codes) -> Mask:
     """Where codes are functions, in the shape of `codes`."""
     return codes >= primitives.first_function
 
 
-def _subtrees(arities: NDArray[np.int16], lengths: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _subtrees(arities: Codes, lengths: Indices) -> tuple[Indices, Indices]:
     """Sizes and depths of the subtrees, shape (width, n), from arities of shape (width, n).
 
     The last argument of a function ends just before it, and each earlier one just before the one that follows; so a

@@ -9,17 +9,15 @@ from bisect import bisect_right
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.arrays import log
 from shine.gp.selection import ranking, rounded
+from shine.typing import Floats, Indices
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Survival = Callable[[Floats, Integers, Integers, int], Integers]
+Survival = Callable[[Floats, Indices, Indices, int], Indices]
 
 
-def best_of_each_complexity(losses: Floats, complexities: Integers, ages: Integers, n: int) -> Integers:
+def best_of_each_complexity(losses: Floats, complexities: Indices, ages: Indices, n: int) -> Indices:
     """The best few of every complexity, without repeated losses.
 
     Individuals of one loss are mostly the same formula in another guise, and would crowd out everything else; only
@@ -43,11 +41,11 @@ def best_of_each_complexity(losses: Floats, complexities: Integers, ages: Intege
     ordered = complexities[best][by_complexity]
     rank = np.empty(len(best), np.int64)
     rank[by_complexity] = np.arange(len(best)) - np.searchsorted(ordered, ordered)
-    kept: Integers = np.concatenate([best[np.argsort(rank, kind="stable")], others])[:n]
+    kept: Indices = np.concatenate([best[np.argsort(rank, kind="stable")], others])[:n]
     return kept
 
 
-def nsga2(losses: Floats, complexities: Integers, ages: Integers, n: int) -> Integers:
+def nsga2(losses: Floats, complexities: Indices, ages: Indices, n: int) -> Indices:
     """The first Pareto fronts of loss and complexity; of the last one that fits in part, the least crowded.
 
     Repeated losses only fill what is left, as in `best_of_each_complexity`. Parameters and result are the same.
@@ -60,7 +58,7 @@ def nsga2(losses: Floats, complexities: Integers, ages: Integers, n: int) -> Int
     return _by_fronts(best, others, losses, complexities, n)
 
 
-def age_fitness(losses: Floats, complexities: Integers, ages: Integers, n: int) -> Integers:
+def age_fitness(losses: Floats, complexities: Indices, ages: Indices, n: int) -> Indices:
     """The first Pareto fronts of loss and age: the young are not judged by what the old have reached.
 
     Parameters and result as in `best_of_each_complexity`.
@@ -81,7 +79,7 @@ SURVIVAL: dict[str, Survival] = {
 """The policies by name."""
 
 
-def _distinct(losses: Floats, complexities: Integers) -> tuple[Integers, Integers]:
+def _distinct(losses: Floats, complexities: Indices) -> tuple[Indices, Indices]:
     """Individuals of finite losses, the simplest of each loss, in ascending order of it; and all others."""
     ranked = ranking(losses, complexities)
     keys = rounded(losses[ranked])
@@ -90,7 +88,7 @@ def _distinct(losses: Floats, complexities: Integers) -> tuple[Integers, Integer
     return ranked[distinct], ranked[~distinct]
 
 
-def _by_fronts(best: Integers, others: Integers, losses: Floats, second: Integers, n: int) -> Integers:
+def _by_fronts(best: Indices, others: Indices, losses: Floats, second: Indices, n: int) -> Indices:
     # In ascending order of loss, an individual is in the first front none of whose members, all of which come before
     # it, is as good or better in the second objective; the least values of the fronts ascend.
     least: list[int] = []
@@ -114,7 +112,7 @@ def _by_fronts(best: Integers, others: Integers, losses: Floats, second: Integer
     return np.concatenate([by_front, others[: n - len(by_front)]]).astype(np.int64)
 
 
-def _crowding(losses: Floats, second: Integers) -> Floats:
+def _crowding(losses: Floats, second: Indices) -> Floats:
     """Distance of each member of a front to its neighbours in the front; the ends are infinitely far from any.
 
     Losses differ by orders of magnitude along a front, so that their logarithms are compared.

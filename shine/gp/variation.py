@@ -17,9 +17,7 @@ from shine.gp.creation import Terminals, grown
 from shine.gp.structure import Parents, functions
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
-
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+from shine.typing import Codes, Indices, Mask
 
 FUNCTION_BIAS = 0.9
 """How often a crossover or mutation point is a function, where there is one (Koza 1992)."""
@@ -42,8 +40,8 @@ class Segments:
     """
 
     population: Population
-    ends: Integers
-    sizes: Integers
+    ends: Indices
+    sizes: Indices
 
 
 def splice(receivers: Segments, donors: Segments) -> Population:
@@ -72,17 +70,17 @@ def splice(receivers: Segments, donors: Segments) -> Population:
     return Population(codes, values, sizes, receivers.population.primitives)
 
 
-def choose(mask: Mask, rng: np.random.Generator) -> Integers:
+def choose(mask: Mask, rng: np.random.Generator) -> Indices:
     """One position of each row where the mask holds, uniformly; every row must have one."""
     n, width = mask.shape
     counts = np.count_nonzero(mask, axis=1)
     drawn = (rng.random(n) * counts).astype(np.int64)
     cells = np.flatnonzero(mask)[np.cumsum(counts) - counts + drawn]
-    chosen: Integers = cells - width * np.arange(n)
+    chosen: Indices = cells - width * np.arange(n)
     return chosen
 
 
-def choose_biased(mask: Mask, is_function: Mask, rng: np.random.Generator) -> Integers:
+def choose_biased(mask: Mask, is_function: Mask, rng: np.random.Generator) -> Indices:
     """Like `choose`, but a function `FUNCTION_BIAS` of the time, where the row offers the choice."""
     function = rng.random(len(mask)) < FUNCTION_BIAS
     preferred = mask & (is_function == function[:, None])
@@ -220,7 +218,7 @@ def _neutral_elements(primitives: PrimitiveSet) -> list[tuple[int, float]]:
     return [(codes[name], element) for name, element in (("mul", 1.0), ("add", 0.0)) if name in codes]
 
 
-def _others(codes: NDArray[np.int16], primitives: PrimitiveSet, rng: np.random.Generator) -> NDArray[np.int16]:
+def _others(codes: Codes, primitives: PrimitiveSet, rng: np.random.Generator) -> Codes:
     """For each code a random other one of its arity; the code itself where there is none."""
     by_arity = np.argsort(primitives.arities, kind="stable")
     ordered = primitives.arities[by_arity]
@@ -228,21 +226,21 @@ def _others(codes: NDArray[np.int16], primitives: PrimitiveSet, rng: np.random.G
     count = np.searchsorted(ordered, primitives.arities, side="right")[codes] - first
     rank = np.argsort(by_arity)[codes] - first
     step = 1 + (rng.random(len(codes)) * (count - 1)).astype(np.int64)
-    others: NDArray[np.int16] = by_arity[first + (rank + step) % count].astype(np.int16)
+    others: Codes = by_arity[first + (rank + step) % count].astype(np.int16)
     return others
 
 
-def _points(parents: Parents, rng: np.random.Generator) -> Integers:
+def _points(parents: Parents, rng: np.random.Generator) -> Indices:
     is_function = functions(parents.population.primitives, parents.population.codes)
     return choose_biased(parents.structure.sizes > 0, is_function, rng)
 
 
-def _room(parents: Parents, removed: Integers) -> Integers:
+def _room(parents: Parents, removed: Indices) -> Indices:
     """Most nodes that may take the place of the removed subtrees."""
-    room: Integers = parents.population.width - parents.population.sizes + _at(parents.structure.sizes, removed)
+    room: Indices = parents.population.width - parents.population.sizes + _at(parents.structure.sizes, removed)
     return room
 
 
-def _at(cells: NDArray[np.int32], positions: Integers) -> Integers:
+def _at(cells: NDArray[np.int32], positions: Indices) -> Indices:
     """One cell of each row."""
     return cells[np.arange(len(cells)), positions].astype(np.int64)

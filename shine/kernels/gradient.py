@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shine.codegen.native.loops import emit_outputs, row_numbers
 from shine.kernels.kernel import LARGE, Kernel, argument_arrays
@@ -18,6 +18,7 @@ from shine.lang.parse import Source, parse
 from shine.lang.tree import Tree
 from shine.llvm import Engine
 from shine.llvm.passes import pipeline_level
+from shine.typing import AnyArray
 
 DTYPES = ("float64", "float32")
 """Number types that have derivatives."""
@@ -97,7 +98,7 @@ class GradientKernel:
         results = tuple(row.reshape(shape) if shape else row.item() for row in out)
         return results[0] if self.single else results
 
-    def _rows(self, columns: Sequence[NDArray[Any]], rows: int) -> NDArray[Any]:
+    def _rows(self, columns: Sequence[AnyArray], rows: int) -> AnyArray:
         """The results, shape (n_results, n_rows). The rows behind the last full vector are copied into one."""
         width = row_numbers(self.dtype).width
         out = np.empty((len(self.trees), rows), self.dtype)
@@ -110,7 +111,7 @@ class GradientKernel:
             out[:, -rest:] = end[:, :rest]
         return out
 
-    def _call(self, columns: Sequence[NDArray[Any]], outs: Sequence[NDArray[Any]], vectors: int) -> None:
+    def _call(self, columns: Sequence[AnyArray], outs: Sequence[AnyArray], vectors: int) -> None:
         sources, targets = (
             np.array([array.ctypes.data for array in arrays], dtype=np.uintp) for arrays in (columns, outs)
         )

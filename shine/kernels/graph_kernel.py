@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from llvmlite import ir
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shine.codegen.native.programs import emit_program_scalar
 from shine.kernels.rows import ProgramRows, division_by_zero, rows_ir
@@ -18,6 +18,7 @@ from shine.lang.program.dependencies import parameters_read, part
 from shine.lang.program.program import Program
 from shine.llvm import Engine, assembly, object_code, optimized_ir
 from shine.llvm.passes import pipeline_level
+from shine.typing import AnyArray
 
 LARGE = 20_000
 """Nodes above which a program is compiled without optimization. It is more than for a formula, as the function over
@@ -174,7 +175,7 @@ class GraphKernel:
             raise division_by_zero(self.program)
         return [place.value for place in places] if len(places) > 1 else [result]
 
-    def _arrays(self, arrays: Sequence[NDArray[Any]]) -> list[Any]:
+    def _arrays(self, arrays: Sequence[AnyArray]) -> list[Any]:
         """All outputs; those of one shape are computed together."""
         parameters = self.program.parameters
         groups: dict[Shape, list[int]] = {}

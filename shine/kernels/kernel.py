@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shine.codegen.native.loops import emit_predict, emit_scalar
 from shine.codegen.numbers import ELEMENTS
@@ -24,6 +24,7 @@ from shine.lang.program.program import Program
 from shine.lang.tree import Tree
 from shine.llvm import Engine, assembly, object_code, optimized_ir
 from shine.llvm.passes import pipeline_level
+from shine.typing import AnyArray
 
 _C_TYPES: dict[str, Any] = {
     "float64": ctypes.c_double,
@@ -194,7 +195,7 @@ class Kernel:
         kinds = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
         return Engine(self.loop_ir, self.opt_level).function("predict", ctypes.c_uint8, *kinds)
 
-    def _predict(self, columns: list[NDArray[Any]]) -> NDArray[Any]:
+    def _predict(self, columns: list[AnyArray]) -> AnyArray:
         rows = len(columns[0])
         out = np.empty(rows, dtype=self.dtype)
         pointers = np.array([column.ctypes.data for column in columns], dtype=np.uintp)
@@ -205,7 +206,7 @@ class Kernel:
 
 def argument_arrays(
     parameters: Sequence[str], dtype: str, arguments: Sequence[ArrayLike], named: Mapping[str, ArrayLike]
-) -> list[NDArray[Any]]:
+) -> list[AnyArray]:
     """The arguments of a call as arrays of a dtype, one a parameter and in their order; not yet broadcast.
 
     Raises
@@ -223,7 +224,7 @@ def argument_arrays(
     return [_array(name, bound[name], dtype) for name in parameters]
 
 
-def _array(name: str, value: ArrayLike, dtype: str) -> NDArray[Any]:
+def _array(name: str, value: ArrayLike, dtype: str) -> AnyArray:
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"argument {name!r} has dtype {array.dtype}; numbers are needed")

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numpy.typing import NDArray
 
 from shine.codegen.native.programs import emit_program_rows, vector_bytes
 from shine.evaluators.sharing import Workers
@@ -19,6 +18,7 @@ from shine.lang.program.arguments import Shape
 from shine.lang.program.program import Program
 from shine.lang.program.stages import Stage, stages
 from shine.llvm import Engine
+from shine.typing import AnyArray
 
 OPTIMIZED_NODES, PLAIN_NODES = 2_000, 20_000
 """Most nodes of one function with and without optimization (`shine.lang.program.stages.stages`): LLVM's passes are not
@@ -83,7 +83,7 @@ class ProgramRows:
         parts = enumerate(_stages(self.program, self._opt_level))
         return [(stage, engine.function(_name(number), ctypes.c_uint8, *kinds)) for number, stage in parts]
 
-    def run(self, arrays: Sequence[NDArray[Any]], shape: Shape) -> list[NDArray[Any]]:
+    def run(self, arrays: Sequence[AnyArray], shape: Shape) -> list[AnyArray]:
         """The outputs.
 
         Parameters
@@ -179,7 +179,7 @@ class _Blocks:
 class _Column:
     """An array as a shape's elements in C order, of which blocks are read where they lie, or copied."""
 
-    def __init__(self, array: NDArray[Any], shape: Shape) -> None:
+    def __init__(self, array: AnyArray, shape: Shape) -> None:
         self._view = np.broadcast_to(array, shape or (1,))
         self._is_contiguous = self._view.flags.c_contiguous and self._view.flags.aligned
         self._is_constant = not any(self._view.strides)

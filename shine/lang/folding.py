@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.lang.interpret import REFERENCE, evaluate
 from shine.lang.tree import Tree
+from shine.typing import AnyArray
 
-Array = NDArray[Any]
-
-Functions = Mapping[str, Callable[..., Array]]
+Functions = Mapping[str, Callable[..., AnyArray]]
 """Values of the basic primitives by name, of float64 arrays of shape (1,). One that is not known raises `Inexact`."""
 
 INEXACT = ("exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "pow")
@@ -34,13 +31,13 @@ _EXACT_AT = {
 """Where the other functions have a value that is a number, and that every tier hits."""
 
 
-def _where_exact(name: str, argument: Array) -> Array:
+def _where_exact(name: str, argument: AnyArray) -> AnyArray:
     if argument != _EXACT_AT[name]:
         raise Inexact
     return REFERENCE[name](argument)
 
 
-def _product_power(base: Array, exponent: Array) -> Array:
+def _product_power(base: AnyArray, exponent: AnyArray) -> AnyArray:
     if exponent not in (2, 3):
         raise Inexact
     return REFERENCE["pow"](base, exponent)

@@ -8,32 +8,31 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from shine.errors import LoweringError
 from shine.lang.interpretation import Interpretation
 from shine.lang.primitives import CONSTANT, Primitive, PrimitiveSet
 from shine.lang.tree import BOOLEAN_OPERATORS, COMPARISONS, Tree
 from shine.lang.visitor import Visit
+from shine.typing import AnyArray, Codes, Floats
 
-Array = NDArray[Any]
 
-
-def _number(condition: Array, like: Array) -> Array:
+def _number(condition: AnyArray, like: AnyArray) -> AnyArray:
     return condition.astype(like.dtype)
 
 
-def _where(condition: Array, a: Array, b: Array) -> Array:
+def _where(condition: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
     return np.where(condition, a, b)
 
 
-def _power(base: Array, exponent: Array) -> Array:
+def _power(base: AnyArray, exponent: AnyArray) -> AnyArray:
     """Squares and cubes are products wherever the exponent comes from: x**2 is x*x, and x**3 is x*x*x."""
     square = base * base
     return _where(exponent == 2, square, _where(exponent == 3, square * base, np.power(base, exponent)))
 
 
-REFERENCE: dict[str, Callable[..., Array]] = {
+REFERENCE: dict[str, Callable[..., AnyArray]] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
@@ -75,12 +74,12 @@ REFERENCE: dict[str, Callable[..., Array]] = {
 """Meaning of each basic primitive over floating-point arrays of one dtype."""
 
 
-def _truncated_quotient(a: Array, b: Array) -> Array:
+def _truncated_quotient(a: AnyArray, b: AnyArray) -> AnyArray:
     floor = a // b
     return floor + _number((a % b != 0) & ((a < 0) != (b < 0)), a)
 
 
-def _integer_power(base: Array, exponent: Array) -> Array:
+def _integer_power(base: AnyArray, exponent: AnyArray) -> AnyArray:
     """Base to a power with wrapping products; a negative exponent truncates 1 / base**-exponent."""
     result, square, left = np.ones_like(base), base.copy(), np.maximum(exponent, 0)
     while left.any():
@@ -92,7 +91,7 @@ def _integer_power(base: Array, exponent: Array) -> Array:
 
 _FLOAT_ONLY = frozenset({"sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh"})
 
-INTEGER_REFERENCE: dict[str, Callable[..., Array]] = {
+INTEGER_REFERENCE: dict[str, Callable[..., AnyArray]] = {
     **{name: rule for name, rule in REFERENCE.items() if name not in _FLOAT_ONLY},
     "div": _truncated_quotient,
     "pow": _integer_power,
@@ -104,10 +103,10 @@ INTEGER_REFERENCE: dict[str, Callable[..., Array]] = {
 
 def evaluate(
     tree: Tree,
-    columns: Sequence[Array],
+    columns: Sequence[AnyArray],
     dtype: DTypeLike = np.float64,
-    functions: Mapping[str, Callable[..., Array]] | None = None,
-) -> Array:
+    functions: Mapping[str, Callable[..., AnyArray]] | None = None,
+) -> AnyArray:
     """Value of a formula for every row.
 
     Parameters
@@ -140,26 +139,26 @@ class _Interpreter(Interpretation):
     """Evaluates a tree; `active` marks the rows that reach the current node, where division by zero counts."""
 
     def __init__(
-        self, dtype: np.dtype[Any], rows: int, functions: Mapping[str, Callable[..., Array]] | None = None
+        self, dtype: np.dtype[Any], rows: int, functions: Mapping[str, Callable[..., AnyArray]] | None = None
     ) -> None:
         self.dtype = dtype
         self.rows = rows
         self.integer = dtype.kind == "i"
         self.table = functions or (INTEGER_REFERENCE if self.integer else REFERENCE)
-        self.values: dict[str, Array] = {}
+        self.values: dict[str, AnyArray] = {}
         self.functions: Mapping[str, Primitive] = {}
         self.active = np.ones(rows, dtype=bool)
 
-    def run(self, tree: Tree, columns: Sequence[Array]) -> Array:
+    def run(self, tree: Tree, columns: Sequence[AnyArray]) -> AnyArray:
         caller = self.values, self.functions
         self.values, self.functions = dict(zip(tree.parameters, columns, strict=True)), tree.functions
         for name, value in tree.assignments:
             self.values[name] = self.visit(value)
-        result: Array = self.visit(tree.result)
+        result: AnyArray = self.visit(tree.result)
         self.values, self.functions = caller
         return result
 
-    def _apply(self, name: str, *arguments: Array) -> Array:
+    def _apply(self, name: str, *arguments: AnyArray) -> AnyArray:
         if name not in self.table:
             definition = self.functions[name].definition if name in self.functions else None
             if definition is None:
@@ -169,7 +168,7 @@ class _Interpreter(Interpretation):
             arguments = self._checked(name, *arguments)
         return self.table[name](*arguments)
 
-    def _checked(self, name: str, *arguments: Array) -> tuple[Array, ...]:
+    def _checked(self, name: str, *arguments: AnyArray) -> tuple[AnyArray, ...]:
         """Arguments of an integer operation without zero divisors; raises if a row that counts has one."""
         if name in ("div", "floordiv", "mod"):
             zero = arguments[1] == 0
@@ -182,11 +181,11 @@ class _Interpreter(Interpretation):
         position = 0 if name == "pow" else 1
         return tuple(np.where(zero, 1, a).astype(self.dtype) if i == position else a for i, a in enumerate(arguments))
 
-    def visit_Constant(self, node: ast.Constant) -> Array:
+    def visit_Constant(self, node: ast.Constant) -> AnyArray:
         assert isinstance(node.value, int | float)
         return np.full(self.rows, constant(node.value, self.dtype), dtype=self.dtype)
 
-    def visit_Name(self, node: ast.Name) -> Array:
+    def visit_Name(self, node: ast.Name) -> AnyArray:
         return self.values[node.id]
 
     def visit_Compare(self, node: ast.Compare) -> Visit:
@@ -234,9 +233,7 @@ def constant(value: int | float, dtype: np.dtype[Any]) -> int | float:
     return int(value)
 
 
-def evaluate_tape(
-    codes: NDArray[np.int16], values: NDArray[np.float64], primitives: PrimitiveSet, columns: Sequence[Array]
-) -> Array:
+def evaluate_tape(codes: Codes, values: Floats, primitives: PrimitiveSet, columns: Sequence[AnyArray]) -> AnyArray:
     """Value of a tape for every row, in the dtype of the columns.
 
     Parameters
@@ -252,7 +249,7 @@ def evaluate_tape(
     """
     dtype, rows = columns[0].dtype, len(columns[0])
     interpreter = _Interpreter(dtype, rows)
-    stack: list[Array] = []
+    stack: list[AnyArray] = []
     with np.errstate(all="ignore"):
         for code, value in zip(codes.tolist(), values.tolist(), strict=True):
             if code == CONSTANT:
@@ -267,7 +264,7 @@ def evaluate_tape(
     return stack.pop()
 
 
-def _apply_primitive(interpreter: _Interpreter, function: Primitive, arguments: Sequence[Array]) -> Array:
+def _apply_primitive(interpreter: _Interpreter, function: Primitive, arguments: Sequence[AnyArray]) -> AnyArray:
     if function.definition is None:
         return REFERENCE[function.name](*arguments)
     return interpreter.run(function.definition, arguments)

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shine.lang.lazy import cached_property
 from shine.lang.parse import Source, natural_order, parse, primitive_table
 from shine.lang.primitives import PrimitiveSet, select
 from shine.lang.tape import Tape, functions_of, tape_from_tree, tree_from_tape
 from shine.lang.tree import Tree
+from shine.typing import Codes, Floats, Indices
 
 _LOOKED_AT = 1 << 12
 """Individuals whose tapes are looked at together, so that little memory is needed."""
@@ -34,9 +35,9 @@ class Population:
     primitives : PrimitiveSet
     """
 
-    codes: NDArray[np.int16]
-    values: NDArray[np.float64]
-    sizes: NDArray[np.int64]
+    codes: Codes
+    values: Floats
+    sizes: Indices
     primitives: PrimitiveSet
 
     @classmethod
@@ -140,7 +141,7 @@ class Population:
         return tree_from_tape(tape.codes, tape.values, self.primitives)
 
 
-def _well_formed(codes: NDArray[np.int16], sizes: NDArray[np.int64], arities: NDArray[np.int64]) -> bool:
+def _well_formed(codes: Codes, sizes: Indices, arities: Indices) -> bool:
     """Whether tapes of sizes that fit hold one formula each."""
     inside = np.arange(codes.shape[1]) < sizes[:, None]
     known = np.where(inside, codes, 0)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.lang.lazy import cached_property
 from shine.lang.names import listed, shown
 from shine.lang.tree import Tree
+from shine.typing import Indices
 
 CONSTANT = 0
 """Code of a constant on every tape; codes 1, 2, ... are the features, the functions follow."""
@@ -91,7 +91,7 @@ class PrimitiveSet:
             raise ValueError("a primitive set holds fewer than 32767 features and functions")
 
     @cached_property
-    def arities(self) -> NDArray[np.int64]:
+    def arities(self) -> Indices:
         """Arity of each code, shape (n_codes,)."""
         terminals = [0] * (1 + len(self.features))
         return np.array(terminals + [f.arity for f in self.functions], dtype=np.int64)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.errors import UnsupportedSyntaxError
 from shine.lang.names import listed, shown
@@ -21,6 +20,7 @@ from shine.lang.tree import (
     Tree,
 )
 from shine.lang.visitor import TreeVisitor, Visit
+from shine.typing import Codes, Floats
 
 MAX_NODES = 1_000_000
 """Longest tape a tree may become; assignments are copied where they are used, which can explode."""
@@ -38,8 +38,8 @@ class Tape:
         The value where the code is a constant, 0 elsewhere.
     """
 
-    codes: NDArray[np.int16]
-    values: NDArray[np.float64]
+    codes: Codes
+    values: Floats
 
 
 def tape_from_tree(tree: Tree, primitives: PrimitiveSet) -> Tape:
@@ -175,7 +175,7 @@ def application(name: str, arguments: Sequence[ast.expr]) -> ast.expr:
     return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
 
 
-def tree_from_tape(codes: NDArray[np.int16], values: NDArray[np.float64], primitives: PrimitiveSet) -> Tree:
+def tree_from_tape(codes: Codes, values: Floats, primitives: PrimitiveSet) -> Tree:
     """The tree of a tape; the inverse of `tape_from_tree` for trees without assignments.
 
     Raises

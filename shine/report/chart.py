@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.report.markup import Content, Element, coordinate, element
 from shine.report.scales import Scale
 from shine.report.wording import superscript
-
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 WIDTH, HEIGHT = 440.0, 310.0
 """Size of a chart in its own units; letters are 12 units high, 14 on narrow screens."""
@@ -143,14 +141,14 @@ def _spaced(scale: Scale, room: float) -> list[tuple[str, float]]:
     return places[:1]
 
 
-def dots(x: Array, y: Array, radius: float, **attributes: object) -> Element:
+def dots(x: Floats, y: Floats, radius: float, **attributes: object) -> Element:
     """Points as one group of circles; those without a place are left out."""
     there = np.isfinite(x) & np.isfinite(y)
     circles = [element("circle", cx=float(a), cy=float(b), r=radius) for a, b in zip(x[there], y[there], strict=True)]
     return element("g", circles, **attributes)
 
 
-def line(x: Array, y: Array, **attributes: object) -> Element:
+def line(x: Floats, y: Floats, **attributes: object) -> Element:
     """A line through points, interrupted where one has no place."""
     parts, pen = [], "M"
     for a, b in zip(x.tolist(), y.tolist(), strict=True):
@@ -162,7 +160,7 @@ def line(x: Array, y: Array, **attributes: object) -> Element:
     return element("path", d="".join(parts), **attributes)
 
 
-def steps(x: Array, y: Array, end: float, **attributes: object) -> Element:
+def steps(x: Floats, y: Floats, end: float, **attributes: object) -> Element:
     """A line that keeps each value up to the next point, and the last up to the end."""
     points: list[tuple[float, float]] = [
         (a, b) for a, b in zip(x.tolist(), y.tolist(), strict=True) if a == a and b == b

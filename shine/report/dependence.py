@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.data.dataset import Dataset
 from shine.report.chart import Chart, Figure, dots, line
@@ -14,8 +13,7 @@ from shine.report.markup import Content, coordinate, element
 from shine.report.scales import linear, logarithmic, spans_decades
 from shine.report.subject import ModelLike, columns_of, used_features
 from shine.report.wording import number, shortened
-
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 _POINTS = 41
 _ROWS = 200
@@ -42,9 +40,9 @@ class Dependence:
     """
 
     feature: str
-    grid: Array
-    mean: Array
-    rows: Array
+    grid: Floats
+    mean: Floats
+    rows: Floats
 
     @property
     def effect(self) -> float:
@@ -82,16 +80,16 @@ def dependences(model: ModelLike, dataset: Dataset) -> list[Dependence]:
     return sorted(found, key=lambda dependence: -dependence.effect)
 
 
-def _grid(column: Array) -> Array:
+def _grid(column: Floats) -> Floats:
     values = np.unique(column) if len(column) <= 100_000 else np.unique(column[:: len(column) // 100_000])
     if len(values) <= _FEW:
         return values
-    quantiles: Array = np.unique(np.quantile(column, np.linspace(0.01, 0.99, _POINTS)))
+    quantiles: Floats = np.unique(np.quantile(column, np.linspace(0.01, 0.99, _POINTS)))
     return quantiles
 
 
 def _dependence(
-    model: ModelLike, background: Array, weights: Array, position: int, feature: str, grid: Array
+    model: ModelLike, background: Floats, weights: Floats, position: int, feature: str, grid: Floats
 ) -> Dependence:
     repeated = np.tile(background, (len(grid), 1))
     repeated[:, position] = np.repeat(grid, len(background))

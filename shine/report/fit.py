@@ -6,14 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.report.chart import Chart, Figure, dots, rule
 from shine.report.markup import Content, coordinate, element
 from shine.report.scales import Scale, counts, linear, logarithmic, spans_decades
 from shine.report.wording import count, fraction, number
-
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 _MOST_DOTS = 1500
 """Rows that are drawn one by one; more are counted in cells."""
@@ -36,21 +34,21 @@ class Fit:
         Number of the other rows.
     """
 
-    measured: Array
-    predicted: Array
+    measured: Floats
+    predicted: Floats
     lost: int
 
     @classmethod
-    def of(cls, measured: Array, predicted: Array) -> Fit:
+    def of(cls, measured: Floats, predicted: Floats) -> Fit:
         """The rows that have both values."""
         there = np.isfinite(predicted) & np.isfinite(measured)
         return cls(measured[there], predicted[there], int(len(measured) - there.sum()))
 
     @property
-    def residuals(self) -> Array:
+    def residuals(self) -> Floats:
         """Measured less predicted."""
         with np.errstate(over="ignore"):
-            difference: Array = self.measured - self.predicted
+            difference: Floats = self.measured - self.predicted
         return difference
 
     @property
@@ -116,7 +114,7 @@ def _residual_figure(fit: Fit, target: str, label: str, relative: bool) -> Figur
     return Figure("Residuals", chart.drawing(described, "residuals"), text, _outside(outside) + fit.notes)
 
 
-def _typical(values: Array) -> Array:
+def _typical(values: Floats) -> Floats:
     """The values without those far from most of them, which would squeeze the rest into a line."""
     finite = values[np.isfinite(values)]
     low, high = np.quantile(finite, [0.05, 0.95]) if len(finite) else (0.0, 0.0)
@@ -177,7 +175,7 @@ def fit_numbers(fit: Fit) -> dict[str, str]:
     }
 
 
-def _cloud(chart: Chart, x: Array, y: Array) -> tuple[Content, str, int]:
+def _cloud(chart: Chart, x: Floats, y: Floats) -> tuple[Content, str, int]:
     """Rows as dots, or as shaded cells where they are many; what to say of it, and how many are off the chart."""
     across, down = chart.x.places(x), chart.y.places(y)
     edge = 0.01
@@ -197,7 +195,7 @@ def _each(rows: int) -> str:
     return "One dot a row" if rows != 1 else "One row"
 
 
-def hexagons(x: Array, y: Array) -> tuple[Content, int]:
+def hexagons(x: Floats, y: Floats) -> tuple[Content, int]:
     """Points counted in a honeycomb (Carr et al. 1987): its cells, shaded by the logarithm of their counts.
 
     Parameters

@@ -7,11 +7,11 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.data.dataset import Dataset
 from shine.errors import ExportError
 from shine.report.subject import ModelLike, columns_of
+from shine.typing import Floats
 
 _BLUE, _ORANGE, _GREY = "#0b62a8", "#b04a00", "#56606b"
 
@@ -122,7 +122,7 @@ def _axes(ax: Any) -> Any:
     return pyplot.subplots(layout="constrained")[1]
 
 
-def _cloud(ax: Any, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+def _cloud(ax: Any, x: Floats, y: Floats) -> None:
     there = np.isfinite(x) & np.isfinite(y)
     if there.sum() > 20_000:
         ax.hexbin(x[there], y[there], gridsize=60, bins="log", mincnt=1, cmap="Blues")

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shine.report.wording import MINUS, superscript
-
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 _LARGEST = sys.float_info.max
 
@@ -55,7 +54,7 @@ class Scale:
     factor: int = 0
     zero: float | None = None
 
-    def places(self, values: ArrayLike) -> Array:
+    def places(self, values: ArrayLike) -> Floats:
         """Places of values in the drawing, shape as given; NaN where a value has none."""
         array = np.asarray(values, dtype=np.float64)
         with np.errstate(all="ignore"):
@@ -68,7 +67,7 @@ class Scale:
             places = self.start + share * (self.end - self.start)
         if self.logarithmic:
             places = np.where(array == 0, np.nan if self.zero is None else self.zero, places)
-        result: Array = np.where(np.isfinite(array), places, np.nan)
+        result: Floats = np.where(np.isfinite(array), places, np.nan)
         return result
 
     def place(self, value: float) -> float:

@@ -6,14 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from shine.data.dataset import Dataset
 from shine.errors import DataError
 from shine.lang.tree import Tree
-
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 
 class ModelLike(Protocol):
@@ -44,7 +40,7 @@ class ModelLike(Protocol):
         """Number of nodes, or what they count."""
         ...
 
-    def predict(self, X: Array) -> Array:
+    def predict(self, X: Floats) -> Floats:
         """Values of the formula, shape (n_rows,), for X of shape (n_rows, n_features)."""
         ...
 
@@ -94,7 +90,7 @@ def used_features(tree: Tree) -> tuple[str, ...]:
     return tuple(name for name in tree.parameters if name in found)
 
 
-def columns_of(tree: Tree, dataset: Dataset) -> Array:
+def columns_of(tree: Tree, dataset: Dataset) -> Floats:
     """The columns a formula needs, in the order of its parameters, shape (n_rows, n_parameters).
 
     Raises

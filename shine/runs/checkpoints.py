@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.errors import ExportError
 from shine.lang.names import cut, shown
 from shine.runs.files import read_file, write_bytes
+from shine.typing import AnyArray
 
 FORMAT: Final = "shine checkpoint"
 VERSION: Final = 1
@@ -50,7 +50,7 @@ class Checkpoint:
     """
 
     header: Mapping[str, Any]
-    arrays: Mapping[str, NDArray[Any]]
+    arrays: Mapping[str, AnyArray]
 
 
 def checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
@@ -118,7 +118,7 @@ def _contents(path: Path, archive: zipfile.ZipFile, size: int) -> Checkpoint:
     return Checkpoint(header, {name.removesuffix(".npy"): _array(archive.read(name)) for name in arrays})
 
 
-def _array(content: bytes) -> NDArray[Any]:
+def _array(content: bytes) -> AnyArray:
     """An array in NumPy's format; memory is taken for what is there only, whatever shape the header claims."""
     stream = io.BytesIO(content)
     version = np.lib.format.read_magic(stream)
@@ -128,7 +128,7 @@ def _array(content: bytes) -> NDArray[Any]:
         raise ValueError("Object arrays cannot be loaded: they would be pickles")
     if math.prod(shape) * dtype.itemsize != len(content) - stream.tell() or min(shape, default=0) < 0:
         raise ValueError(f"an array of shape {cut(shape, 60)} has {len(content) - stream.tell()} bytes")
-    array: NDArray[Any] = np.frombuffer(content, dtype, offset=stream.tell()).reshape(
+    array: AnyArray = np.frombuffer(content, dtype, offset=stream.tell()).reshape(
         shape, order="F" if by_column else "C"
     )
     return array.copy()

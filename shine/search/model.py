@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any, overload
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shine.data.dataset import numbers
 from shine.errors import DataError, ExportError
@@ -22,8 +21,7 @@ from shine.lang.primitives import Primitive
 from shine.lang.printing import definition_source
 from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
-
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 MANY_ROWS = 1_000_000
 """Rows above which a formula is compiled with optimization to predict them."""
@@ -68,7 +66,7 @@ class Model:
         """The formula compiled for float64; its arguments are the features."""
         return Kernel(self.tree)
 
-    def predict(self, X: ArrayLike) -> Array:
+    def predict(self, X: ArrayLike) -> Floats:
         """Values of the formula.
 
         Parameters
@@ -90,7 +88,7 @@ class Model:
             raise DataError(f"X has {matrix.shape[1]} columns; the formula needs {len(names)}: {', '.join(names)}")
         # LLVM's passes take longer than they save on few rows; what they make has the same values.
         kernel = self.kernel if len(matrix) > MANY_ROWS else self._quick_kernel
-        result: Array = kernel(*matrix.T)
+        result: Floats = kernel(*matrix.T)
         return result
 
     @cached_property
@@ -342,7 +340,7 @@ class Result:
         """The recommended formula."""
         return self.front[self.best_index]
 
-    def predict(self, X: ArrayLike) -> Array:
+    def predict(self, X: ArrayLike) -> Floats:
         """Values of the recommended formula (see `Model.predict`)."""
         return self.best.predict(X)
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.arrays import COMPILED
 from shine.data.dataset import Dataset, stable_sum
@@ -32,8 +31,6 @@ from shine.lang.tree import Tree
 from shine.search.model import Model
 from shine.search.scaling import Scaling
 from shine.search.usable import individuals_to_refine, preferred_and_defined, usable, with_line
-
-Array = NDArray[np.float64]
 
 POLISHING_ROWS = 10_000
 """Rows that constants are polished and made simple on; on all rows they are fitted once more."""

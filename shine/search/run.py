@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shine.data.dataset import Dataset, stable_sum
 from shine.errors import DataError
@@ -43,7 +43,6 @@ from shine.search.refinement import (
 )
 from shine.search.scaling import Scaling
 
-Array = NDArray[np.float64]
 Settings = TypeVar("Settings", EvolutionSettings, StopSettings, Constraints)
 
 DEFAULT_PRIMITIVES = ("add", "sub", "mul", "div", "sqrt", "square", "exp", "log", "sin", "cos")

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.arrays import COMPILED
 from shine.data.dataset import ORDINARY, Dataset
@@ -22,8 +21,7 @@ from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.lang.simplify.simplifier import simplify
 from shine.lang.tape import functions_of, tape_from_tree, tree_from_tape
 from shine.lang.tree import Tree
-
-Array = NDArray[np.float64]
+from shine.typing import Floats, Indices
 
 ALIKE = 60
 """Columns whose exponents differ by at most this are divided by the same power, so that their sums and ratios stay
@@ -162,7 +160,7 @@ def _primitives_of(tree: Tree) -> PrimitiveSet:
     return PrimitiveSet(tuple(known[name] for name in sorted({*functions_of(tree), "mul"})), tree.parameters)
 
 
-def _exponents(columns: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _exponents(columns: Floats) -> tuple[Indices, Indices]:
     """Exponents of two of the largest number of each column, and of the smallest that is not 0; 0 if all are."""
     step = max(_AT_ONCE // max(columns.shape[1], 1), 1)
     found = []

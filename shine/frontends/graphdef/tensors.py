@@ -8,11 +8,11 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.errors import GraphImportError
 from shine.frontends.graphdef.messages import TYPE_NAMES
 from shine.frontends.graphdef.shapes import MAX_ELEMENTS, Shape, checked_shape, shape_text
+from shine.typing import AnyArray
 
 DTYPES: dict[int, str] = {1: "float32", 2: "float64", 3: "int32", 9: "int64", 10: "bool"}
 """Shine's storage types by TensorFlow's number of them."""
@@ -47,7 +47,7 @@ class Tensor:
 
     dtype: str
     shape: tuple[int, ...]
-    values: NDArray[Any]
+    values: AnyArray
 
     @property
     def number(self) -> float | int | None:
@@ -57,7 +57,7 @@ class Tensor:
         value: float | int = self.values.item()
         return int(value) if self.dtype == "bool" else value
 
-    def array(self) -> NDArray[Any]:
+    def array(self) -> AnyArray:
         """The whole array, which takes no memory where all elements are the same."""
         if self.values.size == 1:
             return np.broadcast_to(self.values.reshape(()), self.shape)
@@ -142,7 +142,7 @@ def tensor_from_message(message: Any, room: int = MAX_FILLED) -> Tensor:
     return Tensor(dtype, sizes, values)
 
 
-def _from_bytes(content: bytes, dtype: str, elements: int) -> NDArray[Any]:
+def _from_bytes(content: bytes, dtype: str, elements: int) -> AnyArray:
     kind = np.dtype("uint8" if dtype == "bool" else dtype).newbyteorder("<")
     if len(content) != elements * kind.itemsize:
         raise GraphImportError(
@@ -156,7 +156,7 @@ def _from_bytes(content: bytes, dtype: str, elements: int) -> NDArray[Any]:
     return values != 0 if dtype == "bool" else values.astype(dtype, copy=False)
 
 
-def _from_numbers(message: Any, dtype: str, elements: int, room: int) -> NDArray[Any]:
+def _from_numbers(message: Any, dtype: str, elements: int, room: int) -> AnyArray:
     own = _FIELDS[dtype]
     numbers = getattr(message, own)
     given = len(numbers)

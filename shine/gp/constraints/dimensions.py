@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.gp.constraints.dimension_rules import Form, eliminated, rule_of
 from shine.gp.constraints.units import BASE, DIMENSIONLESS, Dimension
@@ -19,9 +18,7 @@ from shine.gp.structure import Structure
 from shine.lang.interpret import REFERENCE, evaluate
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from shine.typing import Floats, Indices, Mask
 
 TOLERANCE = 1e-6
 """Difference of exponents that rounding may leave; a constant exponent such as 1/3 is a rounded one."""
@@ -124,9 +121,7 @@ class Dimensions:
         nodes.free[:] = (nodes.codes == CONSTANT) & self._free_constants
         nodes.values[nodes.codes != CONSTANT] = np.nan
 
-    def _apply(
-        self, nodes: _Nodes, at: NDArray[np.int64], functions: NDArray[np.int64], arguments: NDArray[np.int64]
-    ) -> None:
+    def _apply(self, nodes: _Nodes, at: Indices, functions: Indices, arguments: Indices) -> None:
         """Dimensions of some nodes, from those of their arguments; -1 is no argument."""
         given = arguments >= 0
         free = nodes.free[arguments] & given
@@ -139,7 +134,7 @@ class Dimensions:
         nodes.consistent[at] = (np.abs(left) <= TOLERANCE).all(axis=(1, 2))
         nodes.free[at] = self._any[functions, members]
 
-    def _fold(self, nodes: _Nodes, at: NDArray[np.int64], arguments: NDArray[np.int64]) -> None:
+    def _fold(self, nodes: _Nodes, at: Indices, arguments: Indices) -> None:
         """Values of nodes below which there are only constants; NaN stands for all others."""
         constant = ((arguments < 0) | ~np.isnan(nodes.values[arguments])).all(axis=1)
         at, arguments = at[constant], arguments[constant]
@@ -153,7 +148,7 @@ class Dimensions:
                 else:
                     nodes.values[at[of_code]] = evaluate(function.definition, operands)
 
-    def _powers(self, nodes: _Nodes, at: NDArray[np.int64], arguments: NDArray[np.int64]) -> None:
+    def _powers(self, nodes: _Nodes, at: Indices, arguments: Indices) -> None:
         """Powers with constant exponents, whatever the base is."""
         exponents = nodes.values[arguments[:, 1]]
         constant = np.isfinite(exponents)
@@ -179,12 +174,12 @@ class _Nodes:
         Whether the node's own conditions hold.
     """
 
-    def __init__(self, codes: NDArray[np.int64], values: Array) -> None:
+    def __init__(self, codes: Indices, values: Floats) -> None:
         self.codes, self.values = codes, values
         self.dimensions = np.zeros((len(codes), len(BASE)))
         self.free = np.zeros(len(codes), np.bool_)
         self.consistent = np.ones(len(codes), np.bool_)
 
 
-def _dense(form: Form, arity: int) -> Array:
+def _dense(form: Form, arity: int) -> Floats:
     return np.array([form.get(i, 0) for i in range(arity)], dtype=np.float64)

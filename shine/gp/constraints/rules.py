@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.fitness import PopulationEvaluator, Scores
 from shine.gp.complexity import CONSTANT_NAME
@@ -17,13 +16,12 @@ from shine.gp.constraints.units import parse_unit
 from shine.gp.structure import Structure
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
+from shine.typing import Floats, Indices, Mask
 
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Scaling = Literal["none", "implied", "written"]
 """Whether a slope and an intercept come on top of an individual, or are part of it already."""
 
-WrongShares = Callable[[Population, Array], Array]
+WrongShares = Callable[[Population, Floats], Floats]
 """Population, slopes of linear scaling -> shares of pairs of rows in which monotonicity is violated, added up over the
 features."""
 
@@ -91,7 +89,7 @@ class Rules:
             self._narrow(allowed, population, lambda some: self._dimensions.consistent(some, self._target))
         return allowed
 
-    def penalties(self, population: Population, slopes: Array) -> Array:
+    def penalties(self, population: Population, slopes: Floats) -> Floats:
         """What the loss of each individual is multiplied with, at least 1, shape (n_individuals,).
 
         Parameters
@@ -102,10 +100,10 @@ class Rules:
         """
         if self._wrong_shares is None or not self.constraints.monotonic:
             return np.ones(len(population))
-        factors: Array = 1 + self.constraints.penalty * self._wrong_shares(population, slopes)
+        factors: Floats = 1 + self.constraints.penalty * self._wrong_shares(population, slopes)
         return factors
 
-    def charged(self, population: Population, losses: Array, slopes: Array) -> Array:
+    def charged(self, population: Population, losses: Floats, slopes: Floats) -> Floats:
         """Losses with their penalties; inf for individuals that are not allowed.
 
         Parameters
@@ -157,7 +155,7 @@ class Rules:
         return kept
 
 
-def _unscaled(population: Population, structure: Structure) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _unscaled(population: Population, structure: Structure) -> tuple[Indices, Indices]:
     """Where each individual begins and ends without an intercept and a slope written around it.
 
     An intercept is a constant that is added or subtracted last, a slope one that is multiplied or divided with before.
@@ -206,6 +204,6 @@ class ConstrainedEvaluator:
         losses[finite] *= self._rules.penalties(population.take(allowed[finite]), found.slopes[finite])
         return scores.replaced(allowed, replace(found, losses=losses)).within(threshold)
 
-    def predict(self, population: Population) -> NDArray[np.float64]:
+    def predict(self, population: Population) -> Floats:
         """Predictions of all individuals, also of those that are not allowed."""
         return self._evaluator.predict(population)

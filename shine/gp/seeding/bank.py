@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.arrays import apply
 from shine.gp.seeding.writing import Nodes
 from shine.lang.primitives import CONSTANT, PrimitiveSet
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from shine.typing import Codes, Floats, Indices
 
 BLOCK = 8192
 """Expressions computed at a time."""
@@ -94,7 +91,7 @@ class Members:
         """Whether no member fits any more."""
         return self.count >= self.capacity
 
-    def leaves(self, values: Array, nodes: Sequence[Nodes]) -> Indices:
+    def leaves(self, values: Floats, nodes: Sequence[Nodes]) -> Indices:
         """Add features, or formulas of them that count as one; the new members, shape (n,)."""
         new = []
         for row, formula in zip(values, nodes, strict=True):
@@ -164,7 +161,7 @@ class Members:
             new.append(found)
         return np.concatenate(new) if new else np.zeros(0, np.int64)
 
-    def _append(self, values: Array, codes: NDArray[np.int16], left: Indices | None, right: Indices | None) -> Indices:
+    def _append(self, values: Floats, codes: Codes, left: Indices | None, right: Indices | None) -> Indices:
         largest = np.abs(values).max(axis=1, initial=0.0)
         with np.errstate(invalid="ignore"):
             spread = values.max(axis=1) - values.min(axis=1)
@@ -202,7 +199,7 @@ def _common(leaves: Sequence[Indices]) -> Indices:
     return np.where(several, -2, highest)
 
 
-def fingerprints(values: Array, largest: Array, multipliers: NDArray[np.int64]) -> NDArray[np.int64]:
+def fingerprints(values: Floats, largest: Floats, multipliers: Indices) -> Indices:
     """A number for each row of values that is equal, but for rounding, exactly where the values are.
 
     Values are rounded to 2^-32 of the power of two above the largest of them.
@@ -232,7 +229,7 @@ class Enumeration:
     CONSTANTS = (1.0, 2.0, np.pi)
     FACTORS = (-1.0, 2.0, -2.0, 0.5, np.pi, 2 * np.pi, 1 / (2 * np.pi))
 
-    def __init__(self, members: Members, values: Array, nodes: Sequence[Nodes]) -> None:
+    def __init__(self, members: Members, values: Floats, nodes: Sequence[Nodes]) -> None:
         self.members = members
         names = [f for f in members.primitives.functions if f.name not in LEFT_OUT]
         self.unary = [f.name for f in names if f.arity == 1]

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.arrays import inner
 from shine.gp.regression import combined, least_squares
@@ -17,11 +16,9 @@ from shine.gp.seeding.screening import Normalized, best_pairs, best_triples
 from shine.gp.seeding.sums import Dictionary, Sums, first_terms, replaced, with_another_term
 from shine.gp.seeding.views import Chain
 from shine.gp.seeding.writing import Nodes
+from shine.typing import Floats, Indices
 
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
-
-Look = tuple[Nodes | None, Chain, Array]
+Look = tuple[Nodes | None, Chain, Floats]
 """A view of the target divided by something: that as a formula, the chain, and its values."""
 
 
@@ -66,7 +63,7 @@ def undivided(screen: Screen) -> list[Look]:
 
 
 def estimates_of_sums(
-    screen: Screen, kind: str, looks: Sequence[Look], seen: Array, members: Indices, some: Sums
+    screen: Screen, kind: str, looks: Sequence[Look], seen: Floats, members: Indices, some: Sums
 ) -> Iterator[Estimate]:
     """What sums of members leave of the target behind their views, each with its proposal."""
     left = _left_of_sums(screen, looks, seen, members, some.views, some.chosen)
@@ -104,7 +101,7 @@ def _stepwise_estimates(
     screen: Screen,
     kind: str,
     looks: Sequence[Look],
-    seen: Array,
+    seen: Floats,
     members: Indices,
     dictionary: Dictionary,
     terms: int,
@@ -158,7 +155,9 @@ def rational(screen: Screen, above: int, below: int, simplest: int) -> Iterator[
                     yield Estimate(float(share), size, partial(screen.linear, "rational", chain, None, up, down))
 
 
-def _left_of_quotients(screen: Screen, chain: Chain, view: Array, columns: Array, chosen: Indices, above: int) -> Array:
+def _left_of_quotients(
+    screen: Screen, chain: Chain, view: Floats, columns: Floats, chosen: Indices, above: int
+) -> Floats:
     """Share of the target's variance that quotients leave."""
     root = np.sqrt(screen.weights)
     design = np.concatenate([np.ones((len(chosen), 1, len(view))), columns[chosen]], axis=1)
@@ -170,7 +169,7 @@ def _left_of_quotients(screen: Screen, chain: Chain, view: Array, columns: Array
         return screen.left(views.inverse(chain, up / down))
 
 
-def _promising(left: Array, which: Indices) -> Indices:
+def _promising(left: Floats, which: Indices) -> Indices:
     """The best sums of each view, and the best of all."""
     order = np.argsort(left, kind="stable")
     _, firsts = np.unique(which[order], return_index=True)
@@ -180,11 +179,11 @@ def _promising(left: Array, which: Indices) -> Indices:
 def _left_of_sums(
     screen: Screen,
     looks: Sequence[Look],
-    seen: Array,
+    seen: Floats,
     members: Indices,
     which: Indices,
     chosen: Indices,
-) -> Array:
+) -> Floats:
     """Share of the target's variance that sums leave, by regressions in step."""
     root = np.sqrt(screen.weights)
     n, k = chosen.shape

@@ -6,14 +6,12 @@ from contextlib import suppress
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.arrays import dot, log, power
 from shine.gp.regression import Regression
 from shine.gp.seeding.screen import Screen
 from shine.gp.seeding.writing import Nodes, Unwritable, Writer
-
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 POWERS = (1.0, -1.0, 2.0, -2.0)
 """Powers of the divided target that are looked at."""
@@ -22,7 +20,7 @@ PROBE: Nodes = ((1, 0.0),)
 """Any formula, to see whether something can be written."""
 
 
-def has_power(writer: Writer, values: Array, exponent: float) -> bool:
+def has_power(writer: Writer, values: Floats, exponent: float) -> bool:
     """Whether values can be raised to a power and brought back, and the way back can be written."""
     if exponent == 1:
         return True
@@ -71,9 +69,9 @@ def plausible_monomials(screen: Screen, most: int) -> list[tuple[tuple[int, floa
     return list(found_monomials)[:most]
 
 
-def divided(screen: Screen, most: int) -> list[tuple[Nodes, Array]]:
+def divided(screen: Screen, most: int) -> list[tuple[Nodes, Floats]]:
     """Factors of the target worth undoing, with their values: likely monomials, and the best divisors so far."""
-    found: dict[Nodes, Array] = {}
+    found: dict[Nodes, Floats] = {}
     for monomial in plausible_monomials(screen, most):
         values = np.prod([power(screen.powered[i][1], e) for i, e in monomial], axis=0)
         with suppress(Unwritable):

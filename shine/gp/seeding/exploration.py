@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.arrays import dot, log
 from shine.gp.regression import Regression
@@ -21,9 +20,7 @@ from shine.gp.seeding.screen import Estimate, Screen, best
 from shine.gp.seeding.separable import separable
 from shine.gp.seeding.symmetries import Coordinates
 from shine.gp.seeding.writing import Nodes, Unwritable
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from shine.typing import Floats, Indices
 
 SEPARABLE_AFTER = 1
 """Round of a bank, from 0, after which separable targets are looked for."""
@@ -143,12 +140,12 @@ class Exploration:
                 proposals.append(estimate.proposal())
         return proposals
 
-    def _bases(self, system: Coordinates) -> list[tuple[Nodes, Array]]:
+    def _bases(self, system: Coordinates) -> list[tuple[Nodes, Floats]]:
         """What monomials are made of: the features, and the coordinates that are no monomials of them."""
         columns = self.pool.rows.columns[:, self.screened]
-        candidates: list[tuple[Nodes, Array]] = [(((i + 1, 0.0),), columns[i]) for i in self.chosen.tolist()]
+        candidates: list[tuple[Nodes, Floats]] = [(((i + 1, 0.0),), columns[i]) for i in self.chosen.tolist()]
         candidates += zip(system.nodes, system.values, strict=True)
-        found: list[tuple[Nodes, Array]] = []
+        found: list[tuple[Nodes, Floats]] = []
         logs = [np.ones(len(self.screened))]
         for nodes, values in candidates:
             if not np.abs(values).min() > 0:

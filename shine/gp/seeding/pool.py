@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.arrays import dot, log
 from shine.gp.seeding.proposals import Proposal, Rows
 from shine.gp.seeding.writing import Nodes, Unwritable, Writer, tape
 from shine.gp.structure import depths
 from shine.lang.population import Population
+from shine.typing import Floats, Mask
 
-Array = NDArray[np.float64]
-Predict = Callable[[Population], Array]
+Predict = Callable[[Population], Floats]
 
 ROUNDING = 1e-20
 """Share of variance left that is rounding: a formula that leaves less fits exactly."""
@@ -51,8 +50,8 @@ class Pool:
     def __init__(
         self,
         rows: Rows,
-        training: NDArray[np.bool_],
-        held_out: NDArray[np.bool_],
+        training: Mask,
+        held_out: Mask,
         writer: Writer,
         predict: Predict,
         max_size: int,
@@ -67,7 +66,7 @@ class Pool:
         self.kinds: dict[Nodes, str] = {}
         self.failures: list[str] = []
         self._ingredients: dict[Nodes, tuple[Nodes, ...]] = {}
-        self._values: dict[Nodes, Array] = {}
+        self._values: dict[Nodes, Floats] = {}
 
     @property
     def least_left(self) -> float:
@@ -107,7 +106,7 @@ class Pool:
                     continue
         self.add(written)
 
-    def _training_values(self, parts: list[Nodes]) -> Mapping[Nodes, Array]:
+    def _training_values(self, parts: list[Nodes]) -> Mapping[Nodes, Floats]:
         new = [part for part in parts if part not in self._values]
         if new:
             predictions = self.predict(self._population(new))[:, self.training]
@@ -135,7 +134,7 @@ class Pool:
                 self.kinds[nodes] = formulas[nodes]
                 self.left[nodes] = share
 
-    def _measured(self, predictions: Array) -> Array:
+    def _measured(self, predictions: Floats) -> Floats:
         """Share of the held-out target's variance left by lines fitted on the training rows."""
         weights, target = self.rows.weights, self.rows.target
         fit, held = np.where(self.training, weights, 0), np.where(self.held_out, weights, 0)
@@ -162,7 +161,7 @@ class Pool:
                 found[part] = min(found.get(part, 1.0), self.left[nodes])
         return found
 
-    def chosen(self, most: int) -> tuple[Population, Array, tuple[str, ...]]:
+    def chosen(self, most: int) -> tuple[Population, Floats, tuple[str, ...]]:
         """The candidates, best first: at least the best of each size and of each search.
 
         Returns

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.arrays import dot, log, power
 from shine.gp.regression import Regression
 from shine.gp.seeding import views
 from shine.gp.seeding.views import Chain
 from shine.gp.seeding.writing import Factor, Nodes, Unwritable, Writer
-
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 NEGLIGIBLE = 1e-8
 """Share of the spread of the whole below which a term is left out."""
@@ -35,9 +33,9 @@ class Rows:
         Weights add up to 1.
     """
 
-    columns: Array
-    target: Array
-    weights: Array
+    columns: Floats
+    target: Floats
+    weights: Floats
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class Linear:
         """Formulas whose values the regression needs."""
         return (*self.terms, *self.divisors, *(() if self.multiplier is None else (self.multiplier,)))
 
-    def complete(self, rows: Rows, values: Mapping[Nodes, Array], writer: Writer, linear_scaling: bool) -> list[Nodes]:
+    def complete(self, rows: Rows, values: Mapping[Nodes, Floats], writer: Writer, linear_scaling: bool) -> list[Nodes]:
         """The formula with its constants, or several that differ in what is left out of it.
 
         The regression minimizes errors of the view, weighted by how much of them arrives at the target.
@@ -93,9 +91,9 @@ class Linear:
 
     def _written(
         self,
-        coefficients: Array,
-        above: Sequence[Array],
-        below: Sequence[Array],
+        coefficients: Floats,
+        above: Sequence[Floats],
+        below: Sequence[Floats],
         writer: Writer,
         linear_scaling: bool,
         spread: float,
@@ -156,7 +154,7 @@ class Product:
         """Formulas whose values the regression needs."""
         return (*self.factors, *self.bases, *(() if self.multiplier is None else (self.multiplier,)))
 
-    def complete(self, rows: Rows, values: Mapping[Nodes, Array], writer: Writer, linear_scaling: bool) -> list[Nodes]:
+    def complete(self, rows: Rows, values: Mapping[Nodes, Floats], writer: Writer, linear_scaling: bool) -> list[Nodes]:
         """The formula with its exponents, found by regression of logarithms and rounded to halves, or to sixths where
         the set has a function for them; also with exponents as they are, if it has `pow`."""
         factor = np.ones_like(rows.target) if self.multiplier is None else values[self.multiplier]
@@ -186,10 +184,10 @@ class Product:
 
     def _written(
         self,
-        exponents: Array,
-        own: Sequence[Array],
-        view: Array,
-        weights: Array,
+        exponents: Floats,
+        own: Sequence[Floats],
+        view: Floats,
+        weights: Floats,
         writer: Writer,
         linear_scaling: bool,
     ) -> Nodes:
@@ -220,7 +218,7 @@ def _times(writer: Writer, multiplier: Nodes, other: Nodes) -> Nodes:
     return writer.multiply(multiplier, other)
 
 
-def _leads(coefficients: Array) -> Array:
+def _leads(coefficients: Floats) -> Floats:
     """Sizes of coefficients by which the others may be divided: the first one, and the most frequent ones."""
     sizes = np.abs(coefficients[np.flatnonzero(coefficients)])
     alike = np.abs(sizes - sizes[:, None]) <= NEGLIGIBLE * sizes
@@ -229,7 +227,7 @@ def _leads(coefficients: Array) -> Array:
     return sizes[sorted({0, *frequent[:MOST_LEADS]})]
 
 
-def _divisor(coefficients: Array, values: Sequence[Array]) -> tuple[float, Array]:
+def _divisor(coefficients: Floats, values: Sequence[Floats]) -> tuple[float, Floats]:
     """The constant of a divisor and its coefficients, without what is negligible; the constant is 1 or that."""
     sizes = np.array([abs(c) * np.sqrt(np.mean(v * v)) for c, v in zip(coefficients, values, strict=True)])
     largest = float(sizes.max(initial=1.0))
@@ -239,12 +237,14 @@ def _divisor(coefficients: Array, values: Sequence[Array]) -> tuple[float, Array
     return 0.0, coefficients / np.abs(coefficients).max()
 
 
-def _spread(view: Array, weights: Array) -> float:
+def _spread(view: Floats, weights: Floats) -> float:
     mean = (weights * view).sum() / weights.sum()
     return float((weights * (view - mean) ** 2).sum() / weights.sum())
 
 
-def _error(coefficients: Array, above: Sequence[Array], below: Sequence[Array], view: Array, weights: Array) -> float:
+def _error(
+    coefficients: Floats, above: Sequence[Floats], below: Sequence[Floats], view: Floats, weights: Floats
+) -> float:
     n = len(above)
     numerator = sum((c * v for c, v in zip(coefficients[:n], above, strict=True)), np.full_like(view, coefficients[n]))
     denominator = sum((c * v for c, v in zip(coefficients[n + 1 :], below, strict=True)), np.ones_like(view))
@@ -252,8 +252,8 @@ def _error(coefficients: Array, above: Sequence[Array], below: Sequence[Array], 
 
 
 def _regression(
-    above: Sequence[Array], below: Sequence[Array], view: Array, weights: Array, with_intercept: bool
-) -> Array | None:
+    above: Sequence[Floats], below: Sequence[Floats], view: Floats, weights: Floats, with_intercept: bool
+) -> Floats | None:
     """Coefficients of the terms, the intercept, and the coefficients of the divisors; None if there are none.
 
     With divisors the linear equation ``view = sum - view * divisors`` is weighted by the inverse of the divisor found

@@ -8,15 +8,13 @@ from functools import partial
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.arrays import dot
 from shine.gp.regression import Regression, combined, least_squares
 from shine.gp.seeding import views
 from shine.gp.seeding.screen import Estimate, Screen
 from shine.gp.seeding.writing import Nodes, Unwritable
-
-Array = NDArray[np.float64]
+from shine.typing import Floats, Mask
 
 ROWS_A_TERM = 3
 """Rows a term needs."""
@@ -53,7 +51,7 @@ def quadratic(screen: Screen) -> Iterator[Estimate]:
             yield Estimate(left, size, partial(screen.sum_of, "quadratic", chain, used))
 
 
-def _terms(screen: Screen, with_products: bool) -> tuple[list[Nodes], list[Array]]:
+def _terms(screen: Screen, with_products: bool) -> tuple[list[Nodes], list[Floats]]:
     """Coordinates, their squares and their products, as formulas and values."""
     nodes, values = screen.coordinates.nodes, screen.coordinates.values
     terms, columns = list(nodes), list(values)
@@ -67,7 +65,7 @@ def _terms(screen: Screen, with_products: bool) -> tuple[list[Nodes], list[Array
     return terms, columns
 
 
-def _significant(regression: Regression, view: Array) -> NDArray[np.bool_]:
+def _significant(regression: Regression, view: Floats) -> Mask:
     """Which coefficients of a regression are not zero, for all that one can tell."""
     rest = regression.rest(view)
     # A view of very large numbers has squares beyond them: then nothing is significant.
@@ -75,7 +73,5 @@ def _significant(regression: Regression, view: Array) -> NDArray[np.bool_]:
         left = float(dot(rest, rest)) / max(len(view) - len(regression.scale), 1)
         # Nothing is known better than to rounding.
         noise = max(left, 1e-28 * float(dot(view, view)) / len(view))
-        significant: NDArray[np.bool_] = np.abs(regression.coefficients(view)) > SIGNIFICANT * np.sqrt(
-            noise * regression.variances
-        )
+        significant: Mask = np.abs(regression.coefficients(view)) > SIGNIFICANT * np.sqrt(noise * regression.variances)
     return significant

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.arrays import dot, inner, log
 from shine.gp.regression import Regression
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
-
+from shine.typing import Floats, Indices
 
 MOST_PAIRED = 1000
 """Features whose products with each other are looked at: the time grows with the square of their number."""
@@ -19,7 +15,7 @@ AT_ONCE = 1000
 """Features that are looked at together, which bounds the memory."""
 
 
-def relevant(columns: Array, target: Array, weights: Array, most: int) -> Indices:
+def relevant(columns: Floats, target: Floats, weights: Floats, most: int) -> Indices:
     """The features that explain most, alone or times another.
 
     Parameters
@@ -62,7 +58,7 @@ def relevant(columns: Array, target: Array, weights: Array, most: int) -> Indice
     return np.sort(varying[np.argsort(-scores, kind="stable")[:most]])
 
 
-def _alone(columns: Array, views: Array, weights: Array) -> Array:
+def _alone(columns: Floats, views: Floats, weights: Floats) -> Floats:
     """Largest squared correlation of a form of each feature with a view of the target."""
     x, root = _standardized(columns, weights), np.sqrt(weights)
     with np.errstate(all="ignore"):
@@ -70,7 +66,7 @@ def _alone(columns: Array, views: Array, weights: Array) -> Array:
     return np.max([np.abs(inner(_standardized(form, weights) * root, views)) for form in forms], axis=(0, 2)) ** 2
 
 
-def _standardized(rows: Array, weights: Array) -> Array:
+def _standardized(rows: Floats, weights: Floats) -> Floats:
     """Rows with mean 0 and variance 1; 0 where that is impossible."""
     with np.errstate(all="ignore"):
         centered = rows - dot(rows, weights)[:, None]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.arrays import dot, log
 from shine.gp.seeding import views
@@ -17,9 +16,7 @@ from shine.gp.seeding.symmetries import Coordinates
 from shine.gp.seeding.views import Chain
 from shine.gp.seeding.writing import Nodes, Writer
 from shine.lang.lazy import cached_property
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from shine.typing import Floats, Indices, Singles
 
 PROPOSED = 20
 """Proposals a search hands on."""
@@ -75,9 +72,9 @@ class Screen:
         self,
         members: Members,
         coordinates: Coordinates,
-        bases: Sequence[tuple[Nodes, Array]],
-        target: Array,
-        weights: Array,
+        bases: Sequence[tuple[Nodes, Floats]],
+        target: Floats,
+        weights: Floats,
         writer: Writer,
     ) -> None:
         self.members, self.weights, self.writer = members, weights, writer
@@ -128,7 +125,7 @@ class Screen:
         return self.distinct[self.members.alone[self.distinct] >= 0]
 
     @staticmethod
-    def _first_of_each(order: Indices, units: NDArray[np.float32]) -> Indices:
+    def _first_of_each(order: Indices, units: Singles) -> Indices:
         rest = units[order]
         sign = np.sign(rest[np.arange(len(rest)), np.argmax(np.abs(rest[:, :8]), axis=1)])
         with np.errstate(over="ignore"):
@@ -136,7 +133,7 @@ class Screen:
         _, first = np.unique(np.rint(rest * sign[:, None] * 2e4).astype(np.int64) @ multipliers, return_index=True)
         return order[np.sort(first)]
 
-    def left(self, predictions: Array) -> Array:
+    def left(self, predictions: Floats) -> Floats:
         """Share of the target's variance left by the best line through each prediction, times the factor."""
         with np.errstate(all="ignore"):
             predictions = predictions * self.factor

@@ -6,14 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.arrays import Panels, dot, inner, log
 from shine.gp.regression import Regression
-
-Array = NDArray[np.float64]
-Short = NDArray[np.float32]
-Indices = NDArray[np.int64]
+from shine.typing import Floats, Indices, Singles
 
 CHUNK = 1 << 23
 """Correlations held at a time."""
@@ -30,12 +26,12 @@ class Normalized:
     means, lengths : ndarray of shape (n,)
     """
 
-    units: Short
-    means: Array
-    lengths: Array
+    units: Singles
+    means: Floats
+    lengths: Floats
 
     @classmethod
-    def of(cls, values: Array, weights: Array) -> Normalized:
+    def of(cls, values: Floats, weights: Floats) -> Normalized:
         """Normalize rows of values; non-finite ones are unusable.
 
         Parameters
@@ -54,7 +50,7 @@ class Normalized:
         return cls(units.astype(np.float32), np.where(good, means, 0), np.where(good, lengths, 0))
 
 
-def best_matches(members: Panels, views: Short, each: int) -> tuple[Indices, Indices, Array]:
+def best_matches(members: Panels, views: Singles, each: int) -> tuple[Indices, Indices, Floats]:
     """The members that correlate best with each view.
 
     Parameters
@@ -84,7 +80,7 @@ def best_matches(members: Panels, views: Short, each: int) -> tuple[Indices, Ind
     return np.concatenate(found_views), np.concatenate(found_members), np.concatenate(found).astype(np.float64)
 
 
-def largest(table: Short, each: int) -> Indices:
+def largest(table: Singles, each: int) -> Indices:
     """Columns of the largest entries of each row, shape (n_rows, each), the largest first; the table is overwritten.
 
     Of equal entries the first ones: a partition of the table would take others on another processor.
@@ -98,7 +94,7 @@ def largest(table: Short, each: int) -> Indices:
     return found
 
 
-def best_pairs(units: Short, view: Short, gram: Short, most: int) -> tuple[Indices, Indices, Array]:
+def best_pairs(units: Singles, view: Singles, gram: Singles, most: int) -> tuple[Indices, Indices, Floats]:
     """Pairs of members that explain a view best together, each member with its best partner.
 
     Parameters
@@ -121,7 +117,7 @@ def best_pairs(units: Short, view: Short, gram: Short, most: int) -> tuple[Indic
     view and r with each other. Pairs that are nearly parallel are left out.
     """
     own = dot(units, view)
-    found: list[tuple[Indices, Indices, Array]] = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
+    found: list[tuple[Indices, Indices, Floats]] = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
     block = max(1, CHUNK // 4 // max(len(units), 1))
     for start in range(0, len(units), block):
         a, r = own[start : start + block, None], gram[start : start + block]
@@ -138,7 +134,7 @@ def best_pairs(units: Short, view: Short, gram: Short, most: int) -> tuple[Indic
     return i[order], j[order], left[order]
 
 
-def best_triples(units: Short, view: Short, most: int) -> tuple[NDArray[np.int64], Array]:
+def best_triples(units: Singles, view: Singles, most: int) -> tuple[Indices, Floats]:
     """Triples of members that explain a view best together, of all there are.
 
     Parameters
@@ -181,7 +177,7 @@ def best_triples(units: Short, view: Short, most: int) -> tuple[NDArray[np.int64
     return found[order], shares[order]
 
 
-def projector(columns: Sequence[Array], weights: Array) -> Array:
+def projector(columns: Sequence[Floats], weights: Floats) -> Floats:
     """An orthonormal basis of the span of 1 and log|column|, times the square roots of weights; (n_basis, n_rows)."""
     ones = np.ones(len(weights))
     logs = [log(np.abs(column)) for column in columns]
@@ -189,7 +185,7 @@ def projector(columns: Sequence[Array], weights: Array) -> Array:
     return found.basis[found.kept]
 
 
-def beyond_monomials(values: Array, basis: Array, weights: Array) -> tuple[Array, Array]:
+def beyond_monomials(values: Floats, basis: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """What of log|values| no monomial explains, each scaled to length 1, and its length.
 
     Rows that are zero or non-finite anywhere, or monomials themselves, become 0 and have the length 0.

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.arrays import Panels, dot, exp, inner, power
 from shine.gp.seeding import views
@@ -16,9 +15,7 @@ from shine.gp.seeding.screening import Normalized, best_matches, best_pairs, bey
 from shine.gp.seeding.views import Chain
 from shine.gp.seeding.writing import Nodes
 from shine.lang.primitives import CONSTANT
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from shine.typing import Floats, Indices, Singles
 
 
 def most_promising(screen: Screen, most: int) -> list[tuple[int, float]]:
@@ -59,7 +56,7 @@ def affine(screen: Screen) -> Iterator[Estimate]:
             )
 
 
-def line(screen: Screen, normal: Normalized, which: Indices, member: Indices, correlation: Array) -> Array:
+def line(screen: Screen, normal: Normalized, which: Indices, member: Indices, correlation: Floats) -> Floats:
     """Views as the regression on a member gives them, shape (n, n_rows)."""
     slopes = correlation * normal.lengths[which] / np.maximum(screen.normalized.lengths[member], 1e-300)
     return (
@@ -118,12 +115,12 @@ def products(screen: Screen, pairs_of: int) -> Iterator[Estimate]:
             )
 
 
-def _left_of_logs(screen: Screen, chain: Chain, seen: Array, off: Array) -> Array:
+def _left_of_logs(screen: Screen, chain: Chain, seen: Floats, off: Floats) -> Floats:
     with np.errstate(all="ignore"):
         return screen.left(views.inverse(chain, seen * exp(-off / np.sqrt(screen.weights))))
 
 
-def _two_regressors(view: NDArray[np.float32], first: NDArray[np.float32], second: NDArray[np.float32]) -> Array:
+def _two_regressors(view: Singles, first: Singles, second: Singles) -> Floats:
     """What regressions on pairs of rows of length 1 leave of a view, shape (n, n_rows)."""
     a, b = dot(first, view).astype(np.float64), dot(second, view).astype(np.float64)
     r = dot(first, second).astype(np.float64)
@@ -171,7 +168,7 @@ def quotients(screen: Screen, most: int, others: int) -> Iterator[Estimate]:
 
 def shifted_products(screen: Screen, most: int) -> Iterator[Estimate]:
     """(y / g1)^p + s = c * M * g2^k, for likely factors g1 and s of plus or minus 1"""
-    looks: list[tuple[Nodes | None, Chain, Array, Array]] = []
+    looks: list[tuple[Nodes | None, Chain, Floats, Floats]] = []
     for nodes, values in divided(screen, most):
         scaled = screen.target / values
         for exponent in POWERS:

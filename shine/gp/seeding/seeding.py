@@ -9,7 +9,6 @@ from typing import Annotated
 
 import numpy as np
 from annotated_types import Ge, Gt
-from numpy.typing import NDArray
 
 from shine.arrays import dot
 from shine.gp.seeding.exploration import Exploration
@@ -20,9 +19,7 @@ from shine.gp.seeding.symmetries import Coordinates, systems
 from shine.gp.seeding.writing import Nodes, Writer, constant, tape
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from shine.typing import Floats, Indices, Mask
 
 FEWEST_HELD_OUT = 12
 """Rows below which none are held out: too few to judge by."""
@@ -79,10 +76,10 @@ class Seeds:
     """
 
     candidates: Population
-    left: Array
+    left: Floats
     kinds: tuple[str, ...]
     parts: Population
-    scores: Array
+    scores: Floats
     exact: bool
     interrupted: bool = False
     failures: tuple[str, ...] = ()
@@ -90,9 +87,9 @@ class Seeds:
 
 @np.errstate(all="ignore")
 def seed(
-    columns: Array,
-    target: Array,
-    weights: Array | None,
+    columns: Floats,
+    target: Floats,
+    weights: Floats | None,
     primitives: PrimitiveSet,
     predict: Predict,
     rng: np.random.Generator,
@@ -179,7 +176,7 @@ def seed(
     return Seeds(population, left, kinds, blocks, scores, pool.exact, interrupted, tuple(pool.failures))
 
 
-def _split(rows: int, screened: int, rng: np.random.Generator) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Indices]:
+def _split(rows: int, screened: int, rng: np.random.Generator) -> tuple[Mask, Mask, Indices]:
     """Rows to fit constants on, rows to judge by, and the rows of the former that banks are evaluated on."""
     order = rng.permutation(rows)
     count = int(TRAINING_SHARE * rows)
@@ -190,7 +187,7 @@ def _split(rows: int, screened: int, rng: np.random.Generator) -> tuple[NDArray[
     return training, held_out, np.sort(order[training[order]][:screened])
 
 
-def _varies(values: Array, weights: Array) -> bool:
+def _varies(values: Floats, weights: Floats) -> bool:
     """Whether values vary by more than rounding, on rows that weigh something."""
     total = float(weights.sum())
     if len(values) <= 2 or not total > 0:
@@ -199,7 +196,7 @@ def _varies(values: Array, weights: Array) -> bool:
     return bool(np.sqrt(dot(centered**2, weights) / total) > 1e-12 * np.abs(values).max())
 
 
-def _parts(pool: Pool, members: dict[Nodes, float], most: int, max_size: int) -> tuple[Population, Array]:
+def _parts(pool: Pool, members: dict[Nodes, float], most: int, max_size: int) -> tuple[Population, Floats]:
     """Building blocks with their scores, the best first; of equally good ones, the smaller."""
     scores = dict(members)
     for nodes, left in pool.best_ingredients(20).items():

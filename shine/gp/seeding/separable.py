@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.arrays import dot
 from shine.gp.regression import Regression, combined
@@ -14,9 +13,7 @@ from shine.gp.seeding.combining import estimates_of_sums, undivided
 from shine.gp.seeding.screen import Estimate, Screen
 from shine.gp.seeding.screening import Normalized
 from shine.gp.seeding.sums import Dictionary, Sums, replaced, with_another_term
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from shine.typing import Floats
 
 KNOTS = 12
 """Most knots of the broken line that stands for a function of a coordinate."""
@@ -65,14 +62,14 @@ def separable(screen: Screen, candidates: int) -> Iterator[Estimate]:
             yield from estimates_of_sums(screen, "separable", looks, seen, members, found)
 
 
-def _broken_lines(values: Array, coordinates: int) -> Array:
+def _broken_lines(values: Floats, coordinates: int) -> Floats:
     """Hat functions over quantiles of a coordinate, shape (n_knots, n_rows)."""
     knots = min(KNOTS, len(values) // (ROWS_A_KNOT * coordinates))
     places = np.unique(np.quantile(values, np.linspace(0, 1, max(knots, 2))))
     return np.stack([np.interp(values, places, unit) for unit in np.eye(len(places))])
 
 
-def _additive_model(bases: list[Array], view: Array, weights: Array) -> Array | None:
+def _additive_model(bases: list[Floats], view: Floats, weights: Floats) -> Floats | None:
     """The function of each coordinate at the rows, (n_coordinates, n_rows); None if they explain too little."""
     root = np.sqrt(weights)
     # The constant is in every basis: any of the solutions is as good as another.

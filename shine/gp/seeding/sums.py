@@ -5,15 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.arrays import Panels, dot
 from shine.gp.regression import Regression
 from shine.gp.seeding.screening import best_matches
-
-Array = NDArray[np.float64]
-Short = NDArray[np.float32]
-Indices = NDArray[np.int64]
+from shine.typing import Floats, Indices, Singles
 
 NEARLY_PARALLEL = 1e-4
 """Squared sine of the angle to what is chosen already, below which a member is not chosen."""
@@ -35,7 +31,7 @@ class Sums:
 
     views: Indices
     chosen: Indices
-    left: Array
+    left: Floats
 
     def take(self, which: Indices) -> Sums:
         """Some of the sums."""
@@ -51,19 +47,19 @@ class Dictionary:
         Rows of length 1, centered; or of zeros, which are never chosen.
     """
 
-    def __init__(self, units: Short) -> None:
+    def __init__(self, units: Singles) -> None:
         self.units = units
         self.panels = Panels(units)
         self.lengths = dot(units, units)
 
 
-def first_terms(members: Dictionary, views: Short, beams: int) -> Sums:
+def first_terms(members: Dictionary, views: Singles, beams: int) -> Sums:
     """For each view the members that correlate best with it, each a sum of one term."""
     which, first, correlations = best_matches(members.panels, views, beams)
     return Sums(which, first[:, None], 1 - correlations**2)
 
 
-def with_another_term(members: Dictionary, views: Short, sums: Sums) -> Sums:
+def with_another_term(members: Dictionary, views: Singles, sums: Sums) -> Sums:
     """Sums with one term more each.
 
     Parameters
@@ -82,7 +78,7 @@ def with_another_term(members: Dictionary, views: Short, sums: Sums) -> Sums:
     return _measured(members, views, sums.views, np.column_stack([sums.chosen, _next(members, residuals, bases)]))
 
 
-def replaced(members: Dictionary, views: Short, sums: Sums, sweeps: int = 1) -> Sums:
+def replaced(members: Dictionary, views: Singles, sums: Sums, sweeps: int = 1) -> Sums:
     """Sums after each term in turn was dropped and the best one taken in its place.
 
     What forward selection took first, before the rest was known, gets a second look.
@@ -95,18 +91,18 @@ def replaced(members: Dictionary, views: Short, sums: Sums, sweeps: int = 1) -> 
     return _measured(members, views, sums.views, chosen)
 
 
-def _measured(members: Dictionary, views: Short, which: Indices, chosen: Indices) -> Sums:
+def _measured(members: Dictionary, views: Singles, which: Indices, chosen: Indices) -> Sums:
     residuals, _ = _explained(members, views[which], chosen)
     return Sums(which, chosen, dot(residuals, residuals))
 
 
-def _explained(members: Dictionary, views: Short, chosen: Indices) -> tuple[Array, Array]:
+def _explained(members: Dictionary, views: Singles, chosen: Indices) -> tuple[Floats, Floats]:
     """What members leave of each view, and orthonormal bases of these members, shape (n_sums, n_terms, n_rows)."""
     regression = Regression.of(members.units[chosen].astype(np.float64))
     return regression.rest(views.astype(np.float64)), regression.basis
 
 
-def _next(members: Dictionary, residuals: Array, bases: Array) -> Indices:
+def _next(members: Dictionary, residuals: Floats, bases: Floats) -> Indices:
     """For each sum the member after whose inclusion the least is left."""
     at_once = max(1, (1 << 23) // max(members.panels.count, 1))
     found = [np.zeros(0, np.int64)]

@@ -14,15 +14,13 @@ from functools import cache
 from itertools import combinations, combinations_with_replacement
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine import arrays
 from shine.arrays import dot, log, power
 from shine.gp.linear import solved
 from shine.gp.regression import combined
 from shine.gp.seeding.writing import Factor, Nodes, Unwritable, Writer
-
-Array = NDArray[np.float64]
+from shine.typing import Floats, Indices, Mask
 
 ROWS_A_TERM = 6
 """Rows a term of the polynomial needs."""
@@ -59,17 +57,17 @@ class Coordinates:
     """
 
     nodes: tuple[Nodes, ...]
-    values: Array
+    values: Floats
     factors: tuple[Factor, ...]
-    factor: Array
+    factor: Floats
 
     @classmethod
-    def of_features(cls, columns: Array, chosen: NDArray[np.int64]) -> Coordinates:
+    def of_features(cls, columns: Floats, chosen: Indices) -> Coordinates:
         """Some features as they are."""
         nodes = tuple(((i + 1, 0.0),) for i in chosen.tolist())
         return cls(nodes, columns[chosen], (), np.ones(columns.shape[1]))
 
-    def on(self, rows: NDArray[np.int64]) -> Coordinates:
+    def on(self, rows: Indices) -> Coordinates:
         """These coordinates on some rows."""
         return replace(self, values=self.values[:, rows], factor=self.factor[rows])
 
@@ -78,7 +76,7 @@ class Coordinates:
         kept = [i for i in range(len(self.nodes)) if i not in which]
         return replace(self, nodes=tuple(self.nodes[i] for i in kept), values=self.values[kept])
 
-    def with_one(self, nodes: Nodes, values: Array) -> Coordinates:
+    def with_one(self, nodes: Nodes, values: Floats) -> Coordinates:
         """These coordinates and another."""
         return replace(self, nodes=(*self.nodes, nodes), values=np.vstack([self.values, values]))
 
@@ -103,7 +101,7 @@ class Change:
 
 
 def systems(
-    start: Coordinates, target: Array, weights: Array, writer: Writer, doubts: Sequence[float]
+    start: Coordinates, target: Floats, weights: Floats, writer: Writer, doubts: Sequence[float]
 ) -> list[Coordinates]:
     """Systems of fewer coordinates, one for each degree of doubt that still lets features merge.
 
@@ -151,12 +149,12 @@ class Slopes:
         The rows where the model is trusted.
     """
 
-    gradient: Array
-    offset: Array
-    inner: NDArray[np.bool_]
+    gradient: Floats
+    offset: Floats
+    inner: Mask
 
 
-def _slopes(coordinates: Coordinates, target: Array, weights: Array) -> list[Slopes]:
+def _slopes(coordinates: Coordinates, target: Floats, weights: Floats) -> list[Slopes]:
     """The slopes of the target, and of its logarithm, by models over coordinates and over their logarithms."""
     if len(coordinates.nodes) < 2:
         return []
@@ -176,7 +174,7 @@ def _slopes(coordinates: Coordinates, target: Array, weights: Array) -> list[Slo
     return found
 
 
-def _charts(values: Array) -> list[Array]:
+def _charts(values: Floats) -> list[Floats]:
     """The coordinates as they are, and the logarithms of those that are positive."""
     positive = np.asarray((values > 0).all(axis=1))
     if not positive.any():
@@ -184,7 +182,7 @@ def _charts(values: Array) -> list[Array]:
     return [values, np.where(positive[:, None], log(np.where(values > 0, values, 1)), values)]
 
 
-def _chain_rule(chart: Array, values: Array) -> Array:
+def _chain_rule(chart: Floats, values: Floats) -> Floats:
     """Derivatives of a chart by the coordinates."""
     same = (chart == values).all(axis=1)
     return np.where(same[:, None], 1.0, 1 / np.where(values == 0, 1, values))
@@ -219,7 +217,7 @@ def _allowed(coordinates: Coordinates, slopes: Slopes, writer: Writer, doubt: fl
 
 
 def _powers(
-    coordinates: Coordinates, i: int, j: int, a: Array, b: Array, offset: Array, doubt: float, writer: Writer
+    coordinates: Coordinates, i: int, j: int, a: Floats, b: Floats, offset: Floats, doubt: float, writer: Writer
 ) -> Iterator[Change]:
     """Merging x_i and x_j into a product of powers, where they may also be factors of the target."""
     for free in (False, True):
@@ -273,7 +271,7 @@ def _merged(
         yield Change(doubt, coordinates.divided_by(i, exponent).without([i, j]).with_one(nodes, values), True)
 
 
-def _share_left(vector: Array, direction: Array) -> tuple[float, float]:
+def _share_left(vector: Floats, direction: Floats) -> tuple[float, float]:
     """Coefficient of a direction in a vector, and the share of the vector's square that it leaves."""
     length = float(dot(direction, direction))
     coefficient = float(dot(vector, direction)) / length if length > 0 else 0.0
@@ -298,12 +296,12 @@ class Surrogate:
     """
 
     explained: float
-    fitted: Array
-    gradient: Array
-    inner: NDArray[np.bool_]
+    fitted: Floats
+    gradient: Floats
+    inner: Mask
 
     @classmethod
-    def of_each(cls, values: Array, responses: Array, weights: Array) -> list[Surrogate]:
+    def of_each(cls, values: Floats, responses: Floats, weights: Floats) -> list[Surrogate]:
         """Fit each response, shape (n_responses, n_rows), by a polynomial of the highest degree that the rows are
         enough for."""
         d, n = values.shape
@@ -346,8 +344,8 @@ class _Polynomial:
     """
 
     steps: tuple[tuple[int, int], ...]
-    exponents: NDArray[np.int64]
-    lowered: NDArray[np.int64]
+    exponents: Indices
+    lowered: Indices
 
     @classmethod
     @cache
@@ -368,7 +366,7 @@ class _Polynomial:
                 lowered[place, variable] = places[term[:at] + term[at + 1 :]]
         return cls(tuple((places[term[:-1]], term[-1]) for term in factors[1:]), exponents, lowered)
 
-    def terms(self, variables: Array) -> Array:
+    def terms(self, variables: Floats) -> Floats:
         """Values of the terms, shape (n_terms, n_rows)."""
         values = np.empty((1 + len(self.steps), variables.shape[1]))
         values[0] = 1
@@ -376,7 +374,7 @@ class _Polynomial:
             np.multiply(values[earlier], variables[variable], out=values[place])
         return values
 
-    def derivatives(self, coefficients: Array) -> Array:
+    def derivatives(self, coefficients: Floats) -> Floats:
         """Coefficients of the derivative by each variable, shape (n_variables, n_terms)."""
         moved = (coefficients[:, None] * self.exponents).T
         return np.array([

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine import arrays
 from shine.arrays import exp, log
 from shine.gp.seeding.writing import Nodes, Unwritable, Writer, constant
 from shine.lang.library import STANDARD
-
-Array = NDArray[np.float64]
+from shine.typing import Floats
 
 
 @dataclass(frozen=True)
@@ -33,8 +31,8 @@ class Step:
     """
 
     name: str
-    forward: Callable[[Array], Array]
-    inverse: Callable[[Array], Array]
+    forward: Callable[[Floats], Floats]
+    inverse: Callable[[Floats], Floats]
     write: Callable[[Writer, Nodes], Nodes]
     homogeneous: bool = False
 
@@ -73,20 +71,20 @@ def exponential(sign: float) -> Step:
     return Step("exp", lambda t: log(sign * t), lambda t: sign * exp(t), write)
 
 
-def function(name: str, inverse: Callable[[Array], Array] | str) -> Step:
+def function(name: str, inverse: Callable[[Floats], Floats] | str) -> Step:
     """Undo a function of one argument, given what undoes it."""
 
-    def undo(values: Array) -> Array:
+    def undo(values: Floats) -> Floats:
         return arrays.apply(STANDARD[inverse], values) if isinstance(inverse, str) else inverse(values)
 
     return Step(name, undo, lambda t: arrays.apply(STANDARD[name], t), lambda w, n: w.call(name, n))
 
 
-def _area_tangent(values: Array) -> Array:
+def _area_tangent(values: Floats) -> Floats:
     return 0.5 * log((1 + values) / (1 - values))
 
 
-def _area_sine(values: Array) -> Array:
+def _area_sine(values: Floats) -> Floats:
     size = np.abs(values)
     return np.copysign(log(size + np.sqrt(size * size + 1)), values)
 
@@ -105,7 +103,7 @@ FUNCTIONS = (
 """Functions whose values can be undone, at least on one branch."""
 
 
-def chains(target: Array, writer: Writer) -> list[Chain]:
+def chains(target: Floats, writer: Writer) -> list[Chain]:
     """The chains of at most three steps that the target goes through and comes back from, and that can be written."""
     sign = -1.0 if (target < 0).all() else 1.0
     single: list[Chain] = [(), *((power(p, sign),) for p in (-1.0, 2.0, -2.0, 0.5, -0.5)), (exponential(sign),)]
@@ -119,7 +117,7 @@ def chains(target: Array, writer: Writer) -> list[Chain]:
     return [chain for chain in (*single, *deeper) if usable(chain, target, writer)]
 
 
-def shifted(target: Array, writer: Writer) -> list[Chain]:
+def shifted(target: Floats, writer: Writer) -> list[Chain]:
     """Chains that end with a constant added; products are looked for behind them, which no other chain shows."""
     sign = -1.0 if (target < 0).all() else 1.0
     firsts: list[Chain] = [(), (power(-1.0),), (power(2.0, sign),), (power(-2.0, sign),), (exponential(sign),)]
@@ -128,7 +126,7 @@ def shifted(target: Array, writer: Writer) -> list[Chain]:
     return [chain for chain in found if usable(chain, target, writer)]
 
 
-def usable(chain: Chain, target: Array, writer: Writer) -> bool:
+def usable(chain: Chain, target: Floats, writer: Writer) -> bool:
     """Whether a target goes through a chain and comes back, not constant, and the way back can be written."""
     try:
         write(chain, writer, ((1, 0.0),))
@@ -143,18 +141,18 @@ def usable(chain: Chain, target: Array, writer: Writer) -> bool:
     return bool(np.ptp(seen) > 1e-9 * np.abs(seen).max())
 
 
-def forward(chain: Chain, target: Array) -> Array:
+def forward(chain: Chain, target: Floats) -> Floats:
     """The target seen through a chain; not finite where it has no value."""
     with np.errstate(all="ignore"):
         return reduce(lambda t, step: step.forward(t), chain, target)
 
 
-def through(chains: Sequence[Chain], target: Array) -> Array:
+def through(chains: Sequence[Chain], target: Floats) -> Floats:
     """The target seen through each of some chains, shape (n_chains, n_rows)."""
     return np.array([forward(chain, target) for chain in chains]).reshape(len(chains), len(target))
 
 
-def inverse(chain: Chain, view: Array) -> Array:
+def inverse(chain: Chain, view: Floats) -> Floats:
     """The target that a view belongs to; not finite where there is none."""
     with np.errstate(all="ignore"):
         return reduce(lambda t, step: step.inverse(t), reversed(chain), view)
@@ -170,7 +168,7 @@ def homogeneous(chain: Sequence[Step]) -> bool:
     return all(step.homogeneous for step in chain)
 
 
-def slope(chain: Chain, target: Array) -> Array:
+def slope(chain: Chain, target: Floats) -> Floats:
     """Derivative of the view by the target, from a central difference."""
     step = 1e-6 * (np.std(target) + np.abs(target))
     return (forward(chain, target + step) - forward(chain, target - step)) / (2 * step)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shine.lang.program.program import Parameter, Program
+from shine.typing import AnyArray
 
 Shape = tuple[int, ...]
 
 
-def argument_arrays(
-    program: Program, arguments: Sequence[ArrayLike], named: Mapping[str, ArrayLike]
-) -> list[NDArray[Any]]:
+def argument_arrays(program: Program, arguments: Sequence[ArrayLike], named: Mapping[str, ArrayLike]) -> list[AnyArray]:
     """The values of all parameters, the bound ones too, each of its storage type; not yet broadcast.
 
     Parameters
@@ -49,7 +47,7 @@ def argument_arrays(
     return [_array(parameter, given.get(parameter.name)) for parameter in program.parameters]
 
 
-def _array(parameter: Parameter, value: ArrayLike | None) -> NDArray[Any]:
+def _array(parameter: Parameter, value: ArrayLike | None) -> AnyArray:
     if value is None:
         value = parameter.value if parameter.value is not None else parameter.default
     array = np.asarray(value)
@@ -67,7 +65,7 @@ def _array(parameter: Parameter, value: ArrayLike | None) -> NDArray[Any]:
     return converted
 
 
-def broadcast_shape(parameters: Sequence[Parameter], arrays: Sequence[NDArray[Any]]) -> Shape:
+def broadcast_shape(parameters: Sequence[Parameter], arrays: Sequence[AnyArray]) -> Shape:
     """The shape that arrays broadcast to.
 
     Raises

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shine.lang.interpret import evaluate
 from shine.lang.program.dependencies import names_in
 from shine.lang.program.program import STORAGE_TYPES, Program, Statement
 from shine.lang.tree import Tree
+from shine.typing import AnyArray
 
-Array = NDArray[Any]
 
-
-def interpret(program: Program, arrays: Sequence[Array]) -> tuple[Array, ...]:
+def interpret(program: Program, arrays: Sequence[AnyArray]) -> tuple[AnyArray, ...]:
     """The outputs of a program, statement by statement.
 
     Every value has the shape that its operands broadcast to, as a graph's nodes have.
@@ -40,7 +37,7 @@ def interpret(program: Program, arrays: Sequence[Array]) -> tuple[Array, ...]:
     ValueError
         If shapes do not fit each other.
     """
-    values: dict[str, Array] = {}
+    values: dict[str, AnyArray] = {}
     for parameter, array in zip(program.parameters, arrays, strict=True):
         values[parameter.name] = np.asarray(array).astype(STORAGE_TYPES[parameter.dtype])
     operands = [names_in(statement.value) for statement in program.statements]
@@ -58,7 +55,7 @@ def interpret(program: Program, arrays: Sequence[Array]) -> tuple[Array, ...]:
     )
 
 
-def converted(array: Array, dtype: str) -> Array:
+def converted(array: AnyArray, dtype: str) -> AnyArray:
     """Values in another number type, as `shine.lang.program.program.Statement` defines it."""
     if array.dtype.kind == "i" or np.dtype(dtype).kind == "f":
         with np.errstate(over="ignore"):
@@ -69,7 +66,7 @@ def converted(array: Array, dtype: str) -> Array:
     return np.where(fits, np.where(fits, array, 0).astype(dtype), limits.min).astype(dtype)
 
 
-def _value(program: Program, statement: Statement, names: Sequence[str], operands: Sequence[Array]) -> Array:
+def _value(program: Program, statement: Statement, names: Sequence[str], operands: Sequence[AnyArray]) -> AnyArray:
     if statement.converts:
         return converted(operands[0], statement.dtype)
     shape = np.broadcast_shapes(*(operand.shape for operand in operands))

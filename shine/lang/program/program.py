@@ -12,10 +12,9 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from shine.errors import UnsupportedSyntaxError
 from shine.lang.grammar import NAMED_CONSTANTS, ExpressionVerifier, check_name
@@ -24,6 +23,7 @@ from shine.lang.library import STANDARD
 from shine.lang.primitives import Primitive
 from shine.lang.program.dependencies import names_in
 from shine.lang.tree import Tree
+from shine.typing import AnyArray
 
 NUMBER_TYPES = ("float64", "float32", "int64", "int32")
 """Types of the values inside a program."""
@@ -56,8 +56,8 @@ class Parameter:
     dtype: str
     label: str
     shape: tuple[int | None, ...] | None = None
-    value: NDArray[Any] | None = None
-    default: NDArray[Any] | None = None
+    value: AnyArray | None = None
+    default: AnyArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ class Program:
         outputs = ", ".join(f"{each.label}: {each.dtype}" for each in self.outputs)
         return f"<Program {self.name}({inputs}) -> ({outputs}), {len(self.statements)} statements>"
 
-    def interpret(self, arrays: Sequence[ArrayLike] | Mapping[str, ArrayLike]) -> tuple[NDArray[Any], ...]:
+    def interpret(self, arrays: Sequence[ArrayLike] | Mapping[str, ArrayLike]) -> tuple[AnyArray, ...]:
         """The outputs, computed by NumPy a statement at a time: what the program means, slowly.
 
         Parameters
@@ -221,8 +221,8 @@ class ProgramBuilder:
         label: str,
         dtype: str,
         shape: Sequence[int | None] | None = None,
-        value: NDArray[Any] | None = None,
-        default: NDArray[Any] | None = None,
+        value: AnyArray | None = None,
+        default: AnyArray | None = None,
     ) -> str:
         """Add what the program reads, see `Parameter`.
 
