@@ -30,7 +30,7 @@ from shine.frontends.graphdef import load_graph
 from shine.frontends.graphdef.files import read_message
 from shine.frontends.graphdef.messages import TYPE_NAMES, messages
 from shine.frontends.graphdef.operations import OPERATIONS
-from shine.lang.program.interpret import interpret
+from shine.lang.program.interpret import interpret_arrays
 from shine.lang.program.program import Program
 
 FIXTURES = Path(__file__).parents[1] / "tests" / "fixtures" / "graphs"
@@ -217,7 +217,7 @@ def run(program: Program) -> None:
         # Rows that nobody promised may not fit each other; the smallest ones always do.
         if any(parameter.shape is None or None in parameter.shape for parameter in program.arguments):
             return
-        interpret(program, arrays)
+        interpret_arrays(program, arrays)
 
 
 def work(connection: Connection, current: Any, seed: int, megabytes: int) -> None:

@@ -34,8 +34,9 @@ from shine.evaluators.rows import Rows, target_of
 from shine.fitness import LOSSES, Scores, score
 from shine.lang.parse import primitive_table
 from shine.lang.population import Population
-from shine.lang.primitives import CONSTANT, Primitive
+from shine.lang.primitives import CONSTANT
 from shine.lang.tape import Tape
+from shine.lang.tree import Primitive
 
 FEATURES = ("a", "b", "c")
 

@@ -21,9 +21,8 @@ from shine.lang.folding import EXACT, INEXACT
 from shine.lang.folding import Functions as Meanings
 from shine.lang.interpret import REFERENCE
 from shine.lang.library import STANDARD
-from shine.lang.primitives import Primitive
 from shine.lang.tape import application
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 from shine.llvm import Engine, cached, host_object
 from shine.typing import AnyArray, Floats
 

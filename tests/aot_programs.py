@@ -10,7 +10,8 @@ import shine
 from shine.errors import LoweringError
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
-from shine.lang.program.program import Program, ProgramBuilder
+from shine.lang.program.builder import ProgramBuilder
+from shine.lang.program.program import Program
 from shine.lang.tape import application
 
 DTYPES = ("float64", "float32", "int64", "int32")

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Self
 
-from shine.lang.primitives import Primitive
+from shine.lang.tree import Primitive
 
 
 @dataclass(frozen=True)

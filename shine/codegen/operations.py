@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from shine.lang.primitives import Primitive
+from shine.lang.tree import Primitive
 
 ELEMENTARY = frozenset({
     "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "pow", "mod", "floordiv",

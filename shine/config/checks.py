@@ -62,8 +62,9 @@ def _lifted_text(given: LlvmFunction, base: Path) -> str:
     from shine.frontends.llvmir import primitive_from_llvm  # LLVM comes with it
 
     primitive = primitive_from_llvm(base / given.llvm, given.function, given.name)
-    assert primitive.definition is not None
-    return definition_source(primitive.name, primitive.definition)
+    tree = primitive.definition
+    assert tree is not None
+    return definition_source(primitive.name, tree.parameters, tree.assignments, tree.result)
 
 
 def data_problems(data: DataSettings) -> Iterator[Problem]:

@@ -16,7 +16,7 @@ from shine.deap.numbers import constant, described, number_of
 from shine.deap.statements import definition, translated
 from shine.errors import UnsupportedSyntaxError
 from shine.lang.functions import verify_function
-from shine.lang.primitives import Primitive
+from shine.lang.tree import Primitive
 
 
 class Functions:

@@ -14,7 +14,7 @@ import numpy as np
 
 from shine.lang.functions import with_definitions
 from shine.lang.library import STANDARD
-from shine.lang.primitives import Primitive
+from shine.lang.tree import Primitive
 
 _DEFINITIONS = """
 def identity(x):

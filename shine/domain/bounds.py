@@ -13,8 +13,7 @@ import numpy as np
 
 from shine.domain.intervals import INTERVALS, Interval
 from shine.lang.interpretation import Interpretation
-from shine.lang.primitives import Primitive
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 
 
 def bounds(tree: Tree, boxes: Mapping[str, Interval]) -> Interval:

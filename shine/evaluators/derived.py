@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from shine.codegen.operations import operations_of
 from shine.evaluators.rows import addresses
 from shine.lang.population import Population
-from shine.lang.primitives import Primitive
+from shine.lang.tree import Primitive
 from shine.typing import AnyArray, Indices
 
 MOST_BYTES = 1 << 23

@@ -28,7 +28,8 @@ from shine.evaluators.sharing import QUOTA, PopulationFunctions, zeros
 from shine.fitness import LOSSES, Damping, Fit, NormalEquations
 from shine.lang.derivative import partials
 from shine.lang.population import Population
-from shine.lang.primitives import CONSTANT, Primitive
+from shine.lang.primitives import CONSTANT
+from shine.lang.tree import Primitive
 from shine.llvm import Engine, cached, host_object
 from shine.stages import stage
 from shine.typing import Floats, Indices, Mask

@@ -15,7 +15,8 @@ from shine.evaluators.machine import MachineEvaluator
 from shine.fitness import NormalEquations
 from shine.lang.parse import parse, primitive_table
 from shine.lang.population import Population
-from shine.lang.primitives import Primitive, PrimitiveSet
+from shine.lang.primitives import PrimitiveSet
+from shine.lang.tree import Primitive
 from shine.typing import Floats
 
 SHARE = "__share"

@@ -31,7 +31,8 @@ from shine.evaluators.sharing import ALONE, PopulationFunctions, Workers, zeros
 from shine.fitness import LOSSES, Products, Scores, score
 from shine.lang.lazy import cached_property
 from shine.lang.population import Population
-from shine.lang.primitives import Primitive, PrimitiveSet
+from shine.lang.primitives import PrimitiveSet
+from shine.lang.tree import Primitive
 from shine.llvm import Engine, cached, host_object
 from shine.stages import stage
 from shine.typing import AnyArray, Floats, Indices

@@ -16,8 +16,7 @@ from typing import Any
 from shine.export.statements import ATOM, Dialect, Form, call, write
 from shine.export.steps import Program, StraightLine, program, unique
 from shine.lang.library import STANDARD
-from shine.lang.primitives import Primitive
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 
 _ORDER, _OR, _AND, _SUM, _PRODUCT, _SIGN = range(1, 7)
 _SHOWN = 1000

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator
 from shine.export.c_operations import HELPERS, dialect, identifier
 from shine.export.statements import Form, call, write
 from shine.export.steps import Program, StraightLine, program
-from shine.lang.primitives import Primitive
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 
 _SHOWN = 1000
 """Longest formula, in characters, that is repeated in a comment."""

@@ -18,9 +18,9 @@ from shine.export.translation import composites, is_standard
 from shine.lang.grammar import ExpressionVerifier, check_name, check_number
 from shine.lang.library import STANDARD
 from shine.lang.names import normalized
-from shine.lang.primitives import BASIC, Primitive
+from shine.lang.primitives import BASIC
 from shine.lang.tape import application
-from shine.lang.tree import COMPARISONS, Tree
+from shine.lang.tree import COMPARISONS, Primitive, Tree
 
 SCHEMA = "shine-formula"
 SCHEMA_VERSION = 1

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shine.export.phrases import ATOM, Infix, Phrase, number_text, phrase, with_opposite, written
-from shine.lang.primitives import Primitive
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 from shine.lang.visitor import Visit
 
 _CASES, _OR, _AND, _NOT, _RELATION = 0, 1, 2, 3, 3

@@ -10,9 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from shine.export.phrases import Infix, Phrase, phrase, word, written
 from shine.export.translation import composites
-from shine.lang.primitives import Primitive
-from shine.lang.printing import python_source as tree_source
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 from shine.lang.visitor import Visit
 
 DEEPEST = 24
@@ -374,7 +372,7 @@ def _block(name: str, parameters: Iterable[str], lines: Sequence[str]) -> str:
 def _meaning(tree: Tree, names: Mapping[str, str]) -> str:
     """What the docstring of the formula says: the formula itself where it fits."""
     same = all(name == own for name, own in names.items())
-    text = tree_source(tree) if same and tree.size < 60 and not tree.assignments else ""
+    text = str(tree) if same and tree.size < 60 and not tree.assignments else ""
     lines = [
         text if 0 < len(text) < 90 else "Value of the formula for each row; the parameters are arrays, or numbers."
     ]

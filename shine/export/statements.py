@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from shine.errors import ExportError
 from shine.export.steps import StraightLine, unique
-from shine.lang.primitives import Primitive
+from shine.lang.tree import Primitive
 
 INLINE_DEPTH = 8
 """Depth to which expressions are written into one another."""

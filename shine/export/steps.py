@@ -14,8 +14,8 @@ from typing import Any
 
 from shine.errors import ExportError
 from shine.lang.library import STANDARD
-from shine.lang.primitives import BASIC, Primitive
-from shine.lang.tree import Tree
+from shine.lang.primitives import BASIC
+from shine.lang.tree import Primitive, Tree
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typing import Generic, TypeVar
 from shine.errors import ExportError
 from shine.lang.interpretation import Interpretation
 from shine.lang.library import STANDARD
-from shine.lang.primitives import BASIC, Primitive
-from shine.lang.tree import Tree
+from shine.lang.primitives import BASIC
+from shine.lang.tree import Primitive, Tree
 from shine.lang.visitor import Visit
 
 NODE_KINDS = frozenset({"constant", "name", "assign", "compare"})

@@ -14,11 +14,12 @@ from shine.frontends.translation import Translation
 from shine.lang.library import STANDARD
 from shine.lang.names import normalized, shown
 from shine.lang.parse import Source, parse
-from shine.lang.primitives import Primitive
-from shine.lang.program.program import STORAGE_TYPES, Parameter, Program, Statement, number
+from shine.lang.program.builder import number
+from shine.lang.program.program import STORAGE_TYPES, Parameter, Program, Statement
+from shine.lang.program.trees import tree_of
 from shine.lang.symbolic import is_symbolic
 from shine.lang.tape import functions_of
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 from shine.lang.writing import written
 
 GRAPH_FILES = (".pb", ".pbtxt")
@@ -177,7 +178,7 @@ def graph_tree(
         called = [name for name in (normalized(each.label), each.name) if name in features]
         if each.name not in chosen and called:
             chosen[each.name] = called[0]
-    tree = _with_numbers(program, chosen).tree(output)
+    tree = tree_of(_with_numbers(program, chosen), output)
     for name in tree.parameters:
         if name not in chosen:
             raise GraphSeedError(

@@ -7,9 +7,8 @@ from typing import Any
 
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
-from shine.lang.primitives import Primitive
 from shine.lang.symbolic import is_symbolic, symbolic_tree
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 
 
 def from_sympy(

@@ -11,7 +11,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from shine.errors import GraphImportError
-from shine.lang.program.program import STORAGE_TYPES, ProgramBuilder, number
+from shine.lang.program.builder import ProgramBuilder, number
+from shine.lang.program.program import STORAGE_TYPES
 from shine.typing import AnyArray
 
 Number = bool | int | float

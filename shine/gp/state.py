@@ -29,7 +29,8 @@ from shine.gp.state_checks import (
 from shine.gp.structure import Parents
 from shine.lang.names import cut, normalized
 from shine.lang.population import Population
-from shine.lang.primitives import Primitive, PrimitiveSet, select
+from shine.lang.primitives import PrimitiveSet, select
+from shine.lang.tree import Primitive
 from shine.typing import AnyArray
 
 Arrays = Mapping[str, AnyArray]

@@ -15,8 +15,7 @@ from functools import cache
 
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
-from shine.lang.primitives import Primitive
-from shine.lang.tree import CONDITIONAL, Tree
+from shine.lang.tree import CONDITIONAL, Primitive, Tree
 from shine.lang.values import ValueGraph
 
 ARGUMENTS = ("a", "b", "c")

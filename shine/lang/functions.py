@@ -14,8 +14,7 @@ from typing import Any
 
 from shine.lang.grammar import ADVICE, ExpressionVerifier, check_name, reject
 from shine.lang.names import MOST_CHARACTERS
-from shine.lang.primitives import Primitive
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 
 _TRAPPING = (ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
 

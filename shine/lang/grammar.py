@@ -16,9 +16,9 @@ from typing import Any, NoReturn
 
 from shine.errors import UnsupportedSyntaxError
 from shine.lang.names import listed, name_problem, normalized, shown, value_text
-from shine.lang.primitives import FOLDED, Primitive
+from shine.lang.primitives import FOLDED
 from shine.lang.tape import MAX_NODES, application
-from shine.lang.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, UNARY_OPERATORS
+from shine.lang.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, UNARY_OPERATORS, Primitive
 from shine.lang.visitor import TreeVisitor, Visit
 
 NAMED_CONSTANTS: dict[str, float] = {"pi": math.pi}

@@ -12,8 +12,8 @@ from numpy.typing import DTypeLike
 
 from shine.errors import LoweringError
 from shine.lang.interpretation import Interpretation
-from shine.lang.primitives import CONSTANT, Primitive, PrimitiveSet
-from shine.lang.tree import BOOLEAN_OPERATORS, COMPARISONS, Tree
+from shine.lang.primitives import CONSTANT, PrimitiveSet
+from shine.lang.tree import BOOLEAN_OPERATORS, COMPARISONS, Primitive, Tree
 from shine.lang.visitor import Visit
 from shine.typing import AnyArray, Codes, Floats
 

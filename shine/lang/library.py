@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copyreg
+from typing import Any
+
 from shine.lang.functions import with_definitions
-from shine.lang.primitives import BASIC, Primitive
+from shine.lang.primitives import BASIC
+from shine.lang.tree import Primitive
 
 _DEFINITIONS = """
 def square(x):
@@ -71,4 +75,21 @@ def protected_sqrt(x):
 
 
 STANDARD: dict[str, Primitive] = with_definitions(BASIC, _DEFINITIONS)
-"""Every primitive of Shine by name: the basic ones, and the compositions of them."""
+"""Every primitive of Shine by name: the basic ones and the composites."""
+
+
+def _own(name: str) -> Primitive:
+    """One of Shine's primitives, unpickled."""
+    return STANDARD[name]
+
+
+def _reduced(primitive: Primitive) -> str | tuple[Any, ...]:
+    """What is pickled of a primitive: the name of one of Shine's, the attributes of any other."""
+    if STANDARD.get(primitive.name) is primitive:
+        return _own, (primitive.name,)
+    # Not as arguments of the class: a definition's table of functions may contain the primitive itself.
+    return primitive.__reduce_ex__(2)
+
+
+# Shine's own primitives are recognized by identity. Copies and other processes must have the very same objects.
+copyreg.pickle(Primitive, _reduced)

@@ -15,9 +15,8 @@ from shine.lang.functions import verify_function
 from shine.lang.grammar import TOO_LARGE, ExpressionVerifier, check_name, reject
 from shine.lang.library import STANDARD
 from shine.lang.names import cut, listed, normalized, shown
-from shine.lang.primitives import Primitive
 from shine.lang.symbolic import Symbolic, is_symbolic, symbolic_tree
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 
 MAX_SOURCE = 500_000
 """Longest source text that is parsed, in characters."""

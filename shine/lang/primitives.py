@@ -5,48 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, SupportsIndex
 
 import numpy as np
 
 from shine.lang.lazy import cached_property
 from shine.lang.names import listed, shown
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive
 from shine.typing import Indices
 
 CONSTANT = 0
 """Code of a constant on every tape; codes 1, 2, ... are the features, the functions follow."""
-
-
-@dataclass(frozen=True)
-class Primitive:
-    """A function formulas may call.
-
-    Parameters
-    ----------
-    name : str
-    arity : int
-    definition : Tree, optional
-        What a composite primitive computes, in terms of others. A basic primitive has none: each
-        interpretation's table holds its meaning.
-    """
-
-    name: str
-    arity: int
-    definition: Tree | None = None
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
-        # Shine's own are recognized by identity, which copies and other processes must keep.
-        from shine.lang.library import STANDARD
-
-        return (_own, (self.name,)) if STANDARD.get(self.name) is self else super().__reduce_ex__(protocol)
-
-
-def _own(name: str) -> Primitive:
-    """One of Shine's primitives, unpickled."""
-    from shine.lang.library import STANDARD
-
-    return STANDARD[name]
 
 
 ARITIES: dict[str, int] = {

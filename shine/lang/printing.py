@@ -1,12 +1,12 @@
-"""Tree -> Python source."""
+"""Verified expressions -> Python source."""
 
 from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Sequence
 from typing import Any
 
-from shine.lang.tree import Tree
 from shine.lang.visitor import TreeVisitor, Visit
 
 _OPERATORS: dict[type[ast.AST], tuple[str, int]] = {
@@ -33,42 +33,35 @@ _OPERATORS: dict[type[ast.AST], tuple[str, int]] = {
 _CONDITIONAL, _COMPARISON, _NEGATION, _POWER, _ATOM = 0, 4, 7, 8, 9
 
 
-def python_source(tree: Tree) -> str:
-    """The formula as Python text: an expression, or a function where there are assignments.
+def expression_source(node: ast.expr) -> str:
+    """One expression as text.
 
-    Parsing the text gives the same tree again, unless it is nested too deeply for Python's parser.
+    Parsing the text gives the same expression again, unless it is nested too deeply for Python's parser.
 
     Examples
     --------
-    >>> from shine.lang.parse import parse
-    >>> python_source(parse("mul(a, add(b, -2.0))"))
+    >>> expression_source(ast.parse("a*(b + -2.0)", mode="eval").body)
     'a*(b + -2.0)'
     """
-    if not tree.assignments:
-        return expression_source(tree.result)
-    return definition_source(tree.name, tree)
-
-
-def definition_source(name: str, tree: Tree) -> str:
-    """The formula as the text of a function in the language, whatever it is made of.
-
-    Examples
-    --------
-    >>> from shine.lang.parse import parse
-    >>> print(definition_source("leg", parse("sqrt(a*a + b*b)")))
-    def leg(a, b):
-        return sqrt(a*a + b*b)
-    """
-    lines = [f"def {name}({', '.join(tree.parameters)}):"]
-    lines += [f"    {assigned} = {expression_source(value)}" for assigned, value in tree.assignments]
-    return "\n".join([*lines, f"    return {expression_source(tree.result)}"])
-
-
-def expression_source(node: ast.expr) -> str:
-    """One verified expression as Python text."""
     writer = _Writer()
     writer.visit(node)
     return "".join(writer.parts)
+
+
+def definition_source(
+    name: str, parameters: Sequence[str], assignments: Sequence[tuple[str, ast.expr]], result: ast.expr
+) -> str:
+    """A function in the language as text.
+
+    Examples
+    --------
+    >>> print(definition_source("double", ["a"], [], ast.parse("2*a", mode="eval").body))
+    def double(a):
+        return 2*a
+    """
+    lines = [f"def {name}({', '.join(parameters)}):"]
+    lines += [f"    {assigned} = {expression_source(value)}" for assigned, value in assignments]
+    return "\n".join([*lines, f"    return {expression_source(result)}"])
 
 
 class _Writer(TreeVisitor):

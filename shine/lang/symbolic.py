@@ -13,8 +13,7 @@ from typing import Any, NoReturn, Protocol, TypeGuard
 
 from shine.errors import GraphImportError, UnsupportedSyntaxError
 from shine.lang.grammar import check_name, check_number
-from shine.lang.primitives import Primitive
-from shine.lang.tree import CONDITIONAL, Tree
+from shine.lang.tree import CONDITIONAL, Primitive, Tree
 from shine.lang.values import ValueGraph
 from shine.lang.visitor import TreeVisitor
 from shine.lang.writing import written

@@ -1,17 +1,15 @@
-"""The tree: a formula as people, frontends and exporters see it."""
+"""The tree: a formula as people, frontends and exporters see it, and the primitives that it calls."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shine.lang.lazy import cached_property
+from shine.lang.printing import definition_source, expression_source
 from shine.lang.visitor import TreeVisitor, Visit
-
-if TYPE_CHECKING:
-    from shine.lang.primitives import Primitive
 
 BINARY_OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -42,6 +40,27 @@ BOOLEAN_OPERATORS: dict[type[ast.boolop], str] = {ast.And: "logical_and", ast.Or
 
 CONDITIONAL = "where"
 """Primitive behind the conditional expression: ``where(c, a, b)`` is ``a if c else b``."""
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """A function that formulas may call.
+
+    Trees and primitives contain each other: a tree has the table of the primitives that it calls, and a composite
+    primitive is defined by a tree.
+
+    Parameters
+    ----------
+    name : str
+    arity : int
+    definition : Tree, optional
+        What a composite primitive computes, in terms of others. A basic primitive has none: each
+        interpretation's table holds its meaning.
+    """
+
+    name: str
+    arity: int
+    definition: Tree | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +109,37 @@ class Tree:
         return hash(self.tokens)
 
     def __str__(self) -> str:
-        from shine.lang.printing import python_source
+        """The formula as Python text: an expression, or a function if there are assignments.
 
-        return python_source(self)
+        Examples
+        --------
+        >>> from shine.lang.parse import parse
+        >>> str(parse("mul(a, add(b, -2.0))"))
+        'a*(b + -2.0)'
+        """
+        if not self.assignments:
+            return expression_source(self.result)
+        return definition_source(self.name, self.parameters, self.assignments, self.result)
 
     def __repr__(self) -> str:
         text = str(self)
         return f"Tree({text if len(text) <= 200 else text[:200] + '...'!r})"
+
+
+def names_in(expression: ast.expr) -> tuple[str, ...]:
+    """Names whose values an expression reads, each once, in the order in which they are first read."""
+    found: dict[str, None] = {}
+    waiting: list[ast.AST] = [expression]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name):
+            found[node.id] = None
+        elif isinstance(node, ast.Call):
+            # The name of a called function is not the name of a value, even if a value has the same name.
+            waiting += reversed(node.args)
+        else:
+            waiting += reversed(list(ast.iter_child_nodes(node)))
+    return tuple(found)
 
 
 class _Listing(TreeVisitor):

@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from shine.lang.folding import EXACT, folded
 from shine.lang.interpretation import Interpretation
 from shine.lang.library import STANDARD
-from shine.lang.primitives import BASIC, Primitive
+from shine.lang.primitives import BASIC
 from shine.lang.tape import application
-from shine.lang.tree import CONDITIONAL, Tree
+from shine.lang.tree import CONDITIONAL, Primitive, Tree
 
 INLINE_DEPTH = 8
 """Depth to which expressions are written into one another; far below what Python's parser can read back."""

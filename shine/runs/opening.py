@@ -16,7 +16,7 @@ from shine.runs.files import read_file
 from shine.runs.records import ModelRecord, ResultRecord, read_result
 
 if TYPE_CHECKING:
-    from shine.lang.primitives import Primitive
+    from shine.lang.tree import Primitive
     from shine.search.model import Model, Result
 
 

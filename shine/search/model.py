@@ -17,10 +17,9 @@ from shine.kernels.kernel import Kernel
 from shine.lang.lazy import cached_property
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
-from shine.lang.primitives import Primitive
 from shine.lang.printing import definition_source
 from shine.lang.tape import functions_of
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 from shine.typing import Floats
 
 MANY_ROWS = 1_000_000
@@ -157,7 +156,7 @@ def _definitions(tree: Tree) -> tuple[str, ...]:
             definition = at.functions[name].definition
             if name not in found and definition is not None:
                 look(definition)
-                found[name] = definition_source(name, definition)
+                found[name] = definition_source(name, definition.parameters, definition.assignments, definition.result)
 
     look(tree)
     return tuple(found.values())

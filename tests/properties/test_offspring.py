@@ -14,7 +14,8 @@ from shine.gp import variation
 from shine.gp.creation import Terminals, ptc2
 from shine.gp.structure import Parents
 from shine.lang.population import Population
-from shine.lang.primitives import Primitive, PrimitiveSet
+from shine.lang.primitives import PrimitiveSet
+from shine.lang.tree import Primitive
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from shine.codegen.blocks import I64, POINTER, declare, element_pointer, load, s
 from shine.codegen.machine.instructions import application, handler_type, jump
 from shine.codegen.native.astjit import AstJit
 from shine.codegen.numbers import Numbers
-from shine.lang.primitives import Primitive
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 
 BROADCAST_BYTES = 128
 """Bytes a constant is repeated over: the widest vector of any instruction."""

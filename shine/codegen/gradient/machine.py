@@ -32,8 +32,7 @@ from shine.codegen.machine.instructions import HANDLER_POINTER
 from shine.codegen.machine.machine import CACHE_BYTES, ROW_GROUP, TILE_BYTES, Job, over_parts, table
 from shine.codegen.moments import LANES
 from shine.lang.derivative import partials
-from shine.lang.primitives import Primitive
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 
 GRADIENT_JOB = (
     "codes", "values", "sizes", "width", "functions", "rows", "full", "columns", "target", "weights", "tail_columns",

@@ -20,8 +20,7 @@ from shine.codegen.blocks import I64, POINTER, FunctionPointer, declare, element
 from shine.codegen.lowering import FLOAT_LOWERINGS
 from shine.codegen.native.astjit import AstJit
 from shine.codegen.numbers import Numbers
-from shine.lang.primitives import Primitive
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 
 ARITHMETIC = ("add", "sub", "mul", "div")
 """Primitives that are fused in pairs."""

@@ -39,7 +39,7 @@ from shine.codegen.machine.instructions import (
 from shine.codegen.machine.sharing import emit_sharing
 from shine.codegen.moments import CHUNK, CHUNK_FIELDS, KINDS, LANES, errors_function, products_function
 from shine.codegen.numbers import Numbers
-from shine.lang.primitives import Primitive
+from shine.lang.tree import Primitive
 
 VECTOR_BYTES = 128
 """Bytes of an instruction's vector: two AVX-512 registers or four of AVX2, so that several are in flight."""

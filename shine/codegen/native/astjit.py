@@ -11,8 +11,7 @@ from shine.codegen.lowering import FLOAT_LOWERINGS, INTEGER_LOWERINGS, Emitter
 from shine.codegen.numbers import Numbers
 from shine.errors import LoweringError
 from shine.lang.interpretation import Interpretation
-from shine.lang.primitives import Primitive
-from shine.lang.tree import BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, Tree
+from shine.lang.tree import BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, Primitive, Tree
 from shine.lang.visitor import Visit
 
 BLOCK_NODES = 400

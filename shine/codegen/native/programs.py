@@ -19,9 +19,8 @@ from shine.codegen.numbers import ELEMENTS, Numbers, splat
 from shine.codegen.operations import operations_of
 from shine.errors import LoweringError
 from shine.lang.functions import can_trap
-from shine.lang.program.dependencies import names_in
 from shine.lang.program.program import NUMBER_TYPES, STORAGE_TYPES, Program
-from shine.lang.tree import BINARY_OPERATORS, Tree
+from shine.lang.tree import BINARY_OPERATORS, Tree, names_in
 
 MAX_COLUMNS = 10_000
 """Most parameters and outputs of a function of many rows: the rows that fill no vector are copied to its stack."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shine.lang.functions import with_definitions
 from shine.lang.library import STANDARD
-from shine.lang.primitives import Primitive
+from shine.lang.tree import Primitive
 
 _DEFINITIONS = """
 def sigmoid(x):

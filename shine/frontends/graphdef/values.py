@@ -11,9 +11,10 @@ import numpy as np
 from shine.errors import GraphImportError
 from shine.frontends.graphdef.shapes import Shape, covers
 from shine.frontends.graphdef.tensors import Tensor
-from shine.lang.primitives import Primitive
-from shine.lang.program.program import STORAGE_TYPES, ProgramBuilder, number
+from shine.lang.program.builder import ProgramBuilder, number
+from shine.lang.program.program import STORAGE_TYPES
 from shine.lang.tape import application
+from shine.lang.tree import Primitive
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from shine.frontends.llvmir.scope import EXACT_BITS, SUPPORTED_TYPES
 from shine.frontends.llvmir.text import blocks
 from shine.lang.grammar import NAMED_CONSTANTS
 from shine.lang.library import STANDARD
-from shine.lang.primitives import Primitive
+from shine.lang.tree import Primitive
 from shine.llvm.foreign import MAX_BYTES, ForeignFunction, foreign_function
 
 __all__ = ["primitive_from_llvm"]

@@ -13,7 +13,7 @@ from shine.gp.complexity import CONSTANT_NAME
 from shine.gp.constraints.dimensions import MOST_ARGUMENTS
 from shine.gp.constraints.units import DIMENSIONLESS, parse_unit
 from shine.lang.names import listed, normalized, shortened, shown, similar
-from shine.lang.primitives import Primitive
+from shine.lang.tree import Primitive
 
 Problem = tuple[tuple[str, ...], str]
 """Where in the constraints something is wrong, key by key, and what."""

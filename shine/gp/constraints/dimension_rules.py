@@ -15,7 +15,8 @@ import numpy as np
 
 from shine.lang.interpret import REFERENCE
 from shine.lang.library import STANDARD
-from shine.lang.primitives import BASIC, Primitive
+from shine.lang.primitives import BASIC
+from shine.lang.tree import Primitive
 from shine.lang.values import ValueGraph
 
 Form = dict[int, Fraction]

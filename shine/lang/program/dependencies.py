@@ -1,30 +1,12 @@
-"""Which names the parts of a program read, and the part that some outputs need."""
+"""Which parameters each output of a program reads, and the part of a program that some outputs need."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from shine.lang.program.program import Program
-
-
-def names_in(expression: ast.expr) -> tuple[str, ...]:
-    """Names whose values an expression reads, each once, in the order in which they are first read."""
-    found: dict[str, None] = {}
-    waiting: list[ast.AST] = [expression]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Name):
-            found[node.id] = None
-        elif isinstance(node, ast.Call):
-            # The name of the function is none of a value, even if a value has the same.
-            waiting += reversed(node.args)
-        else:
-            waiting += reversed(list(ast.iter_child_nodes(node)))
-    return tuple(found)
+from shine.lang.program.program import Program
+from shine.lang.tree import names_in
 
 
 def parameters_read(program: Program) -> tuple[tuple[int, ...], ...]:

@@ -1,29 +1,55 @@
-"""What a program means, in NumPy: the oracle of the tests of everything that compiles one."""
+"""The meaning of a program, in NumPy: the oracle of the tests of everything that compiles programs."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from shine.lang.interpret import evaluate
-from shine.lang.program.dependencies import names_in
+from shine.lang.program.arguments import argument_arrays
 from shine.lang.program.program import STORAGE_TYPES, Program, Statement
-from shine.lang.tree import Tree
+from shine.lang.tree import Tree, names_in
 from shine.typing import AnyArray
 
 
-def interpret(program: Program, arrays: Sequence[AnyArray]) -> tuple[AnyArray, ...]:
+def interpret(program: Program, arguments: Sequence[ArrayLike] | Mapping[str, ArrayLike]) -> tuple[AnyArray, ...]:
+    """The outputs of a program.
+
+    Parameters
+    ----------
+    program : Program
+    arguments : sequence or mapping of str to array-like
+        In the order of ``program.arguments``, or by label or name.
+
+    Returns
+    -------
+    tuple of ndarray
+        One an output, of its type, in the shape that the arguments it depends on broadcast to.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If arguments are missing or too many, or do not fit their types or each other.
+    ZeroDivisionError
+        If an integer division has a zero divisor in any row.
+    """
+    listed, named = ((), arguments) if isinstance(arguments, Mapping) else (arguments, {})
+    return interpret_arrays(program, argument_arrays(program, listed, named))
+
+
+def interpret_arrays(program: Program, arrays: Sequence[AnyArray]) -> tuple[AnyArray, ...]:
     """The outputs of a program, statement by statement.
 
-    Every value has the shape that its operands broadcast to, as a graph's nodes have.
+    Every value has the shape that its operands broadcast to, as the nodes of a graph have.
 
     Parameters
     ----------
     program : Program
     arrays : sequence of ndarray
-        One a parameter, the bound ones too, each of the parameter's storage type.
+        One a parameter, bound ones included, each of the parameter's storage type.
 
     Returns
     -------

@@ -6,9 +6,9 @@ import ast
 
 from shine.errors import GraphImportError
 from shine.lang.library import STANDARD
-from shine.lang.program.dependencies import names_in, parameters_read
+from shine.lang.program.dependencies import parameters_read
 from shine.lang.program.program import NUMBER_TYPES, STORAGE_TYPES, Output, Parameter, Program, Statement
-from shine.lang.tree import COMPARISONS, CONDITIONAL, Tree
+from shine.lang.tree import COMPARISONS, CONDITIONAL, Tree, names_in
 from shine.lang.values import ValueGraph
 
 _WHOLE = frozenset({"floor", "ceil", "sign", "logical_not", *COMPARISONS.values()})

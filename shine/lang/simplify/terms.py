@@ -13,11 +13,12 @@ from collections.abc import Mapping, Sequence
 
 from shine.lang.folding import EXACT, Functions, folded, folded_tree
 from shine.lang.interpretation import Interpretation
-from shine.lang.primitives import ARITIES, Primitive
+from shine.lang.primitives import ARITIES
 from shine.lang.tape import application
 from shine.lang.tree import (
     BOOLEAN_OPERATORS,
     COMPARISONS,
+    Primitive,
     Tree,
 )
 from shine.lang.visitor import Visit

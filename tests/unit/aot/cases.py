@@ -11,7 +11,8 @@ import shine
 from shine.codegen.lowering import FLOAT_LOWERINGS, INTEGER_LOWERINGS
 from shine.lang.library import STANDARD
 from shine.lang.primitives import ARITIES
-from shine.lang.program.program import Program, ProgramBuilder
+from shine.lang.program.builder import ProgramBuilder
+from shine.lang.program.program import Program
 from shine.lang.tape import application
 
 TRIPLES = (

@@ -15,6 +15,7 @@ from shine.aot import Job, job, target_of
 from shine.aot.freestanding import undefined_symbols
 from shine.codegen.numbers import ELEMENTS
 from shine.kernels.graph_kernel import GraphKernel
+from shine.lang.program.interpret import interpret
 
 pytestmark = pytest.mark.slow
 
@@ -97,7 +98,7 @@ def test_arguments_and_results_of_all_types_are_passed_as_c_does(machine: str, p
     rng = np.random.default_rng(0)
     columns = [rng.integers(-50, 51, 50).astype(parameter.dtype) for parameter in program.parameters]
     _, results = emulated(machine, made, columns, tmp_path)
-    expected = program.interpret(columns)
+    expected = interpret(program, columns)
     for found in results:
         assert all(equal(one, other) for one, other in zip(found, expected, strict=True))
 

@@ -17,7 +17,7 @@ import shine
 from shine.aot import EMITTERS, LARGE, Job, build, compile, job, target_of
 from shine.aot.emission import NEEDS
 from shine.errors import CompilationError, ExportError
-from shine.lang.program.program import ProgramBuilder
+from shine.lang.program.builder import ProgramBuilder
 
 HOST = f"{platform.machine()}-linux-gnu"
 FORMULA, NAMES = "sqrt(a*a + b*b) + floor(x1) * exp(b)", ("a", "b", "x1")

@@ -12,7 +12,7 @@ import shine
 from shine import aot
 from shine.aot import nvptx
 from shine.codegen.native.row_by_row import emit_kernel
-from shine.lang.program.program import ProgramBuilder
+from shine.lang.program.builder import ProgramBuilder
 from shine.llvm import Engine
 
 needs_ptxas = pytest.mark.skipif(shutil.which("ptxas") is None, reason="needs ptxas of CUDA")

@@ -18,7 +18,8 @@ from shine import aot
 from shine.aot import wasm
 from shine.aot.symbols import undefined
 from shine.errors import CompilationError
-from shine.lang.program.program import ProgramBuilder
+from shine.lang.program.builder import ProgramBuilder
+from shine.lang.program.interpret import interpret
 
 pytestmark = [
     pytest.mark.slow,
@@ -137,7 +138,7 @@ def test_a_program_of_many_types_is_called_with_them(tmp_path):
         *(columns("float64", 1, 300) + columns("int64", 1, 300) + [rng.integers(-2, 3, 300, dtype="int32")]),
         rng.integers(0, 2, 300, dtype="uint8"),
     ]
-    expected = program.interpret([*inputs[:3], inputs[3].astype(bool)])
+    expected = interpret(program, [*inputs[:3], inputs[3].astype(bool)])
     for found, column in zip(run(tmp_path, program, inputs), expected, strict=True):
         same_bits(found, column.view("uint8") if column.dtype == bool else column)
 

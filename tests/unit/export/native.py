@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 import shine
 from shine.lang.interpret import REFERENCE
 from shine.lang.library import STANDARD
-from shine.lang.primitives import ARITIES, Primitive
+from shine.lang.primitives import ARITIES
 from shine.lang.tape import application as application_of
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 
 FEATURES = ("a", "b", "x1")
 """The parameters of the strategies' trees."""

@@ -16,9 +16,8 @@ from shine.errors import ExportError
 from shine.export.excel import DEEPEST, LONGEST, column_letters, excel_formula
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
-from shine.lang.primitives import Primitive
 from shine.lang.tape import application
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 
 FUNCTIONS: dict[str, Any] = {
     "ABS": np.abs, "SQRT": np.sqrt, "EXP": np.exp, "LN": np.log, "LOG10": np.log10, "INT": np.floor, "SIGN": np.sign,

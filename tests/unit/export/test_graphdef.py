@@ -24,6 +24,7 @@ from shine.export import export
 from shine.export.graphdef import graphdef, graphdef_bytes, graphdef_text
 from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD
+from shine.lang.program.interpret import interpret
 from shine.lang.tree import Tree
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
@@ -78,7 +79,7 @@ def test_tensorflow_computes_what_shine_computes(name, recorded):
 def read_back(program, tree, columns):
     """The value of a program that was read from the tree's graph, which has only the features that it needs."""
     given = dict(zip(tree.parameters, columns, strict=True))
-    (values,) = program.interpret({parameter.label: given[parameter.label] for parameter in program.arguments})
+    (values,) = interpret(program, {parameter.label: given[parameter.label] for parameter in program.arguments})
     return values
 
 

@@ -15,9 +15,8 @@ from shine.export.json import from_json, to_json
 from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
-from shine.lang.primitives import Primitive
 from shine.lang.tape import application
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 
 
 @given(trees())

@@ -14,9 +14,8 @@ from shine.errors import ExportError
 from shine.export.latex import latex, latex_name, latex_names
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
-from shine.lang.primitives import Primitive
 from shine.lang.tape import application
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 
 TOKEN = r"\\left(?:\\[a-z]+|.)|\\right(?:\\[a-z]+|.)|\\(?:begin|end)\{cases\}|\\text\{[a-z ]+\}|\\operatorname\{sgn\}"
 TOKEN += r"|\\log_\{10\}|\\log_\{2\}|\\[a-zA-Z]+|\\\\|[0-9]+(?:\.[0-9]+)?|[a-z](?:_\{[0-9]+\})?|[-+=<>^{}&,]|\[3\]|\s+"

@@ -18,9 +18,8 @@ from shine.export.python import identifiers, python_expression, python_source
 from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
-from shine.lang.primitives import Primitive
 from shine.lang.tape import application
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 
 OWN_ROUNDING = {"log1p": 4, "expm1": 4, "cbrt": 4, "log2": 2, "log10": 2, "cube": 2, "pow": 2}
 """Primitives that NumPy rounds otherwise than the reference tier does, and by how many ulp at most."""

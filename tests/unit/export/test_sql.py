@@ -18,9 +18,8 @@ from shine.export.sql import DIALECTS, quoted, sql_expression
 from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
-from shine.lang.primitives import Primitive
 from shine.lang.tape import application
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 
 COLUMNS = random_rows(np.random.default_rng(1), 10_000, "float64")
 ULPS = {"log1p": 8, "expm1": 8, "hypot": 4, "cbrt": 128, "log2": 4, "sigmoid": 6, "aq": 4}

@@ -15,9 +15,8 @@ from shine.errors import ExportError
 from shine.export.sympy import sympy_expression, sympy_source
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
-from shine.lang.primitives import Primitive
 from shine.lang.tape import application
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 
 sympy = pytest.importorskip("sympy")
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from shine.frontends.graphdef import load_graph
 from shine.frontends.graphdef.formulas import FUNCTIONS
 from shine.frontends.graphdef.messages import messages
+from shine.lang.program.interpret import interpret
 from shine.lang.program.program import Program
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
@@ -48,7 +49,7 @@ def load(text: str, **options: object) -> Program:
 
 def values(program: Program, **arguments: object) -> list:
     """The outputs, as Python numbers."""
-    return [output.tolist() for output in program.interpret({k: np.asarray(v) for k, v in arguments.items()})]
+    return [output.tolist() for output in interpret(program, {k: np.asarray(v) for k, v in arguments.items()})]
 
 
 X, Y = placeholder("x"), placeholder("y")
@@ -173,7 +174,7 @@ def test_constants_are_numbers_where_they_do_not_change_the_shape():
     assert [each.label for each in kept.parameters] == ["x", "c"]
     assert kept.parameters[1].value.shape == (3,)
     twice = load(total.replace('"x"', '"c"'))
-    assert [output.shape for output in twice.interpret([])] == [(3,)]
+    assert [output.shape for output in interpret(twice, [])] == [(3,)]
 
 
 def test_truth_is_a_number_of_the_type_it_came_from():
@@ -268,7 +269,7 @@ def test_constants_of_a_function_that_is_called_twice():
     shape = "dim { size: 2 }"
     plus = body("plus", constant("x0", 1.5, shape=shape) + node("s", "Add", "x", "x0:output:0", T="float32"), "s:z:0")
     text = X + node("a", "plus", "x") + node("r", "plus", "a") + library(plus)
-    assert [each.shape for each in load(text).interpret({"x": np.asarray(1.0)})] == [(2,)]
+    assert [each.shape for each in interpret(load(text), {"x": np.asarray(1.0)})] == [(2,)]
 
 
 def compute(name: str, *columns: np.ndarray) -> np.ndarray:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 import shine
 from shine.frontends.graphdef.messages import messages
 from shine.frontends.graphdef.operations import OPERATIONS
+from shine.lang.program.interpret import interpret
 from shine.lang.program.program import Program
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
@@ -112,7 +113,7 @@ def loaded(path: Path) -> Program:
 def results_of(program: Program, tier: str, arguments: dict[str, Array]) -> tuple[Any, ...]:
     """The outputs, by the reference or compiled."""
     if tier == "reference":
-        return program.interpret(arguments)
+        return interpret(program, arguments)
     made = compiled(program)(**arguments)
     return made if isinstance(made, tuple) else (made,)
 

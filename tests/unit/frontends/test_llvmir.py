@@ -27,7 +27,8 @@ from shine.frontends.llvmir.functions import LIBRARY, arity
 from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD
 from shine.lang.population import Population
-from shine.lang.primitives import Primitive, PrimitiveSet
+from shine.lang.primitives import PrimitiveSet
+from shine.lang.tree import Primitive
 from shine.llvm import Engine
 from shine.llvm.foreign import ForeignFunction
 

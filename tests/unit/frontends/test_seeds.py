@@ -22,7 +22,8 @@ from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
 from shine.lang.primitives import BASIC
-from shine.lang.program.program import Program, ProgramBuilder
+from shine.lang.program.builder import ProgramBuilder
+from shine.lang.program.program import Program
 from shine.lang.tape import functions_of
 from shine.lang.writing import NESTED, written
 from shine.runs import chosen_folder, open_run, resume_job, run_job

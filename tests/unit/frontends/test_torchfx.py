@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 import shine
 from shine.errors import GraphImportError
+from shine.lang.program.interpret import interpret
+from shine.lang.program.trees import tree_of
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'shine[torch]'")
 
@@ -67,7 +69,7 @@ def check(function: Any, *tensors: Any, ulps: float = 0) -> None:
     graph = traced(function)
     names = [node.target for node in graph.graph.nodes if node.op == "placeholder"]
     types = {name: str(tensor.dtype).removeprefix("torch.") for name, tensor in zip(names, tensors, strict=True)}
-    ours = from_fx(graph, types).interpret([tensor.numpy() for tensor in tensors])
+    ours = interpret(from_fx(graph, types), [tensor.numpy() for tensor in tensors])
     for one, other in zip(ours, arrays(function(*tensors)), strict=True):
         assert_equal(one, other, ulps)
 
@@ -125,7 +127,7 @@ def test_functions_that_cancel_are_as_exact_as_their_largest_part():
         (F.mish, x.abs() + 1),
         (F.tanhshrink, x.abs()),
     ]:
-        (ours,) = from_fx(traced(function), "float64").interpret([x.numpy()])
+        (ours,) = interpret(from_fx(traced(function), "float64"), [x.numpy()])
         assert (np.abs(ours - function(x).numpy()) <= 4e-16 * scale.numpy()).all()
 
 
@@ -154,7 +156,7 @@ def test_a_function_of_two_floats_is_that_of_torch(name, dtype):
     if name in ("lerp", "addcmul"):
         x, y = x[:200], y[:200]
         scale = (x.abs() + (x * y).abs() + y.abs()).numpy()
-        (ours,) = from_fx(traced(function), dtype).interpret([x.numpy(), y.numpy()])
+        (ours,) = interpret(from_fx(traced(function), dtype), [x.numpy(), y.numpy()])
         assert (np.abs(ours - function(x, y).numpy()) <= 4 * np.finfo(dtype).eps * scale).all()
         return
     check(lambda x, y: function(x, y), x, y, ulps=ulps)
@@ -220,7 +222,7 @@ def test_numbers_are_promoted_as_torch_promotes_them(dtypes, scalars, number):
         program = from_export(torch.export.export(module, (tensors[0],)))
     else:
         program = from_fx(traced(module), dtypes[0])
-    (ours,) = program.interpret([tensors[0].numpy()])
+    (ours,) = interpret(program, [tensors[0].numpy()])
     assert_equal(ours, module(tensors[0]).numpy(), ulps=2)
 
 
@@ -251,7 +253,7 @@ def test_a_module_is_a_program_with_its_parameters():
         ("y", "float32"), ("parts_0", "bool"), ("parts_1", "int32"), ("parts_2", "float32"),
     ]  # fmt: skip
     expected = module(x)
-    for ours, theirs in zip(program.interpret([x.numpy()]), [expected["y"], *expected["parts"]], strict=True):
+    for ours, theirs in zip(interpret(program, [x.numpy()]), [expected["y"], *expected["parts"]], strict=True):
         if theirs.dtype.is_floating_point:
             np.testing.assert_allclose(ours, theirs.detach().numpy(), rtol=2e-5, atol=2e-6)
         else:
@@ -266,7 +268,7 @@ def test_an_exported_program_is_the_same_program(decomposed):
     exported = torch.export.export(module, (x,))
     program = from_export(exported.run_decompositions() if decomposed else exported)
     assert [(each.label, each.dtype, each.shape) for each in program.arguments] == [("x", "float32", (50, 3))]
-    (ours, *_), expected = program.interpret([x.numpy()]), module(x)["y"].detach().numpy()
+    (ours, *_), expected = interpret(program, [x.numpy()]), module(x)["y"].detach().numpy()
     np.testing.assert_allclose(ours, expected, rtol=2e-5, atol=2e-6)
 
 
@@ -279,7 +281,7 @@ def test_a_graph_with_numbers_only_is_a_formula():
         def forward(self, a: Any, b: Any) -> Any:
             return torch.sqrt(a * a + b * b) * self.slope
 
-    tree = from_fx(traced(Model()), "float64").tree()
+    tree = tree_of(from_fx(traced(Model()), "float64"))
     assert tree.parameters == ("a", "b")
     assert str(tree) == "sqrt(a*a + b*b)*0.5"
 
@@ -291,7 +293,7 @@ def test_a_chain_deeper_than_the_stack_of_python_is_imported():
         value = graph.call_function(torch.add, (value, 1))
     graph.output(value)
     program = from_fx(torch.fx.GraphModule(nn.Module(), graph), "int64")
-    assert program.interpret([np.array([5])])[0].tolist() == [2_005]
+    assert interpret(program, [np.array([5])])[0].tolist() == [2_005]
 
 
 def test_shape_propagation_tells_the_types():
@@ -351,7 +353,7 @@ def test_what_is_not_supported_is_named_with_its_node(name):
 def test_an_operation_in_place_of_what_nobody_else_reads_is_one_like_any():
     x = torch.randn(9)
     program = from_fx(traced(lambda x: torch.exp(x).add_(1).mul_(2)))
-    np.testing.assert_allclose(program.interpret([x.numpy()])[0], ((torch.exp(x) + 1) * 2).numpy(), rtol=1e-6)
+    np.testing.assert_allclose(interpret(program, [x.numpy()])[0], ((torch.exp(x) + 1) * 2).numpy(), rtol=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore")

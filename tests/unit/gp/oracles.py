@@ -8,7 +8,8 @@ import numpy as np
 
 from shine.fitness import Scores
 from shine.lang.population import Population
-from shine.lang.primitives import Primitive, PrimitiveSet
+from shine.lang.primitives import PrimitiveSet
+from shine.lang.tree import Primitive
 
 ARITIES = {"neg": 1, "sqrt": 1, "add": 2, "mul": 2, "where": 3}
 

@@ -13,7 +13,8 @@ from shine.gp.evolution import evolve
 from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.lang.library import STANDARD
 from shine.lang.population import Population
-from shine.lang.primitives import Primitive, PrimitiveSet, select
+from shine.lang.primitives import PrimitiveSet, select
+from shine.lang.tree import Primitive
 
 PRIMITIVES = primitive_set()
 NEG = PRIMITIVES.function_codes["neg"]

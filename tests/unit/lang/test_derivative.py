@@ -13,8 +13,7 @@ from shine.lang.derivative import PARTIALS, derivative, gradient, is_constant, p
 from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
-from shine.lang.primitives import Primitive
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 
 EVERYWHERE = (-300.0, -41.0, -2.5, -0.75, -1e-9, 1e-9, 0.3, 1.0, 2.5, 41.0, 300.0)
 POSITIVE = (1e-300, 1e-9, 0.3, 1.0, 2.5, 1e9, 1e300)

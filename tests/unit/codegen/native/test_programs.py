@@ -17,8 +17,9 @@ from shine.codegen.native import programs
 from shine.codegen.native.loops import emit_scalar
 from shine.codegen.native.programs import emit_program_rows, emit_program_scalar, program_lanes
 from shine.errors import LoweringError
-from shine.lang.program.interpret import converted
-from shine.lang.program.program import NUMBER_TYPES, STORAGE_TYPES, Program, ProgramBuilder
+from shine.lang.program.builder import ProgramBuilder
+from shine.lang.program.interpret import converted, interpret
+from shine.lang.program.program import NUMBER_TYPES, STORAGE_TYPES, Program
 from shine.lang.program.trees import tree_program
 from shine.llvm import Engine, optimized_ir
 
@@ -83,12 +84,12 @@ def test_one_row_and_many_are_what_the_program_means(call):
         at = [column[row] for column in columns]
         if by_row[row] is None:
             with pytest.raises(ZeroDivisionError):
-                program.interpret(at)
+                interpret(program, at)
             continue
-        for output, value, expected in zip(program.outputs, by_row[row], program.interpret(at), strict=True):
+        for output, value, expected in zip(program.outputs, by_row[row], interpret(program, at), strict=True):
             assert same(np.array(value, output.dtype), expected)
     if not failed:
-        expected = program.interpret(columns)
+        expected = interpret(program, columns)
         assert all(same(out, np.broadcast_to(each, 5)) for out, each in zip(outs, expected, strict=True))
 
 
@@ -120,7 +121,7 @@ def test_every_number_of_rows_is_computed_and_nothing_written_beyond(make):
         # Memory of a bool is a byte, of which every value can be seen.
         outs = [np.full(rows + 32, CANARY, "uint8" if o.dtype == "bool" else o.dtype) for o in program.outputs]
         assert not rows_of(columns, outs, rows)
-        expected = program.interpret([column[:rows] for column in columns])
+        expected = interpret(program, [column[:rows] for column in columns])
         for out, each in zip(outs, expected, strict=True):
             assert out[:rows].tolist() == each.astype(out.dtype).tolist(), rows
             assert (out[rows:] == CANARY).all(), rows

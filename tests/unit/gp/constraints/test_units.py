@@ -19,7 +19,8 @@ from shine.lang.interpret import REFERENCE, evaluate_tape
 from shine.lang.library import STANDARD
 from shine.lang.parse import primitive_table
 from shine.lang.population import Population
-from shine.lang.primitives import BASIC, Primitive, PrimitiveSet, select
+from shine.lang.primitives import BASIC, PrimitiveSet, select
+from shine.lang.tree import Primitive
 
 UNITS = {"m": "kg", "v": "m/s", "t": "s", "r": "1"}
 
