@@ -8,47 +8,30 @@ written anew from that, in the shortest form found, and kept as it was where tha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
-from shine.lang.simplify.exact import ExactRules
-from shine.lang.simplify.factoring import SumBuilder
-from shine.lang.simplify.functions import FUNCTION_RULES
+from shine.lang.simplify.functions import FunctionBuilder
+from shine.lang.simplify.regions import SUMS, Region, region_of
 from shine.lang.simplify.sums import (
     LARGEST_EXPONENT,
-    MINUS_ONE,
     ONE,
     ZERO,
     Coefficient,
     Product,
     Sum,
     Unfit,
-    coefficient,
-    negative,
     plus,
     times,
     times_sum,
     to_the_power,
     value,
 )
-from shine.lang.simplify.terms import CONSTANT, Terms
+from shine.lang.simplify.terms import Terms
 
 _MOST_EXPANDED = 12
 """Most parts of a sum whose products with sums are multiplied out, to see whether parts cancel."""
 
-_SUMS = frozenset({"add", "sub", "neg"})
-_PRODUCTS = {"mul": 1, "div": 1, "inv": -1, "square": 2, "cube": 3, "pow": 1}
-"""Operations of a product, and the exponent they give their first argument."""
 
-
-class _Region(NamedTuple):
-    """One sum or product: its leaves with their coefficients or exponents, and the operations between them."""
-
-    constant: Coefficient
-    leaves: list[tuple[Coefficient, int]] | list[tuple[int, int]]
-    interior: list[int]
-
-
-class Algebra(SumBuilder):
+class Algebra(FunctionBuilder):
     """Simplifies terms.
 
     Parameters
@@ -60,9 +43,8 @@ class Algebra(SumBuilder):
 
     def __init__(self, terms: Terms, allowed: frozenset[str]) -> None:
         super().__init__(terms, allowed)
-        self.exact = ExactRules(terms, allowed)
         self._simplified: dict[int, int] = {}
-        self._regions: dict[int, _Region | None] = {}
+        self._regions: dict[int, Region | None] = {}
 
     def simplified(self, root: int) -> int:
         """A term that equals the root up to rounding and has no more nodes."""
@@ -80,84 +62,9 @@ class Algebra(SumBuilder):
 
     def _leaves(self, term: int) -> list[int] | tuple[int, ...]:
         if term not in self._regions:
-            self._regions[term] = self._region(term)
+            self._regions[term] = region_of(self.terms, term)
         region = self._regions[term]
         return self.terms.arguments[term] if region is None else [leaf for _, leaf in region.leaves]
-
-    def _region(self, term: int) -> _Region | None:
-        """The region below a term; None if the term is no sum or product, or leaves the range of numbers."""
-        try:
-            if self.terms.operations[term] in _SUMS:
-                return self._sum_region(term)
-            return self._product_region(term) if self._exponents(term) else None
-        except Unfit:
-            return None
-
-    def _exponents(self, term: int) -> tuple[int, ...]:
-        """Exponents of the arguments of a term that is a product; none for other terms."""
-        operation, arguments = self.terms.operations[term], self.terms.arguments[term]
-        if operation == "pow":
-            exponent = self.terms.number(arguments[1])
-            whole = exponent is not None and exponent.is_integer() and abs(exponent) <= LARGEST_EXPONENT
-            return (int(exponent),) if whole and exponent is not None else ()
-        if operation == "neg":
-            return (1,)
-        if operation not in _PRODUCTS:
-            return ()
-        return (_PRODUCTS[operation], -1 if operation == "div" else 1)[: len(arguments)]
-
-    def _sum_region(self, root: int) -> _Region:
-        terms = self.terms
-        constant, leaves, interior = ZERO, list[tuple[Coefficient, int]](), list[int]()
-        stack = [(ONE, root)]
-        while stack:
-            factor, term = stack.pop()
-            operation, arguments = terms.operations[term], terms.arguments[term]
-            if operation in _SUMS:
-                interior.append(term)
-                signs = (factor, negative(factor) if operation == "sub" else factor)
-                if operation == "neg":
-                    signs = (negative(factor), ZERO)
-                stack += reversed(list(zip(signs, arguments, strict=False)))
-            elif operation == CONSTANT:
-                constant = plus(constant, times(factor, coefficient(terms.values[term])))
-            elif (scaled := self._multiple(term)) is not None and terms.operations[scaled[1]] in _SUMS:
-                interior.append(term)
-                stack.append((times(factor, scaled[0]), scaled[1]))
-            else:
-                leaves.append((factor, term))
-        return _Region(constant, leaves, interior)
-
-    def _multiple(self, term: int) -> tuple[Coefficient, int] | None:
-        """The constant and the other factor, if a term is such a product or quotient."""
-        operation, arguments = self.terms.operations[term], self.terms.arguments[term]
-        if operation not in ("mul", "div"):
-            return None
-        numbers = [self.terms.number(argument) for argument in arguments]
-        if numbers[1]:
-            return coefficient(numbers[1]) if operation == "mul" else coefficient(1.0, numbers[1]), arguments[0]
-        if numbers[0] and operation == "mul":
-            return coefficient(numbers[0]), arguments[1]
-        return None
-
-    def _product_region(self, root: int) -> _Region:
-        terms = self.terms
-        constant, leaves, interior = ONE, list[tuple[int, int]](), list[int]()
-        stack = [(1, root)]
-        while stack:
-            exponent, term = stack.pop()
-            exponents = self._exponents(term)
-            if terms.operations[term] == CONSTANT:
-                constant = times(constant, to_the_power(coefficient(terms.values[term]), exponent))
-            elif exponents and max(abs(exponent * own) for own in exponents) <= LARGEST_EXPONENT:
-                interior.append(term)
-                if terms.operations[term] == "neg" and exponent % 2:
-                    constant = negative(constant)
-                pairs = zip((exponent * own for own in exponents), terms.arguments[term], strict=False)
-                stack += [(own, argument) for own, argument in reversed(list(pairs)) if own]
-            else:
-                leaves.append((exponent, term))
-        return _Region(constant, leaves, interior)
 
     def _finish(self, term: int) -> int:
         region = self._regions.pop(term)
@@ -169,12 +76,12 @@ class Algebra(SumBuilder):
             return self.function(operation, arguments)
         table: Sum | Product
         try:
-            is_sum = self.terms.operations[term] in _SUMS
+            is_sum = self.terms.operations[term] in SUMS
             table = self._collected_sum(region) if is_sum else self._collected_product(region)
         except Unfit:
             return self._as_it_was(term, region)
         try:
-            result = self._written_sum(table) if isinstance(table, Sum) else self._written_product(table)
+            result = self.written_sum(table) if isinstance(table, Sum) else self.written_product(table)
             sizes, simplified = self.terms.sizes, self._simplified
             saved = sum(sizes[leaf] - sizes[simplified[leaf]] for _, leaf in region.leaves)
             if sizes[result] <= sizes[term] - saved:
@@ -187,7 +94,7 @@ class Algebra(SumBuilder):
         # What it is helps those above it, even if it is not written so.
         return self.remember_sum(kept, table) if isinstance(table, Sum) else self.remember_product(kept, table)
 
-    def _as_it_was(self, root: int, region: _Region) -> int:
+    def _as_it_was(self, root: int, region: Region) -> int:
         """The region with simplified leaves, but for local rules."""
         written: dict[int, int] = {}
         for term in sorted(set(region.interior)):
@@ -198,7 +105,7 @@ class Algebra(SumBuilder):
             written[term] = self.exact.apply(self.terms.operations[term], arguments, 0)
         return written[root]
 
-    def _collected_sum(self, region: _Region) -> Sum:
+    def _collected_sum(self, region: Region) -> Sum:
         constant, parts = region.constant, dict[int, Coefficient]()
         for factor, leaf in region.leaves:
             assert isinstance(factor, tuple)
@@ -209,11 +116,11 @@ class Algebra(SumBuilder):
                 parts[part] = plus(parts[part], scaled) if part in parts else scaled
         return Sum(constant, {part: factor for part, factor in parts.items() if factor[0] != 0})
 
-    def _written_sum(self, total: Sum) -> int:
+    def written_sum(self, total: Sum) -> int:
         if len(total.parts) == 1 and total.constant[0] == 0:
             ((part, factor),) = total.parts.items()
             own, factors = self.product_of(part)
-            return self._written_product(Product(times(factor, own), factors))
+            return self.written_product(Product(times(factor, own), factors))
         result = self.shortest_sum(total)
         expanded = self._expanded(total)
         if expanded is not None:
@@ -254,7 +161,7 @@ class Algebra(SumBuilder):
                 parts[new] = plus(parts.get(new, ZERO), scale)
         return Sum(constant, {part: factor for part, factor in parts.items() if factor[0] != 0}) if changed else None
 
-    def _collected_product(self, region: _Region) -> Product:
+    def _collected_product(self, region: Region) -> Product:
         constant, factors = region.constant, dict[int, int]()
         for exponent, leaf in region.leaves:
             assert isinstance(exponent, int)
@@ -322,7 +229,7 @@ class Algebra(SumBuilder):
                 factors[base] = 1 if halves > 0 else -1
         return factors
 
-    def _written_product(self, product: Product) -> int:
+    def written_product(self, product: Product) -> int:
         constant, factors = product
         if not factors or constant[0] == 0:
             return self.terms.constant(value(constant) + 0.0)
@@ -364,39 +271,11 @@ class Algebra(SumBuilder):
                 inner = self.sum_of(self.terms.arguments[base][0])
                 total = _plus_sum(total, times_sum((float(factors[base]), 1.0), inner))
             rest = {base: exponent for base, exponent in factors.items() if base not in exponentials}
-            power = self.function("exp", (self._written_sum(total),))
+            power = self.function("exp", (self.written_sum(total),))
             own, inside = self.product_of(power)
             return self.product(times(constant, own), _combined(rest, inside))
         except Unfit:
             return None
-
-    def function(self, operation: str, arguments: tuple[int, ...]) -> int:
-        """The shortest known term for a function of simplified arguments that is no part of a sum or product."""
-        rule = FUNCTION_RULES.get(operation)
-        if rule is not None and any(self.terms.operations[argument] != CONSTANT for argument in arguments):
-            try:
-                found = rule(self, operation, arguments)
-            except Unfit:
-                found = None
-            if found is not None and self.terms.sizes[found] <= 1 + sum(self.terms.sizes[a] for a in arguments):
-                return found
-        return self.exact.apply(operation, arguments, 0)
-
-    def opposite(self, term: int) -> int:
-        """The shortest formula for a term with the other sign."""
-        if self.is_sum(term):
-            return self.shortest_sum(times_sum(MINUS_ONE, self.sum_of(term)))
-        own, factors = self.product_of(term)
-        return self._written_product(Product(negative(own), factors))
-
-    def positive(self, term: int) -> tuple[int, bool]:
-        """A term or its opposite, whichever is shorter, and whether it is the latter; a term without a minus sign."""
-        opposite = self.opposite(term)
-        sizes = self.terms.sizes
-        if sizes[opposite] != sizes[term]:
-            return (opposite, True) if sizes[opposite] < sizes[term] else (term, False)
-        is_negative = not self.is_sum(term) and self.product_of(term).coefficient[0] < 0
-        return (opposite, True) if is_negative else (term, False)
 
 
 def _combined(one: Mapping[int, int], other: Mapping[int, int]) -> dict[int, int]:

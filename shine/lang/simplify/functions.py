@@ -4,99 +4,156 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from shine.lang.simplify.exact import NOT_NEGATIVE
-from shine.lang.simplify.sums import LARGEST_EXPONENT, MINUS_ONE, ONE, coefficient, times, to_the_power, value
+from shine.lang.simplify.exact import NOT_NEGATIVE, ExactRules
+from shine.lang.simplify.factoring import SumBuilder
+from shine.lang.simplify.sums import (
+    LARGEST_EXPONENT,
+    MINUS_ONE,
+    ONE,
+    Product,
+    Unfit,
+    coefficient,
+    negative,
+    times,
+    times_sum,
+    to_the_power,
+    value,
+)
+from shine.lang.simplify.terms import CONSTANT, Terms
 
-if TYPE_CHECKING:
-    from shine.lang.simplify.algebra import Algebra
+
+class FunctionBuilder(SumBuilder):
+    """Finds the shortest formulas for functions of simplified arguments.
+
+    Parameters
+    ----------
+    terms : Terms
+    allowed : frozenset of str
+        Functions that a rule may introduce.
+    """
+
+    def __init__(self, terms: Terms, allowed: frozenset[str]) -> None:
+        super().__init__(terms, allowed)
+        self.exact = ExactRules(terms, allowed)
+
+    def written_product(self, product: Product) -> int:
+        """The shortest formula found for a product, written by a subclass."""
+        raise NotImplementedError(f"{type(self).__name__} writes no products")
+
+    def function(self, operation: str, arguments: tuple[int, ...]) -> int:
+        """The shortest known term for a function of simplified arguments that is no part of a sum or product."""
+        rule = _RULES.get(operation)
+        if rule is not None and any(self.terms.operations[argument] != CONSTANT for argument in arguments):
+            try:
+                found = rule(self, operation, arguments)
+            except Unfit:
+                found = None
+            if found is not None and self.terms.sizes[found] <= 1 + sum(self.terms.sizes[a] for a in arguments):
+                return found
+        return self.exact.apply(operation, arguments, 0)
+
+    def opposite(self, term: int) -> int:
+        """The shortest formula for a term with the other sign."""
+        if self.is_sum(term):
+            return self.shortest_sum(times_sum(MINUS_ONE, self.sum_of(term)))
+        own, factors = self.product_of(term)
+        return self.written_product(Product(negative(own), factors))
+
+    def positive(self, term: int) -> tuple[int, bool]:
+        """A term or its opposite, whichever is shorter, and whether it is the latter; a term without a minus sign."""
+        opposite = self.opposite(term)
+        sizes = self.terms.sizes
+        if sizes[opposite] != sizes[term]:
+            return (opposite, True) if sizes[opposite] < sizes[term] else (term, False)
+        is_negative = not self.is_sum(term) and self.product_of(term).coefficient[0] < 0
+        return (opposite, True) if is_negative else (term, False)
 
 
-def _even_function(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> int | None:
+def _even_function(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
     (a,) = arguments
-    if (inner := algebra.exact.inside(a, "abs")) is not None:
-        return algebra.exact.apply(operation, (inner,), 0)
-    return algebra.exact.apply(operation, (algebra.positive(a)[0],), 0)
+    if (inner := builder.exact.inside(a, "abs")) is not None:
+        return builder.exact.apply(operation, (inner,), 0)
+    return builder.exact.apply(operation, (builder.positive(a)[0],), 0)
 
 
-def _odd_function(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> int | None:
+def _odd_function(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
     undone = _INVERSES.get(operation)
-    if undone is not None and (inner := algebra.exact.inside(arguments[0], undone)) is not None:
+    if undone is not None and (inner := builder.exact.inside(arguments[0], undone)) is not None:
         return inner
-    a, changed = algebra.positive(arguments[0])
-    return algebra.product(MINUS_ONE, {algebra.exact.apply(operation, (a,), 0): 1}) if changed else None
+    a, changed = builder.positive(arguments[0])
+    return builder.product(MINUS_ONE, {builder.exact.apply(operation, (a,), 0): 1}) if changed else None
 
 
-def _inverse(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> int | None:
-    inner = algebra.exact.inside(arguments[0], _INVERSES[operation])
-    return inner if inner is not None else _even_function(algebra, operation, arguments)
+def _inverse(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
+    inner = builder.exact.inside(arguments[0], _INVERSES[operation])
+    return inner if inner is not None else _even_function(builder, operation, arguments)
 
 
-def _absolute(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> int | None:
-    a, _ = algebra.positive(arguments[0])
-    (number, divisor), factors = algebra.product_of(a)
-    if not all(_is_not_negative(algebra, base, exponent) for base, exponent in factors.items()):
+def _absolute(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
+    a, _ = builder.positive(arguments[0])
+    (number, divisor), factors = builder.product_of(a)
+    if not all(_is_not_negative(builder, base, exponent) for base, exponent in factors.items()):
         if (number, divisor) == ONE:
-            return algebra.exact.apply("abs", (a,), 0)
-        inner = algebra.exact.apply("abs", (algebra.product(ONE, factors),), 0)
-        own, factors = algebra.product_of(inner)
+            return builder.exact.apply("abs", (a,), 0)
+        inner = builder.exact.apply("abs", (builder.product(ONE, factors),), 0)
+        own, factors = builder.product_of(inner)
         number, divisor = times((number, divisor), own)
-    return algebra.product((abs(number), divisor), factors)
+    return builder.product((abs(number), divisor), factors)
 
 
-def _is_not_negative(algebra: Algebra, base: int, exponent: int) -> bool:
-    return exponent % 2 == 0 or algebra.terms.operations[base] in NOT_NEGATIVE
+def _is_not_negative(builder: FunctionBuilder, base: int, exponent: int) -> bool:
+    return exponent % 2 == 0 or builder.terms.operations[base] in NOT_NEGATIVE
 
 
-def _root(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> int | None:
+def _root(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
     """The root of an even power: half of it, without its sign."""
-    (number, divisor), factors = algebra.product_of(arguments[0])
+    (number, divisor), factors = builder.product_of(arguments[0])
     if number < 0 or not factors or any(exponent % 2 for exponent in factors.values()):
         return None
-    signed = [base for base, e in factors.items() if e // 2 % 2 and algebra.terms.operations[base] not in NOT_NEGATIVE]
+    signed = [base for base, e in factors.items() if e // 2 % 2 and builder.terms.operations[base] not in NOT_NEGATIVE]
     halved = {base: exponent // 2 for base, exponent in factors.items() if base not in signed}
     if signed:
-        if "abs" not in algebra.allowed:
+        if "abs" not in builder.allowed:
             return None
-        halved[algebra.terms.make("abs", algebra.product(ONE, {base: factors[base] // 2 for base in signed}))] = 1
-    return algebra.product(coefficient(math.sqrt(number), math.sqrt(divisor)), halved)
+        halved[builder.terms.make("abs", builder.product(ONE, {base: factors[base] // 2 for base in signed}))] = 1
+    return builder.product(coefficient(math.sqrt(number), math.sqrt(divisor)), halved)
 
 
-def _exponential(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> int | None:
+def _exponential(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
     """Powers of what a logarithm is of."""
-    factor, factors = algebra.product_of(arguments[0])
+    factor, factors = builder.product_of(arguments[0])
     if len(factors) != 1:
         return None
     ((base, exponent),) = factors.items()
-    inner = algebra.exact.inside(base, "log")
+    inner = builder.exact.inside(base, "log")
     power = value(factor)
     if inner is None or exponent != 1:
         return None
     if power.is_integer() and abs(power) <= LARGEST_EXPONENT:
-        own, inside = algebra.product_of(inner)
+        own, inside = builder.product_of(inner)
         scaled = {part: int(power) * e for part, e in inside.items()}
-        return algebra.product(to_the_power(own, int(power)), scaled)
-    if power == 0.5 and "sqrt" in algebra.allowed:
-        return algebra.function("sqrt", (inner,))
-    return algebra.terms.make("pow", inner, algebra.terms.constant(power)) if "pow" in algebra.allowed else None
+        return builder.product(to_the_power(own, int(power)), scaled)
+    if power == 0.5 and "sqrt" in builder.allowed:
+        return builder.function("sqrt", (inner,))
+    return builder.terms.make("pow", inner, builder.terms.constant(power)) if "pow" in builder.allowed else None
 
 
-def _logarithm(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> int | None:
-    return algebra.exact.inside(arguments[0], "exp")
+def _logarithm(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
+    return builder.exact.inside(arguments[0], "exp")
 
 
-def _power(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> int | None:
-    return algebra.function("sqrt", arguments[:1]) if _is_half(algebra, arguments[1]) else None
+def _power(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
+    return builder.function("sqrt", arguments[:1]) if _is_half(builder, arguments[1]) else None
 
 
-def _is_half(algebra: Algebra, exponent: int) -> bool:
-    return algebra.terms.number(exponent) == 0.5 and "sqrt" in algebra.allowed
+def _is_half(builder: FunctionBuilder, exponent: int) -> bool:
+    return builder.terms.number(exponent) == 0.5 and "sqrt" in builder.allowed
 
 
-def _extremum(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> int | None:
+def _extremum(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
     """``max(max(a, b), b)`` is ``max(a, b)``; of two constants one is enough."""
-    terms = algebra.terms
+    terms = builder.terms
     for one, other in (arguments, arguments[::-1]):
         if terms.operations[one] != operation:
             continue
@@ -104,18 +161,18 @@ def _extremum(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> i
         if other in inner:
             return one
         if terms.number(other) is not None and terms.number(inner[1]) is not None:
-            return algebra.exact.apply(operation, (inner[0], algebra.exact.apply(operation, (inner[1], other), 0)), 0)
+            return builder.exact.apply(operation, (inner[0], builder.exact.apply(operation, (inner[1], other), 0)), 0)
     return None
 
 
-def _equality(algebra: Algebra, operation: str, arguments: tuple[int, ...]) -> int | None:
-    return algebra.terms.constant(float(operation != "ne")) if arguments[0] == arguments[1] else None
+def _equality(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
+    return builder.terms.constant(float(operation != "ne")) if arguments[0] == arguments[1] else None
 
 
 _INVERSES = {"sin": "asin", "tan": "atan", "cos": "acos"}
 """Functions, and those they undo wherever these are finite."""
 
-FUNCTION_RULES: dict[str, Callable[[Algebra, str, tuple[int, ...]], int | None]] = {
+_RULES: dict[str, Callable[[FunctionBuilder, str, tuple[int, ...]], int | None]] = {
     "cos": _inverse,
     "cosh": _even_function,
     **dict.fromkeys(("sin", "tan", "asin", "atan", "sinh", "tanh"), _odd_function),
