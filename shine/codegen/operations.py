@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+from shine.lang.facts import basic_where
 from shine.lang.tree import Primitive
 
-ELEMENTARY = frozenset({
-    "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "pow", "mod", "floordiv",
-})  # fmt: skip
+ELEMENTARY = basic_where(lambda facts: facts.elementary)
 """Basic primitives that take a function of `shine.codegen.vecmath.functions`, not a few instructions."""
 
 KINDS = ("simple", "elementary")

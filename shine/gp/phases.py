@@ -6,10 +6,11 @@ import math
 from dataclasses import replace
 
 from shine.gp.structure import Structure
+from shine.lang.facts import FACTS
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
 
-PERIODS = {"sin": 2 * math.pi, "cos": 2 * math.pi, "tan": math.pi}
+PERIODS = {name: facts.period for name, facts in FACTS.items() if facts.period is not None}
 """Periods of functions by name."""
 
 

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from shine.lang.facts import FACTS, basic_where
 from shine.lang.interpret import REFERENCE, evaluate
 from shine.lang.tree import Tree
 from shine.typing import AnyArray
@@ -15,7 +16,7 @@ from shine.typing import AnyArray
 Functions = Mapping[str, Callable[..., AnyArray]]
 """Values of the basic primitives by name, of float64 arrays of shape (1,). One that is not known raises `Inexact`."""
 
-INEXACT = ("exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "pow")
+INEXACT = basic_where(lambda facts: facts.inexact)
 """Primitives that the reference tier computes with NumPy, whose last bits are not those of compiled code."""
 
 
@@ -23,18 +24,11 @@ class Inexact(Exception):
     """The bits of a function are not known. Never escapes `folded` and `folded_tree`."""
 
 
-_EXACT_AT = {
-    **dict.fromkeys(("exp", "sin", "cos", "tan", "asin", "atan", "sinh", "cosh", "tanh"), 0.0),
-    "log": 1.0,
-    "acos": 1.0,
-}
-"""Where the other functions have a value that is a number, and that every tier hits."""
-
-
-def _where_exact(name: str, argument: AnyArray) -> AnyArray:
-    if argument != _EXACT_AT[name]:
+def _where_exact(name: str, *arguments: AnyArray) -> AnyArray:
+    exact_at = FACTS[name].exact_at
+    if exact_at is None or len(arguments) != 1 or arguments[0] != exact_at:
         raise Inexact
-    return REFERENCE[name](argument)
+    return REFERENCE[name](*arguments)
 
 
 def _product_power(base: AnyArray, exponent: AnyArray) -> AnyArray:
@@ -45,7 +39,7 @@ def _product_power(base: AnyArray, exponent: AnyArray) -> AnyArray:
 
 EXACT: Functions = {
     **REFERENCE,
-    **{name: partial(_where_exact, name) for name in _EXACT_AT},
+    **{name: partial(_where_exact, name) for name in INEXACT},
     "pow": _product_power,
 }
 """The primitives with one right result, which is what every tier computes. The others are known where there is compiled

@@ -12,11 +12,12 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shine.lang.facts import FACTS
 from shine.lang.grammar import ADVICE, ExpressionVerifier, check_name, reject
 from shine.lang.names import MOST_CHARACTERS
-from shine.lang.tree import Primitive, Tree
+from shine.lang.tree import BINARY_OPERATORS, Primitive, Tree
 
-_TRAPPING = (ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
+_DIVISIONS = tuple(operator for operator, name in BINARY_OPERATORS.items() if FACTS[name].divides)
 
 
 @dataclass
@@ -168,7 +169,7 @@ class _FunctionVerifier:
 
 def can_trap(expression: ast.expr) -> bool:
     """Whether an expression divides, which raises in integer mode when the divisor is zero."""
-    return any(isinstance(node, ast.BinOp) and isinstance(node.op, _TRAPPING) for node in ast.walk(expression))
+    return any(isinstance(node, ast.BinOp) and isinstance(node.op, _DIVISIONS) for node in ast.walk(expression))
 
 
 def _name(name: str) -> ast.Name:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from shine.errors import LoweringError
+from shine.lang.facts import FACTS
 from shine.lang.interpretation import Interpretation
 from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.lang.tree import BOOLEAN_OPERATORS, COMPARISONS, Primitive, Tree
@@ -89,16 +90,23 @@ def _integer_power(base: AnyArray, exponent: AnyArray) -> AnyArray:
     return np.where(exponent < 0, inverse, result)
 
 
-_FLOAT_ONLY = frozenset({"sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh"})
-
 INTEGER_REFERENCE: dict[str, Callable[..., AnyArray]] = {
-    **{name: rule for name, rule in REFERENCE.items() if name not in _FLOAT_ONLY},
+    **{name: rule for name, rule in REFERENCE.items() if not FACTS[name].floats_only},
     "div": _truncated_quotient,
     "pow": _integer_power,
     "floor": np.positive,
     "ceil": np.positive,
 }
 """Meaning of each primitive that integers have. Sums and products wrap; division is never by zero here."""
+
+
+ZERO_DIVISORS: dict[str, tuple[int, Callable[..., AnyArray]]] = {
+    "div": (1, lambda a, b: b == 0),
+    "floordiv": (1, lambda a, b: b == 0),
+    "mod": (1, lambda a, b: b == 0),
+    "pow": (0, lambda a, b: (a == 0) & (b < 0)),
+}
+"""Position of the divisor of each primitive of integers that divides, and the rows where the divisor is zero."""
 
 
 def evaluate(
@@ -170,15 +178,12 @@ class _Interpreter(Interpretation):
 
     def _checked(self, name: str, *arguments: AnyArray) -> tuple[AnyArray, ...]:
         """Arguments of an integer operation without zero divisors; raises if a row that counts has one."""
-        if name in ("div", "floordiv", "mod"):
-            zero = arguments[1] == 0
-        elif name == "pow":
-            zero = (arguments[0] == 0) & (arguments[1] < 0)
-        else:
+        if name not in ZERO_DIVISORS:
             return arguments
+        position, is_zero = ZERO_DIVISORS[name]
+        zero = is_zero(*arguments)
         if (zero & self.active).any():
             raise ZeroDivisionError(f"integer division by zero in {name!r}, row {int(np.argmax(zero & self.active))}")
-        position = 0 if name == "pow" else 1
         return tuple(np.where(zero, 1, a).astype(self.dtype) if i == position else a for i, a in enumerate(arguments))
 
     def visit_Constant(self, node: ast.Constant) -> AnyArray:

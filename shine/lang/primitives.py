@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shine.lang.facts import FACTS, basic_where
 from shine.lang.lazy import cached_property
 from shine.lang.names import listed, shown
 from shine.lang.tree import Primitive
@@ -17,19 +18,13 @@ CONSTANT = 0
 """Code of a constant on every tape; codes 1, 2, ... are the features, the functions follow."""
 
 
-ARITIES: dict[str, int] = {
-    "add": 2, "sub": 2, "mul": 2, "div": 2, "floordiv": 2, "mod": 2, "pow": 2, "min": 2, "max": 2,
-    "neg": 1, "abs": 1, "sqrt": 1, "exp": 1, "log": 1, "floor": 1, "ceil": 1, "sign": 1,
-    "sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "sinh": 1, "cosh": 1, "tanh": 1,
-    "lt": 2, "le": 2, "gt": 2, "ge": 2, "eq": 2, "ne": 2,
-    "logical_and": 2, "logical_or": 2, "logical_not": 1, "where": 3,
-}  # fmt: skip
+ARITIES: dict[str, int] = {name: facts.arity for name, facts in FACTS.items()}
 """Arity of every basic primitive."""
 
 BASIC: dict[str, Primitive] = {name: Primitive(name, arity) for name, arity in ARITIES.items()}
 """The basic primitives by name."""
 
-FOLDED = frozenset({"min", "max"})
+FOLDED = basic_where(lambda facts: facts.family == "extremum")
 """Primitives that also take more arguments than their arity, folded from the left."""
 
 

@@ -10,6 +10,7 @@ import ast
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from shine.lang.facts import basic_where
 from shine.lang.folding import EXACT, folded
 from shine.lang.interpretation import Interpretation
 from shine.lang.library import STANDARD
@@ -19,6 +20,9 @@ from shine.lang.tree import CONDITIONAL, Primitive, Tree
 
 INLINE_DEPTH = 8
 """Depth to which expressions are written into one another; far below what Python's parser can read back."""
+
+_REORDERED = basic_where(lambda facts: facts.family == "arithmetic" and facts.commutative)
+"""Primitives whose operands are swapped where that gives a value that is known already."""
 
 _PARAMETER, _CONSTANT = "parameter", "constant"
 
@@ -83,7 +87,7 @@ class ValueGraph:
             return self.constant(int(value) if value.is_integer() and abs(value) < 2**53 else value)
         rule = _SIMPLER.get(name)
         simpler = rule(self, *operands) if rule else None
-        if simpler is None and name in ("add", "mul") and (name, operands[::-1]) in self._known:
+        if simpler is None and name in _REORDERED and (name, operands[::-1]) in self._known:
             operands = operands[::-1]
         return self.apply(name, *operands) if simpler is None else simpler
 

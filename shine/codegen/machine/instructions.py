@@ -20,12 +20,13 @@ from shine.codegen.blocks import I64, POINTER, FunctionPointer, declare, element
 from shine.codegen.lowering import FLOAT_LOWERINGS
 from shine.codegen.native.astjit import AstJit
 from shine.codegen.numbers import Numbers
+from shine.lang.facts import FACTS
 from shine.lang.tree import Primitive, Tree
 
 ARITHMETIC = ("add", "sub", "mul", "div")
 """Primitives that are fused in pairs."""
 
-COMMUTATIVE = frozenset({"add", "mul"})
+COMMUTATIVE = frozenset(name for name in ARITHMETIC if FACTS[name].commutative)
 """Those of them whose constant always comes second."""
 
 _BYTE = ir.IntType(8)

@@ -8,6 +8,7 @@ import numpy as np
 
 from shine.arrays import apply
 from shine.gp.seeding.writing import Nodes
+from shine.lang.facts import names_where
 from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.typing import Codes, Floats, Indices
 
@@ -20,9 +21,9 @@ LARGEST = 1e12
 LEAST_SPREAD = 1e-9
 """Least spread of a member's values, relative to the largest; below it a member is a constant but for rounding."""
 
-COMMUTATIVE = frozenset({"add", "mul", "min", "max", "hypot"})
+COMMUTATIVE = names_where(lambda facts: facts.commutative)
 
-ALGEBRAIC = frozenset({"sqrt", "square", "abs", "neg", "inv", "cube", "cbrt", "sign", "floor", "ceil"})
+ALGEBRAIC = names_where(lambda facts: facts.nests_freely)
 """Functions of one argument that laws nest freely; others within one another cost more."""
 
 NESTED = 2
@@ -31,9 +32,7 @@ NESTED = 2
 DEEPEST = 10
 """Highest cost of functions of a single leaf."""
 
-LEFT_OUT = frozenset(
-    {"lt", "le", "gt", "ge", "eq", "ne", "logical_and", "logical_or", "logical_not", "where", "floordiv", "mod"}
-)
+LEFT_OUT = names_where(lambda facts: facts.family in ("comparison", "logic", "remainder"))
 """Functions the bank is not made of: with few different values they are equal to others on most samples."""
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import ast
 
 from shine.errors import GraphImportError
+from shine.lang.facts import basic_where
 from shine.lang.library import STANDARD
 from shine.lang.program.dependencies import parameters_read
 from shine.lang.program.program import NUMBER_TYPES, STORAGE_TYPES, Output, Parameter, Program, Statement
-from shine.lang.tree import COMPARISONS, CONDITIONAL, Tree, names_in
+from shine.lang.tree import CONDITIONAL, Tree, names_in
 from shine.lang.values import ValueGraph
 
-_WHOLE = frozenset({"floor", "ceil", "sign", "logical_not", *COMPARISONS.values()})
+_WHOLE = basic_where(lambda facts: facts.values is not None)
 """Primitives whose values are whole numbers, whatever they are applied to."""
 
-_TRUTHS = frozenset({"logical_not", *COMPARISONS.values()})
+_TRUTHS = basic_where(lambda facts: facts.values == "truth")
 """Primitives whose values are 0 or 1."""
 
 

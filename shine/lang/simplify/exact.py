@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from shine.lang.facts import basic_where, names_where
 from shine.lang.primitives import ARITIES
 from shine.lang.simplify.terms import CONSTANT, Terms
 
@@ -18,16 +19,25 @@ INFINITE, NAN, SIGN = 1, 2, 4
 
 EVERYTHING = INFINITE | NAN | SIGN
 
-_PASSING = frozenset({
-    "add", "sub", "mul", "neg", "abs", "floor", "ceil", "sqrt", "square", "cube", "log", "sin", "cos", "tan",
-    "asin", "acos", "sinh", "cosh",
-})  # fmt: skip
+_PASSING = names_where(lambda facts: facts.infinite == "kept")
 """Functions that make an infinite value infinite or NaN, and of NaN NaN."""
 
-_BOUNDED = frozenset({"exp", "tanh", "atan", "min", "max", "sign", "sigmoid", "relu"})
+_BOUNDED = names_where(lambda facts: facts.infinite == "bounded")
 """Functions that may make an infinite value finite, but of NaN NaN."""
 
-_COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "logical_not"})
+_TRUTHS = names_where(lambda facts: facts.values == "truth")
+"""Comparisons and their like: NaN and infinite values become 0 or 1."""
+
+_WHOLE = names_where(lambda facts: facts.values == "whole")
+"""Functions that rounding leaves as they are."""
+
+NOT_NEGATIVE = names_where(lambda facts: facts.not_negative)
+"""Functions without negative values."""
+
+_COMMUTATIVE = basic_where(lambda facts: facts.commutative)
+
+_SIGN_BY_ORDER = basic_where(lambda facts: facts.sign_by_order)
+"""Functions of which the order of 0.0 and -0.0 decides the sign of the result."""
 
 
 def demands_on(operation: str, position: int, demands: int) -> int:
@@ -41,7 +51,7 @@ def demands_on(operation: str, position: int, demands: int) -> int:
         return demands & NAN | INFINITE | (SIGN if infinite else 0) | demands & SIGN
     if operation in _BOUNDED:
         return demands | INFINITE
-    if operation in _COMPARISONS:
+    if operation in _TRUTHS:
         return INFINITE | NAN
     if operation == "where" and position > 0:
         return demands
@@ -220,7 +230,7 @@ def _is_not_negative(rules: ExactRules, term: int, demands: int) -> bool:
 
 
 def _rounded(rules: ExactRules, arguments: tuple[int, ...], demands: int) -> int | None:
-    return arguments[0] if rules.terms.operations[arguments[0]] in ("floor", "ceil", "sign") else None
+    return arguments[0] if rules.terms.operations[arguments[0]] in _WHOLE else None
 
 
 def _sign(rules: ExactRules, arguments: tuple[int, ...], demands: int) -> int | None:
@@ -267,13 +277,6 @@ def _pow(rules: ExactRules, arguments: tuple[int, ...], demands: int) -> int | N
     # Even for NaN.
     return rules.terms.constant(1.0) if rules.equals(exponent, 0.0) or rules.equals(base, 1.0) else None
 
-
-NOT_NEGATIVE = frozenset({"abs", "sqrt", "square", "exp", "cosh", "relu", "sigmoid", "protected_sqrt"})
-"""Functions without negative values."""
-
-_COMMUTATIVE = frozenset({"add", "mul", "min", "max", "eq", "ne"})
-_SIGN_BY_ORDER = frozenset({"min", "max"})
-"""Functions of which the order of 0.0 and -0.0 decides the sign of the result."""
 
 _RULES: dict[str, Callable[[ExactRules, tuple[int, ...], int], int | None]] = {
     "add": _add,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from shine.lang.facts import FACTS, basic_where
 from shine.lang.simplify.exact import NOT_NEGATIVE, ExactRules
 from shine.lang.simplify.factoring import SumBuilder
 from shine.lang.simplify.sums import (
@@ -70,7 +71,15 @@ class FunctionBuilder(SumBuilder):
         return (opposite, True) if is_negative else (term, False)
 
 
+def _undone(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
+    """The argument of the function that an operation undoes; None if it is applied to something else."""
+    undone = FACTS[operation].undoes
+    return None if undone is None else builder.exact.inside(arguments[0], undone)
+
+
 def _even_function(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
+    if (undone := _undone(builder, operation, arguments)) is not None:
+        return undone
     (a,) = arguments
     if (inner := builder.exact.inside(a, "abs")) is not None:
         return builder.exact.apply(operation, (inner,), 0)
@@ -78,16 +87,10 @@ def _even_function(builder: FunctionBuilder, operation: str, arguments: tuple[in
 
 
 def _odd_function(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
-    undone = _INVERSES.get(operation)
-    if undone is not None and (inner := builder.exact.inside(arguments[0], undone)) is not None:
-        return inner
+    if (undone := _undone(builder, operation, arguments)) is not None:
+        return undone
     a, changed = builder.positive(arguments[0])
     return builder.product(MINUS_ONE, {builder.exact.apply(operation, (a,), 0): 1}) if changed else None
-
-
-def _inverse(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
-    inner = builder.exact.inside(arguments[0], _INVERSES[operation])
-    return inner if inner is not None else _even_function(builder, operation, arguments)
 
 
 def _absolute(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
@@ -139,10 +142,6 @@ def _exponential(builder: FunctionBuilder, operation: str, arguments: tuple[int,
     return builder.terms.make("pow", inner, builder.terms.constant(power)) if "pow" in builder.allowed else None
 
 
-def _logarithm(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
-    return builder.exact.inside(arguments[0], "exp")
-
-
 def _power(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
     return builder.function("sqrt", arguments[:1]) if _is_half(builder, arguments[1]) else None
 
@@ -169,17 +168,17 @@ def _equality(builder: FunctionBuilder, operation: str, arguments: tuple[int, ..
     return builder.terms.constant(float(operation != "ne")) if arguments[0] == arguments[1] else None
 
 
-_INVERSES = {"sin": "asin", "tan": "atan", "cos": "acos"}
-"""Functions, and those they undo wherever these are finite."""
+def _functions(parity: str) -> frozenset[str]:
+    return basic_where(lambda facts: facts.family == "function" and facts.parity == parity)
+
 
 _RULES: dict[str, Callable[[FunctionBuilder, str, tuple[int, ...]], int | None]] = {
-    "cos": _inverse,
-    "cosh": _even_function,
-    **dict.fromkeys(("sin", "tan", "asin", "atan", "sinh", "tanh"), _odd_function),
+    **dict.fromkeys(_functions("even"), _even_function),
+    **dict.fromkeys(_functions("odd"), _odd_function),
     "abs": _absolute,
     "sqrt": _root,
     "exp": _exponential,
-    "log": _logarithm,
+    "log": _undone,
     "pow": _power,
     "min": _extremum,
     "max": _extremum,
