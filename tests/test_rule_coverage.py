@@ -3,34 +3,66 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 
 import numpy as np
 import pytest
 from llvmlite import ir
 
 import shine
+from shine.arrays import COMPILED
 from shine.codegen.lowering import FLOAT_LOWERINGS, INTEGER_LOWERINGS, Emitter
+from shine.codegen.native.loops import emit_scalar
 from shine.codegen.numbers import Numbers
 from shine.domain.intervals import INTERVALS
-from shine.errors import LoweringError
+from shine.errors import ExportError, LoweringError
+from shine.export import EXPORTS, export
+from shine.export.sympy import sympy_expression
+from shine.frontends.sympy import from_sympy
+from shine.gp.constraints.dimension_rules import RULES
 from shine.lang.derivative import PARTIALS
-from shine.lang.interpret import INTEGER_REFERENCE, REFERENCE, evaluate
+from shine.lang.facts import FACTS, basic_where
+from shine.lang.folding import EXACT, Inexact
+from shine.lang.interpret import INTEGER_REFERENCE, REFERENCE, ZERO_DIVISORS, evaluate
 from shine.lang.library import STANDARD
 from shine.lang.primitives import ARITIES, BASIC
 from shine.lang.tape import application
-from shine.lang.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, UNARY_OPERATORS
+from shine.lang.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, UNARY_OPERATORS, Tree
 
-FLOAT_ONLY = {"sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh"}
-"""What integers lack."""
+FLOAT_ONLY = basic_where(lambda facts: facts.floats_only)
+INEXACT = basic_where(lambda facts: facts.inexact)
 
 COMPOSITE = [name for name, primitive in STANDARD.items() if primitive.definition is not None]
 OPERATORS = [(BINARY_OPERATORS, 2), (UNARY_OPERATORS, 1), (COMPARISONS, 2), (BOOLEAN_OPERATORS, 2)]
+PARAMETERS = ("a", "b", "c")
+CANNOT_WRITE: dict[str, set[str]] = {}
+"""Basic primitives that an export refuses with an ExportError, by the name of the export."""
+
 LOWERINGS = [(FLOAT_LOWERINGS, "float64"), (FLOAT_LOWERINGS, "float32"), (INTEGER_LOWERINGS, "int32")]
 
 
-@pytest.mark.parametrize("table", [REFERENCE, FLOAT_LOWERINGS], ids=["reference", "lowering"])
+def call(name: str) -> Tree:
+    """The formula that applies a primitive to its parameters."""
+    parameters = PARAMETERS[: STANDARD[name].arity]
+    return shine.parse(f"{name}({', '.join(parameters)})", parameters)
+
+
+def samples(name: str) -> list[np.ndarray]:
+    """Columns of arguments: unusual numbers in all combinations, and random ones of all magnitudes."""
+    unusual = [0.0, -0.0, 0.5, 1.0, -1.0, 2.0, -2.0, 3.0, 1e-310, 1e300, -1e300, np.inf, -np.inf, np.nan, 0.7]
+    rng, arity = np.random.default_rng(0), STANDARD[name].arity
+    drawn = rng.normal(size=(arity, 2000)) * 10.0 ** rng.uniform(-3, 3, (arity, 2000))
+    grid = np.array(list(itertools.product(unusual, repeat=arity))).T
+    return list(np.ascontiguousarray(np.concatenate([grid, drawn], axis=1)))
+
+
+def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    return bool(((a.view(np.uint64) == b.view(np.uint64)) | (np.isnan(a) & np.isnan(b))).all())
+
+
+@pytest.mark.parametrize("table", [REFERENCE, FLOAT_LOWERINGS, RULES], ids=["reference", "lowering", "dimension rules"])
 def test_a_table_of_floats_has_every_basic_primitive(table):
-    assert set(table) == set(BASIC)
+    assert set(table) == set(BASIC) == set(FACTS)
 
 
 def test_every_basic_primitive_has_bounds_and_only_primitives_have_some():
@@ -46,6 +78,74 @@ def test_every_basic_primitive_has_one_partial_an_argument_and_only_primitives_h
 def test_a_table_of_integers_lacks_the_listed_primitives_only(table):
     assert set(BASIC) - set(table) == FLOAT_ONLY
     assert set(table) <= set(BASIC)
+
+
+def test_integers_have_a_zero_divisor_for_every_primitive_that_divides():
+    assert set(ZERO_DIVISORS) == basic_where(lambda facts: facts.divides)
+
+
+@pytest.mark.parametrize("name", sorted(basic_where(lambda facts: not facts.floats_only)))
+def test_integers_raise_for_a_zero_divisor_and_for_nothing_else(name):
+    columns = np.array(list(itertools.product([0, -1, 2], repeat=ARITIES[name])), np.int64).T
+    raised = False
+    for row in columns.T:
+        try:
+            evaluate(call(name), [row[i : i + 1] for i in range(len(row))], np.int64)
+        except ZeroDivisionError:
+            raised = True
+    assert raised == FACTS[name].divides
+
+
+@pytest.mark.parametrize("name", BASIC)
+def test_constants_are_folded_to_the_bits_of_compiled_code(name):
+    columns = samples(name)
+    compiled = shine.jit(call(name))(*columns)
+    with np.errstate(all="ignore"):
+        assert same_bits(compiled, COMPILED[name](*columns)), f"is {name!r} inexact? see shine.lang.facts"
+
+
+@pytest.mark.parametrize("name", sorted(INEXACT))
+def test_an_inexact_primitive_is_never_folded_by_numpy(name):
+    assert COMPILED[name] is not REFERENCE[name]
+    with pytest.raises(Inexact):
+        EXACT[name](*[np.array([0.7])] * ARITIES[name])
+    at = FACTS[name].exact_at
+    if at is not None:
+        exact = EXACT[name](np.array([at]))
+        assert float(exact[0]).is_integer()
+        assert same_bits(exact, COMPILED[name](np.array([at])))
+
+
+@pytest.mark.parametrize("name", BASIC)
+def test_compiled_code_calls_a_function_for_an_elementary_primitive_only(name):
+    module = ir.Module()
+    emit_scalar(module, call(name), "formula", "float64")
+    called = [function.name for function in module.functions if function.blocks and function.name != "formula"]
+    assert bool(called) == FACTS[name].elementary
+
+
+@pytest.mark.parametrize("to", EXPORTS)
+def test_an_export_writes_every_basic_primitive_that_is_not_listed_as_absent(to):
+    if to in ("sympy", "torch", "jax", "onnx"):
+        pytest.importorskip(to)
+    refused = set()
+    for name in BASIC:
+        try:
+            export(call(name), to)
+        except ExportError:
+            refused.add(name)
+    assert refused == CANNOT_WRITE.get(to, set())
+
+
+@pytest.mark.parametrize("name", BASIC)
+def test_a_symbolic_expression_is_read_back(name):
+    pytest.importorskip("sympy")
+    tree = from_sympy(sympy_expression(call(name)))
+    columns = [np.array([0.3, -0.4, 0.9]), np.array([0.2, 0.5, -0.7]), np.array([-0.6, 0.1, 0.8])]
+    given = columns[: ARITIES[name]]
+    by_name = dict(zip(PARAMETERS, given, strict=False))
+    read = evaluate(tree, [by_name[parameter] for parameter in tree.parameters])
+    np.testing.assert_allclose(read, evaluate(call(name), given), rtol=1e-12)
 
 
 @pytest.mark.parametrize("table", [REFERENCE, INTEGER_REFERENCE], ids=["floats", "integers"])
@@ -83,7 +183,7 @@ def test_no_primitive_has_two_operators():
 
 @pytest.mark.parametrize("name", STANDARD)
 def test_every_primitive_can_be_written_and_read_back(name):
-    parameters = ("a", "b", "c")[: STANDARD[name].arity]
+    parameters = PARAMETERS[: STANDARD[name].arity]
     written = shine.parse(f"{name}({', '.join(parameters)})", parameters)
     assert shine.parse(str(written), parameters) == written
     assert application(name, [written.result] * len(parameters)) is not None
@@ -99,9 +199,8 @@ def test_no_composite_has_the_name_of_a_basic_primitive():
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", COMPOSITE)
 def test_every_composite_has_the_same_value_in_both_tiers(name, dtype):
-    parameters = ("a", "b")[: STANDARD[name].arity]
-    tree = shine.parse(f"{name}({', '.join(parameters)})", parameters)
-    columns = [np.array([0.25, 1.0, 3.0, 7.5]), np.array([2.0, 0.5, 4.0, -1.0])][: len(parameters)]
+    tree = call(name)
+    columns = [np.array([0.25, 1.0, 3.0, 7.5]), np.array([2.0, 0.5, 4.0, -1.0])][: len(tree.parameters)]
     native, expected = shine.jit(tree, dtype=dtype)(*columns), evaluate(tree, columns, dtype)
     assert native.dtype == expected.dtype == dtype
     assert native == pytest.approx(expected, rel=20 * float(np.finfo(dtype).eps), abs=0)
