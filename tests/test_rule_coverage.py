@@ -140,6 +140,8 @@ def test_an_export_writes_every_basic_primitive_that_is_not_listed_as_absent(to)
 @pytest.mark.parametrize("name", BASIC)
 def test_a_symbolic_expression_is_read_back(name):
     pytest.importorskip("sympy")
+    if name in CANNOT_WRITE.get("sympy", ()):
+        return
     tree = from_sympy(sympy_expression(call(name)))
     columns = [np.array([0.3, -0.4, 0.9]), np.array([0.2, 0.5, -0.7]), np.array([-0.6, 0.1, 0.8])]
     given = columns[: ARITIES[name]]
