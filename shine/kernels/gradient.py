@@ -190,7 +190,7 @@ def grad(
     names = _names(tree, wrt)
     seed = unused_name("seed", tree.parameters) if seedable else None
     transform = value_and_gradient if keep_outputs else gradient
-    return GradientKernel(transform(tree, names, seed=seed), dtype, opt_level, one and not keep_outputs)
+    return GradientKernel(transform(tree, names, cotangent=seed), dtype, opt_level, one and not keep_outputs)
 
 
 def _differentiable(source: Source | Kernel | GradientKernel, params: Sequence[str] | None) -> Tree:

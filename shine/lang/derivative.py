@@ -1,8 +1,8 @@
 """Derivatives of formulas as formulas: the adjoint (reverse-mode) transform and the table of partials behind it.
 
-The transform walks the values of a formula backwards and adds to the adjoint of each operand the adjoint of the value
-times a partial derivative (Linnainmaa 1976; Griewank and Walther, *Evaluating Derivatives*, 2008, chapter 3). What it
-makes are trees again, so a derivative has derivatives, is printed and is compiled like any formula.
+The transform walks the values of a formula backwards. It adds to the adjoint of each operand the adjoint of the value
+times a partial derivative (Linnainmaa 1976; Griewank and Walther, *Evaluating Derivatives*, 2008, chapter 3). The
+results are trees: a derivative can be differentiated, printed and compiled like any formula.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from shine.lang.tree import CONDITIONAL, Primitive, Tree
 from shine.lang.values import ValueGraph
 
 ARGUMENTS = ("a", "b", "c")
-"""What the arguments of a primitive are called in its partials."""
+"""Names of a primitive's arguments in its partials."""
 
 VALUE = "y"
-"""What the primitive's own value is called in its partials."""
+"""Name of a primitive's value in its partials."""
 
 _LESS, _NOT_LESS = "1 if a < b else 0", "0 if a < b else 1"
 _GREATER, _NOT_GREATER = "1 if a > b else 0", "0 if a > b else 1"
@@ -35,10 +35,10 @@ PARTIALS: dict[str, tuple[str | None, ...]] = {
     "div": ("1 / b", "-(y / b)"),
     "floordiv": (None, None),
     "mod": ("1", "-(a // b)"),
-    # The first is 0 for the exponent 0, of the base 0 too; the second is 0 for the base 0, whatever the exponent. The
-    # condition of the first leaves out that point alone: a condition cuts off further derivatives where it fails.
+    # The first is 0 for the exponent 0, even if the base is 0; the second is 0 for the base 0 and any exponent. The
+    # condition of the first excludes only the exponent 0 of the base 0: it cuts off further derivatives where it fails.
     "pow": ("b * a ** (b - 1) if b != 0 or a != 0 else 0", "y * log(a) if a != 0 and y != 0 else 0"),
-    # Of equal operands the second is the result, and has the derivative.
+    # If the operands are equal, the second is the result, and has the derivative.
     "min": (_LESS, _NOT_LESS),
     "max": (_GREATER, _NOT_GREATER),
     "neg": ("-1",),
@@ -66,12 +66,12 @@ PARTIALS: dict[str, tuple[str | None, ...]] = {
     "ge": (None, None),
     "eq": (None, None),
     "ne": (None, None),
-    # These yield an operand: `a and b` is b unless a is 0, `a or b` is a unless a is 0.
+    # These yield one of their operands: `a and b` is b unless a is 0, `a or b` is a unless a is 0.
     "logical_and": (None, _IF),
     "logical_or": (_IF, _IF_NOT),
     "logical_not": (None,),
     "where": (None, _IF, _IF_NOT),
-    # From here on composites: shorter or more accurate than the derivative of their code.
+    # Composites: these are shorter or more accurate than the derivative of the definition.
     "square": ("2 * a",),
     "cube": ("3 * (a * a)",),
     "inv": ("-(y * y)",),
@@ -85,25 +85,25 @@ PARTIALS: dict[str, tuple[str | None, ...]] = {
 }
 """Partial derivatives of primitives by argument, in the language itself: in the arguments a, b, c and the value y.
 
-None is a derivative that is zero wherever there is one. Where a function has a step, a kink or a cusp, the derivative
-is that of one of its sides, or 0. Every basic primitive has a row; the partials of a composite without one are
-derived from its definition. Where a function itself is NaN, its partials mean nothing.
+None is a derivative that is zero wherever it exists. At a step, a kink or a cusp, the derivative is that of one side,
+or 0. Every basic primitive has a row; the partials of a composite without a row are derived from its definition. At
+points where the function is NaN, its partials have no meaning.
 """
 
 
 def partials(primitive: Primitive) -> tuple[Tree | None, ...]:
-    """Partial derivatives of a primitive, one an argument.
+    """Partial derivatives of a primitive, one for each argument.
 
     Parameters
     ----------
     primitive : Primitive
-        A basic one, or a composite: of the standard library or a function of the user's own.
+        Basic, or a composite: Shine's own or the user's.
 
     Returns
     -------
     tuple of (Tree or None)
-        The parameters of each tree are the arguments and then the primitive's value, used or not. None is a
-        derivative that is zero everywhere; one that is the same everywhere has a constant as its result.
+        The parameters of each tree are the arguments and then the primitive's value, whether used or not. None is a
+        derivative that is zero everywhere. If a derivative is the same everywhere, its result is a constant.
     """
     if primitive.name in PARTIALS and primitive == STANDARD.get(primitive.name):
         return _table_partials(primitive.name)
@@ -117,12 +117,12 @@ def partials(primitive: Primitive) -> tuple[Tree | None, ...]:
 
 
 def is_constant(tree: Tree, number: float) -> bool:
-    """Whether a tree is one number for all arguments, and says so: ``is_constant(partial, 1)`` of a sum's partial."""
+    """Whether the result of a tree is a given constant: ``is_constant(partial, 1)`` holds for a partial of a sum."""
     return isinstance(tree.result, ast.Constant) and tree.result.value == number
 
 
 def unused_name(wanted: str, names: Sequence[str]) -> str:
-    """A name, with a number added where it is taken."""
+    """A name, with a number appended if it is taken."""
     candidates = itertools.chain([wanted], (f"{wanted}_{number}" for number in itertools.count(1)))
     return next(name for name in candidates if name not in names)
 
@@ -143,58 +143,62 @@ def derivative(tree: Tree, parameter: str) -> Tree:
     return gradient(tree, [parameter])[0]
 
 
-def gradient(tree: Tree, wrt: Sequence[str] | None = None, *, seed: str | None = None) -> tuple[Tree, ...]:
+def gradient(tree: Tree, wrt: Sequence[str] | None = None, *, cotangent: str | None = None) -> tuple[Tree, ...]:
     """The partial derivatives of a formula with respect to its parameters.
 
     Parameters
     ----------
     tree : Tree
-        Of floating-point numbers; integers have no derivatives.
+        A formula of floating-point numbers; integers have no derivatives.
     wrt : sequence of str, optional
-        Parameters to differentiate with respect to, in the order of the result; all by default.
-    seed : str, optional
-        Name of a further parameter, the first of the result's, which the derivatives are multiplied with.
+        Parameters to differentiate with respect to, in the order of the results; all by default.
+    cotangent : str, optional
+        Name of an additional first parameter of the results, which multiplies the derivatives.
 
     Returns
     -------
     tuple of Tree
-        One a parameter in `wrt`. All have the same assignments: the values, of the formula and its adjoints, that
-        more than one expression of any of them needs.
+        One for each parameter in `wrt`. All share the assignments: the values and adjoints of the formula that are
+        used more than once.
 
     Raises
     ------
     ValueError
-        If a parameter in `wrt` is unknown, or the seed has the name of a parameter.
+        If a parameter in `wrt` is unknown, or the cotangent has the name of a parameter.
 
     Notes
     -----
-    The result is linear in the size of the formula, functions it calls counted at every call. A branch that is not
-    taken contributes nothing, even where the derivatives in it are infinite or NaN. Where factors of the chain rule
-    are 0 and infinite, as in ``sqrt(x*x)`` at 0, the derivative is NaN.
+    The size of the result is linear in that of the formula, where functions count at every call. A branch that is not
+    taken contributes nothing, even if its derivatives are infinite or NaN. If one factor of the chain rule is 0 and
+    another infinite, as in ``sqrt(x*x)`` at 0, the derivative is NaN.
     """
-    return _transform(tree, wrt, seed, keep_value=False)
+    return _transform(tree, wrt, cotangent, keep_value=False)
 
 
-def value_and_gradient(tree: Tree, wrt: Sequence[str] | None = None, *, seed: str | None = None) -> tuple[Tree, ...]:
-    """The formula itself, then its partial derivatives as of `gradient`, all with the same assignments."""
-    return _transform(tree, wrt, seed, keep_value=True)
+def value_and_gradient(
+    tree: Tree, wrt: Sequence[str] | None = None, *, cotangent: str | None = None
+) -> tuple[Tree, ...]:
+    """The formula itself, then its partial derivatives as in `gradient`. All share the assignments."""
+    return _transform(tree, wrt, cotangent, keep_value=True)
 
 
-def _transform(tree: Tree, wrt: Sequence[str] | None, seed: str | None, *, keep_value: bool) -> tuple[Tree, ...]:
+def _transform(tree: Tree, wrt: Sequence[str] | None, cotangent: str | None, *, keep_value: bool) -> tuple[Tree, ...]:
     wanted = tree.parameters if wrt is None else tuple(wrt)
     unknown = [name for name in wanted if name not in tree.parameters]
     if unknown:
         known = ", ".join(tree.parameters) or "none"
         raise ValueError(f"the formula has no parameter {unknown[0]!r} to differentiate by; its parameters are {known}")
-    if seed in tree.parameters:
-        raise ValueError(f"the seed cannot be called {seed!r} like a parameter of the formula; choose another name")
+    if cotangent in tree.parameters:
+        raise ValueError(
+            f"the cotangent cannot be called {cotangent!r} like a parameter of the formula; choose another name"
+        )
     graph = ValueGraph()
     arguments = {name: graph.parameter(name) for name in tree.parameters}
     result = graph.read(tree, list(arguments.values()), kept=PARTIALS)
-    start = graph.constant(1) if seed is None else graph.parameter(seed)
+    start = graph.constant(1) if cotangent is None else graph.parameter(cotangent)
     adjoints = _adjoints(graph, result, {arguments[name] for name in wanted}, start)
     results = [result] * keep_value + [adjoints[arguments[name]] for name in wanted]
-    parameters = tree.parameters if seed is None else (seed, *tree.parameters)
+    parameters = tree.parameters if cotangent is None else (cotangent, *tree.parameters)
     return graph.write(results, parameters, tree.name)
 
 
@@ -204,13 +208,13 @@ def _table_partials(name: str) -> tuple[Tree | None, ...]:
     return tuple(None if text is None else parse(text, parameters) for text in PARTIALS[name])
 
 
-def _adjoints(graph: ValueGraph, result: int, wrt: set[int], seed: int) -> dict[int, int]:
-    """The adjoint of each parameter: the seed times the derivative of the result."""
+def _adjoints(graph: ValueGraph, result: int, wrt: set[int], cotangent: int) -> dict[int, int]:
+    """The adjoint of each parameter: the cotangent times the derivative of the result."""
     varies = _varying(graph, wrt)
     regions = _Regions(graph)
-    contributions: dict[int, list[tuple[int, int]]] = {result: [(seed, _EVERYWHERE)]}
+    contributions: dict[int, list[tuple[int, int]]] = {result: [(cotangent, _EVERYWHERE)]}
     adjoints = {value: graph.constant(0) for value in wrt}
-    # Every value stands behind its operands, so backwards a value's adjoint is complete before it is passed on.
+    # Values come after their operands. So in reverse, an adjoint is complete before it is passed on.
     for value in range(result, -1, -1):
         if value not in contributions or not varies[value]:
             continue
@@ -230,7 +234,7 @@ def _adjoints(graph: ValueGraph, result: int, wrt: set[int], seed: int) -> dict[
 
 
 def _varying(graph: ValueGraph, wrt: set[int]) -> list[bool]:
-    """Whether each value changes with the parameters, other than in steps."""
+    """Whether each value varies with the parameters, apart from steps."""
     varies: list[bool] = []
     for value, (name, operands) in enumerate(zip(graph.names, graph.operands, strict=True)):
         varies.append(
@@ -250,9 +254,9 @@ _EVERYWHERE = 0
 
 @dataclass(frozen=True)
 class _Region:
-    """Where a condition holds within another region.
+    """The points of another region for which a condition holds.
 
-    `jump` leads to an ancestor far up, so that common ancestors are found in a logarithmic number of steps (Myers, An
+    `jump` leads to a distant ancestor, so that common ancestors are found in a logarithmic number of steps (Myers, An
     applicative random-access stack, 1983).
     """
 
@@ -263,11 +267,11 @@ class _Region:
 
 
 class _Regions:
-    """Nested regions of points, each with the condition that tells its points from all others.
+    """Nested regions of points, each with the condition that its points fulfil.
 
-    A branch that is not taken must not contribute to an adjoint. Multiplying with 0 is not enough, as derivatives in
-    it may be infinite. So adjoints within a branch are computed as if it were taken everywhere, and what leaves the
-    branch is replaced by 0 where it is not: `confined`.
+    A branch that is not taken must not contribute to an adjoint. Multiplying by 0 is not enough, because derivatives
+    in the branch may be infinite. So adjoints within a branch are computed as if it were taken everywhere. When one
+    leaves the branch, `confined` replaces it by 0 at the points that do not take the branch.
     """
 
     def __init__(self, graph: ValueGraph) -> None:
@@ -276,7 +280,7 @@ class _Regions:
         self.known: dict[tuple[int, int], int] = {}
 
     def split(self, partial: int, region: int) -> tuple[int, int]:
-        """A partial derivative without the conditions outside which it is 0, and the region where they hold."""
+        """A partial derivative without the conditions that it is 0 outside of, and the region where they hold."""
         simplified, number = self.graph.simplified, self.graph.number
         while self.graph.names[partial] == CONDITIONAL:
             test, body, orelse = self.graph.operands[partial]
@@ -289,7 +293,7 @@ class _Regions:
         return partial, region
 
     def total(self, contributions: Iterable[tuple[int, int]]) -> tuple[int, int]:
-        """Sum of (value, region) pairs, and the smallest region that has all of theirs in it."""
+        """Sum of (value, region) pairs, and the smallest region that contains all their regions."""
         sums: dict[int, int] = {}
         for value, region in contributions:
             sums[region] = self.graph.simplified("add", sums[region], value) if region in sums else value
@@ -304,7 +308,7 @@ class _Regions:
         return total, common
 
     def confined(self, value: int, region: int) -> int:
-        """A value where a region is, 0 elsewhere."""
+        """A value within a region, 0 elsewhere."""
         return self.graph.simplified(CONDITIONAL, self.regions[region].condition, value, self.graph.constant(0))
 
     def _within(self, parent: int, test: int) -> int:
@@ -319,7 +323,7 @@ class _Regions:
         return self.known[key]
 
     def _common(self, a: int, b: int) -> int:
-        """The smallest region around two."""
+        """The smallest region that contains two regions."""
         regions = self.regions
         while a != b:
             if regions[a].depth < regions[b].depth:

@@ -1,4 +1,4 @@
-"""Constants of constants: a number that takes the place of an operation on numbers has the bits of its evaluation."""
+"""Constant folding: the number that replaces an operation on numbers has the bits of its evaluation."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from shine.lang.tree import Tree
 from shine.typing import AnyArray
 
 Functions = Mapping[str, Callable[..., AnyArray]]
-"""Values of the basic primitives by name, of float64 arrays of shape (1,). One that is not known raises `Inexact`."""
+"""Functions on float64 arrays of shape (1,), by primitive. They raise `Inexact` if the bits are not known."""
 
 INEXACT = basic_where(lambda facts: facts.inexact)
-"""Primitives that the reference tier computes with NumPy, whose last bits are not those of compiled code."""
+"""Primitives whose last bits differ between NumPy, which the reference tier uses, and compiled code."""
 
 
 class Inexact(Exception):
@@ -42,8 +42,7 @@ EXACT: Functions = {
     **{name: partial(_where_exact, name) for name in INEXACT},
     "pow": _product_power,
 }
-"""The primitives with one right result, which is what every tier computes. The others are known where there is compiled
-code: see `shine.arrays.COMPILED`."""
+"""The primitives with one correct result, which every tier computes. `shine.arrays.COMPILED` has all primitives."""
 
 
 def folded(name: str, numbers: Sequence[float], functions: Functions = EXACT) -> float | None:

@@ -1,8 +1,8 @@
 """Functions of the language: straight-line assignments, `if` and `return`, turned into assignments and a result.
 
 Every `if` becomes data (if-conversion, Allen et al. 1983): its test is assigned to a name, the assignments of both
-branches are computed, and where the branches meet a conditional expression chooses. What could divide by zero is
-made conditional on being reached, so that integer mode raises no error on a path Python would not take.
+branches are computed, and where the branches meet a conditional expression chooses. A division becomes conditional on
+being reached, so that integer mode raises no error on a path that Python would not take.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DIVISIONS = tuple(operator for operator, name in BINARY_OPERATORS.items() if FA
 
 @dataclass
 class _Path:
-    """A point of the function: under which condition it is reached, and what each variable is called there."""
+    """A point of the function: the condition under which it is reached, and the current name of each variable."""
 
     names: dict[str, str | None]
     guard: str | None = None
@@ -33,7 +33,7 @@ _Step = Generator["_Step", _Path, _Path]
 
 
 def with_definitions(table: Mapping[str, Primitive], text: str) -> dict[str, Primitive]:
-    """A table and the functions that a text defines, one after the other: each may call those before it."""
+    """A table with the functions that a text defines added to it; each may call those defined before it."""
     known = dict(table)
     for node in ast.parse(text).body:
         assert isinstance(node, ast.FunctionDef)
@@ -48,7 +48,7 @@ def verify_function(node: ast.FunctionDef, primitives: Mapping[str, Primitive]) 
     Raises
     ------
     UnsupportedSyntaxError
-        If it is not part of the language, with line and column.
+        If the function is not part of the language; the message names line and column.
     """
     arguments = node.args
     extra = [*arguments.posonlyargs, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg, *arguments.defaults]
@@ -123,7 +123,7 @@ class _FunctionVerifier:
         return _Path(names, guard)
 
     def _choice(self, name: str, taken: str, then: _Path, other: _Path) -> str | None:
-        """What a variable is called after both branches; None if one of them does not assign it."""
+        """The name of a variable after both branches; None if one of them does not assign it."""
         first, second = then.names.get(name), other.names.get(name)
         if first is None or second is None or first == second:
             return first if second is not None else None
@@ -146,7 +146,7 @@ class _FunctionVerifier:
         return name
 
     def _assign(self, name: str, value: ast.expr) -> str:
-        # Where the numbers have come to is kept: a variable may be assigned thousands of times.
+        # Keep the last number of each name: a variable may be assigned thousands of times.
         unique, number = name, self.numbers.get(name, 1)
         while unique in self.used:
             ending = f"_{number}"
@@ -157,7 +157,7 @@ class _FunctionVerifier:
         return unique
 
     def _needed(self, result: ast.expr) -> tuple[tuple[str, ast.expr], ...]:
-        """The assignments without those conditions that nothing uses."""
+        """The assignments without the conditions that nothing uses."""
         needed = _names(result)
         kept = []
         for name, value in reversed(self.assignments):
@@ -168,7 +168,7 @@ class _FunctionVerifier:
 
 
 def can_trap(expression: ast.expr) -> bool:
-    """Whether an expression divides, which raises in integer mode when the divisor is zero."""
+    """Whether an expression divides: integer mode raises an error if the divisor is zero."""
     return any(isinstance(node, ast.BinOp) and isinstance(node.op, _DIVISIONS) for node in ast.walk(expression))
 
 
@@ -185,7 +185,7 @@ def _names(expression: ast.expr) -> set[str]:
 
 
 def _run(step: _Step) -> _Path:
-    """Run nested steps on an explicit stack; a chain of `elif` nests deeper than Python's stack."""
+    """Run nested steps on an explicit stack: a chain of `elif` can nest deeper than Python's stack allows."""
     stack: list[Any] = [step]
     result: Any = None
     while stack:

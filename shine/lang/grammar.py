@@ -1,6 +1,6 @@
-"""The allowlist: which Python is a formula. Everything it does not name is rejected, and nothing is ever evaluated.
+"""The allowlist: the part of Python that formulas may use. Everything else is rejected, and nothing is ever evaluated.
 
-A verified tree is made of new nodes in one normal form: operators instead of calls where Python has an operator,
+A verified tree consists of new nodes in one normal form: operators instead of calls if Python has the operator,
 `and`/`or` of two operands, negative numbers as constants.
 """
 
@@ -22,7 +22,7 @@ from shine.lang.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, UN
 from shine.lang.visitor import TreeVisitor, Visit
 
 NAMED_CONSTANTS: dict[str, float] = {"pi": math.pi}
-"""Names that stand for a number unless a parameter has the same name."""
+"""Names of numbers; a parameter of the same name takes precedence."""
 
 TOO_LARGE = "the number is too large; a number must be finite in float64 (at most about 1.8e308)"
 
@@ -46,11 +46,11 @@ ADVICE: dict[str, str] = {
     "ImportFrom": "'import' is not part of the language; primitives need no import",
     "MatMult": "'@' is not part of the language",
 }
-"""What to do instead, by the type of the rejected node."""
+"""Advice for each type of rejected node."""
 
 
 def reject(message: str, node: ast.AST | None = None) -> NoReturn:
-    """Raise the error for a node, with its one-based place if it has one."""
+    """Raise the error for a node, with its line and column (from 1) if it has them."""
     line = getattr(node, "lineno", None)
     column = getattr(node, "col_offset", None)
     if line is None or column is None:
@@ -59,7 +59,7 @@ def reject(message: str, node: ast.AST | None = None) -> NoReturn:
 
 
 def check_name(name: object, node: ast.AST | None = None) -> str:
-    """A name that the language accepts for a parameter or a variable, normalized as Python's parser does it.
+    """A valid name of a parameter or a variable, normalized as Python's parser does it.
 
     Raises
     ------
@@ -68,21 +68,21 @@ def check_name(name: object, node: ast.AST | None = None) -> str:
     """
     text, problem = _read_name(name) if isinstance(name, str) else ("", None)
     if not text.isidentifier() or iskeyword(text):
-        reject(f"{value_text(name)} is not a name; names are Python identifiers that are no keyword", node)
+        reject(f"{value_text(name)} is not a name; names are Python identifiers other than keywords", node)
     if problem is not None:
         reject(f"name {shown(text)} {problem}", node)
     return text
 
 
-@lru_cache(maxsize=1 << 16)  # the features of a data set are looked at again with each formula
+@lru_cache(maxsize=1 << 16)  # the names of the features are checked again with each formula
 def _read_name(name: str) -> tuple[str, str | None]:
-    """A name in its normal form, and what is wrong with it."""
-    text = str(normalized(name))  # not one of a class of its own, such as NumPy has
+    """A name in its normal form, and the problem with it."""
+    text = str(normalized(name))  # a plain str, not a subclass such as NumPy's
     return sys.intern(text), name_problem(text)
 
 
 def check_number(value: object, node: ast.AST | None = None) -> int | float:
-    """A number the language accepts: an int or a float that float64 can hold."""
+    """A valid number: an int or a float that float64 can hold."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         reject(f"constant {value_text(value)} is not a number; only int and float numbers are allowed", node)
     try:
@@ -102,7 +102,7 @@ class ExpressionVerifier(TreeVisitor):
     primitives : mapping of str to Primitive
         Functions that may be called.
     names : mapping of str to str, optional
-        Known names and what each is called in the result; any name is accepted, and collected, when it is None.
+        Known names, and the name of each in the result. None accepts and collects any name.
     """
 
     def __init__(self, primitives: Mapping[str, Primitive], names: Mapping[str, str | None] | None = None) -> None:
@@ -119,11 +119,11 @@ class ExpressionVerifier(TreeVisitor):
         try:
             return super().visit(node)
         except (AttributeError, TypeError) as error:
-            # Only nodes that were not made by Python's parser get here.
+            # Python's parser makes no such nodes; users may.
             raise UnsupportedSyntaxError(f"the syntax tree is malformed: {error}") from None
 
     def _count(self, node: ast.AST) -> None:
-        # Also what ends the walk of a syntax tree that contains itself.
+        # The limit also ends the walk of a syntax tree that contains itself.
         self.count += 1
         if self.count > MAX_NODES:
             reject(f"the formula has more than {MAX_NODES} nodes", node)

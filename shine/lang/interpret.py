@@ -1,5 +1,5 @@
-"""The reference tier: what a formula means, in NumPy. The oracle of every test, and the interpreted side of every
-comparison."""
+"""The reference tier: the meaning of formulas, in NumPy. It is the oracle of the tests, and the interpreter that
+compiled code is compared with."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _where(condition: AnyArray, a: AnyArray, b: AnyArray) -> AnyArray:
 
 
 def _power(base: AnyArray, exponent: AnyArray) -> AnyArray:
-    """Squares and cubes are products wherever the exponent comes from: x**2 is x*x, and x**3 is x*x*x."""
+    """A power. Squares and cubes are products, even for exponents in columns: x**2 is x*x, and x**3 is x*x*x."""
     square = base * base
     return _where(exponent == 2, square, _where(exponent == 3, square * base, np.power(base, exponent)))
 
@@ -41,7 +41,7 @@ REFERENCE: dict[str, Callable[..., AnyArray]] = {
     "floordiv": np.floor_divide,
     "mod": np.remainder,
     "pow": _power,
-    # np.minimum leaves open which of 0.0 and -0.0 it returns; here it is the second, and NaN if either is NaN.
+    # np.minimum may return either of 0.0 and -0.0. This is always the second; the result is NaN if either is NaN.
     "min": lambda a, b: _where((a < b) | (a != a), a, b),
     "max": lambda a, b: _where((a > b) | (a != a), a, b),
     "neg": np.negative,
@@ -81,7 +81,7 @@ def _truncated_quotient(a: AnyArray, b: AnyArray) -> AnyArray:
 
 
 def _integer_power(base: AnyArray, exponent: AnyArray) -> AnyArray:
-    """Base to a power with wrapping products; a negative exponent truncates 1 / base**-exponent."""
+    """A power by wrapping products. A negative exponent truncates 1 / base**-exponent."""
     result, square, left = np.ones_like(base), base.copy(), np.maximum(exponent, 0)
     while left.any():
         result = np.where(left & 1, result * square, result)
@@ -97,7 +97,7 @@ INTEGER_REFERENCE: dict[str, Callable[..., AnyArray]] = {
     "floor": np.positive,
     "ceil": np.positive,
 }
-"""Meaning of each primitive that integers have. Sums and products wrap; division is never by zero here."""
+"""Meaning of each primitive over integer arrays. Sums and products wrap around; divisors must not be zero."""
 
 
 ZERO_DIVISORS: dict[str, tuple[int, Callable[..., AnyArray]]] = {
@@ -124,7 +124,7 @@ def evaluate(
         One a parameter, in the order of ``tree.parameters``.
     dtype : {"float64", "float32", "int32", "int64"}
     functions : mapping of str to callable, optional
-        What the basic primitives compute; by default `REFERENCE`, or `INTEGER_REFERENCE` for integers.
+        The basic primitives; by default `REFERENCE`, or `INTEGER_REFERENCE` for integers.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def evaluate(
     Raises
     ------
     ZeroDivisionError
-        In integer mode, if a row divides by zero on a path it takes.
+        In integer mode, if a row divides by zero on the path that it takes.
     LoweringError
         If a primitive or a number has no meaning for integers.
     """
@@ -144,7 +144,7 @@ def evaluate(
 
 
 class _Interpreter(Interpretation):
-    """Evaluates a tree; `active` marks the rows that reach the current node, where division by zero counts."""
+    """Evaluates a tree. `active` marks the rows that reach the current node; only those may not divide by zero."""
 
     def __init__(
         self, dtype: np.dtype[Any], rows: int, functions: Mapping[str, Callable[..., AnyArray]] | None = None
@@ -177,7 +177,7 @@ class _Interpreter(Interpretation):
         return self.table[name](*arguments)
 
     def _checked(self, name: str, *arguments: AnyArray) -> tuple[AnyArray, ...]:
-        """Arguments of an integer operation without zero divisors; raises if a row that counts has one."""
+        """The arguments with zero divisors replaced; raises if an active row has a zero divisor."""
         if name not in ZERO_DIVISORS:
             return arguments
         position, is_zero = ZERO_DIVISORS[name]
@@ -228,7 +228,7 @@ def constant(value: int | float, dtype: np.dtype[Any]) -> int | float:
     Raises
     ------
     LoweringError
-        If an integer type cannot hold it exactly.
+        If an integer type cannot represent it exactly.
     """
     if dtype.kind != "i":
         return float(value)

@@ -1,4 +1,4 @@
-"""Interpretations: what the nodes of a tree become, told by what each primitive makes of its operands."""
+"""Interpretations: visitors that turn a tree into something else by applying primitives bottom-up."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from shine.lang.visitor import TreeVisitor, Visit
 class Interpretation(TreeVisitor):
     """A visitor whose result for a node is a primitive applied to the results for its operands.
 
-    A subclass says what constants, names and applied primitives are. One that evaluates operands only where they count
-    overrides the comparison, `and` and `or`, and the conditional expression.
+    A subclass defines the results for constants, names and applied primitives. If it evaluates operands only on the
+    rows that reach them, it also overrides comparisons, `and` and `or`, and the conditional expression.
     """
 
     def _apply(self, name: str, *operands: Any) -> Any:

@@ -9,10 +9,10 @@ T = TypeVar("T")
 
 
 class cached_property(Generic[T]):
-    """What `functools.cached_property` is from Python 3.12 on; 3.11's holds a lock while it computes.
+    """The `functools.cached_property` of Python 3.12 and later, without the lock of Python 3.11.
 
-    A process that is forked meanwhile by another thread would wait for that lock for ever. Without it, two threads may
-    compute the same value; both get the one that was ready first.
+    If another thread forks the process while a value is computed under a lock, the new process waits for that lock for
+    ever. Without the lock, two threads may compute the same value; both get the value that was ready first.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
@@ -27,7 +27,7 @@ class cached_property(Generic[T]):
     @overload
     def __get__(self, instance: object, owner: type | None = None) -> T: ...
     def __get__(self, instance: object | None, owner: type | None = None) -> Self | T:
-        """The value of an instance, which stands in the way of this method from then on."""
+        """The value of an instance; from then on, the instance's own attribute is found before this method."""
         if instance is None:
             return self
         value: T = instance.__dict__.setdefault(self._name, self._compute(instance))

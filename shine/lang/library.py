@@ -1,4 +1,4 @@
-"""Composite primitives, written in the language itself, and the standard table of all primitives."""
+"""The composite primitives, written in the language itself, and the table of all primitives."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def log10(x):
     return log(x) / 2.302585092994046
 
 def cbrt(x):
-    # 1/3 is rounded, which one Newton step mends; small numbers are scaled so that its square does not vanish.
+    # 1/3 is rounded; one Newton step corrects the error. Small numbers are scaled so that the square does not vanish.
     scaled = x * 1152921504606846976 if abs(x) < 1e-30 else x
     root = sign(x) * abs(scaled) ** 0.3333333333333333
     better = root - (root - scaled / (root * root)) / 3

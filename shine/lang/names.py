@@ -1,4 +1,4 @@
-"""Names: what formulas can call a feature, a variable or a function, and how messages show names."""
+"""Names of features, variables and functions: the rules for formulas, and how messages show names."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from itertools import islice
 from keyword import iskeyword
 
 MOST_CHARACTERS = 255
-"""Longest name: as long as Excel's names and the names of files may be, so that every export can have it."""
+"""Longest name: Excel's names and file names may be as long, so that every export can use it."""
 
 _COMPARED = 2_000
-"""Names that are searched for a similar one: comparing texts is slow."""
+"""Most names that are searched for a similar one: comparing texts is slow."""
 
 
 def normalized(name: str) -> str:
     """A name as Python reads it: in Unicode's NFKC form (Unicode Standard Annex 31), where `µ` is `μ` and `ﬁ` is `fi`.
 
-    Two texts that Python takes for one name are one name here.
+    Texts that are the same name for Python have the same normal form.
     """
     return name if name.isascii() else unicodedata.normalize("NFKC", name)
 
 
 def name_problem(name: str) -> str | None:
-    """What is wrong with a normalized name, to be read after the name itself; None if formulas can have it."""
+    """The problem with a normalized name, worded to follow the name in a message; None if formulas can use it."""
     if len(name) > MOST_CHARACTERS:
         return f"has {len(name)} characters; names have at most {MOST_CHARACTERS}"
     if not name.isidentifier() or iskeyword(name):
@@ -35,12 +35,12 @@ def name_problem(name: str) -> str | None:
 
 
 def symbol(name: str) -> str:
-    """A name as machine code has it, in ASCII: LLVM's engine finds no others."""
+    """The name of a symbol in machine code, in ASCII: LLVM's engine finds no others."""
     return "".join(letter if letter.isascii() else f"u{ord(letter):04x}" for letter in name)
 
 
 def identifier(text: str) -> str:
-    """The nearest name that formulas can have, for any text such as a column's heading."""
+    """The nearest valid name for any text, such as a column's heading."""
     text = normalized(text.strip())[:MOST_CHARACTERS]
     cleaned = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in text).lstrip("_")
     if not cleaned.isidentifier():
@@ -50,12 +50,12 @@ def identifier(text: str) -> str:
 
 
 class Numbering:
-    """Makes names distinct by numbers behind them: ``a, a_2, a_3``; linear in the number of names.
+    """Makes names distinct by appending numbers: ``a, a_2, a_3``. Takes linear time.
 
     Parameters
     ----------
     taken : iterable of str
-        Names that are not given to anybody.
+        Names that are never given.
     """
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
@@ -63,7 +63,7 @@ class Numbering:
         self._last: dict[str, int] = {}
 
     def take(self, base: str) -> str:
-        """A name that nobody has yet: `base` itself if it is free."""
+        """A new name: `base` itself if it is free."""
         name, number = base, self._last.get(base, 1)
         while name in self._taken:
             number += 1
@@ -75,18 +75,18 @@ class Numbering:
 
 
 def shortened(text: object, length: int = 60) -> str:
-    """A text for a message, its middle left out if it is long."""
+    """A text for a message; the middle of a long text is left out."""
     text = str(text)
     return text if len(text) <= length else f"{text[: length - 13]}...{text[-10:]}"
 
 
 def shown(text: object, length: int = 60) -> str:
-    """A quoted text for a message, its middle left out if it is long."""
+    """A quoted text for a message; the middle of a long text is left out."""
     return repr(shortened(text, length))
 
 
 def value_text(value: object, length: int = 60) -> str:
-    """Any value for a message, in ASCII; Python refuses to print an integer of very many digits."""
+    """Any value for a message, in ASCII, even an integer with more digits than Python agrees to print."""
     try:
         return cut(ascii(value), length)
     except ValueError:
@@ -95,13 +95,13 @@ def value_text(value: object, length: int = 60) -> str:
 
 
 def cut(text: object, length: int = 300) -> str:
-    """Somebody else's message on one line, its end left out if it is long."""
+    """Another library's message on one line; the end of a long message is left out."""
     line = " ".join(str(text)[: 4 * length].split())
     return line if len(line) <= length else f"{line[: length - 3]}..."
 
 
 def listed(names: Iterable[str], most: int = 20) -> str:
-    """Names for a message, the first ones only if there are many."""
+    """Names for a message; only the first if there are many."""
     rest = iter(names)
     first = [shortened(name) for name in islice(rest, most)]
     more = sum(1 for _ in rest)
@@ -109,7 +109,7 @@ def listed(names: Iterable[str], most: int = 20) -> str:
 
 
 def similar(name: str, names: Iterable[str]) -> str | None:
-    """The name that is most alike, if one is; of very many only the first are looked at."""
+    """The most similar name; None if no name is similar. Only the first names of a long list are compared."""
     if len(name) > MOST_CHARACTERS:
         return None
     found = difflib.get_close_matches(name, list(islice(names, _COMPARED)), n=1)

@@ -22,10 +22,10 @@ MAX_SOURCE = 500_000
 """Longest source text that is parsed, in characters."""
 
 PrimitiveSource = str | Callable[..., object] | Primitive
-"""What a primitive can be given as: its name, or a function; see `primitive_table`."""
+"""The forms in which a primitive is given: a name or a function; see `primitive_table`."""
 
 Source = str | Callable[..., object] | ast.AST | Tree | Symbolic
-"""What a formula can be given as."""
+"""The forms in which a formula is given."""
 
 
 def parse(
@@ -36,11 +36,11 @@ def parse(
     Parameters
     ----------
     source : str, function, ast node, Tree or SymPy expression
-        An expression, the text of one function definition, a Python function whose source is at hand, or the
-        syntax tree of either; or what `shine.frontends.sympy.from_sympy` takes.
+        An expression, the text of one function definition, a Python function whose source is available, the syntax
+        tree of either, or an expression that `shine.frontends.sympy.from_sympy` reads.
     parameters : sequence of str, optional
-        Names of the arguments, in calling order, or SymPy's symbols. By default a function's own; for an expression
-        the names in it, in natural order (``a, b, x2, x10``).
+        Names of the arguments, in calling order, or SymPy's symbols. The default is the function's own parameters, or
+        the names in an expression, in natural order (``a, b, x2, x10``).
     primitives : mapping of str to Primitive
         The functions a formula may call.
 
@@ -51,11 +51,11 @@ def parse(
     Raises
     ------
     UnsupportedSyntaxError
-        If the formula is not part of the language: what, where, and what is allowed.
+        If the formula is not part of the language. The message says what, where, and what is allowed.
     GraphImportError
-        If something in a SymPy expression has no counterpart in the language.
+        If part of a SymPy expression has no counterpart in the language.
     TypeError
-        If `source` is none of the above.
+        If `source` is of any other type.
 
     Examples
     --------
@@ -90,20 +90,20 @@ def parse(
 def primitive_table(
     primitives: Sequence[PrimitiveSource],
 ) -> tuple[dict[str, Primitive], list[str]]:
-    """Primitives given by name, as functions in the language or as such.
+    """Primitives that are given by name, as functions in the language, or as `Primitive` objects.
 
     Parameters
     ----------
     primitives : sequence of str, function or Primitive
-        Names of Shine's own; functions in the language, as Python functions or as text that begins with ``def``;
-        primitives as `shine.primitive_from_llvm` makes them.
+        Names of Shine's own; functions in the language, as Python functions or as text that begins with ``def``; or
+        primitives, such as `shine.primitive_from_llvm` makes.
 
     Returns
     -------
     table : dict of str to Primitive
-        All of Shine's primitives and the given functions.
+        Shine's primitives and the given functions.
     names : list of str
-        The given ones, in their order.
+        Names of the given primitives, in their order.
 
     Raises
     ------
@@ -162,12 +162,12 @@ def _verify(node: ast.AST, parameters: Sequence[str] | None, primitives: Mapping
 
 def natural_order(name: str) -> list[tuple[bool, int | str]]:
     """Sorting key that puts ``x2`` before ``x10``."""
-    # Every other part is a number; only ASCII's digits are split off, for int() does not read all of Unicode's.
+    # Every second part is a number. Only ASCII digits count: int() does not read all of Unicode's.
     return [(bool(i % 2), int(part) if i % 2 else part) for i, part in enumerate(re.split(r"([0-9]+)", name))]
 
 
 def _of_symbols(source: Symbolic, primitives: Mapping[str, Primitive]) -> Tree:
-    """The tree of a SymPy expression; only a function has an order of its own."""
+    """The tree of a SymPy expression. Only a `Lambda` defines the order of its parameters."""
     tree = symbolic_tree(source, {}, primitives)
     if type(source).__name__ == "Lambda":
         return tree
@@ -185,7 +185,7 @@ def _reordered(tree: Tree, parameters: Sequence[str] | None) -> Tree:
 
 
 def _is_own_decorator(node: ast.expr) -> bool:
-    """Whether a decorator is Shine's own, which has the function's source read, decorator and all."""
+    """Whether a decorator is `shine.jit`, which reads the source of the function including the decorator."""
     function = node.func if isinstance(node, ast.Call) else node
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", None)
     return name == "jit"
@@ -200,12 +200,12 @@ def _syntax_tree(source: str) -> ast.AST:
     mode = "exec" if re.match(r"(def|@)\b|@", text) else "eval"
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python warns about code it would run; this is not run
+            warnings.simplefilter("ignore")  # Python warns about code that it would run; this code never runs
             tree: ast.AST = ast.parse(text, mode=mode)
     except SyntaxError as error:
-        # Python gives offset 0 for what is missing at the end.
+        # Python gives offset 0 if something is missing at the end.
         column = error.offset or len(text.splitlines()[-1]) + 1
-        # Python refuses to read so long an integer, and says so in terms of its own settings.
+        # Python's own message for a too long integer is about settings of Python.
         problem = TOO_LARGE if _is_too_long(error) else f"not a Python expression: {cut(error.msg)}"
         raise UnsupportedSyntaxError(problem, error.lineno, column) from None
     except (MemoryError, RecursionError):
@@ -213,13 +213,13 @@ def _syntax_tree(source: str) -> ast.AST:
             "the formula is nested too deeply to be read from text; build its tree as objects instead"
         ) from None
     except ValueError as error:
-        # NUL bytes and lone surrogates; the message of the latter repeats the whole text.
+        # NUL bytes and lone surrogates; for surrogates, the message repeats the whole text.
         raise UnsupportedSyntaxError(f"not a Python expression: {str(error)[-80:]}") from None
     return tree
 
 
 def _is_too_long(error: SyntaxError) -> bool:
-    """Whether it is about an integer of more digits than Python reads."""
+    """Whether the error is about an integer with more digits than Python reads."""
     return "digits) for integer string conversion" in str(error.msg)
 
 
@@ -230,7 +230,7 @@ def _function_definition(function: Callable[..., object]) -> ast.AST:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError):
         raise UnsupportedSyntaxError(
-            f"the source of function {function.__name__!r} is not at hand; pass its text instead"
+            f"the source of function {function.__name__!r} is not available; pass its text instead"
         ) from None
     text = textwrap.dedent("".join(lines))
     indent = len(lines[0]) - len(lines[0].lstrip())

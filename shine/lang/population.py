@@ -1,4 +1,4 @@
-"""A population: many tapes as one struct of arrays, never a list of objects."""
+"""A population: many tapes in one struct of arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shine.lang.tree import Tree
 from shine.typing import Codes, Floats, Indices
 
 _LOOKED_AT = 1 << 12
-"""Individuals whose tapes are looked at together, so that little memory is needed."""
+"""Number of individuals that are checked at a time, to save memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +27,11 @@ class Population:
     Parameters
     ----------
     codes : ndarray of shape (n_individuals, width), int16
-        Codes of `primitives` in postfix order; 0 behind the end of a tape.
+        Codes of `primitives` in postfix order; 0 after the end of a tape.
     values : ndarray of shape (n_individuals, width), float64
-        Value of each constant; 0 elsewhere.
+        Values of the constants; 0 elsewhere.
     sizes : ndarray of shape (n_individuals,), int64
-        Nodes of each individual.
+        Number of nodes of each individual.
     primitives : PrimitiveSet
     """
 
@@ -42,7 +42,7 @@ class Population:
 
     @classmethod
     def from_tapes(cls, tapes: Sequence[Tape], primitives: PrimitiveSet, width: int | None = None) -> Self:
-        """Population of given tapes; `width` reserves room for longer ones."""
+        """Population of given tapes. `width` reserves room for longer tapes."""
         sizes = np.array([len(tape.codes) for tape in tapes], dtype=np.int64)
         width = max([width or 0, *sizes.tolist()])
         codes = np.zeros((len(tapes), width), dtype=np.int16)
@@ -65,14 +65,14 @@ class Population:
         ----------
         sources : sequence of str, function, ast node or Tree
         features : sequence of str, optional
-            Names of the columns, in their order; all names in the formulas, in natural order, by default.
+            Names of the columns, in their order. The default is all names in the formulas, in natural order.
         primitives : sequence of str or function
-            Functions of the primitive set besides those the formulas use.
+            Further functions of the primitive set, in addition to those in the formulas.
 
         Raises
         ------
         UnsupportedSyntaxError
-            If a formula is not part of the language, or uses a name that is no feature.
+            If a formula is not part of the language, or uses a name other than the features.
 
         Examples
         --------
@@ -94,7 +94,7 @@ class Population:
 
     @classmethod
     def concatenate(cls, populations: Sequence[Self]) -> Self:
-        """Individuals of several populations of one primitive set and width, in order."""
+        """Join populations of the same primitive set and width, in order."""
         first = populations[0]
         return cls(
             np.concatenate([p.codes for p in populations]),
@@ -105,9 +105,9 @@ class Population:
 
     @cached_property
     def is_valid(self) -> bool:
-        """Whether every tape is one formula in postfix order of known codes; looked at once a population.
+        """Whether every tape is one formula in postfix order of known codes; checked once for each population.
 
-        Populations made by Shine are. The machine runs tapes unseen, so that others must be looked at first.
+        Shine's own populations are valid. The machine does not check tapes, so check those that others made.
         """
         individuals, width = self.codes.shape
         if self.values.shape != self.codes.shape or self.sizes.shape != (individuals,):
@@ -122,11 +122,11 @@ class Population:
 
     @property
     def width(self) -> int:
-        """Nodes the longest possible individual has room for."""
+        """Greatest number of nodes that an individual has room for."""
         return int(self.codes.shape[1])
 
     def take(self, indices: ArrayLike) -> Population:
-        """The individuals at some indices, or where a mask holds."""
+        """The individuals with given indices, or those that a mask selects."""
         at = np.asarray(indices)
         return Population(self.codes[at], self.values[at], self.sizes[at], self.primitives)
 
@@ -142,11 +142,11 @@ class Population:
 
 
 def _well_formed(codes: Codes, sizes: Indices, arities: Indices) -> bool:
-    """Whether tapes of sizes that fit hold one formula each."""
+    """Whether each tape is one formula, for sizes between 1 and the width."""
     inside = np.arange(codes.shape[1]) < sizes[:, None]
     known = np.where(inside, codes, 0)
     if (known < 0).any() or (known >= len(arities)).any():
         return False
     heights = np.cumsum(np.where(inside, 1 - arities[known], 0), axis=1)
-    # What a function takes must be there: the height without it is that after it less one.
+    # The operands of a function must be on the stack: the height below it is the height after it, minus one.
     return bool((heights >= 1).all() and (heights[:, -1] == 1).all())

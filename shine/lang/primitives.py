@@ -1,4 +1,4 @@
-"""Primitives: the functions a formula may be made of, and the sets a search draws from."""
+"""The basic primitives, and the sets of primitives and features that populations consist of."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shine.lang.tree import Primitive
 from shine.typing import Indices
 
 CONSTANT = 0
-"""Code of a constant on every tape; codes 1, 2, ... are the features, the functions follow."""
+"""Code of a constant on every tape. Codes 1, 2, ... are the features; the functions follow."""
 
 
 ARITIES: dict[str, int] = {name: facts.arity for name, facts in FACTS.items()}
@@ -25,12 +25,12 @@ BASIC: dict[str, Primitive] = {name: Primitive(name, arity) for name, arity in A
 """The basic primitives by name."""
 
 FOLDED = basic_where(lambda facts: facts.family == "extremum")
-"""Primitives that also take more arguments than their arity, folded from the left."""
+"""Primitives that accept more arguments than their arity; calls are folded from the left."""
 
 
 @dataclass(frozen=True)
 class PrimitiveSet:
-    """Functions and features a population is made of, numbered for its tapes.
+    """The functions and features of a population, numbered for its tapes.
 
     Parameters
     ----------
@@ -76,16 +76,16 @@ class PrimitiveSet:
 
     @property
     def first_function(self) -> int:
-        """Smallest code that is a function; every smaller one is a terminal."""
+        """Smallest code of a function; all smaller codes are terminals."""
         return 1 + len(self.features)
 
     def function(self, code: int) -> Primitive:
-        """The function behind a code."""
+        """The function with a code."""
         return self.functions[code - self.first_function]
 
 
 def select(table: Mapping[str, Primitive], names: Sequence[str] | Iterable[str]) -> tuple[Primitive, ...]:
-    """Primitives of a table by name.
+    """Look up primitives by name.
 
     Raises
     ------

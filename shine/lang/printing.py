@@ -28,7 +28,7 @@ _OPERATORS: dict[type[ast.AST], tuple[str, int]] = {
     ast.USub: ("-", 7),
     ast.Pow: ("**", 8),
 }
-"""Symbol and binding strength of each operator in Python's grammar."""
+"""Symbol of each operator, and its binding strength in Python's grammar."""
 
 _CONDITIONAL, _COMPARISON, _NEGATION, _POWER, _ATOM = 0, 4, 7, 8, 9
 
@@ -65,13 +65,13 @@ def definition_source(
 
 
 class _Writer(TreeVisitor):
-    """Appends pieces of text in order: joining at the end keeps deep trees linear."""
+    """Collects pieces of text in order. Joining them at the end takes linear time for deep trees, too."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
 
     def _operand(self, node: ast.expr, minimum: int) -> Visit:
-        """Write an operand that has to bind at least as strongly as `minimum`."""
+        """Write an operand, in parentheses if it binds less strongly than `minimum`."""
         enclosed = _strength(node) < minimum
         if enclosed:
             self.parts.append("(")
@@ -130,8 +130,8 @@ class _Writer(TreeVisitor):
 def _number(value: Any) -> str:
     """A constant as text that reads back as the same value.
 
-    Formulas that are parsed have finite numbers only. Others may have any; Python would print them as names, which
-    features can have as well.
+    Parsed formulas have finite numbers only; others may have any. Python prints infinities and NaN as names, which
+    could be names of features.
     """
     if isinstance(value, int) or math.isfinite(value):
         return repr(value)

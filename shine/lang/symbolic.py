@@ -1,6 +1,7 @@
 """SymPy's expressions as formulas of the language.
 
-SymPy is never imported here: whoever has such an expression has imported it. Its classes are told by their names.
+This module never imports SymPy: a program that has such an expression has imported it. Its classes are recognized by
+their names.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from shine.lang.visitor import TreeVisitor
 from shine.lang.writing import written
 
 Steps = Generator[Any, int, int]
-"""A rule at work: yields SymPy's expressions, is sent their values, returns its own."""
+"""A rule in progress: yields SymPy's expressions, receives their values, returns its own value."""
 
 MAX_POWER = 8
-"""Largest whole exponent that becomes products."""
+"""Largest whole exponent that is written as products."""
 
 _EXACT = 2**53
 """Whole numbers up to here are exact in float64."""
@@ -34,19 +35,19 @@ FUNCTIONS: dict[str, str] = {
     "StrictLessThan": "lt", "LessThan": "le", "StrictGreaterThan": "gt", "GreaterThan": "ge",
     "Equality": "eq", "Unequality": "ne",
 }  # fmt: skip
-"""Primitive behind each of SymPy's functions that is one."""
+"""Primitive of each of SymPy's functions that is a primitive."""
 
 RECIPROCALS: dict[str, str] = {
     "sec": "cos", "csc": "sin", "cot": "tan", "sech": "cosh", "csch": "sinh", "coth": "tanh"
 }  # fmt: skip
-"""Primitive that a function is one over."""
+"""Primitive whose reciprocal a function is."""
 
 FOLDED: dict[str, str] = {"Min": "min", "Max": "max"}
-"""Primitive of two arguments behind each function of any number of them."""
+"""Primitive of two arguments for each function of any number of arguments."""
 
 
 class Symbolic(Protocol):
-    """What a type checker knows SymPy's expressions by."""
+    """SymPy's expressions, for type checkers."""
 
     @property
     def free_symbols(self) -> set[Any]:
@@ -66,23 +67,23 @@ def symbolic_tree(expression: Any, names: Mapping[Any, str], primitives: Mapping
     Parameters
     ----------
     expression : sympy.Basic
-        Of real numbers. A `sympy.Lambda` brings the order of its arguments.
+        An expression of real numbers. A `sympy.Lambda` defines the order of its arguments.
     names : mapping of sympy.Symbol to str
-        What symbols are called in the language, as far as not by their own names.
+        Names of symbols in the language. Other symbols keep their own names.
     primitives : mapping of str to Primitive
-        What undefined functions may be called.
+        Primitives that undefined functions may stand for, by name.
 
     Returns
     -------
     Tree
-        Its parameters are the arguments of a `Lambda`, else the symbols in the order in which they are met.
+        Its parameters are the arguments of a `Lambda`, or else the symbols in the order of their first use.
 
     Raises
     ------
     GraphImportError
-        If something in it has no counterpart, by its name.
+        If part of it has no counterpart; the message names the part.
     UnsupportedSyntaxError
-        If the name of a symbol is none of the language.
+        If the name of a symbol is not a name of the language.
     """
     reader = _Reader(names, primitives)
     if type(expression).__name__ == "Lambda":
@@ -94,7 +95,7 @@ def symbolic_tree(expression: Any, names: Mapping[Any, str], primitives: Mapping
 
 
 class _Reader(TreeVisitor):
-    """Turns expressions into values; what is used in several places is one value."""
+    """Turns expressions into values. A subexpression that is used in several places is one value."""
 
     def __init__(self, names: Mapping[Any, str], primitives: Mapping[str, Primitive]) -> None:
         self.graph = ValueGraph()
@@ -122,7 +123,7 @@ class _Reader(TreeVisitor):
         return value
 
     def reject(self, node: Any) -> NoReturn:
-        """Raise the error for something that has no counterpart."""
+        """Raise the error for a node that has no counterpart."""
         kind = type(node).__name__
         unevaluated = "; evaluate it with doit() first" if kind in ("Derivative", "Integral", "Sum", "Product") else ""
         functions = ", ".join(sorted({*FUNCTIONS, *RECIPROCALS, *FOLDED, *OTHERS}))
@@ -132,7 +133,7 @@ class _Reader(TreeVisitor):
         )
 
     def number(self, number: int | float, node: Any) -> int:
-        """The value of a number, which float64 must hold."""
+        """The value of a number that float64 can hold."""
         try:
             return self.graph.constant(check_number(number))
         except UnsupportedSyntaxError as error:
@@ -159,7 +160,7 @@ class _Reader(TreeVisitor):
         return self.power(self.power(base, exponent // 2), 2)
 
     def truth(self, value: int, node: Any) -> int:
-        """A value as 1 or 0, where it is no condition already."""
+        """A value as 1 or 0, unless it is a condition already."""
         is_number = isinstance(node, sys.modules["sympy"].Expr)
         return self.graph.apply("ne", value, self.graph.constant(0)) if is_number else value
 
@@ -172,7 +173,7 @@ def _rational(reader: _Reader, node: Any) -> int:
     try:
         return reader.number(int(node.p) / int(node.q), node)
     except OverflowError:
-        return reader.number(int(node), node)  # which says that it is too large
+        return reader.number(int(node), node)  # raises: the number is too large
 
 
 def _float(reader: _Reader, node: Any) -> int:
@@ -192,13 +193,13 @@ def _false(reader: _Reader, node: Any) -> int:
 
 
 def _is_negative(node: Any) -> bool:
-    """Whether a term begins with a minus: a negative number, or a product with one."""
+    """Whether a term begins with a minus: a negative number, or a product that begins with one."""
     first = node.args[0] if type(node).__name__ == "Mul" and node.args else node
     return bool(first.is_Number and first.is_negative)
 
 
 def _sum(reader: _Reader, node: Any) -> Steps:
-    # What is subtracted comes after what is added, and numbers last: x - y - 1.
+    # Added terms come first, then subtracted terms, then numbers: x - y - 1.
     terms = sorted(node.args, key=lambda term: (_is_negative(term), term.is_Number or term.is_NumberSymbol))
     total = None
     for term in terms:
@@ -209,7 +210,7 @@ def _sum(reader: _Reader, node: Any) -> Steps:
 
 
 def _product(reader: _Reader, node: Any, flipped: bool = False) -> Steps:
-    """A product as a fraction; with its sign changed, if it is subtracted."""
+    """A product as a fraction; its sign is changed if it is subtracted."""
     graph = reader.graph
     above: list[int] = []
     below: list[int] = []
@@ -257,7 +258,7 @@ def _power(reader: _Reader, node: Any) -> Steps:
 
 
 def _power_of(reader: _Reader, node: Any, exponent: Any) -> Steps:
-    """The base of a power to another exponent."""
+    """The base of a power, raised to another exponent."""
     if node.base.is_Number and node.base.is_negative and exponent.is_Number and not exponent.is_Integer:
         raise GraphImportError(f"SymPy's {node} is no real number; the language has real numbers only")
     base = yield node.base
@@ -302,7 +303,7 @@ def _folded(name: str) -> Callable[[_Reader, Any], Steps]:
 
 
 def _connective(name: str, negated: bool = False) -> Callable[[_Reader, Any], Steps]:
-    """And, Or and their like over truth values, which are 1 or 0."""
+    """And, Or and similar functions of truth values, which are 1 or 0."""
 
     def rule(reader: _Reader, node: Any) -> Steps:
         total = None
@@ -335,7 +336,7 @@ def _choice(reader: _Reader, node: Any) -> Steps:
 
 
 def _step(reader: _Reader, node: Any) -> Steps:
-    """Heaviside's function: 0, the value at zero, or 1; NaN stays what it is."""
+    """Heaviside's function: 0, the value at zero, or 1; NaN stays NaN."""
     graph, zero = reader.graph, reader.graph.constant(0)
     x = yield node.args[0]
     at_zero = yield node.args[1]
@@ -345,7 +346,7 @@ def _step(reader: _Reader, node: Any) -> Steps:
 
 
 def _undefined(reader: _Reader, node: Any) -> Steps:
-    """A function without a meaning of its own, which has that of the primitive of its name."""
+    """An undefined function: it means the primitive of the same name."""
     name = type(node).__name__
     primitive = reader.primitives.get(name)
     if primitive is None or primitive.arity != len(node.args):
@@ -365,7 +366,7 @@ OTHERS: dict[str, Callable[[_Reader, Any], Any]] = {
     "ITE": _choice,
     "Heaviside": _step,
 }
-"""Rules of functions that are no single primitive."""
+"""Rules of functions that are not single primitives."""
 
 RULES: dict[str, Callable[[_Reader, Any], Any]] = {
     "Integer": _integer,
@@ -384,4 +385,4 @@ RULES: dict[str, Callable[[_Reader, Any], Any]] = {
     **{name: _folded(primitive) for name, primitive in FOLDED.items()},
     **OTHERS,
 }
-"""Rule of each of SymPy's classes, by its name; a subclass has that of its base."""
+"""Rule of each of SymPy's classes by its name; a subclass has the rule of its base."""

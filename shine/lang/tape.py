@@ -1,4 +1,4 @@
-"""The tape: a formula in postfix order as plain arrays, as evolution sees it."""
+"""The tape: a formula in postfix order, as two plain arrays. Evolution works on tapes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shine.lang.visitor import TreeVisitor, Visit
 from shine.typing import Codes, Floats
 
 MAX_NODES = 1_000_000
-"""Longest tape a tree may become; assignments are copied where they are used, which can explode."""
+"""Longest tape. Assignments are copied to every use, so that a short tree may become a tape of any length."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Tape:
     codes : ndarray of shape (size,), int16
         Codes of a `PrimitiveSet`.
     values : ndarray of shape (size,), float64
-        The value where the code is a constant, 0 elsewhere.
+        Values of the constants, 0 elsewhere.
     """
 
     codes: Codes
@@ -48,7 +48,7 @@ def tape_from_tree(tree: Tree, primitives: PrimitiveSet) -> Tape:
     Raises
     ------
     UnsupportedSyntaxError
-        If the tree uses a name or a function that the primitive set lacks, or becomes too long.
+        If the primitive set lacks a name or a function of the tree, or the tape becomes too long.
     """
     writer = _TapeWriter(tree, primitives)
     writer.visit(tree.result)
@@ -130,7 +130,7 @@ class _TapeWriter(TreeVisitor):
 
 
 def functions_of(tree: Tree) -> set[str]:
-    """Names of the primitives that a tree's tape has."""
+    """Names of the primitives on a tree's tape."""
     names: set[str] = set()
     for expression in (*(value for _, value in tree.assignments), tree.result):
         for node in ast.walk(expression):
@@ -159,7 +159,7 @@ _OPERATOR_NODES: dict[str, ast.operator | ast.unaryop | ast.cmpop | ast.boolop] 
 
 
 def application(name: str, arguments: Sequence[ast.expr]) -> ast.expr:
-    """The node that applies a primitive: an operator where Python has one, a call otherwise."""
+    """The node that applies a primitive: an operator if Python has one, a call otherwise."""
     operator = _OPERATOR_NODES.get(name)
     match operator:
         case ast.operator():
@@ -181,7 +181,7 @@ def tree_from_tape(codes: Codes, values: Floats, primitives: PrimitiveSet) -> Tr
     Raises
     ------
     ValueError
-        If the codes are not one formula in postfix order.
+        If the codes are not a formula in postfix order.
     """
     stack: list[ast.expr] = []
     for code, value in zip(codes.tolist(), values.tolist(), strict=True):

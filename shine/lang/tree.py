@@ -1,4 +1,4 @@
-"""The tree: a formula as people, frontends and exporters see it, and the primitives that it calls."""
+"""The tree: a formula in the form that people, frontends and exporters see; and the primitives that it calls."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ BINARY_OPERATORS: dict[type[ast.operator], str] = {
     ast.Mod: "mod",
     ast.Pow: "pow",
 }
-"""Primitive behind each binary operator."""
+"""Primitive of each binary operator."""
 
 UNARY_OPERATORS: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.Not: "logical_not"}
-"""Primitive behind each unary operator."""
+"""Primitive of each unary operator."""
 
 COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "lt",
@@ -33,13 +33,13 @@ COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq",
     ast.NotEq: "ne",
 }
-"""Primitive behind each comparison."""
+"""Primitive of each comparison."""
 
 BOOLEAN_OPERATORS: dict[type[ast.boolop], str] = {ast.And: "logical_and", ast.Or: "logical_or"}
-"""Primitive behind `and` and `or`, which yield one of their operands as in Python."""
+"""Primitives of `and` and `or`, which yield one of their operands, as in Python."""
 
 CONDITIONAL = "where"
-"""Primitive behind the conditional expression: ``where(c, a, b)`` is ``a if c else b``."""
+"""Primitive of the conditional expression: ``where(c, a, b)`` is ``a if c else b``."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Primitive:
     name : str
     arity : int
     definition : Tree, optional
-        What a composite primitive computes, in terms of others. A basic primitive has none: each
-        interpretation's table holds its meaning.
+        The meaning of a composite primitive, in terms of other primitives. A basic primitive has none: each
+        interpretation has a table of their meanings.
     """
 
     name: str
@@ -65,20 +65,20 @@ class Primitive:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A verified formula; `shine.lang.parse.parse` and `shine.lang.tape.tree_from_tape` make them.
+    """A verified formula, made by `shine.lang.parse.parse` or `shine.lang.tape.tree_from_tape`.
 
     Parameters
     ----------
     parameters : tuple of str
         Names of the arguments, in calling order.
     result : ast.expr
-        Value of the formula, in the parameters and the assigned names.
+        Value of the formula, in terms of the parameters and the assigned names.
     assignments : tuple of (str, ast.expr)
-        Values computed before the result, each in terms of the earlier ones; every name is assigned once.
+        Values that are computed before the result, each in terms of the earlier ones. Every name is assigned once.
     name : str
-        What the formula is called where it becomes a function.
+        Name of the formula as a function.
     functions : mapping of str to Primitive
-        The table its calls were verified against: where composite primitives have their definitions.
+        The table that the calls were verified against. It has the definitions of composite primitives.
     """
 
     parameters: tuple[str, ...]
@@ -89,7 +89,7 @@ class Tree:
 
     @cached_property
     def tokens(self) -> tuple[Any, ...]:
-        """Postfix listing of the whole formula; equal trees have equal tokens."""
+        """Postfix listing of the whole formula. Equal trees have equal tokens."""
         listing = _Listing()
         for name, value in self.assignments:
             listing.visit(value)
@@ -99,7 +99,7 @@ class Tree:
 
     @cached_property
     def size(self) -> int:
-        """Number of nodes, assignments counted once."""
+        """Number of nodes. Assignments count once."""
         return len(self.tokens) - 1 - len(self.assignments)
 
     def __eq__(self, other: object) -> bool:
@@ -127,7 +127,7 @@ class Tree:
 
 
 def names_in(expression: ast.expr) -> tuple[str, ...]:
-    """Names whose values an expression reads, each once, in the order in which they are first read."""
+    """Names whose values an expression reads, each once, in the order of their first use."""
     found: dict[str, None] = {}
     waiting: list[ast.AST] = [expression]
     while waiting:
@@ -143,7 +143,7 @@ def names_in(expression: ast.expr) -> tuple[str, ...]:
 
 
 class _Listing(TreeVisitor):
-    """Postfix tokens: (kind, detail) pairs that compare like the nodes they stand for."""
+    """Postfix tokens: (kind, detail) pairs that are equal if the nodes are equal."""
 
     def __init__(self) -> None:
         self.tokens: list[tuple[str, Any]] = []

@@ -1,7 +1,7 @@
-"""The values of a formula as a graph: every value once, however often the formula computes or uses it.
+"""The value graph of formulas: every value once, however often the formulas compute or use it.
 
-Trees are read into the graph and written out of it again; what rewrites formulas by the values in them, as
-derivatives do, works on the graph in between.
+Trees are read into the graph, and trees are written from it. In between, transforms such as derivatives rewrite the
+values.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from shine.lang.tape import application
 from shine.lang.tree import CONDITIONAL, Primitive, Tree
 
 INLINE_DEPTH = 8
-"""Depth to which expressions are written into one another; far below what Python's parser can read back."""
+"""Greatest depth of nested expressions that are written; Python's parser reads far deeper ones."""
 
 _REORDERED = basic_where(lambda facts: facts.family == "arithmetic" and facts.commutative)
-"""Primitives whose operands are swapped where that gives a value that is known already."""
+"""Primitives whose operands are swapped if that gives a value that is known already."""
 
 _PARAMETER, _CONSTANT = "parameter", "constant"
 
 
 class ValueGraph:
-    """Values in the order they can be computed in; a value is its position in that order.
+    """Values in an order in which they can be computed. A value is its position in that order.
 
     Attributes
     ----------
     names : list of str
-        Of each value, the primitive it is computed with, ``"parameter"`` or ``"constant"``; no primitive is called so.
+        Primitive that computes each value, or ``"parameter"`` or ``"constant"``; no primitive has these names.
     operands : list of tuple of int
-        Of each value, the values the primitive is applied to.
+        The values that the primitive of each value is applied to.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class ValueGraph:
         return self._leaf(_CONSTANT, repr(number), number)
 
     def number(self, value: int) -> int | float | None:
-        """The number a value is; None if it is no constant."""
+        """The number of a constant; None for other values."""
         if self.names[value] != _CONSTANT:
             return None
         number = self._leaves[value]
@@ -62,11 +62,11 @@ class ValueGraph:
         return number
 
     def is_parameter(self, value: int) -> bool:
-        """Whether a value is one of the parameters."""
+        """Whether a value is a parameter."""
         return self.names[value] == _PARAMETER
 
     def apply(self, name: str, *operands: int) -> int:
-        """The value of a primitive, exactly as a formula that applies it has it."""
+        """The value of a primitive applied to values, without simplification."""
         key = name, operands
         known = self._known.get(key)
         if known is None:
@@ -76,9 +76,10 @@ class ValueGraph:
         return known
 
     def simplified(self, name: str, *operands: int) -> int:
-        """The value of a primitive in new code, without what is trivial: a sum with 0, a product with 0 or 1.
+        """The value of a primitive in new code, without trivial operations: a sum with 0, a product with 0 or 1.
 
-        A product with a constant 0 is 0 whatever the other factor is, unlike in a formula that is merely read.
+        A product with the constant 0 is 0, even if the other factor is infinite or NaN. Do not use it for formulas
+        whose bits must stay.
         """
         numbers = [self.number(operand) for operand in operands]
         known = [number for number in numbers if number is not None]
@@ -100,20 +101,19 @@ class ValueGraph:
         arguments : sequence of int
             Values of its parameters.
         kept : collection of str
-            Composite primitives of the standard library that become one value; all others become the values of their
-            definitions.
+            Composite primitives of Shine that become one value. All others become the values of their definitions.
         simplify : bool
-            Whether the tree is new code, which `simplified` may shorten, or computes what it says bit by bit.
+            Whether the tree is new code that `simplified` may shorten. Otherwise its bits stay the same.
 
         Returns
         -------
         int
-            The tree's own value.
+            The value of the tree.
         """
         return _Reader(self, kept, self.simplified if simplify else self.apply).read(tree, arguments)
 
     def write(self, results: Sequence[int], parameters: Sequence[str], name: str) -> tuple[Tree, ...]:
-        """One tree a result; all have the same assignments, the values that are used more than once in any of them."""
+        """One tree for each result. All share the assignments of the values that are used more than once."""
         uses = self._uses(results)
         taken, number = set(parameters), 0
         expressions: dict[int, ast.expr] = {}
@@ -148,7 +148,7 @@ class ValueGraph:
         return known
 
     def _uses(self, results: Sequence[int]) -> dict[int, int]:
-        """How often each value is used that the results need."""
+        """Number of uses of each value that the results need."""
         uses: dict[int, int] = {}
         waiting = list(results)
         while waiting:
@@ -160,7 +160,7 @@ class ValueGraph:
 
 
 class _Reader(Interpretation):
-    """Turns the nodes of trees into values; a call of a composite is read from its definition, as AstJit lowers it."""
+    """Turns the nodes of trees into values. Calls of composites are replaced by their definitions, as in AstJit."""
 
     def __init__(self, graph: ValueGraph, kept: Collection[str], apply: Callable[..., int]) -> None:
         self.graph = graph
@@ -235,9 +235,9 @@ def _simpler_mul(graph: ValueGraph, a: int, b: int) -> int | None:
             second, rest = graph.number(graph.operands[other][0]), graph.operands[other][1]
             product = 0 if second is None else number * second
             if product != 0 and abs(product) <= sys.float_info.max:
-                # Not simplified: what was read may be such a chain of any length.
+                # Not simplified: the formula may have a chain of products of any length.
                 return graph.apply("mul", graph.constant(product), rest)
-    # Constants stand in front, where the rule above looks for them.
+    # Constants come first: the rule above looks for them there.
     return graph.apply("mul", b, a) if graph.number(b) is not None else None
 
 
@@ -250,14 +250,14 @@ def _simpler_div(graph: ValueGraph, a: int, b: int) -> int | None:
 
 
 def _signed(graph: ValueGraph, name: str, a: int, b: int) -> int:
-    """A product or a quotient of values without their signs, then the sign."""
+    """A product or a quotient of values without their signs; the sign is applied to the result."""
     (first, odd), (second, other_odd) = _stripped(graph, "neg", a), _stripped(graph, "neg", b)
     value = graph.simplified(name, first, second)
     return value if odd == other_odd else graph.simplified("neg", value)
 
 
 def _stripped(graph: ValueGraph, name: str, value: int) -> tuple[int, bool]:
-    """What a primitive of one argument is applied to over and over, and whether an odd number of times."""
+    """The operand of repeated applications of a primitive, and whether their number is odd."""
     odd = False
     while graph.names[value] == name:
         value, odd = graph.operands[value][0], not odd
@@ -311,4 +311,4 @@ _SIMPLER: dict[str, Callable[..., int | None]] = {
     "logical_and": _simpler_logical_and,
     "logical_or": _simpler_logical_or,
 }
-"""What is simpler than a primitive applied to some values; None if nothing is."""
+"""Rules by primitive: a simpler value for the same operands, or None."""

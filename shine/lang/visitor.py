@@ -1,4 +1,4 @@
-"""Walking trees without recursion: a tree may be deeper than Python's stack."""
+"""Walks trees without recursion: a tree may be deeper than Python's stack."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from types import GeneratorType
 from typing import Any
 
 Visit = Generator[ast.AST, Any, Any]
-"""A visit in progress: yields child nodes, is sent their results, returns the node's own."""
+"""A visit in progress: yields child nodes, receives their results, returns the result of the node."""
 
 
 class TreeVisitor(ast.NodeVisitor):
     """An `ast.NodeVisitor` whose methods may be generators: ``left = yield node.left`` visits a child.
 
-    `visit` runs them on an explicit stack, so the depth of a tree is bounded by memory alone. A method that visits
-    no child is an ordinary one. A node type without a method is an error; nothing falls through silently.
+    `visit` runs them on an explicit stack, so that only memory limits the depth of a tree. A method that visits no
+    child is an ordinary method. A node type without a method is an error.
     """
 
     def visit(self, node: ast.AST) -> Any:

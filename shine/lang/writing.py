@@ -1,4 +1,4 @@
-"""Values -> a tree that reads like a formula: one expression, and assignments only for what is used more than once."""
+"""Values -> a tree that reads like a formula: one expression; only values that are used repeatedly are assigned."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shine.lang.tree import Tree
 from shine.lang.values import ValueGraph
 
 NESTED = 40
-"""Depth to which expressions are nested; Python's parser reads back more than twice as much."""
+"""Greatest depth of nested expressions. Python's parser reads more than twice this depth."""
 
 
 def written(graph: ValueGraph, value: int, parameters: Sequence[str], name: str = "formula") -> Tree:
@@ -22,20 +22,20 @@ def written(graph: ValueGraph, value: int, parameters: Sequence[str], name: str 
     graph : ValueGraph
     value : int
     parameters : sequence of str
-        Those of the tree; the value may not need all of them.
+        Parameters of the tree. The value need not depend on all of them.
     name : str
 
     Returns
     -------
     Tree
-        Its text can be parsed again, however deep the formula is.
+        Its text can be parsed, however deep the formula is.
     """
     (tree,) = graph.write([value], parameters, name)
     return _nested(tree)
 
 
 def _nested(tree: Tree) -> Tree:
-    """Assignments that are used once written into where they are used, as far as that does not nest too deeply."""
+    """The tree with the assignments that are used once moved to their use, unless that nests too deeply."""
     expressions = [value for _, value in tree.assignments] + [tree.result]
     uses = Counter(node.id for value in expressions for node in ast.walk(value) if isinstance(node, ast.Name))
     nesting = _Nesting()
@@ -51,7 +51,7 @@ def _nested(tree: Tree) -> Tree:
 
 
 class _Nesting(ast.NodeTransformer):
-    """Puts values in the place of names. Recursive: what the graph writes, and what is put in, is of bounded depth."""
+    """Replaces names by values. It may recurse: the depth of all these expressions is limited."""
 
     def __init__(self) -> None:
         self.values: dict[str, ast.expr] = {}

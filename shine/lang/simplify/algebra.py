@@ -81,7 +81,7 @@ class Algebra(FunctionBuilder):
         except Unfit:
             return self._as_it_was(term, region)
         try:
-            result = self.written_sum(table) if isinstance(table, Sum) else self.written_product(table)
+            result = self._written_sum(table) if isinstance(table, Sum) else self.written_product(table)
             sizes, simplified = self.terms.sizes, self._simplified
             saved = sum(sizes[leaf] - sizes[simplified[leaf]] for _, leaf in region.leaves)
             if sizes[result] <= sizes[term] - saved:
@@ -116,7 +116,7 @@ class Algebra(FunctionBuilder):
                 parts[part] = plus(parts[part], scaled) if part in parts else scaled
         return Sum(constant, {part: factor for part, factor in parts.items() if factor[0] != 0})
 
-    def written_sum(self, total: Sum) -> int:
+    def _written_sum(self, total: Sum) -> int:
         if len(total.parts) == 1 and total.constant[0] == 0:
             ((part, factor),) = total.parts.items()
             own, factors = self.product_of(part)
@@ -230,6 +230,7 @@ class Algebra(FunctionBuilder):
         return factors
 
     def written_product(self, product: Product) -> int:
+        """The shortest formula found for a product."""
         constant, factors = product
         if not factors or constant[0] == 0:
             return self.terms.constant(value(constant) + 0.0)
@@ -271,7 +272,7 @@ class Algebra(FunctionBuilder):
                 inner = self.sum_of(self.terms.arguments[base][0])
                 total = _plus_sum(total, times_sum((float(factors[base]), 1.0), inner))
             rest = {base: exponent for base, exponent in factors.items() if base not in exponentials}
-            power = self.function("exp", (self.written_sum(total),))
+            power = self.function("exp", (self._written_sum(total),))
             own, inside = self.product_of(power)
             return self.product(times(constant, own), _combined(rest, inside))
         except Unfit:

@@ -258,7 +258,7 @@ def test_assignments_and_branches_of_a_function_are_differentiated():
 
 
 def test_a_seed_multiplies_every_derivative():
-    by_a, by_b = gradient(parse("sin(a)*b"), seed="s")
+    by_a, by_b = gradient(parse("sin(a)*b"), cotangent="s")
     assert by_a.parameters == ("s", "a", "b")
     assert at(by_a, 7.0, 0.5, 2.0) == pytest.approx(14 * np.cos(0.5), rel=1e-15)
     assert at(by_b, 7.0, 0.5, 2.0) == pytest.approx(7 * np.sin(0.5), rel=1e-15)
@@ -357,7 +357,7 @@ def test_derivatives_of_random_formulas_are_the_slopes_of_their_values(node, poi
     ("call", "message"),
     [
         (lambda: derivative(parse("a*b"), "c"), "no parameter 'c' to differentiate by; its parameters are a, b"),
-        (lambda: gradient(parse("a*b"), seed="a"), "cannot be called 'a'"),
+        (lambda: gradient(parse("a*b"), cotangent="a"), "cannot be called 'a'"),
     ],
 )
 def test_unknown_and_taken_names_are_errors(call, message):

@@ -92,7 +92,7 @@ def test_a_lambda_is_rejected():
 def test_a_function_without_source_is_rejected():
     namespace = {}
     exec("def f(a):\n    return a", namespace)
-    with pytest.raises(UnsupportedSyntaxError, match="source of function 'f' is not at hand"):
+    with pytest.raises(UnsupportedSyntaxError, match="source of function 'f' is not available"):
         parse(namespace["f"])
 
 
