@@ -1,1 +1,1 @@
-"""Programs: formulas over values of several number types, as graphs of other libraries have them."""
+"""Programs: formulas over values of several number types, made from the graphs of other libraries."""

@@ -1,4 +1,4 @@
-"""Making a program a statement at a time."""
+"""Builds a program one statement at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shine.typing import AnyArray
 
 
 class ProgramBuilder:
-    """Makes a program a statement at a time; nothing is computed twice.
+    """Builds a program one statement at a time. Equal values are computed once.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class ProgramBuilder:
         self._parameters: list[Parameter] = []
         self._statements: dict[str, Statement] = {}
         self._dtypes: dict[str, str] = {}
-        # The verifier asks which names there are: those of one number type.
+        # Known names by number type: the verifier gets those of the type of the expression.
         self._names: dict[str, dict[str, str]] = {dtype: {} for dtype in NUMBER_TYPES}
         self._uses: dict[str, tuple[str, ...]] = {}
         self._known: dict[tuple[object, ...], str] = {}
@@ -54,17 +54,17 @@ class ProgramBuilder:
         value: AnyArray | None = None,
         default: AnyArray | None = None,
     ) -> str:
-        """Add what the program reads, see `Parameter`.
+        """Add a parameter, see `Parameter`.
 
         Returns
         -------
         str
-            Its name: the label, where that is a name of the language that is still free.
+            Its name: the label if that is a free name of the language.
 
         Raises
         ------
         ValueError
-            If there is such a label already, or no such type, or an array is of another one.
+            If the label is taken, the type is unknown, or an array has another type.
         """
         if dtype not in STORAGE_TYPES:
             raise ValueError(f"unknown dtype {dtype!r}; use one of {', '.join(STORAGE_TYPES)}")
@@ -81,14 +81,14 @@ class ProgramBuilder:
         return name
 
     def assign(self, dtype: str, expression: ast.expr) -> str:
-        """Add a statement, unless the same value has a name already.
+        """Add a statement, unless the same value already has a name.
 
         Parameters
         ----------
         dtype : str
             One of `NUMBER_TYPES`.
         expression : ast.expr
-            In the language, over names of that type. It is copied.
+            An expression of the language, over names of that type. It is copied.
 
         Returns
         -------
@@ -98,7 +98,7 @@ class ProgramBuilder:
         Raises
         ------
         ValueError
-            If there is no such type, or a name in the expression is of another one.
+            If the type is unknown, or a name in the expression has another type.
         UnsupportedSyntaxError
             If the expression is not part of the language, or a name in it is unknown.
         """
@@ -116,12 +116,14 @@ class ProgramBuilder:
         return self._state((dtype, Tree((), value).tokens), dtype, value, converts=False)
 
     def convert(self, name: str, dtype: str) -> str:
-        """The name of a value in another number type, with the meaning that `Statement` gives; its own if it has it.
+        """Convert a value to another number type, as `Statement` defines it, and return the name of the result.
+
+        A value that has the type already keeps its name.
 
         Raises
         ------
         ValueError
-            If there is no such type or no such name.
+            If the type or the name is unknown.
         """
         self._check_type(dtype)
         if self.dtype_of(name) == dtype:
@@ -135,26 +137,26 @@ class ProgramBuilder:
         Raises
         ------
         ValueError
-            If there is no such name.
+            If the name is unknown.
         """
         if name not in self._dtypes:
             raise ValueError(f"{name!r} is neither a parameter nor assigned")
         return self._dtypes[name]
 
     def finish(self, outputs: Sequence[tuple[str, str, str]], name: str = "graph") -> Program:
-        """The program, without the statements and the constants that no output needs.
+        """The program, without statements and constants that no output needs.
 
         Parameters
         ----------
         outputs : sequence of (label, name, storage type)
             See `Output`.
         name : str
-            What the program is called where it becomes a function; made a name of the language.
+            Name of the program as a function; converted to a name of the language.
 
         Raises
         ------
         ValueError
-            If there is no output, two have the same label, or one has no such type.
+            If there is no output, two outputs have the same label, or an output does not have its type.
         """
         results = tuple(Output(*output) for output in outputs)
         if not results:
@@ -175,9 +177,9 @@ class ProgramBuilder:
         )
 
     def _needed(self, results: Sequence[str]) -> dict[str, None]:
-        """All names that some need, each behind those it needs itself.
+        """All names that the results need, each after the names that it needs itself.
 
-        Depth first: close behind them, so that few values at a time wait for their use, and those in registers.
+        The order is depth first: names are close to their uses, so that few values wait at a time, in registers.
         """
         needed: dict[str, None] = {}
         waiting = [(name, False) for name in reversed(results)]
@@ -208,7 +210,7 @@ class ProgramBuilder:
         self._names[dtype][name] = name
 
     def _free_name(self, stem: str) -> str:
-        """The stem if it is free, else with a number."""
+        """The stem if it is free, otherwise the stem with a number."""
         name = stem
         while name in self._dtypes or name in NAMED_CONSTANTS:
             name = self._numbered(f"{stem}_")
@@ -220,7 +222,7 @@ class ProgramBuilder:
 
 
 def number(value: float | int) -> ast.expr:
-    """Any number as an expression: the language has no infinities and no NaN, but formulas have."""
+    """Any number as an expression. The language cannot write infinities and NaN, but can compute them."""
     if isinstance(value, int) or math.isfinite(value):
         return ast.Constant(value)
     infinity = ast.BinOp(ast.Constant(1.0), ast.Div(), ast.Constant(math.copysign(0.0, value)))
@@ -228,8 +230,8 @@ def number(value: float | int) -> ast.expr:
 
 
 def _identifier(label: str) -> str:
-    """A label as a name of the language; labels that differ may become the same."""
-    # Python reads names in this normal form.
+    """A label as a name of the language. Different labels may give the same name."""
+    # Python's parser normalizes names in this way.
     name = re.sub(r"\W", "_", unicodedata.normalize("NFKC", label))
     name = re.sub("^__+", "_", name)
     try:

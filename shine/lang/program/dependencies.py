@@ -1,4 +1,4 @@
-"""Which parameters each output of a program reads, and the part of a program that some outputs need."""
+"""Dependencies in a program: the parameters of each output, and the part that some outputs need."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from shine.lang.tree import names_in
 
 
 def parameters_read(program: Program) -> tuple[tuple[int, ...], ...]:
-    """Positions of the parameters that each output depends on, in their order."""
-    # A set of parameters is the bits of a number: programs have up to hundreds of thousands of statements.
+    """Positions of the parameters that each output depends on, in increasing order."""
+    # A set of parameters is a number, one bit for each: programs have up to hundreds of thousands of statements.
     read = {parameter.name: 1 << position for position, parameter in enumerate(program.parameters)}
     for statement in program.statements:
         read[statement.name] = 0
@@ -22,7 +22,7 @@ def parameters_read(program: Program) -> tuple[tuple[int, ...], ...]:
 
 
 def part(program: Program, outputs: Sequence[int]) -> Program:
-    """A program with only some outputs, given by position, and what they need."""
+    """The program of only some outputs, which are given by position."""
     chosen = tuple(program.outputs[position] for position in outputs)
     needed = {output.name for output in chosen}
     statements = []

@@ -27,7 +27,7 @@ def interpret(program: Program, arguments: Sequence[ArrayLike] | Mapping[str, Ar
     Returns
     -------
     tuple of ndarray
-        One an output, of its type, in the shape that the arguments it depends on broadcast to.
+        One for each output, of its type and of the broadcast shape of the arguments that it depends on.
 
     Raises
     ------
@@ -43,18 +43,18 @@ def interpret(program: Program, arguments: Sequence[ArrayLike] | Mapping[str, Ar
 def interpret_arrays(program: Program, arrays: Sequence[AnyArray]) -> tuple[AnyArray, ...]:
     """The outputs of a program, statement by statement.
 
-    Every value has the shape that its operands broadcast to, as the nodes of a graph have.
+    Every value has the broadcast shape of its operands, like the nodes of a graph.
 
     Parameters
     ----------
     program : Program
     arrays : sequence of ndarray
-        One a parameter, bound ones included, each of the parameter's storage type.
+        One for each parameter, bound ones included, of the parameter's storage type.
 
     Returns
     -------
     tuple of ndarray
-        One an output, of its storage type.
+        One for each output, of its storage type.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def interpret_arrays(program: Program, arrays: Sequence[AnyArray]) -> tuple[AnyA
     left.update(output.name for output in program.outputs)
     for statement, names in zip(program.statements, operands, strict=True):
         values[statement.name] = _value(program, statement, names, [values[name] for name in names])
-        # A long program has more values than fit into memory, few of them at a time.
+        # Free values after their last use: all values of a long program do not fit into memory.
         left.subtract(names)
         for name in names:
             if left[name] == 0:
@@ -87,7 +87,7 @@ def converted(array: AnyArray, dtype: str) -> AnyArray:
         with np.errstate(over="ignore"):
             return array.astype(dtype)
     limits = np.iinfo(dtype)
-    # Both bounds are powers of two, which every float type holds; NaN is not within them.
+    # Both bounds are powers of two, which every float type can represent. NaN is not between them.
     fits = (array >= float(limits.min)) & (array < -float(limits.min))
     return np.where(fits, np.where(fits, array, 0).astype(dtype), limits.min).astype(dtype)
 

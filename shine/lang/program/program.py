@@ -1,7 +1,7 @@
-"""A program: formulas over values of several number types, as graphs of other libraries have them.
+"""A program: formulas over values of several number types, like the graphs of other libraries.
 
-A tree has one number type; a program is a list of statements that each have their own, with conversions in between.
-What is used more than once is a statement of its own, so that a shared subgraph is computed once and never copied.
+A tree has one number type. A program is a list of statements, each with its own number type, and conversions between
+them. A value that is used more than once is a statement, so that shared subgraphs are computed once and never copied.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ NUMBER_TYPES = ("float64", "float32", "int64", "int32")
 """Types of the values inside a program."""
 
 STORAGE_TYPES: dict[str, str] = {**{name: name for name in NUMBER_TYPES}, "bool": "int32"}
-"""Types of what goes in and comes out, each with the number type it is inside: truth is 1, everything else 0."""
+"""Types of inputs and outputs, each with the number type inside the program: True is 1, False is 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class Parameter:
-    """What a program reads.
+    """An input of a program.
 
     Parameters
     ----------
     name : str
-        What statements call it; a name of the language.
+        Its name in statements; a name of the language.
     dtype : str
         One of `STORAGE_TYPES`.
     label : str
-        What its graph calls it.
+        Its name in the graph.
     shape : tuple of (int or None), optional
-        As far as the graph says; None where it does not.
+        The shape in the graph; None for unknown lengths.
     value : ndarray, optional
-        The array it always is, for a constant that is no single number. It is no argument then.
+        The array of a constant that is more than one number. Calls do not pass it then.
     default : ndarray, optional
-        The value of an argument that may be left out.
+        The value if a call leaves the argument out.
     """
 
     name: str
@@ -51,19 +51,20 @@ class Parameter:
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """One value: an expression over names of the same number type, or the conversion of a name of another one.
+    """One value: an expression over names of the same number type, or the conversion of a name of another type.
 
     Parameters
     ----------
     name : str
-        Every name is assigned once, and used only after that.
+        Every name is assigned once, before its first use.
     dtype : str
         One of `NUMBER_TYPES`.
     value : ast.expr
-        Verified, in the language's normal form; a bare name in a conversion.
+        A verified expression in the language's normal form; a bare name in a conversion.
     converts : bool
-        Whether `value` is a name of another type. Integers to integers wrap; floats to integers are truncated, and
-        what does not fit (NaN too) becomes the smallest integer; everything else is rounded to nearest, ties to even.
+        Whether `value` is a name of another type. Integers wrap around in other integer types. Floats are truncated to
+        integers; those out of range, and NaN, become the smallest integer. All other conversions round to nearest, ties
+        to even.
     """
 
     name: str
@@ -73,7 +74,7 @@ class Statement:
 
     @cached_property
     def size(self) -> int:
-        """Number of nodes; a conversion is one."""
+        """Number of nodes; a conversion has one."""
         return 1 if self.converts else Tree((), self.value).size
 
 
@@ -84,11 +85,11 @@ class Output:
     Parameters
     ----------
     label : str
-        What its graph calls it.
+        Its name in the graph.
     name : str
-        The statement or parameter it is.
+        Name of the statement or parameter with its value.
     dtype : str
-        One of `STORAGE_TYPES`; the number type inside must be that of the name, or any where it is bool.
+        One of `STORAGE_TYPES`: the number type of the name, or bool for any number type.
     """
 
     label: str
@@ -107,7 +108,7 @@ class Program:
     outputs : tuple of Output
     name : str
     functions : mapping of str to Primitive
-        The table its calls were verified against.
+        The table that the calls were verified against.
     """
 
     parameters: tuple[Parameter, ...]
@@ -118,12 +119,12 @@ class Program:
 
     @cached_property
     def arguments(self) -> tuple[Parameter, ...]:
-        """The parameters a call gives values for: those that are no arrays of the program itself."""
+        """The parameters whose values are passed in calls: all but the program's own constant arrays."""
         return tuple(parameter for parameter in self.parameters if parameter.value is None)
 
     @cached_property
     def size(self) -> int:
-        """Number of nodes of all statements; a conversion is one."""
+        """Number of nodes of all statements; a conversion has one."""
         return sum(statement.size for statement in self.statements)
 
     def __repr__(self) -> str:

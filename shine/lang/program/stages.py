@@ -1,4 +1,4 @@
-"""A long program as several short ones that run one after the other."""
+"""Splits a long program into several short programs that run one after the other."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Stage:
     Parameters
     ----------
     program : Program
-        Its parameters are those of the whole program, by their names, and values of earlier stages.
+        Its parameters are parameters of the whole program, with their names, and values of earlier stages.
     targets : tuple of (int or str)
-        What each of its outputs is: the whole program's output at a position, or a value for later stages, by name.
+        Target of each output: a position among the whole program's outputs, or the name of a value for later stages.
     """
 
     program: Program
@@ -26,9 +26,9 @@ class Stage:
 
 
 def stages(program: Program, most: int) -> tuple[Stage, ...]:
-    """Split a program into stages of at most so many nodes, but for a statement that has more by itself.
+    """Split a program into stages of at most `most` nodes. A statement with more nodes is a stage of its own.
 
-    Compilers take more than linear time for a function, and keep all its values on the stack.
+    Compilers take more than linear time for a long function, and keep all its values on the stack.
     """
     if program.size <= most:
         return (Stage(program, tuple(range(len(program.outputs)))),)

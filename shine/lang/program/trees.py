@@ -13,14 +13,14 @@ from shine.lang.tree import CONDITIONAL, Tree, names_in
 from shine.lang.values import ValueGraph
 
 _WHOLE = basic_where(lambda facts: facts.values is not None)
-"""Primitives whose values are whole numbers, whatever they are applied to."""
+"""Primitives whose values are whole numbers for any operands."""
 
 _TRUTHS = basic_where(lambda facts: facts.values == "truth")
 """Primitives whose values are 0 or 1."""
 
 
 class _RealValues(ValueGraph):
-    """Values over real numbers; while `integers` is set, primitives are read with the meaning integers have."""
+    """Values over real numbers. While `integers` is set, primitives have their meaning for integers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,27 +52,27 @@ class _RealValues(ValueGraph):
 def tree_of(program: Program, output: str | None = None) -> Tree:
     """One output of a program as a formula over real numbers, in float64.
 
-    Divisions and powers of integers and conversions to integers truncate, in terms of floor and ceil; what depends on
-    the size of a number type, as wrapping and rounding do, is left out. Truth is 1 and 0. What several values use is
-    an assignment.
+    Divisions and powers of integers and conversions to integers truncate, by floor and ceil. Effects of the size of a
+    number type, wrapping and rounding, are left out. Truth values are 1 and 0. Values that are used more than once are
+    assignments.
 
     Parameters
     ----------
     program : Program
     output : str, optional
-        Its label; needed only if there are several.
+        Its label; needed only if there are several outputs.
 
     Returns
     -------
     Tree
-        Its parameters are those of the program that the output depends on.
+        Its parameters are the parameters of the program that the output depends on.
 
     Raises
     ------
     GraphImportError
         If the output depends on an array that is part of the program.
     ValueError
-        If there is no such output.
+        If the label is unknown.
     """
     labels = [each.label for each in program.outputs]
     if output is None and len(labels) > 1:
@@ -100,7 +100,7 @@ def tree_of(program: Program, output: str | None = None) -> Tree:
             truncates = graph.integers and dtypes[names[0]].startswith("float")
             values[statement.name] = graph.truncated(value) if truncates else value
         else:
-            # Composites are read from their definitions among integers, where a quotient in them truncates.
+            # For integers, composites are replaced by their definitions: quotients in them truncate.
             kept = () if graph.integers else STANDARD
             expression = Tree(names, statement.value, functions=program.functions)
             values[statement.name] = graph.read(expression, [values[name] for name in names], kept)
@@ -113,7 +113,7 @@ def tree_of(program: Program, output: str | None = None) -> Tree:
 
 
 def tree_program(tree: Tree, dtype: str = "float64") -> Program:
-    """A formula as a program of one number type; its output is labelled ``"result"``.
+    """A formula as a program of one number type. The label of its output is ``"result"``.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def tree_program(tree: Tree, dtype: str = "float64") -> Program:
     Raises
     ------
     ValueError
-        If there is no such type.
+        If the type is unknown.
     """
     if dtype not in NUMBER_TYPES:
         raise ValueError(f"unknown number type {dtype!r}; use one of {', '.join(NUMBER_TYPES)}")
