@@ -1,4 +1,4 @@
-"""Whether a formula has a value wherever fresh rows of the same kind may lie."""
+"""Checks whether a formula has a value wherever fresh rows of the same kind may lie."""
 
 from shine.domain.check import Domain
 

@@ -1,7 +1,7 @@
-"""Bounds of a formula's value where its parameters lie in boxes.
+"""Bounds of a formula's value for parameters within boxes.
 
-Keijzer, *Improving symbolic regression with interval arithmetic and linear scaling* (2003), finds by them which
-formulas have poles.
+Keijzer, *Improving symbolic regression with interval arithmetic and linear scaling* (2003), uses such bounds to find
+formulas with poles.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ def bounds(tree: Tree, boxes: Mapping[str, Interval]) -> Interval:
     ----------
     tree : Tree
     boxes : mapping of str to Interval
-        Of each parameter that the formula reads, its bounds in every box.
+        Bounds of each parameter that the formula reads, in every box.
 
     Returns
     -------
     Interval
-        Sound, but not always tight: two uses of one value count as two values, unless they are factors of a product.
-        Bounds of small boxes are tighter.
+        The bounds are correct, but not always tight: two uses of one value count as two values, unless they are the
+        factors of a product. Small boxes have tighter bounds.
     """
     with np.errstate(all="ignore"):
         return _Bounds().run(tree, boxes)
 
 
 class _Bounds(Interpretation):
-    """Bounds of a tree, bottom-up. Equal applications give the very same interval, so that squares are recognized."""
+    """Bounds of a tree, bottom-up. Equal applications give the same object, so that squares are recognized."""
 
     def __init__(self) -> None:
         self.values: Mapping[str, Interval] = {}
         self.functions: Mapping[str, Primitive] = {}
         self.known: dict[tuple[str, tuple[int, ...]], Interval] = {}
-        # Identities are compared: what they belong to must not be freed.
+        # Intervals are compared by identity, so they must not be freed.
         self.kept: list[tuple[Interval, ...]] = []
         self.constants: dict[float, Interval] = {}
 

@@ -1,9 +1,9 @@
-"""Whether a formula has a value, and a plausible one, wherever fresh rows of the same kind may lie.
+"""Whether a formula has a plausible value wherever fresh rows of the same kind may lie.
 
-A formula can fit all rows and still have a pole between two of them, or the logarithm of a negative number just beyond
-the last. Interval arithmetic looks at all points at once (Keijzer 2003): first on one box around the neighbourhood of
-the data, which most formulas pass; then along segments through it, which are halved where the bounds leave a doubt.
-Either the bounds settle it, or the halving closes in on the pole, until values there tell.
+A formula can fit all rows and still have a pole between two of them, or take the logarithm of a negative number just
+beyond the last row. Interval arithmetic checks all points at once (Keijzer 2003): first in one box around the
+neighbourhood of the data, which most formulas pass; then along segments through the neighbourhood. Segments whose
+bounds leave a doubt are halved, until the bounds are clear or the values next to a pole show it.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from shine.lang.tree import Tree
 from shine.typing import Floats, Mask
 
 FAR = 100.0
-"""How many times its range on the known rows, or the range of the target, a formula may leave that range by between two
-rows, beyond what it does at either."""
+"""How far a formula may move away between two rows, beyond its values at both rows. The unit is the range of its values
+on the known rows, or the range of the target if that is larger."""
 
 TOO_FAR = 1e3
-"""The same for the ends of the neighbourhood, which formulas that grow fast leave at speed, and rightly."""
+"""The same for the ends of the neighbourhood, where formulas may rightly grow fast."""
 
 _HALVINGS = 26
-"""How often segments are halved: a pole is felt at this power of a half of their length."""
+"""How often segments are halved; a pole is found down to this power of 1/2 of their length."""
 
 _MOST_PIECES = 2048
-"""Pieces of segments that are looked at further."""
+"""Largest number of pieces of segments that are checked further."""
 
 _CUT = 0.4877
-"""Where pieces are cut: not in the middle, which symmetric data have exactly on a singularity that is none."""
+"""Where pieces are cut. The middle of symmetric data may lie exactly on a removable singularity."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Domain:
     Parameters
     ----------
     dataset : Dataset
-        Rows without weight do not count.
+        Rows of weight 0 are ignored.
     """
 
     dataset: Dataset
@@ -55,18 +55,18 @@ class Domain:
     _known: dict[Tree, bool] = field(default_factory=dict)
 
     def defines(self, tree: Tree) -> bool:
-        """Whether a formula has a plausible value everywhere, as far as can be told.
+        """Whether no implausible value of a formula was found.
 
         Parameters
         ----------
         tree : Tree
-            Its parameters are features of the data set.
+            A formula whose parameters are features of the data set.
 
         Returns
         -------
         bool
-            False if a point was found where the formula is undefined or infinite, or far outside of the values that it
-            and the target have on the known rows.
+            False if the formula is undefined or infinite at some point, or far from the values that it and the target
+            have on the known rows.
         """
         if tree not in self._known:
             with np.errstate(all="ignore"):
@@ -86,7 +86,7 @@ class Domain:
         return float(target.max() - target.min())
 
     def _along(self, used: tuple[str, ...]) -> LineSegments:
-        """LineSegments of the columns that a formula reads: it does not matter how the others go with them."""
+        """Segments in the columns that a formula reads; the other columns have no influence."""
         if used not in self._segments:
             self._segments[used] = neighbourhood([self._column(name) for name in used])
         return self._segments[used]
@@ -122,7 +122,7 @@ class _Course:
         return self._is_plausible_between(centre, FAR * np.maximum(distances, spread))
 
     def _is_plausible_between(self, centre: float, reaches: Floats) -> bool:
-        """The same inside of the segments, from which the formula may move away as far as `reaches` says."""
+        """Whether the values along the segments stay within the distances `reaches` of the centre."""
         segments = np.arange(len(reaches))
         first, last = np.zeros(len(reaches)), np.ones(len(reaches))
         for _ in range(_HALVINGS):

@@ -1,7 +1,7 @@
 """Interval arithmetic: bounds of each primitive's value by those of its arguments (Moore, *Interval Analysis*, 1966).
 
-Bounds are those of the values that Shine computes in float64: rounding keeps the order of sums, products and
-quotients, so that theirs are exact; the bounds of functions are moved outwards by more than the functions err.
+These are bounds of the values that Shine computes in float64. Rounding keeps the order of sums, products and quotients,
+so that their bounds are exact. Bounds of functions are moved outwards by more than the error of the functions.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from shine.typing import Floats, Mask
 
 _EPSILON, _TINY = float(np.finfo(np.float64).eps), 5e-324
 _ULPS = 16
-"""How far the bounds of functions are moved: the functions err by a few units in the last place."""
+"""How far the bounds of functions are moved. The error of the functions is a few units in the last place."""
 
 
 def _named(name: str) -> Callable[..., Floats]:
-    """One of Shine's primitives, of arrays."""
+    """One of Shine's primitives, as a function of arrays."""
     return partial(apply, STANDARD[name])
 
 
@@ -33,15 +33,15 @@ _LOG, _POW, _TAN, _ASIN, _ACOS, _HYPOT = map(_named, ("log", "pow", "tan", "asin
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """Bounds of a value over many boxes.
+    """Bounds of a value in many boxes.
 
     Parameters
     ----------
     lower, upper : ndarray of shape (n_boxes,) or ()
-        Wherever the value is defined, it lies between them; both count.
+        Wherever the value is defined, it lies between these bounds or on them.
     doubtful : ndarray of shape (n_boxes,) or (), bool
-        Whether the value may be undefined, or have a pole, at some point of the box. Where it is False, the value is a
-        number at every point, infinite only by overflow.
+        Whether the value may be undefined, or have a pole, at some point of the box. If False, the value is a number
+        at every point, and infinite only by overflow.
     """
 
     lower: Floats
@@ -55,7 +55,7 @@ class Interval:
 
 
 def _made(lower: Floats, upper: Floats, doubtful: Mask) -> Interval:
-    """An interval; where a bound is no number (0 times infinity, say), nothing is known."""
+    """An interval. If a bound is NaN, as for 0 times infinity, nothing is known."""
     unknown = np.isnan(lower) | np.isnan(upper)
     if unknown.any():
         lower, upper = np.where(unknown, -np.inf, lower), np.where(unknown, np.inf, upper)
@@ -64,7 +64,7 @@ def _made(lower: Floats, upper: Floats, doubtful: Mask) -> Interval:
 
 
 def _undefined_where(condition: Mask, value: Interval) -> Interval:
-    """The value, of which nothing is known where a condition holds."""
+    """The interval, except that nothing is known where a condition holds."""
     if not condition.any():
         return value
     return Interval(
@@ -75,7 +75,7 @@ def _undefined_where(condition: Mask, value: Interval) -> Interval:
 
 
 def _outwards(lower: Floats, upper: Floats, least: float = -math.inf, most: float = math.inf) -> tuple[Floats, Floats]:
-    """Bounds moved apart by the errors of a function that has no value below `least` or above `most`."""
+    """Bounds moved apart by the error of a function, but not below `least` or above `most`."""
     return (
         np.maximum(lower - (np.abs(lower) * (_ULPS * _EPSILON) + _ULPS * _TINY), least),
         np.minimum(upper + (np.abs(upper) * (_ULPS * _EPSILON) + _ULPS * _TINY), most),
@@ -83,7 +83,7 @@ def _outwards(lower: Floats, upper: Floats, least: float = -math.inf, most: floa
 
 
 def _spanned(a: Interval, b: Interval, operation: Callable[[Floats, Floats], Floats]) -> tuple[Floats, Floats, Mask]:
-    """Least and greatest value at the corners, and where either argument is doubtful."""
+    """Least and greatest value at the corners, and whether either argument is doubtful."""
     first, second = operation(a.lower, b.lower), operation(a.lower, b.upper)
     third, fourth = operation(a.upper, b.lower), operation(a.upper, b.upper)
     return (
@@ -108,7 +108,7 @@ def _endless(a: Interval) -> Mask:
 
 def _add(a: Interval, b: Interval) -> Interval:
     value = _made(a.lower + b.lower, a.upper + b.upper, a.doubtful | b.doubtful)
-    # Infinity less infinity is undefined.
+    # Infinity minus infinity is undefined.
     return _undefined_where(_endless(a) & _endless(b), value)
 
 
@@ -131,7 +131,7 @@ def _div(a: Interval, b: Interval) -> Interval:
 
 def _floordiv(a: Interval, b: Interval) -> Interval:
     lower, upper, doubtful = _spanned(a, b, np.divide)
-    # The quotient may have been rounded up to a whole number that the exact one does not reach.
+    # Rounding may have raised the quotient to a whole number that the exact quotient does not reach.
     value = _made(np.floor(np.nextafter(lower, -np.inf)), np.floor(np.nextafter(upper, np.inf)), doubtful)
     return _undefined_where(_contains_zero(b) | ~np.isfinite(lower) | ~np.isfinite(upper), value)
 
@@ -139,7 +139,7 @@ def _floordiv(a: Interval, b: Interval) -> Interval:
 def _mod(a: Interval, b: Interval) -> Interval:
     value = _made(np.minimum(b.lower, 0), np.maximum(b.upper, 0), a.doubtful | b.doubtful)
     value = _undefined_where(_contains_zero(b) | _endless(a) | _endless(b), value)
-    # Between two multiples of a divisor that is one number, the remainder rises with the dividend.
+    # If the divisor is one number, the remainder rises with the dividend between two multiples of the divisor.
     quotients = np.floor(a.lower / b.lower), np.floor(a.upper / b.lower)
     sure = (b.lower == b.upper) & (quotients[0] == quotients[1]) & (np.abs(quotients[0]) < 1 / _EPSILON)
     first, last = np.remainder(a.lower, b.lower), np.remainder(a.upper, b.lower)
@@ -153,7 +153,7 @@ def _mod(a: Interval, b: Interval) -> Interval:
 
 
 def _pow(a: Interval, b: Interval) -> Interval:
-    # Of a positive base, powers are monotone in the base and in the exponent: the extremes lie in corners.
+    # For positive bases, powers are monotone in the base and in the exponent: the extremes lie in the corners.
     positive = Interval(np.maximum(a.lower, 0), np.maximum(a.upper, 0), a.doubtful)
     lower, upper, doubtful = _spanned(positive, b, _POW)
     value = _made(*_outwards(lower, upper, 0.0), doubtful)
@@ -189,7 +189,7 @@ def _exact(rule: Callable[[Floats], Floats]) -> Callable[[Interval], Interval]:
 def _rising(
     rule: Callable[[Floats], Floats], least: float = -math.inf, most: float = math.inf
 ) -> Callable[[Interval], Interval]:
-    """A rising function that is defined everywhere."""
+    """A rising function that is defined everywhere, with values between `least` and `most`."""
 
     def applied(a: Interval) -> Interval:
         return _made(*_outwards(rule(a.lower), rule(a.upper), least, most), a.doubtful)
@@ -212,14 +212,14 @@ def _log1p(a: Interval) -> Interval:
 
 
 def _reaches(a: Interval, phase: float, period: float) -> Mask:
-    """Whether an interval contains ``phase + k * period`` for a whole k, or may contain it."""
+    """Whether an interval contains, or may contain, ``phase + k * period`` for a whole number k."""
     slack = np.maximum(np.abs(a.lower), np.abs(a.upper)) * (4 * _EPSILON) + 4 * _EPSILON
     first, last = (a.lower - slack - phase) / period, (a.upper + slack - phase) / period
     return np.asarray(~(np.ceil(first) > np.floor(last)))
 
 
 def _periodic(rule: Callable[[Floats], Floats], crest: float) -> Callable[[Interval], Interval]:
-    """Sine or cosine, which are 1 at a phase and -1 half a period later."""
+    """Sine or cosine: 1 at the phase `crest`, and -1 half a period later."""
 
     def applied(a: Interval) -> Interval:
         ends = rule(a.lower), rule(a.upper)
@@ -256,7 +256,7 @@ def _hypot(a: Interval, b: Interval) -> Interval:
 
 
 def _truth(surely: Mask, possibly: Mask, doubtful: Mask) -> Interval:
-    # Comparisons with what is undefined have a value: any.
+    # A comparison with an undefined value may be 0 or 1.
     return Interval(np.where(surely & ~doubtful, 1.0, 0.0), np.where(possibly | doubtful, 1.0, 0.0), doubtful)
 
 
@@ -280,7 +280,7 @@ def _not(a: Interval) -> Interval:
 
 
 def _selected(mask: Mask, a: Interval, b: Interval) -> Interval:
-    """The first where a mask is set, and the second elsewhere."""
+    """The first interval where a mask is set, and the second elsewhere."""
     return Interval(
         np.where(mask, a.lower, b.lower), np.where(mask, a.upper, b.upper), np.where(mask, a.doubtful, b.doubtful)
     )
@@ -331,7 +331,7 @@ INTERVALS: dict[str, Callable[..., Interval]] = {
     "logical_or": lambda a, b: _where(a, a, b),
     "logical_not": _not,
     "where": _where,
-    # From here on composites whose code hides from interval arithmetic that they are defined, or rising.
+    # Composites that are defined, or rising, where the bounds of their definitions do not show it.
     "cube": _rising(lambda a: a * a * a),
     "sigmoid": _rising(_named("sigmoid"), 0.0, 1.0),
     "hypot": _hypot,
@@ -341,5 +341,5 @@ INTERVALS: dict[str, Callable[..., Interval]] = {
 }
 """Bounds of each primitive's value by those of its arguments.
 
-Every basic primitive has a row; a composite without one is bounded through its definition.
+Every basic primitive has a row. A composite without a row is bounded by its definition.
 """

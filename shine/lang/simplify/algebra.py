@@ -1,8 +1,8 @@
 """Algebra up to rounding: sums and products as wholes.
 
-A *region* is a connected part of a formula that is one sum, or one product, whatever the order and the nesting of its
-operations: ``a - (b - 2*(c + 1))``. Its leaves are simplified first, then collected into one table; the region is
-written anew from that, in the shortest form found, and kept as it was where that has fewer nodes.
+A *region* is a connected part of a formula that is one sum, or one product, in any order and nesting of its operations:
+``a - (b - 2*(c + 1))``. Its leaves are simplified first, then collected into one table. From the table, the region is
+written in the shortest form found. If the original region has fewer nodes, it is kept.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from shine.lang.simplify.sums import (
 from shine.lang.simplify.terms import Terms
 
 _MOST_EXPANDED = 12
-"""Most parts of a sum whose products with sums are multiplied out, to see whether parts cancel."""
+"""Largest number of parts of a sum that is multiplied out, to see whether parts cancel."""
 
 
 class Algebra(FunctionBuilder):
@@ -47,7 +47,7 @@ class Algebra(FunctionBuilder):
         self._regions: dict[int, Region | None] = {}
 
     def simplified(self, root: int) -> int:
-        """A term that equals the root up to rounding and has no more nodes."""
+        """A term that is equal to the root up to rounding, and no longer."""
         stack = [root]
         while stack:
             term = stack[-1]
@@ -91,11 +91,11 @@ class Algebra(FunctionBuilder):
                 return result
         except Unfit:
             kept = self._as_it_was(term, region)
-        # What it is helps those above it, even if it is not written so.
+        # Regions above this one need its table, even if the table is not how it is written.
         return self.remember_sum(kept, table) if isinstance(table, Sum) else self.remember_product(kept, table)
 
     def _as_it_was(self, root: int, region: Region) -> int:
-        """The region with simplified leaves, but for local rules."""
+        """The region with simplified leaves; only local rules apply to its operations."""
         written: dict[int, int] = {}
         for term in sorted(set(region.interior)):
             arguments = tuple(
@@ -130,7 +130,7 @@ class Algebra(FunctionBuilder):
         return result
 
     def _expanded(self, total: Sum) -> Sum | None:
-        """The sum with products of sums multiplied out; None if there is none or there are many."""
+        """The sum with products of sums multiplied out; None if there are no such products or too many parts."""
         constant, parts, changed = total.constant, dict[int, Coefficient](), False
         if len(total.parts) > _MOST_EXPANDED:
             return None
@@ -180,7 +180,7 @@ class Algebra(FunctionBuilder):
         return Product(constant, self._roots(factors))
 
     def _proportional(self, constant: Coefficient, factors: dict[int, int]) -> tuple[Coefficient, dict[int, int]]:
-        """Sums that are multiples of each other, as powers of one of them."""
+        """The product in which sums that are multiples of each other are powers of one of them."""
         sums = [base for base in factors if self.is_sum(base)]
         if len(sums) < 2:
             return constant, factors
@@ -198,7 +198,7 @@ class Algebra(FunctionBuilder):
         return constant, {base: exponent for base, exponent in factors.items() if exponent}
 
     def _even_powers(self, constant: Coefficient, factors: dict[int, int]) -> tuple[Coefficient, dict[int, int]]:
-        """Even powers of absolute values, as powers of what is inside."""
+        """The product with even powers of absolute values written without the absolute value."""
         result = dict(factors)
         for base, exponent in factors.items():
             inner = self.exact.inside(base, "abs")
@@ -210,7 +210,7 @@ class Algebra(FunctionBuilder):
         return constant, result
 
     def _roots(self, factors: dict[int, int]) -> Mapping[int, int]:
-        """Powers of square roots, merged with powers of what is under them."""
+        """The factors with powers of square roots merged with powers of their arguments."""
         for base in [base for base in factors if self.terms.operations[base] == "sqrt"]:
             inner = self.terms.arguments[base][0]
             own, inside = self.product_of(inner)
@@ -246,7 +246,7 @@ class Algebra(FunctionBuilder):
         return result if merged is None or sizes[merged] >= sizes[result] else merged
 
     def _absorbed(self, constant: Coefficient, factors: Mapping[int, int], base: int) -> int | None:
-        """The product with its coefficient moved into one of its factors, a sum."""
+        """The product with its coefficient multiplied into one of its factors, a sum; None if that is impossible."""
         exponent = factors[base]
         if abs(exponent) != 1 or not self.is_sum(base):
             return None
@@ -262,7 +262,7 @@ class Algebra(FunctionBuilder):
             return None
 
     def _merged_exponentials(self, constant: Coefficient, factors: Mapping[int, int]) -> int | None:
-        """The product with all its exponentials as one: ``exp(a)*exp(b)`` is ``exp(a + b)``."""
+        """The product with its exponentials merged: ``exp(a)*exp(b)`` is ``exp(a + b)``."""
         exponentials = [base for base in factors if self.terms.operations[base] == "exp"]
         if not exponentials or (len(exponentials) == 1 and factors[exponentials[0]] == 1):
             return None

@@ -1,8 +1,8 @@
-"""Rules that change no bit: each holds for every finite value, and says for which others it does not.
+"""Rules that change no bit of finite values. Each rule knows the other values that it changes.
 
-A rule such as ``x - x -> 0`` turns NaN into a number. That is a gain where the NaN would have become the result, but
-``1 if x - x == 0 else 2`` would change. So each place in a formula has *demands*: which of its unusual values can be
-seen in a finite result. A rule says what it disturbs, and applies where that is not demanded.
+A rule such as ``x - x -> 0`` turns NaN into a number. That is an improvement if the NaN would become the result, but
+``1 if x - x == 0 else 2`` would change. So each place in a formula has *demands*: the unusual values that affect finite
+results. A rule applies only if the values that it changes are not demanded.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from shine.lang.primitives import ARITIES
 from shine.lang.simplify.terms import CONSTANT, Terms
 
 INFINITE, NAN, SIGN = 1, 2, 4
-"""Demands: that an infinite value stays what it is, that NaN stays NaN, that a zero keeps its sign."""
+"""Demands: infinite values stay the same, NaN stays NaN, zeros keep their sign."""
 
 EVERYTHING = INFINITE | NAN | SIGN
 
 _PASSING = names_where(lambda facts: facts.infinite == "kept")
-"""Functions that make an infinite value infinite or NaN, and of NaN NaN."""
+"""Functions that turn infinite values into infinities or NaN, and keep NaN."""
 
 _BOUNDED = names_where(lambda facts: facts.infinite == "bounded")
-"""Functions that may make an infinite value finite, but of NaN NaN."""
+"""Functions that may turn infinite values into finite ones, but keep NaN."""
 
 _TRUTHS = names_where(lambda facts: facts.values == "truth")
-"""Comparisons and their like: NaN and infinite values become 0 or 1."""
+"""Comparisons and `logical_not`: they turn NaN and infinite values into 0 or 1."""
 
 _WHOLE = names_where(lambda facts: facts.values == "whole")
-"""Functions that rounding leaves as they are."""
+"""Functions whose values rounding does not change."""
 
 NOT_NEGATIVE = names_where(lambda facts: facts.not_negative)
 """Functions without negative values."""
@@ -37,17 +37,17 @@ NOT_NEGATIVE = names_where(lambda facts: facts.not_negative)
 _COMMUTATIVE = basic_where(lambda facts: facts.commutative)
 
 _SIGN_BY_ORDER = basic_where(lambda facts: facts.sign_by_order)
-"""Functions of which the order of 0.0 and -0.0 decides the sign of the result."""
+"""Functions for which the order of 0.0 and -0.0 decides the sign of the result."""
 
 
 def demands_on(operation: str, position: int, demands: int) -> int:
-    """What an argument must keep, given what the result of the operation on it must keep."""
-    # A disturbed infinity makes another infinity or NaN of the result.
+    """The demands on an argument of an operation, given the demands on the result."""
+    # A changed infinity may turn the result into another infinity or NaN.
     infinite = INFINITE if demands & (INFINITE | NAN) else 0
     if operation in _PASSING or (operation == "div" and position == 0):
         return demands & (NAN | SIGN) | infinite
     if operation == "inv" or operation == "div":
-        # 1 / inf is 0, and the sign of a divisor that is zero is that of an infinite quotient.
+        # 1 / inf is 0, and the sign of a zero divisor becomes that of the infinite quotient.
         return demands & NAN | INFINITE | (SIGN if infinite else 0) | demands & SIGN
     if operation in _BOUNDED:
         return demands | INFINITE
@@ -59,7 +59,7 @@ def demands_on(operation: str, position: int, demands: int) -> int:
 
 
 class ExactRules:
-    """Local rules, applied to an operation whose arguments are simple already.
+    """Local rules for operations whose arguments are simplified already.
 
     Parameters
     ----------
@@ -73,14 +73,14 @@ class ExactRules:
         self.allowed = allowed
 
     def apply(self, operation: str, arguments: tuple[int, ...], demands: int) -> int:
-        """The shortest term known for an operation on simplified arguments.
+        """The shortest known term for an operation on simplified arguments.
 
         Parameters
         ----------
         operation : str
         arguments : tuple of int
         demands : int
-            Which unusual values of the result can be seen.
+            The demands on the result.
         """
         if len(arguments) != _RULE_ARITIES.get(operation, len(arguments)):
             return self.terms.make(operation, *arguments)
@@ -95,7 +95,7 @@ class ExactRules:
         return self.terms.make(operation, *arguments) if found is None else found
 
     def _ordered(self, operation: str, arguments: tuple[int, ...]) -> tuple[int, ...]:
-        """Operands of a commutative operation: constants first in products and last elsewhere."""
+        """Operands of a commutative operation in normal order: constants first in products, last elsewhere."""
         a, b = arguments
         constants = self.is_constant(a), self.is_constant(b)
         if constants[0] != constants[1]:
@@ -107,15 +107,15 @@ class ExactRules:
         return self.terms.operations[term] == CONSTANT
 
     def inside(self, term: int, operation: str) -> int | None:
-        """The first argument of an operation, if the term is one."""
+        """The first argument of a term if the term applies this operation, otherwise None."""
         return self.terms.arguments[term][0] if self.terms.operations[term] == operation else None
 
     def equals(self, term: int, value: float) -> bool:
-        """Whether a term is a number; 0.0 and -0.0 are one."""
+        """Whether a term is this number; 0.0 equals -0.0."""
         return self.terms.number(term) == value
 
     def negated(self, term: int) -> int | None:
-        """The opposite of a number or of a negation; None for other terms."""
+        """The negative of a number or of a negation; None for other terms."""
         value = self.terms.number(term)
         return self.inside(term, "neg") if value is None else self.terms.constant(-value)
 
@@ -182,7 +182,7 @@ def _div(rules: ExactRules, arguments: tuple[int, ...], demands: int) -> int | N
 
 
 def _without_signs(rules: ExactRules, operation: str, arguments: tuple[int, ...], demands: int) -> int | None:
-    """Two signs that cancel, or one that a constant takes in."""
+    """Cancel the signs of both operands, or of one operand and a constant."""
     if all(rules.inside(argument, "neg") is None for argument in arguments):
         return None
     one, other = (rules.negated(argument) for argument in arguments)
@@ -248,7 +248,7 @@ def _maximum(rules: ExactRules, arguments: tuple[int, ...], demands: int) -> int
 
 
 def _strictly_ordered(rules: ExactRules, arguments: tuple[int, ...], demands: int) -> int | None:
-    """``x < x`` is 0, for NaN as well; ``x <= x`` is not 1 for NaN."""
+    """``x < x`` is 0, even for NaN. ``x <= x`` has no such rule: it is not 1 for NaN."""
     return rules.terms.constant(0.0) if arguments[0] == arguments[1] else None
 
 
@@ -274,7 +274,7 @@ def _pow(rules: ExactRules, arguments: tuple[int, ...], demands: int) -> int | N
     base, exponent = arguments
     if rules.equals(exponent, 1.0):
         return base
-    # Even for NaN.
+    # This holds for NaN, too.
     return rules.terms.constant(1.0) if rules.equals(exponent, 0.0) or rules.equals(base, 1.0) else None
 
 

@@ -1,4 +1,4 @@
-"""The short forms of a sum: term by term, or with common factors taken out."""
+"""Short forms of sums: term by term, or with common factors taken out."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from shine.lang.simplify.sums import (
 )
 
 _DEEPEST = 4
-"""Most factors taken out within each other."""
+"""Greatest nesting of factors that are taken out."""
 
 _Key = tuple[float, float, bool]
-"""A common factor: a term, the sign of its exponent and True; or a coefficient without its sign and False."""
+"""A common factor: (term, sign of its exponent, True), or (numerator without its sign, denominator, False)."""
 
 
 class SumBuilder(Builder):
-    """Makes the shortest formula it can find for a sum."""
+    """Finds short formulas for sums."""
 
     def shortest_sum(self, total: Sum, depth: int = 0) -> int:
-        """A short formula for a sum; among equally short ones, the one without parentheses.
+        """A short formula for a sum; of two equally short formulas, the one without parentheses.
 
         Raises
         ------
@@ -48,10 +48,10 @@ class SumBuilder(Builder):
 
 
 class _Factoring:
-    """Takes out the factor that saves most, then the next, while there is one.
+    """Takes out the factor that saves most nodes, then the next, as long as there is one.
 
-    The parts of the sum are items, each a coefficient and the exponents of its factors; the constant is one without
-    factors. Items that share a factor become one item, the product of the factor and their sum.
+    The parts of the sum are items: a coefficient and the exponents of the factors. The constant is an item without
+    factors. Items that share a factor become one item: the product of the factor and their sum.
     """
 
     def __init__(self, builder: SumBuilder, total: Sum, depth: int) -> None:
@@ -78,7 +78,7 @@ class _Factoring:
         self.items.append((factor, factors))
 
     def _saving(self, key: _Key, count: int) -> int:
-        """Nodes saved, about: the factor and the multiplication in all items but one."""
+        """Approximate number of nodes saved: the factor and the multiplication in all items but one."""
         size = self.builder.terms.sizes[int(key[0])] if key[2] else 1
         return (count - 1) * (size + 1)
 

@@ -1,4 +1,4 @@
-"""What is known of single functions up to rounding: which undo each other, which are even or odd."""
+"""Rules for single functions, up to rounding: which functions undo each other, are even or are odd."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class FunctionBuilder(SumBuilder):
         self.exact = ExactRules(terms, allowed)
 
     def written_product(self, product: Product) -> int:
-        """The shortest formula found for a product, written by a subclass."""
+        """The shortest formula found for a product. A subclass implements it."""
         raise NotImplementedError(f"{type(self).__name__} writes no products")
 
     def function(self, operation: str, arguments: tuple[int, ...]) -> int:
-        """The shortest known term for a function of simplified arguments that is no part of a sum or product."""
+        """The shortest known term for a function of simplified arguments, other than sums and products."""
         rule = _RULES.get(operation)
         if rule is not None and any(self.terms.operations[argument] != CONSTANT for argument in arguments):
             try:
@@ -55,14 +55,14 @@ class FunctionBuilder(SumBuilder):
         return self.exact.apply(operation, arguments, 0)
 
     def opposite(self, term: int) -> int:
-        """The shortest formula for a term with the other sign."""
+        """The shortest formula for the negative of a term."""
         if self.is_sum(term):
             return self.shortest_sum(times_sum(MINUS_ONE, self.sum_of(term)))
         own, factors = self.product_of(term)
         return self.written_product(Product(negative(own), factors))
 
     def positive(self, term: int) -> tuple[int, bool]:
-        """A term or its opposite, whichever is shorter, and whether it is the latter; a term without a minus sign."""
+        """The shorter of a term and its negative, and whether that is the negative; prefers terms without a minus."""
         opposite = self.opposite(term)
         sizes = self.terms.sizes
         if sizes[opposite] != sizes[term]:
@@ -110,7 +110,7 @@ def _is_not_negative(builder: FunctionBuilder, base: int, exponent: int) -> bool
 
 
 def _root(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
-    """The root of an even power: half of it, without its sign."""
+    """The root of an even power is half the power of the absolute value."""
     (number, divisor), factors = builder.product_of(arguments[0])
     if number < 0 or not factors or any(exponent % 2 for exponent in factors.values()):
         return None
@@ -124,7 +124,7 @@ def _root(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) 
 
 
 def _exponential(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
-    """Powers of what a logarithm is of."""
+    """The exponential of a multiple of a logarithm is a power."""
     factor, factors = builder.product_of(arguments[0])
     if len(factors) != 1:
         return None
@@ -151,7 +151,7 @@ def _is_half(builder: FunctionBuilder, exponent: int) -> bool:
 
 
 def _extremum(builder: FunctionBuilder, operation: str, arguments: tuple[int, ...]) -> int | None:
-    """``max(max(a, b), b)`` is ``max(a, b)``; of two constants one is enough."""
+    """``max(max(a, b), b)`` is ``max(a, b)``; two constants become one."""
     terms = builder.terms
     for one, other in (arguments, arguments[::-1]):
         if terms.operations[one] != operation:
@@ -184,4 +184,4 @@ _RULES: dict[str, Callable[[FunctionBuilder, str, tuple[int, ...]], int | None]]
     "max": _extremum,
     **dict.fromkeys(("le", "ge", "eq", "ne"), _equality),
 }
-"""From a function and its simplified arguments, not all constants, to a term of no more nodes, or None."""
+"""Rules by function: an equal term for simplified arguments, which are not all constants; None if there is none."""

@@ -20,11 +20,11 @@ from shine.lang.simplify.terms import CONSTANT, Terms
 
 SUMS = frozenset({"add", "sub", "neg"})
 _PRODUCTS = {"mul": 1, "div": 1, "inv": -1, "square": 2, "cube": 3, "pow": 1}
-"""Operations of a product, and the exponent they give their first argument."""
+"""Operations of a product, with the exponent of the first argument."""
 
 
 class Region(NamedTuple):
-    """One sum or product: its leaves with their coefficients or exponents, and the operations between them."""
+    """One sum or product: its constant, its leaves with coefficients or exponents, and the operations between them."""
 
     constant: Coefficient
     leaves: list[tuple[Coefficient, int]] | list[tuple[int, int]]
@@ -32,7 +32,7 @@ class Region(NamedTuple):
 
 
 def region_of(terms: Terms, term: int) -> Region | None:
-    """The region below a term; None if the term is no sum or product, or leaves the range of numbers."""
+    """The region below a term; None if the term is neither a sum nor a product, or numbers leave their range."""
     try:
         if terms.operations[term] in SUMS:
             return _sum_region(terms, term)
@@ -42,7 +42,7 @@ def region_of(terms: Terms, term: int) -> Region | None:
 
 
 def _exponents(terms: Terms, term: int) -> tuple[int, ...]:
-    """Exponents of the arguments of a term that is a product; none for other terms."""
+    """Exponents of the arguments of a product; none for other terms."""
     operation, arguments = terms.operations[term], terms.arguments[term]
     if operation == "pow":
         exponent = terms.number(arguments[1])
@@ -78,7 +78,7 @@ def _sum_region(terms: Terms, root: int) -> Region:
 
 
 def _multiple(terms: Terms, term: int) -> tuple[Coefficient, int] | None:
-    """The constant and the other factor, if a term is such a product or quotient."""
+    """The constant and the other factor of a product or quotient with a constant; None for other terms."""
     operation, arguments = terms.operations[term], terms.arguments[term]
     if operation not in ("mul", "div"):
         return None

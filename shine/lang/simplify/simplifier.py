@@ -15,7 +15,7 @@ from shine.lang.simplify.terms import Terms
 from shine.lang.tree import Tree
 
 ARITHMETIC = frozenset({"add", "sub", "mul", "div"})
-"""Functions that a simpler formula may always have, unless a primitive set says otherwise."""
+"""Functions that a simplified formula may use, unless a primitive set is given."""
 
 _MOST_PASSES = 50
 
@@ -27,31 +27,31 @@ def simplify(
     rounding: bool = True,
     functions: Functions = EXACT,
 ) -> Tree:
-    """An equal formula with fewer nodes, or as many.
+    """An equal formula with fewer nodes, or the same number.
 
     Parameters
     ----------
     tree : Tree
-        Its constants are those of float64. The value of every assignment is simplified by itself.
+        A formula of float64 numbers. The value of every assignment is simplified by itself.
     primitives : PrimitiveSet, optional
-        The functions that the result may gain; by default those that the tree has, and `ARITHMETIC`.
+        The functions that the result may use; by default those of the tree, and `ARITHMETIC`.
     rounding : bool
-        Whether the result may differ by rounding: sums and products are then reordered, their constants merged, and
-        functions that undo each other removed. Otherwise no bit of a finite value changes, save the sign of zero.
+        Whether the result may differ by rounding. If so, sums and products are reordered, their constants merged, and
+        functions that undo each other removed. Otherwise no bit of a finite value changes, except the sign of zero.
     functions : mapping of str to callable
-        What basic primitives of constants are: `shine.folding.COMPILED`, or by default `EXACT`, which leaves ``exp(2)``
-        as it is, because its bits are those of compiled code.
+        The functions that fold constants: `shine.arrays.COMPILED`, or by default `EXACT`. `EXACT` leaves ``exp(2)`` as
+        it is, because only compiled code knows its bits.
 
     Returns
     -------
     Tree
-        Simplifying it once more changes nothing.
+        Simplifying it again changes nothing.
 
     Notes
     -----
-    Without rounding, the result has the value of the tree wherever that is finite. With it, it has the tree's value
-    up to rounding wherever all intermediate values of the tree are finite and none of them vanishes by underflow.
-    Where the tree is not finite the result may be: ``x/x`` is 1 everywhere.
+    Without rounding, the result has the value of the tree wherever that value is finite. With rounding, the values
+    agree up to rounding wherever all intermediate values of the tree are finite and none of them underflows to zero.
+    The result may be finite where the tree is not: ``x/x`` is 1 everywhere.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def simplify(
     for _ in range(_MOST_PASSES):
         following = _pass(tree, primitives, rounding, functions)
         if following in equal_sized:
-            # Of formulas that lead to each other, the same one is always chosen.
+            # If formulas lead to each other in a circle, always choose the same one.
             return min(equal_sized[equal_sized.index(following) :], key=lambda tree: tree.tokens)
         if following.size > tree.size:
             return tree
@@ -73,9 +73,9 @@ def simplify(
 
 
 def _pass(tree: Tree, primitives: PrimitiveSet | None, rounding: bool, functions: Functions) -> Tree:
-    """Every subformula simplified once."""
+    """Simplify every subformula once."""
     nodes = [*(value for _, value in tree.assignments), tree.result]
-    # Only those that occur: a table may have many thousand columns.
+    # Only names in the formula: a table may have many thousand columns.
     known = {*tree.parameters, *(name for name, _ in tree.assignments)}
     names = sorted(known & {name for node in nodes for name in _names(node)}, key=natural_order)
     terms = Terms(names, tree.functions, functions)
@@ -89,7 +89,7 @@ def _pass(tree: Tree, primitives: PrimitiveSet | None, rounding: bool, functions
 
 
 class _Exact:
-    """A pass of the exact rules over a formula."""
+    """One pass of the exact rules over a formula."""
 
     def __init__(self, terms: Terms, allowed: frozenset[str]) -> None:
         self.terms = terms
@@ -113,7 +113,7 @@ class _Exact:
 
 
 def _needed(assignments: tuple[tuple[str, ast.expr], ...], result: ast.expr) -> tuple[tuple[str, ast.expr], ...]:
-    """The assignments that the result uses, directly or by others."""
+    """The assignments that the result needs, directly or through others."""
     needed = _names(result)
     kept = []
     for name, value in reversed(assignments):

@@ -1,7 +1,7 @@
-"""Sums and products as tables, and the shortest formulas for them.
+"""Sums and products as tables, and short formulas for them.
 
-A sum is a constant and a coefficient for each of its parts; a product is a coefficient and an integer exponent for
-each of its factors. Coefficients are quotients of two floats, so that ``x/3`` stays a division by 3.
+A sum is a constant and a coefficient for each part. A product is a coefficient and an integer exponent for each factor.
+Coefficients are quotients of two floats, so that ``x/3`` stays a division by 3.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import NamedTuple
 from shine.lang.simplify.terms import Terms
 
 Coefficient = tuple[float, float]
-"""Numerator and positive denominator, which is 1 where the quotient is exact."""
+"""Numerator and positive denominator. The denominator is 1 if the quotient is exact."""
 
 ZERO: Coefficient = (0.0, 1.0)
 ONE: Coefficient = (1.0, 1.0)
 MINUS_ONE: Coefficient = (-1.0, 1.0)
 
 _LARGEST = 2.0**500
-"""Coefficients beyond this, or below its inverse, are not merged: their products could overflow or vanish."""
+"""Coefficients beyond this, or below its inverse, are not merged: their products could overflow or underflow."""
 
 _EXACT = 2.0**53
 
@@ -28,29 +28,29 @@ LARGEST_EXPONENT = 64
 """Powers beyond this are not multiplied out."""
 
 _NONE = -1
-"""Stands for a power that the allowed functions cannot express."""
+"""Marks a power that the allowed functions cannot express."""
 
 
 class Unfit(Exception):
-    """There is no such formula: a constant leaves the range of numbers, or a function is missing. Never escapes."""
+    """No such formula exists: a constant leaves the range of numbers, or a function is not allowed. Never escapes."""
 
 
 class Product(NamedTuple):
-    """A coefficient, and an exponent that is not 0 for each factor."""
+    """A coefficient, and a nonzero exponent for each factor."""
 
     coefficient: Coefficient
     factors: Mapping[int, int]
 
 
 class Sum(NamedTuple):
-    """A constant, and a coefficient that is not 0 for each part; parts have no coefficients of their own."""
+    """A constant, and a nonzero coefficient for each part. Parts themselves have no coefficients."""
 
     constant: Coefficient
     parts: Mapping[int, Coefficient]
 
 
 def coefficient(numerator: float, denominator: float = 1.0) -> Coefficient:
-    """A quotient in lowest terms, as far as floats can tell.
+    """A quotient in lowest terms, within the precision of floats.
 
     Raises
     ------
@@ -99,13 +99,13 @@ def to_the_power(a: Coefficient, exponent: int) -> Coefficient:
         a = a[1], a[0]
     numerator, denominator = a
     for _ in range(abs(exponent) - 1):
-        # Not Python's power, whose last bits depend on the processor.
+        # The last bits of Python's power depend on the processor.
         numerator, denominator = numerator * a[0], denominator * a[1]
     return coefficient(numerator, denominator)
 
 
 def negative(a: Coefficient) -> Coefficient:
-    """The opposite of a coefficient."""
+    """The negative of a coefficient."""
     return -a[0], a[1]
 
 
@@ -115,13 +115,13 @@ def value(a: Coefficient) -> float:
 
 
 class Builder:
-    """Makes formulas of tables, and remembers which tables a formula stands for.
+    """Writes tables as formulas, and remembers the table of each formula.
 
     Parameters
     ----------
     terms : Terms
     allowed : frozenset of str
-        Functions that formulas may be built of.
+        Functions that formulas may use.
     """
 
     def __init__(self, terms: Terms, allowed: frozenset[str]) -> None:
@@ -154,12 +154,12 @@ class Builder:
         return Sum(ZERO, {part: factor})
 
     def remember_product(self, term: int, product: Product) -> int:
-        """Note what product a term is."""
+        """Remember the product of a term."""
         self._products.setdefault(term, product)
         return term
 
     def remember_sum(self, term: int, total: Sum) -> int:
-        """Note what sum a term is."""
+        """Remember the sum of a term."""
         self._sums.setdefault(term, total)
         return term
 
@@ -188,7 +188,7 @@ class Builder:
         if divisor != 1 and (abs(number) != 1 or "div" not in self.allowed):
             number, divisor = value(factor), 1.0
         if divisor != 1:
-            # A constant takes in the sign.
+            # The constant absorbs the sign.
             number, divisor = (1.0, math.copysign(divisor, number)) if above else (number, divisor)
         if not above:
             return (
@@ -225,7 +225,7 @@ class Builder:
         return self._make("sub", self._number(0.0), term)
 
     def _chain(self, number: float, powers: Iterable[tuple[int, int]]) -> int:
-        """A product of a number and of positive powers: the number, then names, then what is longer."""
+        """A product of a number and positive powers: the number, then names, then longer factors."""
         powers = list(powers)
         if number == 1 and len(powers) == 1:
             return self._power(*powers[0])
@@ -240,13 +240,13 @@ class Builder:
                 if self.terms.sizes[together] < sum(self.terms.sizes[power] for power in alone) + len(alone) - 1:
                     alone = [together]
             for power in alone:
-                # A power that is itself written as a product joins the others without parentheses.
+                # If a power is written as a product, its factors join the others, without parentheses.
                 is_product = exponent > 1 and self.terms.operations[power] == "mul" and len(alone) == len(bases)
                 pieces += self._factors(power) if is_product else [power]
         return self._multiplied(pieces, number)
 
     def _factors(self, term: int) -> list[int]:
-        """Operands of nested multiplications, from the left."""
+        """Factors of nested multiplications, from left to right."""
         right = []
         while self.terms.operations[term] == "mul":
             term, factor = self.terms.arguments[term]
@@ -264,7 +264,7 @@ class Builder:
         return result
 
     def _power(self, base: int, exponent: int) -> int:
-        """The shortest formula for a positive power, from those of the lower ones."""
+        """The shortest formula for a positive power, built from those of lower powers."""
         if exponent == 1:
             return base
         powers = self._powers.setdefault(base, [base])
@@ -293,7 +293,7 @@ class Builder:
         return self.terms.make(operation, *arguments)
 
     def sum(self, constant: Coefficient, parts: Mapping[int, Coefficient]) -> int:
-        """A formula for a sum, term by term: first what is added, then what is subtracted, the constant last.
+        """A formula for a sum, term by term: added terms, then subtracted terms, then the constant.
 
         Raises
         ------
@@ -309,7 +309,7 @@ class Builder:
         elif number > 0 or not taken:
             result, number = self._number(number), 0.0
         else:
-            # A number takes in the sign that the first term needs; a function for it is the last resort.
+            # The coefficient of the first term absorbs its sign; a function for the sign is the last resort.
             first = next((part for part in taken if self._is_signed_for_free(parts[part], part)), None)
             if first is None and number < 0:
                 result, number = self._number(number), 0.0
@@ -328,7 +328,7 @@ class Builder:
         return sizes[self.multiple(factor, part)] <= sizes[self.multiple(negative(factor), part)]
 
     def multiple(self, factor: Coefficient, part: int) -> int:
-        """A part of a sum with its coefficient."""
+        """A part of a sum, times its coefficient."""
         if factor == ONE:
             return part
         own, factors = self.product_of(part)

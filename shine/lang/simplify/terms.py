@@ -1,7 +1,7 @@
-"""Formulas while they are simplified: every distinct subformula once, under a number (hash-consing, Ershov 1958).
+"""Formulas during simplification: every distinct subformula once, with a number (hash-consing, Ershov 1958).
 
-Equal subformulas have equal numbers, and arguments have smaller numbers than what they are arguments of; so likeness
-is one comparison, and no walk needs recursion.
+Equal subformulas have equal numbers, so that one comparison tells. Arguments have smaller numbers than the terms that
+they are arguments of, so that no walk needs recursion.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from shine.lang.tree import (
 from shine.lang.visitor import Visit
 
 CONSTANT, NAME = "constant", "name"
-"""Operations of the leaves; every other one is the name of a primitive, or a chain of comparisons."""
+"""Operations of the leaves. All others are names of primitives or chains of comparisons."""
 
 _CHAIN = "compare "
-"""Begins the operation of ``a < b <= c``, which has more than two operands."""
+"""Prefix of the operation of a chain such as ``a < b <= c``, which has more than two operands."""
 
 _COMPARISON_NODES: dict[str, type[ast.cmpop]] = {name: node for node, name in COMPARISONS.items()}
 
 Key = tuple[int, int, int]
-"""What formulas are ordered by: their first feature, their size, and a digest that does not depend on the process."""
+"""Sorting key of formulas: first feature, size, and a digest that is the same in all processes."""
 
 
 class Terms:
@@ -45,7 +45,7 @@ class Terms:
     functions : mapping of str to Primitive
         Definitions of composite primitives.
     values_of : mapping of str to callable
-        What basic primitives of constants are.
+        The functions that fold constants.
     """
 
     def __init__(self, names: Sequence[str], functions: Mapping[str, Primitive], values_of: Functions = EXACT) -> None:
@@ -62,8 +62,8 @@ class Terms:
         self._number_types: set[type] = set()
 
     def constant(self, value: float) -> int:
-        """The term that is a finite number."""
-        # The sign tells 0.0 from -0.0, which are equal.
+        """The term of a finite number."""
+        # 0.0 and -0.0 are equal: the sign distinguishes them.
         known = self._numbers.get((CONSTANT, value, math.copysign(1.0, value)))
         if known is not None:
             return known
@@ -71,7 +71,7 @@ class Terms:
         return self._new((CONSTANT, value, math.copysign(1.0, value)), CONSTANT, (), value, 1, key)
 
     def name(self, name: str) -> int:
-        """The term that is a feature or an assigned name."""
+        """The term of a feature or an assigned name."""
         known = self._numbers.get((NAME, name))
         if known is not None:
             return known
@@ -79,7 +79,7 @@ class Terms:
         return self._new((NAME, name), NAME, (), float(rank), 1, (rank, 1, rank))
 
     def make(self, operation: str, *arguments: int) -> int:
-        """The term that applies an operation, as it is."""
+        """The term that applies an operation, without simplification."""
         number = (operation, *arguments)
         known = self._numbers.get(number)
         if known is not None:
@@ -112,7 +112,7 @@ class Terms:
         return self.operations[term] == operation and self.arguments[term] == arguments
 
     def fold(self, operation: str, arguments: Sequence[int]) -> int | None:
-        """The constant that an operation on constants is; None where it is not finite, or its bits are not known."""
+        """The value of an operation on constants; None if it is not finite, or its bits are not known."""
         if len(arguments) == ARITIES.get(operation):
             value = folded(operation, [self.values[argument] for argument in arguments], self._values_of)
         elif not operation.startswith(_CHAIN) and self._functions[operation].definition is None:
@@ -123,7 +123,7 @@ class Terms:
         return None if value is None else self.constant(value)
 
     def reachable(self, roots: Sequence[int]) -> list[int]:
-        """The terms that some terms are made of, themselves included, arguments first."""
+        """All subterms of some terms, themselves included; arguments come first."""
         seen, stack = set(roots), list(roots)
         while stack:
             for argument in self.arguments[stack.pop()]:
@@ -140,7 +140,7 @@ class Terms:
         return term
 
     def node(self, root: int) -> ast.expr:
-        """The expression of a term; a tree of its own, in which no node occurs twice."""
+        """The expression of a term: a new tree, in which no node occurs twice."""
         results: list[ast.expr] = []
         stack = [(root, False)]
         while stack:
@@ -168,7 +168,7 @@ class Terms:
         return application(operation, arguments)
 
     def _literal(self, value: float) -> int | float:
-        # As the formulas read have it; without numbers in them, the short way.
+        # Written like the numbers in the formula; if it has none, in the short form.
         integers = not self._number_types or int in self._number_types
         negative_zero = value == 0 and math.copysign(1.0, value) < 0
         return int(value) if integers and abs(value) < 2**53 and value.is_integer() and not negative_zero else value
