@@ -1,4 +1,7 @@
-"""Imports point down the layers, and some things are imported in one place only. Files are read, not run."""
+"""Imports point down the layers and never run in a circle, and few files may import some foreign modules.
+
+The tests read the files and do not run them.
+"""
 
 from __future__ import annotations
 
@@ -31,16 +34,16 @@ BELOW: dict[str, set[str]] = {
     "llvm": {"errors"},
     "codegen": {"errors", "lang"},
     "arrays": {"errors", "lang", "codegen", "llvm"},
-    # What is generated has the bits of formulas.
+    # Generated data have the bits of formulas.
     "data": {"errors", "lang", "arrays"},
     "fitness": {"errors", "lang"},
     "domain": {"errors", "lang", "data", "arrays"},
     "report": {"errors", "lang", "data"},
-    # Foreign code is read by LLVM.
+    # LLVM reads foreign code.
     "frontends": {"errors", "lang", "llvm", "arrays"},
     # The coefficients of the elementary functions that ONNX Runtime lacks; the messages that a GraphDef is made of.
     "export": {"errors", "lang", "codegen", "frontends"},
-    # What array functions compute has the bits of formulas; what decides about them does not depend on the processor.
+    # Array functions have the bits of formulas, so that decisions about formulas do not depend on the processor.
     "gp": {"errors", "stages", "lang", "fitness", "arrays"},
     "evaluators": _EVALUATION,
     "kernels": _EVALUATION,
@@ -49,18 +52,18 @@ BELOW: dict[str, set[str]] = {
     "config": {"errors", "lang", "data", "gp", "frontends"},
     "runs": _FACES,
     "bench": _EVALUATION | {"gp", "search"},
-    # The names that C leaves to a formula.
+    # Names that formulas may have in C.
     "aot": {"errors", "lang", "codegen", "llvm", "export"},
     "deap": _EVALUATION | {"kernels"},
     "shine": _SEARCH | {"search", "estimators"},
     "cli": _FACES | {"runs", "bench", "aot"},
     "__main__": {"cli"},
 }
-"""What each layer may import besides itself and `typing`; `shine` is the package's own `__init__`, the public names."""
+"""Layers that each layer may import, besides itself and `typing`. `shine` is the package's own `__init__`."""
 
 ONLY_IN: dict[str, set[str]] = {
     "llvmlite.binding": {"llvm"},
-    # All but codegen and aot only make the `ir.Module` that codegen fills.
+    # Layers other than codegen and aot only create the `ir.Module` that codegen fills.
     "llvmlite.ir": {"arrays", "codegen", "aot", "evaluators.native", "kernels"},
     "pydantic": {"config", "runs", "search"},
     "yaml": {"config"},
@@ -72,7 +75,7 @@ ONLY_IN: dict[str, set[str]] = {
     "jax": {"export"},
     "onnx": {"export"},
 }
-"""Foreign modules that few may import: a layer, or a module of one."""
+"""Foreign modules, and the layers or single modules that may import them."""
 
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 FORBIDDEN_IMPORTS = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
@@ -92,7 +95,7 @@ def layer(module: str) -> str:
 
 
 def imported(node: ast.stmt) -> list[str]:
-    """Full names of the modules a statement imports; a name taken from a package counts when it is a module."""
+    """Full names of the modules that a statement imports, including modules that it takes from packages."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):
@@ -103,7 +106,7 @@ def imported(node: ast.stmt) -> list[str]:
 
 
 def named(module: str, tree: ast.Module) -> Iterator[str]:
-    """Modules of Shine that a module imports by a text: a full name, or a name in its own package."""
+    """Modules of Shine that a module imports by a string: a full name, or a name in its own package."""
     if not any(isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func) for node in ast.walk(tree)):
         return
     package = module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
@@ -137,7 +140,7 @@ NAMED_IMPORTS = [Import(name, target) for name, tree in TREES.items() for target
 """Imports by `import_module`."""
 
 NAMES_MODULES_ABOVE = {"shine.aot.emission"}
-"""Files that import by name what imports them: the emitters of `aot` need its `Job`."""
+"""Files that import by `import_module` modules that import them: the emitters of `aot` need its `Job`."""
 
 SPLIT = ("lang", "codegen", "gp", "frontends")
 """Layers that are divided into packages."""
@@ -198,7 +201,7 @@ def test_packages_of_a_layer_do_not_import_each_other_in_a_circle(name):
 
 
 def builtins_called(tree: ast.Module) -> set[str]:
-    """Names that are called, but for parameters of the functions around the call."""
+    """Names that are called, except parameters of the functions around the call."""
     shadowed = set()
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
         parameters = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}

@@ -1,4 +1,4 @@
-"""Every primitive has its row in every table that needs one, and no table has a row for anything else."""
+"""Every primitive has a row in every table that needs one, and no table has other rows."""
 
 from __future__ import annotations
 

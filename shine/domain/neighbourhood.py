@@ -1,8 +1,8 @@
-"""Where fresh rows may lie: the neighbourhood of the rows of a data set, as segments of straight lines.
+"""The neighbourhood of the rows of a data set, where fresh rows may lie, as segments of straight lines.
 
 Fresh rows of the same kind combine the values of the columns anew, lie between the known rows, and reach a little
-beyond them: the fewer rows are known and the longer the tails of a column, the further. Columns keep their kind. One
-of few values has no others, whole numbers stay whole, and what is never negative stays so.
+beyond them: further if fewer rows are known, and further along the longer tails of a column. Columns keep their kind: a
+column of few values has no other values, whole numbers stay whole, and columns without negative values get none.
 """
 
 from __future__ import annotations
@@ -19,41 +19,42 @@ from shine.lang.library import STANDARD
 from shine.typing import Floats, Indices
 
 ROWS = 192
-"""Most rows that segments begin at; fewer rows are repeated until there are `LEAST_ROWS`."""
+"""Largest number of rows that segments begin at."""
 
 LEAST_ROWS = 96
+"""Smallest number of starting points; fewer rows are repeated."""
 
 _FRESH = 1e5
-"""Rows among which the margins expect none outside."""
+"""Number of fresh rows for which the margins are made: about none of so many normal values lies outside."""
 
 _SHORT_TAIL, _LONG_TAIL = 2.0, 2.5
-"""The way from the median to the end of a column, in units of that to the quartile: it is 2 for uniform values, where
-fresh ones come no further, and 2.8 for 20 normal ones and 3.7 for 100."""
+"""Distance from the median to the end of a column, in units of the distance to the quartile. It is 2 for uniform
+values, where fresh values reach no further, 2.8 for 20 normal values, and 3.7 for 100."""
 
 _HEAVY_TAIL, _FURTHEST = 10.0, 100.0
-"""That way where values are not normal any more, but so that a fresh one may be as many times further as the way is
-long, and how many times at most."""
+"""The distance beyond which values are not normal: fresh values may then be further by a factor of that distance, and
+the largest such factor."""
 
 _SPARSE = 10
-"""Values besides the most frequent one, which most rows have, up to which nothing is known of their sign."""
+"""Number of values other than the most frequent one below which they do not tell the sign of further values."""
 
 _END = 4, 0.1
-"""Number and share of rows with the last value of a column from which on the column ends there."""
+"""Number and share of rows with the last value of a column from which the column is taken to end there."""
 
 _REPEATS = 5
-"""How often a value of a column of few values is found, on average."""
+"""Average number of rows with each value in a column of few values."""
 
 _VISIBLE = 3.0
-"""Standard errors from which on a correlation counts."""
+"""Smallest correlation that counts, in standard errors."""
 
 _MOST_VALUES = 5000
-"""Values of a column that are looked at."""
+"""Largest number of values of a column that are examined."""
 
 _LEAST_STEP = 1e-9
-"""Share of the largest value that a step is at least: what is less is rounding."""
+"""Smallest step as a share of the largest value; smaller differences are rounding errors."""
 
 _WHOLE = 2.0**53
-"""Size from which on every float64 is a whole number."""
+"""From this size on, every float64 is a whole number."""
 
 _SEED = 0
 _LARGEST = float(np.finfo(np.float64).max)
@@ -61,14 +62,14 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 @dataclass(frozen=True, eq=False)
 class LineSegments:
-    """Straight lines from known rows to where fresh ones may lie, column by column.
+    """Straight lines from known rows to places where fresh rows may lie.
 
     Parameters
     ----------
     starts, ends : ndarray of shape (n_columns, n_segments)
-        Columns of few values have that of the end on the whole segment.
+        Columns of few values have the value of the end on the whole segment.
     steps : ndarray of shape (n_columns,)
-        What the numbers of a column are multiples of, between the ends too; 0 if of nothing.
+        The step of each column: all its numbers are multiples of it, also along the segments; 0 if there is none.
     """
 
     starts: Floats
@@ -78,15 +79,15 @@ class LineSegments:
     def at(self, segments: Indices, shares: Floats) -> Floats:
         """Points at shares of the way along some segments, shape (n_columns, n_points)."""
         starts, ends = self.starts[:, segments], self.ends[:, segments]
-        # Neither the difference of large ends may overflow, nor a column of few values be rounded.
+        # The difference of large ends must not overflow, and columns of few values must not be rounded.
         points = np.where(starts == ends, ends, (1 - shares) * starts + shares * ends)
         return _multiples(points, self.steps[:, None], np.rint)
 
 
 def neighbourhood(columns: Sequence[Column]) -> LineSegments:
-    """LineSegments from rows to other rows, to new combinations of the columns, and to the margins.
+    """Segments from rows to other rows, to new combinations of the columns, and to the margins.
 
-    Columns that are visibly correlated stay together: a new combination has their values from one row.
+    Visibly correlated columns stay together: a new combination has their values from one row.
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator) -> LineS
 
 
 def _rows(columns: Sequence[Column], rng: np.random.Generator) -> Indices:
-    """Rows to begin at; those with the ends of columns are among them."""
+    """Rows that segments begin at, including rows with the ends of columns."""
     count = len(columns[0].values)
     if count <= ROWS:
         return np.resize(np.arange(count), max(count, LEAST_ROWS))
@@ -125,7 +126,7 @@ def _rows(columns: Sequence[Column], rng: np.random.Generator) -> Indices:
 
 
 def _groups(known: Floats, rows: int) -> list[list[int]]:
-    """Columns that are correlated, directly or through others."""
+    """Groups of columns that are correlated, directly or through others."""
     largest = np.abs(known).max(axis=1, keepdims=True)
     deviations = known / np.where(largest > 0, largest, 1.0)
     deviations = deviations - stable_sum(deviations)[:, None] / known.shape[1]
@@ -142,7 +143,7 @@ def _groups(known: Floats, rows: int) -> list[list[int]]:
 
 
 def _step(sample: Floats) -> float:
-    """What sorted values are all multiples of: 1 if they are whole numbers, else their least distance or size, or 0."""
+    """The step of sorted values: 1 for whole numbers, otherwise their smallest distance or size; 0 if there is none."""
     largest = max(abs(float(sample[0])), abs(float(sample[-1])))
     if largest < _WHOLE and (sample == np.floor(sample)).all():
         return 1.0
@@ -155,7 +156,7 @@ def _step(sample: Floats) -> float:
 
 
 def _multiples(values: Floats, steps: Floats | float, rounded: Callable[[Floats], Floats]) -> Floats:
-    """Values rounded to multiples of steps, as they are where a step is 0."""
+    """Values rounded to multiples of steps; unchanged where the step is 0."""
     own = np.where(np.asarray(steps) > 0, steps, 1.0)
     return np.where(np.asarray(steps) > 0, own * rounded(values / own), values)
 
@@ -167,9 +168,9 @@ class Tail:
     Parameters
     ----------
     further : float
-        How many times as far from the median as the known values fresh ones may lie.
+        Factor by which fresh values may be further from the median than known values.
     by_ratio : bool
-        Whether that holds for the logarithms.
+        Whether the factor applies to logarithms.
     """
 
     further: float
@@ -177,7 +178,7 @@ class Tail:
 
     @classmethod
     def of(cls, values: Floats, end: float, median: float, quartile: float, other: float, one_sign: bool) -> Tail:
-        """The side from the median over a quartile to an end; the other quartile tells what is usual, too."""
+        """The side from the median over a quartile to an end; the other quartile shows the usual distance, too."""
         rows = len(values)
         least, share = _END
         if np.count_nonzero(values == end) >= max(least, share * rows):
@@ -197,21 +198,22 @@ class Tail:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Known values of a column, and what says where its fresh values may lie.
+    """Known values of a column, and where its fresh values may lie.
 
     Parameters
     ----------
     values : ndarray of shape (n_rows,)
         Finite numbers, at least one.
     ends : tuple of (int, int)
-        Rows of the least and the greatest value.
+        Rows of the smallest and the greatest value.
     median : float
     down, up : Tail
         The sides below and above the median.
     step : float
-        What all values are multiples of: 1 for whole numbers; 0 if of nothing.
+        All values are multiples of it: 1 for whole numbers; 0 if there is none.
     few, sparse : bool
-        Whether the column has few values; whether nearly all are the same, and too few are others to tell their sign.
+        Whether the column has few values; whether nearly all values are the same, and the others too few to tell their
+        sign.
     """
 
     values: Floats
@@ -242,7 +244,7 @@ class Column:
 
     @property
     def low(self) -> float:
-        """The least value."""
+        """The smallest value."""
         return float(self.values[self.ends[0]])
 
     @property
@@ -253,7 +255,7 @@ class Column:
     def pulled(self, values: Floats) -> Floats:
         """Known values, moved away from the median as far as fresh ones may lie from it."""
         if self.sparse:
-            # To both sides by turns.
+            # Alternate between both sides.
             signs = np.where(np.arange(len(values)) % 2, 1.0, -1.0)
             return np.clip(self.median + 2 * signs * (values - self.median), -_LARGEST, _LARGEST)
         if self.few and self.step != 1:
@@ -262,8 +264,8 @@ class Column:
         further = np.where(up, self.up.further, self.down.further)
         by_ratio = np.where(up, self.up.by_ratio, self.down.by_ratio)
         moved = self.median + further * (values - self.median)
-        # A column of one sign keeps it, and comes nearer to zero by a factor of at most ten unless by ratio.
-        # Only counts that are positive so far may be zero.
+        # A column of one sign keeps it. Its values come nearer to zero by a factor of at most ten, unless by ratio.
+        # Only positive counts may become zero.
         nearer = 0.0 if self.step == 1 or 0 < min(abs(self.low), abs(self.high)) <= self.step else 0.1
         if self.low >= 0:
             moved = np.maximum(moved, nearer * self.low)
@@ -274,6 +276,6 @@ class Column:
             moved = np.where(by_ratio, self.median * ratios, moved)
         moved = np.where(up, _multiples(moved, self.step, np.ceil), _multiples(moved, self.step, np.floor))
         moved = np.clip(moved, -_LARGEST, _LARGEST)
-        # Underflow is no change of sign either.
+        # Values that underflow to zero keep their sign, too.
         vanished = (moved == 0) & (not self.step) & ((self.low > 0) | (self.high < 0))
         return np.where(vanished, values, moved)

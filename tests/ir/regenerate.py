@@ -1,8 +1,8 @@
-"""Golden IR: what small formulas are lowered to, before any optimization.
+"""Golden IR: the lowering of small formulas, before any optimization.
 
     python tests/ir/regenerate.py
 
-writes `tests/ir/golden/` anew. Read the difference before keeping it; the tests only compare.
+writes `tests/ir/golden/` again. Read the difference before you commit it; the tests only compare.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ CASES: dict[str, Callable[[], ir.Function]] = {
     "rows_of_eight": lambda: rows("sqrt(a*a + b*b)"),
     "rows_that_can_fail": lambda: rows("a // b", "int32"),
 }
-"""What emits the function each file records; what it calls is not recorded."""
+"""Emitter of the function in each file. Functions that it calls are not recorded."""
 
 INSTRUCTIONS = ("br ", "ret ", "store ", "call ")
-"""How a line begins that is an instruction but gives nothing a name."""
+"""Beginnings of instructions without a result."""
 
 
 def normalized(function: ir.Function) -> str:
@@ -78,7 +78,7 @@ def normalized(function: ir.Function) -> str:
 
 
 def main() -> None:
-    """Write every file, and remove those that have no case."""
+    """Write every file, and remove files without a case."""
     FOLDER.mkdir(exist_ok=True)
     for stale in set(FOLDER.glob("*.ll")) - {FOLDER / f"{name}.ll" for name in CASES}:
         stale.unlink()

@@ -1,4 +1,4 @@
-"""What AstJit emits, before any optimization, is what was read and kept in `golden/`."""
+"""AstJit emits, before any optimization, the IR that is recorded in `golden/`."""
 
 import pytest
 from ir.regenerate import CASES, FOLDER, normalized

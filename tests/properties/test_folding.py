@@ -1,4 +1,4 @@
-"""A constant that takes the place of an operation on constants is what the machine and native code compute for it."""
+"""Folded constants have the bits that the machine and native code compute."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PRIMITIVES = PrimitiveSet(tuple(STANDARD.values()), FEATURES)
 
 
 class _Numbers(ast.NodeTransformer):
-    """Puts a random number in the place of each name of a feature."""
+    """Replaces each name of a feature by a random number."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
@@ -41,14 +41,14 @@ class _Numbers(ast.NodeTransformer):
 
 
 def constants(rng: np.random.Generator) -> Tree:
-    """A random formula of constants alone."""
+    """A random formula of constants only."""
     names = ("add", *map(str, rng.choice([name for name in STANDARD if name != "add"], 4, replace=False)))
     node = _Numbers(rng).visit(random_tree(rng, names, int(rng.integers(2, 12))).result)
     return parse(ast.unparse(ast.fix_missing_locations(node)), FEATURES)
 
 
 def evaluated(trees: list[Tree]) -> np.ndarray:
-    """What the machine predicts for formulas, which need no feature."""
+    """Predictions of the machine for formulas without features."""
     dataset = Dataset(np.zeros((len(FEATURES), 1)), np.zeros(1), None, FEATURES)
     return MachineEvaluator(dataset, "mse", False, "float64").predict(Population.from_trees(trees, PRIMITIVES))[:, 0]
 
@@ -79,13 +79,13 @@ def test_simplified_constants_have_the_bits_of_their_evaluation():
         assert evaluated([simple])[0] == value, f"{tree} -> {simple}"
 
 
-def test_functions_with_other_bits_are_noticed():
+def test_folding_by_numpy_would_give_other_bits():
     finite = np.isfinite(VALUES)
     simple = [simplify(tree, rounding=False, functions=REFERENCE) for tree in TREES]
     assert (evaluated(simple)[finite] != VALUES[finite]).any()
 
 
-def test_without_compiled_functions_only_what_is_exact_is_folded():
+def test_without_compiled_functions_only_exact_operations_are_folded():
     texts = {"x + (2*3 - sqrt(16))": "x + 2", "x*exp(2)": "x*exp(2)", "x + sin(0)": "x", "x + 7**2 + 2**0.5": None}
     for text, expected in texts.items():
         simple = simplify(parse(text), rounding=False)
@@ -107,7 +107,7 @@ def test_every_function_of_one_constant_is_folded_to_its_value(name):
             assert Kernel(simple)(0.0) == value, text
 
 
-def test_a_translation_folds_what_its_primitives_cannot_say_to_the_bits_of_the_evaluation():
+def test_a_translation_folds_other_primitives_to_the_bits_of_the_evaluation():
     for tree, value in zip(TREES, VALUES.tolist(), strict=True):
         if math.isfinite(value):
             terms = Translation(("add",))
@@ -116,6 +116,6 @@ def test_a_translation_folds_what_its_primitives_cannot_say_to_the_bits_of_the_e
 
 
 def test_derivatives_keep_functions_of_constants():
-    # The code of a derivative is made below the compiler, and evaluated like any other.
+    # Derivatives are made in a layer below the compiler, and evaluated like any other formula.
     assert "*log(2)" in str(gradient(parse("2**x"))[0])
     assert str(gradient(parse("x*sin(0.3)"))[0]) == "sin(0.3)"

@@ -1,4 +1,4 @@
-"""A power with the exponent 2 or 3 is a product, to the bit, in every tier and wherever its exponent comes from."""
+"""A power with the exponent 2 or 3 has the bits of a product, in every tier and with exponents of every origin."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from shine.lang.population import Population
 
 DTYPES = ["float64", "float32"]
 PRODUCTS = {2: ("x*x", "square(x)"), 3: ("x*x*x", "cube(x)")}
-"""What each exponent means, in other words."""
+"""Other formulas for the power with each exponent."""
 
 WRITTEN = ("x**{0}", "x**{0}.0", "pow(x, {0})", "x**n", "x**(n + 0*x)", "pow(x, 4 - {1})", "x**({0} if n > 1 else x)")
-"""Ways to write a power: the column n is the exponent as well, and {1} is what is missing to 4."""
+"""Ways to write a power: the column n is the exponent, too; {1} is 4 minus the exponent."""
 
 
 def products(x: np.ndarray, exponent: int) -> np.ndarray:
-    """The product that a power is."""
+    """The power as a product."""
     with np.errstate(all="ignore"):
         return x * x if exponent == 2 else x * x * x
 
 
 def numbers(rng: np.random.Generator, rows: int, dtype: str) -> np.ndarray:
-    """Ordinary numbers, all magnitudes, special values, and whole ones."""
+    """Ordinary numbers, numbers of all magnitudes, special values, and whole numbers."""
     return np.concatenate([random_rows(rng, rows, dtype)[0], np.arange(-40, 41).astype(dtype)])
 
 
@@ -79,14 +79,14 @@ def test_the_gradient_machine_multiplies_in_values_and_derivatives(exponent):
         expected = products(x + 0.3, exponent)
         if not np.isfinite(expected):
             continue
-        # Of one row and the target 0, the sum of absolute errors is the prediction without its sign.
+        # For one row and the target 0, the sum of absolute errors is the absolute prediction.
         dataset = Dataset(np.array([[x], [exponent]]), np.zeros(1), None, ("x", "n"))
         primitives = shine.PrimitiveSet(tuple(STANDARD.values()), dataset.features)
         population = Population.from_trees([shine.parse(text, ("x", "n")) for text in values], primitives)
         one = np.ones(len(values))
         equations = MachineLinearizer(dataset, "mae").normal_equations(population, one, 0 * one, one * np.inf)
         assert (equations.errors == abs(expected)).all()
-        # The first two have the same constant, and so the same derivatives by it.
+        # The first two have the same constant, and so the same derivative with respect to it.
         assert same_bits(equations.matrices[0, :3, :3], equations.matrices[1, :3, :3]).all()
 
 

@@ -1,4 +1,4 @@
-"""The neighbourhood of a data set, and formulas that have a pole in it or are undefined."""
+"""The neighbourhood of a data set, and formulas that have poles or are undefined in it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def defines(domain: Domain, text: str) -> bool:
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        # Between the rows: poles of odd and of even order, tiny ones, needles, and stretches without values.
+        # Between the rows: poles of odd and of even order, tiny poles, needles, and stretches without values.
         ("normal", "1/(a - 0.3)"),
         ("normal", "1/square(a - 0.3)"),
         ("normal", "b + 0.0001/(a - 0.3)"),
@@ -55,7 +55,7 @@ def defines(domain: Domain, text: str) -> bool:
         ("lognormal", "1/(a - 2*b)"),
         ("positive", "1/(a - 3)"),
         ("counts", "1/(0.5*a - 1.5)"),
-        # Combinations of values that no row has.
+        # Combinations of values that are not in any row.
         ("binary", "1/(a + b + c - 3)"),
     ],
 )
@@ -81,7 +81,7 @@ def test_formulas_without_a_value_somewhere_are_found(kind, text, rows):
         ("normal", "exp(exp(square(a)))"),
     ],
 )
-def test_so_are_those_without_a_value_where_fresh_rows_lie_beyond_the_known_ones(kind, text, rows):
+def test_formulas_without_a_value_beyond_the_known_rows_are_found(kind, text, rows):
     assert not defines(domain_of(kind, rows), text)
 
 
@@ -102,20 +102,20 @@ def test_so_are_those_without_a_value_where_fresh_rows_lie_beyond_the_known_ones
         ("normal", "2.5"),
         ("uniform", "sqrt(a + 2)"),
         ("uniform", "tan(0.7*a)"),
-        # What is positive stays so.
+        # Positive columns stay positive.
         ("lognormal", "a/b + log(c)"),
         ("lognormal", "sqrt(a) + b**-0.5 + c**0.3"),
         ("positive", "a*b/c**2"),
         ("positive", "log(a)/sqrt(b)"),
         ("positive", "1/(a + b)"),
-        # Few values have none between them, and whole numbers are never less than zero here.
+        # Columns of few values have no others in between, and these whole numbers are never negative.
         ("binary", "1/(a - 0.3) + log(b + 0.5)"),
         ("binary", "1/(2*a + b - 0.5)"),
         ("ratings", "1/(a - 2.5) + log(b - 0.5) + sqrt(4.9 - c)"),
         ("counts", "sqrt(a) + log(b + 0.5)"),
     ],
 )
-def test_formulas_with_values_everywhere_are_not_accused(kind, text, rows):
+def test_formulas_with_values_everywhere_pass(kind, text, rows):
     assert defines(domain_of(kind, rows), text)
 
 
@@ -143,7 +143,7 @@ def test_columns_that_the_formula_does_not_read_do_not_matter():
     assert [defines(alone, "1/(x0 - 1.5)"), defines(domain, "1/(x0 - 1.5)")] == [False, False]
 
 
-def test_rows_without_weight_do_not_count():
+def test_rows_of_weight_zero_do_not_count():
     X = np.concatenate([np.full(20, -1.0), np.linspace(1, 2, 30)])[:, None]
     weights = np.repeat([0.0, 1.0], [20, 30])
     assert defines(Domain(Dataset.from_arrays(X, X[:, 0], weights)), "1/x0")
@@ -189,7 +189,7 @@ def test_the_neighbourhood_reaches_as_far_as_nearly_all_fresh_rows(kind, rows):
         known, fresh = KINDS[kind](rng, rows), KINDS[kind](rng, 10_000)
         ends = around(known).ends
         outside.append(np.mean((fresh < ends.min()) | (fresh > ends.max())))
-    # Of 20 rows nobody can tell with certainty what kind they are; small counts are coarse.
+    # 20 rows do not show with certainty what kind they are; small counts are coarse.
     assert np.mean(outside) < (0.05 if rows == 20 else 0.01)
 
 
@@ -211,7 +211,7 @@ def test_a_formula_may_be_deeper_than_the_stack():
     assert domain_of("normal", 30).defines(Tree(("a", "b", "c"), node))
 
 
-def test_nothing_is_known_of_the_sign_of_what_is_nearly_always_zero():
+def test_a_column_that_is_nearly_always_zero_may_have_any_sign():
     x = np.zeros((40, 1))
     x[:3, 0] = 1.1, 2.3, 3.7
     domain = Domain(Dataset.from_arrays(x, np.arange(40.0), features=("x",)))
@@ -232,9 +232,9 @@ def test_heavy_tails_go_far():
 
 
 @pytest.mark.parametrize("step", [1.0, 0.25, 3e-7, 1e100])
-def test_multiples_that_were_not_seen_are_met_between_those_that_were(step):
+def test_fresh_rows_may_have_unseen_multiples_between_seen_ones(step):
     x = step * np.array([[-3.0, -2, -1, 1, 2, 4, 5, -4, 3, -5, 6]]).T
     domain = Domain(Dataset.from_arrays(x, np.cos(x[:, 0] / step), features=("x",)))
-    # Bounded, and undefined at zero alone.
+    # Bounded, and undefined only at zero.
     assert not domain.defines(shine.parse(f"cos({step}/x)", ["x"]))
     assert domain.defines(shine.parse(f"cos({step}/(x + {step / 2}))", ["x"]))

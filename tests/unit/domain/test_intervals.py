@@ -1,4 +1,4 @@
-"""Interval arithmetic: every value of every point lies within the bounds, and where they promise one, there is one."""
+"""Interval arithmetic: the values at all points lie within the bounds; points without doubt have a value."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
 
 def random_boxes(rng: np.random.Generator, count: int, boxes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Boxes of all sizes, about zero and away from it, some of them points, some with special bounds."""
+    """Boxes of all sizes, around zero and away from it; some are points, some have special bounds."""
     centres = rng.normal(size=(count, boxes)) * 10.0 ** rng.uniform(-3, 3, (count, boxes))
     widths = rng.exponential(size=(count, boxes)) * 10.0 ** rng.uniform(-6, 2, (count, boxes))
     widths *= rng.random((count, boxes)) < 0.8
@@ -38,7 +38,7 @@ def random_boxes(rng: np.random.Generator, count: int, boxes: int) -> tuple[np.n
 
 
 def points_within(rng: np.random.Generator, low: np.ndarray, high: np.ndarray, shares: int) -> list[np.ndarray]:
-    """Points of the boxes: their corners, and others."""
+    """Points in the boxes: corners and others."""
     found = []
     for _ in range(shares):
         share = np.where(rng.random(low.shape) < 0.5, rng.integers(0, 2, low.shape), rng.random(low.shape))
@@ -77,7 +77,7 @@ def test_the_values_of_a_primitive_lie_within_its_bounds(name):
 @pytest.mark.parametrize(
     "text", ["a**2", "a**3", "a**-1", "a**-2", "a**0", "a**0.5", "2**a", "(-2)**a", "a*a", "a % 3"]
 )
-def test_so_do_those_with_constants(text):
+def test_the_values_of_a_primitive_with_a_constant_lie_within_its_bounds(text):
     rng = np.random.default_rng(1)
     low, high = random_boxes(rng, 1, 20_000)
     assert_sound(shine.parse(text, ("a",)), low, high, points_within(rng, low, high, 8))
@@ -86,7 +86,7 @@ def test_so_do_those_with_constants(text):
 @pytest.mark.parametrize(
     "text", ["a < b < c", "a <= b == c", "a and b or c", "min(a, b, c)", "not a", "a if b < c else a*a"]
 )
-def test_so_do_those_of_every_form(text):
+def test_the_values_of_every_form_lie_within_its_bounds(text):
     rng = np.random.default_rng(2)
     low, high = random_boxes(rng, 3, 20_000)
     assert_sound(shine.parse(text, NAMES), low, high, points_within(rng, low, high, 8))
@@ -182,7 +182,7 @@ def test_poles_and_undefined_values_leave_a_doubt(text, low, high):
         ("exp(a)", -1e300, 700),
     ],
 )
-def test_functions_that_are_defined_leave_none(text, low, high):
+def test_functions_that_are_defined_leave_no_doubt(text, low, high):
     assert not bounds(shine.parse(text, ("a",)), {"a": Interval.of(low, high)}).doubtful
 
 

@@ -60,7 +60,7 @@ ORACLES = {
     "protected_log": (lambda x: mpmath.log(abs(x)) if abs(x) > 0.001 else mpmath.mpf(0), EVERYWHERE),
     "protected_sqrt": (lambda x: mpmath.sqrt(abs(x)), EVERYWHERE),
 }
-"""Each primitive with a derivative, in mpmath, and points where it has one."""
+"""Each primitive with a derivative, in mpmath, and points where the derivative exists."""
 
 FLAT = {name for name, rows in PARTIALS.items() if not any(rows)}
 
@@ -112,7 +112,7 @@ def test_the_partials_of_a_primitive_are_those_of_mpmath(name):
                 ]
                 expected = float((shifted[0] - shifted[1]) / (2 * step)) if name != "where" or position else 0.0
             found = 0.0 if tree is None else at(tree, *arguments, value)
-            # Partials in the value inherit its 2 ulp, and multiply a few of them.
+            # Partials in terms of the value inherit its error of 2 ulp, a few times.
             assert found == pytest.approx(expected, rel=5e-15, abs=1e-300), (point, position)
 
 
@@ -123,7 +123,7 @@ def test_partials_have_the_arguments_and_the_value_as_parameters(name):
     assert all(len(set(tree.parameters)) == STANDARD[name].arity + 1 for tree in trees if tree is not None)
 
 
-def test_a_partial_that_is_constant_can_be_told():
+def test_constant_partials_are_recognized():
     assert [is_constant(tree, 1) for tree in partials(STANDARD["sub"])] == [True, False]
     assert [is_constant(tree, -1) for tree in partials(STANDARD["sub"])] == [False, True]
     assert not is_constant(partials(STANDARD["exp"])[0], 1)
@@ -161,7 +161,7 @@ def test_a_function_with_the_name_of_a_standard_one_has_its_own_derivative():
         ("a*b if a < b else 0", "b", "a if a < b else 0"),
     ],
 )
-def test_a_simple_derivative_reads_as_one_would_write_it(source, parameter, written):
+def test_a_simple_derivative_is_written_as_people_write_it(source, parameter, written):
     assert str(derivative(parse(source), parameter)) == written
 
 
@@ -257,7 +257,7 @@ def test_assignments_and_branches_of_a_function_are_differentiated():
     assert (at(by_a, 0.5, 1.0), at(by_b, 0.5, 1.0)) == (4.0, 1.5)
 
 
-def test_a_seed_multiplies_every_derivative():
+def test_a_cotangent_multiplies_every_derivative():
     by_a, by_b = gradient(parse("sin(a)*b"), cotangent="s")
     assert by_a.parameters == ("s", "a", "b")
     assert at(by_a, 7.0, 0.5, 2.0) == pytest.approx(14 * np.cos(0.5), rel=1e-15)
@@ -268,7 +268,7 @@ def test_a_seed_multiplies_every_derivative():
 def test_the_derivative_of_a_chain_of_100_000_is_right():
     tree = chain(100_000, sines_and_factors)
     found = derivative(tree, "x")
-    # The product of the factors 1.5*cos, taken forwards.
+    # The product of the factors 1.5*cos, in forward order.
     value, expected = 0.3, 1.0
     for i in range(100_000):
         expected *= np.cos(value) if i % 2 else 1.5
@@ -346,7 +346,7 @@ def test_derivatives_of_random_formulas_are_the_slopes_of_their_values(node, poi
         shifted = np.array([value + (i == position) * step * np.arange(-4, 5) for i, value in enumerate(point)])
         values = evaluate(tree, list(shifted))
         slopes = np.diff(values) / step
-        # Where the slopes on both sides differ there is a kink, a step or too much curvature for differences.
+        # If the slopes on both sides differ, there is a kink, a step or too much curvature for differences.
         assume(np.isfinite(slopes).all() and np.ptp(slopes) < 1e-3 * (1 + np.abs(slopes).max()))
         found = at(derivative(tree, name), *point)
         assume(np.isfinite(found))  # as in sqrt(x*0)

@@ -1,4 +1,4 @@
-"""Functions: assignments, if and return become single assignments and a result with Python's own meaning."""
+"""Functions: assignments, `if` and `return` become single assignments and a result, with Python's meaning."""
 
 import numpy as np
 import pytest

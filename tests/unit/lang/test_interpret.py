@@ -48,7 +48,7 @@ def test_conditional_and_logic_guard_integer_division():
 
 
 @pytest.mark.parametrize("text", ["sin(a)", "a + 2.5", "a + 3000000000"])
-def test_what_integers_lack_is_an_error(text):
+def test_functions_without_meaning_for_integers_are_an_error(text):
     with pytest.raises(LoweringError):
         evaluate(parse(text), [[1]], "int32")
 

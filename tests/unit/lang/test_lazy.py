@@ -41,7 +41,7 @@ def test_an_error_is_not_kept():
     assert thing.value == [2]
 
 
-def test_of_two_threads_both_get_what_was_ready_first():
+def test_two_threads_get_the_value_that_was_ready_first():
     thing, found = Thing(), []
 
     def meanwhile():

@@ -105,7 +105,7 @@ def test_features_that_formulas_cannot_have_are_refused(names, message):
         (["inf", "nan", "e", "pi", "True", "None"], ("inf", "nan", "e", "pi", "True_", "None_")),
     ],
 )
-def test_headings_that_meet_get_distinct_names(headings, names):
+def test_headings_with_the_same_normal_form_get_distinct_names(headings, names):
     assert formula_names(headings, len(names)) == names
 
 
@@ -195,7 +195,7 @@ def test_integers_of_any_length_are_one_error(digits):
 
 
 def test_digits_of_other_scripts_are_letters_of_a_name():
-    # U+1369 is a digit by isdigit(), and none that int() reads.
+    # isdigit() accepts U+1369, but int() does not.
     assert parse("x1፩ + x2 + x10 + x٣").parameters == ("x1፩", "x2", "x10", "x٣")
     assert natural_order("x2") < natural_order("x10")
 
@@ -238,7 +238,7 @@ def test_formulas_in_json_have_normalized_names():
     assert from_json(text.replace("\\u03bc", "\\u00b5")) == parse("μ*2 + 1", ["μ"])
 
 
-def test_values_of_any_size_can_be_told():
+def test_values_of_any_size_can_be_shown():
     assert value_text("é") == r"'\xe9'"
     assert value_text(10**5000) == "a whole number of 16610 bits"
     assert value_text((10**5000,)) == "a tuple of very large numbers"

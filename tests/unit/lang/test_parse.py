@@ -43,7 +43,7 @@ def test_negative_numbers_are_constants():
 
 def test_a_python_function_is_read_from_its_source():
     def hypotenuse(a: float, b: float) -> float:
-        """Docstrings and annotations are no part of the formula."""
+        """Docstrings and annotations are not part of the formula."""
         squares = a * a
         squares += b * b
         return sqrt(squares)  # noqa: F821
@@ -109,7 +109,7 @@ def test_a_malformed_syntax_tree_is_rejected(node):
         parse(node)
 
 
-def test_what_is_no_formula_is_a_type_error():
+def test_other_objects_than_formulas_are_a_type_error():
     with pytest.raises(TypeError, match="not int"):
         parse(3)
 

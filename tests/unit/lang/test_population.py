@@ -1,4 +1,4 @@
-"""Populations: random ones, those of given formulas, and parts of them."""
+"""Populations: random ones, populations of given formulas, and parts of populations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs: building them, what they mean, their stages, and the way from and to trees."""
+"""Programs: their construction, meaning and stages, and conversion from and to trees."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_numbers_that_are_equal_but_not_the_same_are_different_values():
     assert build.assign("float64", expression("x + 0.0")) != build.assign("float64", expression("x + -0.0"))
 
 
-def test_what_no_output_needs_is_left_out_but_no_argument():
+def test_arguments_stay_but_statements_that_no_output_needs_are_left_out():
     build = ProgramBuilder()
     x, y = build.parameter("x", "float64"), build.parameter("y", "float64")
     build.parameter("table", "float64", value=np.ones(3))
@@ -168,7 +168,7 @@ def test_interpretation_is_the_arithmetic_of_python(call):
         (2**31, "int64", "int32", INT32_MIN),
         (-5, "int32", "int64", -5),
         (16777217, "int32", "float32", 16777216.0),
-        # 2**24 + 1 and a little: to float64 first it would be a tie, and go down.
+        # Slightly more than 2**24 + 1: by way of float64, it would be a tie, and be rounded down.
         ((2**24 + 1) * 2**30 + 1, "int64", "float32", float((2**24 + 2) * 2**30)),
         (2**53 + 1, "int64", "float64", float(2**53)),
         (0.1, "float64", "float32", float(np.float32(0.1))),
@@ -192,7 +192,7 @@ def test_truth_is_one_and_everything_but_zero_is_true():
     assert true.dtype == x_.dtype == t_.dtype == np.bool_
 
 
-def test_an_output_has_the_shape_of_what_it_depends_on():
+def test_an_output_has_the_broadcast_shape_of_its_arguments():
     build = ProgramBuilder()
     x, y = build.parameter("x", "float64"), build.parameter("y", "float64")
     table = build.parameter("table", "float64", value=np.arange(3.0))
@@ -315,7 +315,7 @@ def test_truth_is_one_and_zero():
     assert str(tree_of(program_of("float64", "x < y", output="bool"))) == "x < y"
 
 
-def test_what_is_shared_is_assigned_not_copied():
+def test_shared_values_are_assigned_not_copied():
     texts = ["x + y", *(f"v{i} * v{i}" for i in range(1, 200))]
     assert tree_of(program_of("float64", *texts)).size < 1000
 

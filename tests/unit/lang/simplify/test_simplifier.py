@@ -1,4 +1,4 @@
-"""Simplified formulas have the value of the given ones, fewer nodes, and the form a user expects."""
+"""Simplified formulas have the same values, fewer nodes, and the form that users expect."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CONTINUOUS = (
     "add", "sub", "mul", "div", "neg", "abs", "sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan",
     "sinh", "cosh", "tanh", "min", "max", "square", "cube", "inv", "sigmoid", "relu", "pow",
 )  # fmt: skip
-"""Functions whose value changes little when an argument does."""
+"""Functions whose values change little if an argument changes little."""
 
 RATIONAL = ("add", "sub", "mul", "div", "neg", "square", "cube", "inv")
 
@@ -88,7 +88,7 @@ EXAMPLES = {
     "sin(2 - 2)*x + cos(1 + 1 - 2)*y": "y",
     "(x + 0 if y*1 > 0 else z/1)": "x if y > 0 else z",
 }  # fmt: skip
-"""What a user expects."""
+"""Formulas and the simplified forms that users expect."""
 
 
 @pytest.mark.parametrize("given_text", EXAMPLES)
@@ -123,7 +123,7 @@ UNCHANGED_BITS = {
 
 
 @pytest.mark.parametrize("given_text", UNCHANGED_BITS)
-def test_without_rounding_only_what_changes_no_bit_is_done(given_text):
+def test_without_rounding_no_bit_changes(given_text):
     assert str(simplify(parse(given_text), rounding=False)) == UNCHANGED_BITS[given_text]
 
 
@@ -132,7 +132,7 @@ def test_without_rounding_only_what_changes_no_bit_is_done(given_text):
 def test_without_rounding_finite_values_keep_their_bits_and_the_domain_only_grows(tree):
     before, after = evaluate(tree, ROWS), evaluate(simplify(tree, rounding=False), ROWS)
     finite = np.isfinite(before)
-    # Adding 0.0 makes zeros alike; everything else keeps its bits.
+    # Adding 0.0 makes all zeros positive; all other values keep their bits.
     assert np.array_equal((before[finite] + 0.0).view(np.int64), (after[finite] + 0.0).view(np.int64))
 
 
@@ -183,7 +183,7 @@ def test_values_are_equal_up_to_rounding_where_the_given_formula_is_finite_throu
     found = evaluate(simple, ORDINARY, np.longdouble)
     sizes = np.abs(intermediate_values(tree, ORDINARY, np.longdouble))
     usual = (((sizes < 1e100) & (sizes > 1e-100)) | (sizes == 0)).all(axis=0)
-    # How much rounding matters in a row is seen from what float64 makes of it.
+    # The error of float64 shows how much rounding matters in a row.
     with np.errstate(all="ignore"):
         tolerance = 1e-11 * np.abs(exact) + 1e4 * np.abs(exact - rounded) + 1e-13 * sizes.max(axis=0)
         wrong = usual & ~(np.abs(found - exact) <= tolerance)
@@ -192,7 +192,7 @@ def test_values_are_equal_up_to_rounding_where_the_given_formula_is_finite_throu
 
 
 def rational_value(node: ast.expr, values: dict[str, Fraction]) -> Fraction:
-    """Exact value of a formula of arithmetic alone."""
+    """Exact value of a formula that consists of arithmetic only."""
     match node:
         case ast.Constant(value=value):
             return Fraction(value)  # type: ignore[arg-type]
@@ -245,7 +245,7 @@ def test_rational_formulas_are_algebraically_equal(node):
     except ZeroDivisionError:
         assume(False)
     found = rational_value(simplify(tree).result, values)
-    # Sums of powers of two that end in a third of something are the only constants that round.
+    # Only constants that are sums of powers of two and a third of a number are rounded.
     assert abs(found - expected) <= abs(expected) / 10**12
 
 
@@ -269,7 +269,7 @@ def test_a_long_sum_and_a_long_product_are_collected():
         product = application("div", [ast.Name(name, ast.Load()), product])
     parameters = tuple(dict.fromkeys(names))
     assert simplify(Tree(parameters, total, functions=STANDARD)).size <= 49 * 4 + 2
-    # Of each feature, as many factors as divisors, or one more or less.
+    # Each feature is as often a factor as a divisor, or once more or less.
     assert simplify(Tree(parameters, product, functions=STANDARD)).size <= 49 * 2
 
 
@@ -281,7 +281,7 @@ NESTED = {
     "a polynomial": (lambda t, x: mul(add(t, ast.Constant(1.0)), x), 40_001),
     "a square": (lambda t, x: application("square", [t]), 10_001),
 }
-"""Formulas made of themselves again and again, and the nodes that 10 000 steps leave."""
+"""Formulas that are nested in themselves repeatedly, and the number of nodes after 10 000 steps."""
 
 
 def add(a: ast.expr, b: ast.expr) -> ast.expr:
