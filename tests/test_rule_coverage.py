@@ -20,11 +20,11 @@ from shine.export import EXPORTS, export
 from shine.export.sympy import sympy_expression
 from shine.frontends.sympy import from_sympy
 from shine.gp.constraints.dimension_rules import RULES
-from shine.lang.derivative import PARTIALS
 from shine.lang.facts import FACTS, basic_where
 from shine.lang.folding import EXACT, Inexact
 from shine.lang.interpret import INTEGER_REFERENCE, REFERENCE, ZERO_DIVISORS, evaluate
 from shine.lang.library import STANDARD
+from shine.lang.partials import PARTIALS
 from shine.lang.primitives import ARITIES, BASIC
 from shine.lang.tape import application
 from shine.lang.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, UNARY_OPERATORS, Tree

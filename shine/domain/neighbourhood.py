@@ -25,7 +25,7 @@ LEAST_ROWS = 96
 """Smallest number of starting points; fewer rows are repeated."""
 
 _FRESH = 1e5
-"""Number of fresh rows for which the margins are made: about none of so many normal values lies outside."""
+"""Number of fresh rows that the margins allow for: about none of this number of normal values lies outside."""
 
 _SHORT_TAIL, _LONG_TAIL = 2.0, 2.5
 """Distance from the median to the end of a column, in units of the distance to the quartile. It is 2 for uniform

@@ -1,4 +1,4 @@
-"""What is known of each primitive, whatever it is used for: one row a primitive, read by everything that needs a fact.
+"""Facts about the primitives: one row for each, read by every part of Shine that needs a fact.
 
 Meanings, lowerings, partial derivatives, bounds and dimensions are rules, not facts: they have tables of their own.
 """
@@ -15,39 +15,40 @@ Family = Literal["arithmetic", "remainder", "extremum", "function", "step", "com
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a primitive.
+    """Facts about a primitive.
 
     Parameters
     ----------
     arity : int
     family : str
-        What kind of operation it is.
+        Kind of operation, one of `Family`.
     commutative : bool
-        Whether the operands can be swapped without changing the value.
+        Whether swapping the operands leaves the value unchanged.
     sign_by_order : bool
-        Whether swapping the operands 0.0 and -0.0 changes the sign of the result all the same.
+        Whether swapping the operands 0.0 and -0.0 changes the sign of the result nevertheless.
     parity : {"even", "odd"}, optional
     period : float, optional
     undoes : str, optional
-        The function that it is a left inverse of, wherever that one is finite: `sin` undoes `asin`.
+        A function of which it is the left inverse: `sin` undoes `asin`, because ``sin(asin(x))`` is x or NaN.
     infinite : {"kept", "bounded"}, optional
-        What becomes of an infinite argument: always infinite or NaN, or perhaps finite. In both cases NaN stays NaN.
+        Result for infinite arguments: "kept" if it is always infinite or NaN, "bounded" if it may be finite. In both
+        cases NaN stays NaN.
     not_negative : bool
-        Whether no value is negative, and simplification may use it.
+        Whether all values are at least 0 or NaN, and simplification uses that.
     values : {"whole", "truth"}, optional
-        Whether all values are whole numbers, or 0 and 1.
+        Whether all values are whole numbers, or 0 or 1.
     floats_only : bool
         Whether it has no meaning for integers.
     divides : bool
         Whether integers raise ZeroDivisionError for some operands.
     elementary : bool
-        Whether compiled code calls a function for it, which takes more than a few instructions.
+        Whether compiled code calls a function for it, because it takes many instructions.
     inexact : bool
-        Whether the last bits of NumPy's values are not those of compiled code.
+        Whether the last bits of NumPy's values differ from those of compiled code.
     exact_at : float, optional
-        The argument at which an inexact function has a value that all tiers compute exactly.
+        The argument for which all tiers compute the value of an inexact function exactly.
     nests_freely : bool
-        Whether laws have it anywhere. Other functions of one argument are rarely found within one another.
+        Whether laws often nest it in other functions; they rarely nest the others.
     """
 
     arity: int
@@ -128,7 +129,7 @@ FACTS: dict[str, Facts] = {
     "logical_not": Facts(1, "logic", values="truth", parity="even"),
     "where": Facts(3, "logic"),
 }
-"""Facts of every basic primitive."""
+"""Facts about every basic primitive."""
 
 COMPOSITE_FACTS: dict[str, Facts] = {
     "square": Facts(1, "arithmetic", parity="even", infinite="kept", not_negative=True, nests_freely=True),
@@ -140,14 +141,14 @@ COMPOSITE_FACTS: dict[str, Facts] = {
     "cbrt": Facts(1, "function", parity="odd", nests_freely=True),
     "protected_sqrt": Facts(1, "function", parity="even", not_negative=True),
 }
-"""Facts of the composites that somebody needs to know something of."""
+"""Facts about the composites for which a fact is needed."""
 
 
 def basic_where(holds: Callable[[Facts], object]) -> frozenset[str]:
-    """Names of the basic primitives of which something holds."""
+    """Names of the basic primitives whose facts fulfil a condition."""
     return frozenset(name for name, facts in FACTS.items() if holds(facts))
 
 
 def names_where(holds: Callable[[Facts], object]) -> frozenset[str]:
-    """Names of the primitives of which something is known to hold, composites included."""
+    """Names of the primitives, composites included, whose facts fulfil a condition."""
     return basic_where(holds) | {name for name, facts in COMPOSITE_FACTS.items() if holds(facts)}

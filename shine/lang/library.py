@@ -84,7 +84,7 @@ def _own(name: str) -> Primitive:
 
 
 def _reduced(primitive: Primitive) -> str | tuple[Any, ...]:
-    """What is pickled of a primitive: the name of one of Shine's, the attributes of any other."""
+    """The pickled form of a primitive: the name if it is one of Shine's own, otherwise its attributes."""
     if STANDARD.get(primitive.name) is primitive:
         return _own, (primitive.name,)
     # Not as arguments of the class: a definition's table of functions may contain the primitive itself.

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from shine.lang.simplify.functions import FunctionBuilder
-from shine.lang.simplify.regions import SUMS, Region, region_of
-from shine.lang.simplify.sums import (
-    LARGEST_EXPONENT,
+from shine.lang.simplify.coefficients import (
     ONE,
     ZERO,
     Coefficient,
-    Product,
-    Sum,
     Unfit,
     plus,
     times,
-    times_sum,
     to_the_power,
     value,
 )
+from shine.lang.simplify.functions import FunctionBuilder
+from shine.lang.simplify.regions import SUMS, Region, region_of
+from shine.lang.simplify.sums import LARGEST_EXPONENT, Product, Sum, times_sum
 from shine.lang.simplify.terms import Terms
 
 _MOST_EXPANDED = 12

@@ -5,18 +5,17 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping
 
-from shine.lang.simplify.sums import (
+from shine.lang.simplify.coefficients import (
     ONE,
     ZERO,
-    Builder,
     Coefficient,
-    Sum,
     Unfit,
     plus,
     times,
     to_the_power,
     value,
 )
+from shine.lang.simplify.sums import Builder, Sum
 
 _DEEPEST = 4
 """Greatest nesting of factors that are taken out."""

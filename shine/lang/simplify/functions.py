@@ -6,21 +6,19 @@ import math
 from collections.abc import Callable
 
 from shine.lang.facts import FACTS, basic_where
-from shine.lang.simplify.exact import NOT_NEGATIVE, ExactRules
-from shine.lang.simplify.factoring import SumBuilder
-from shine.lang.simplify.sums import (
-    LARGEST_EXPONENT,
+from shine.lang.simplify.coefficients import (
     MINUS_ONE,
     ONE,
-    Product,
     Unfit,
     coefficient,
     negative,
     times,
-    times_sum,
     to_the_power,
     value,
 )
+from shine.lang.simplify.exact import NOT_NEGATIVE, ExactRules
+from shine.lang.simplify.factoring import SumBuilder
+from shine.lang.simplify.sums import LARGEST_EXPONENT, Product, times_sum
 from shine.lang.simplify.terms import CONSTANT, Terms
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from shine.lang.simplify.sums import (
-    LARGEST_EXPONENT,
+from shine.lang.simplify.coefficients import (
     ONE,
     ZERO,
     Coefficient,
@@ -16,6 +15,7 @@ from shine.lang.simplify.sums import (
     times,
     to_the_power,
 )
+from shine.lang.simplify.sums import LARGEST_EXPONENT
 from shine.lang.simplify.terms import CONSTANT, Terms
 
 SUMS = frozenset({"add", "sub", "neg"})

@@ -1,4 +1,4 @@
-"""Every listed fact holds on samples, and every fact that holds of a basic primitive is listed."""
+"""Every listed fact holds on samples, and every fact that holds for a basic primitive is listed."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""What the tests of programs share: random programs over all number types, arguments for them, and their meaning in
+"""Shared by the tests of programs: random programs over all number types, arguments for them, and their meaning in
 plain Python."""
 
 from __future__ import annotations
