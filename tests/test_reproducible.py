@@ -75,12 +75,12 @@ UNSTABLE = {"argpartition", "partition"}
 EXACT_EXPONENTS = {"2", "0.5"}
 """NumPy takes these powers as products and square roots."""
 
-PYTHONS_POWERS = {("symmetries.py", "variables ** degree")}
+PYTHONS_POWERS = {("polynomial_model.py", "variables ** degree")}
 """Powers of single numbers."""
 
 WHOLE_NUMBERS = {
-    ("bank.py", "rounded @ multipliers"),
-    ("screen.py", "np.rint(rest * sign[:, None] * 20000.0).astype(np.int64) @ multipliers"),
+    ("expression_bank.py", "rounded @ multipliers"),
+    ("screen.py", "rounded @ multipliers"),
     ("dimensions.py", "free @ (1 << np.arange(self._arity))"),
     ("dimensions.py", "self._conditions[functions, members] @ dimensions"),
     ("dimensions.py", "self._results[functions, members][:, None, :] @ dimensions"),

@@ -38,10 +38,10 @@ from shine.search.refinement import POLISHING_ROWS, effective_rows, in_given_uni
 from shine.search.run import (
     constraint_rules,
     constraints_of,
+    guesses_of,
     out_of_time,
     scaling_undone,
     searching_seconds,
-    seeds_of,
     valid_settings,
 )
 from shine.search.scaling import Scaling
@@ -144,7 +144,7 @@ def evolve_odds(
         fitter=odds.fitter(linearizer, evolving.constant_steps) if evolving.constant_steps else None,
         errors=partial(sampled_errors, sample, True, evolving.lexicase_rows),
         initial=Population.from_trees(trees, primitive_set) if trees else None,
-        seeding=partial(seeds_of, rows, primitive_set, evolving, True, threads),
+        seeding=partial(guesses_of, rows, primitive_set, evolving, True, threads),
         clock=time.monotonic,
         report=scaling_undone(report, scaling, given, "r2"),
     )

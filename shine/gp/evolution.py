@@ -15,7 +15,7 @@ from shine.gp.archive import Archive
 from shine.gp.islands import Errors, Habitat, Island, migrated
 from shine.gp.randomness import generator_state, restored_generator
 from shine.gp.scoring import Fitter, OutOfTime, Scorer
-from shine.gp.seeding import Seeds
+from shine.gp.seeding import Guesses
 from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.gp.state import State
 from shine.gp.structure import Parents, depths
@@ -24,7 +24,7 @@ from shine.lang.primitives import PrimitiveSet
 from shine.lang.tape import Tape
 from shine.stages import stage
 
-Seeding = Callable[[np.random.Generator, float], Seeds]
+Seeding = Callable[[np.random.Generator, float], Guesses]
 """Finds formulas to start from, before the clock shows a time."""
 
 Reason = Literal["loss", "generations", "seconds", "interrupted", "callback"]
@@ -224,7 +224,7 @@ class _Run:
         settings = self.habitat.settings
         if seeding is not None and settings.seeding and self.stop.generations:
             given = self._seeded(given, seeding)
-        # Seeds are for the first island alone: they can be the way into a local optimum, which others may avoid.
+        # Guesses are for the first island alone: they can lead into a local optimum, which the others may avoid.
         nobody = given.take(np.zeros(0, np.int64))
         randoms = self.rng.spawn(settings.islands)
         return [self.habitat.settled(given if i == 0 else nobody, rng) for i, rng in enumerate(randoms)]
@@ -241,14 +241,14 @@ class _Run:
         settings, seconds = self.habitat.settings, self.stop.seconds
         deadline = float("inf") if seconds is None else self.began + settings.seeding * seconds
         with stage("looking for formulas to start from"):
-            seeds = seeding(self.rng.spawn(1)[0], deadline)
-        found = Population.concatenate([given, at_width(seeds.candidates, settings.max_size)])
-        if seeds.interrupted:
+            guesses = seeding(self.rng.spawn(1)[0], deadline)
+        found = Population.concatenate([given, at_width(guesses.candidates, settings.max_size)])
+        if guesses.interrupted:
             # Their constants are fitted, and fitting them again would keep the user waiting.
             self.habitat.scorer.show(found)
             raise KeyboardInterrupt
-        if len(seeds.parts):
-            parts = Parents.of(at_width(seeds.parts, settings.max_size))
+        if len(guesses.parts):
+            parts = Parents.of(at_width(guesses.parts, settings.max_size))
             self.habitat = replace(self.habitat, parts=parts)
         return found
 

@@ -25,8 +25,7 @@ from shine.gp.constants import fitter
 from shine.gp.constraints.constraints import Constraints, check_constraints
 from shine.gp.constraints.rules import ConstrainedEvaluator, Rules
 from shine.gp.evolution import Outcome, Progress
-from shine.gp.seeding import SeedingSettings, Seeds
-from shine.gp.seeding import seed as seed_formulas
+from shine.gp.seeding import Guesses, SeedingSettings, find_guesses
 from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.gp.state import State
 from shine.lang.parse import PrimitiveSource, primitive_table
@@ -144,7 +143,7 @@ def search(
         fitter=fitter(linearizer, settings.constant_steps, scaled=linear_scaling) if settings.constant_steps else None,
         errors=partial(sampled_errors, sample, linear_scaling, settings.lexicase_rows),
         initial=Population.from_trees(trees, primitive_set) if trees else None,
-        seeding=partial(seeds_of, sample, primitive_set, settings, linear_scaling, workers),
+        seeding=partial(guesses_of, sample, primitive_set, settings, linear_scaling, workers),
         clock=time.monotonic,
         report=evolution.ignore if report is None else scaling_undone(report, scaling, given, loss),
         state=state,
@@ -230,7 +229,7 @@ def constraint_rules(constraints: Constraints, sample: Dataset, threads: int) ->
     return partial(Rules, constraints, wrong_shares=wrong_shares)
 
 
-def seeds_of(
+def guesses_of(
     sample: Dataset,
     primitives: PrimitiveSet,
     settings: EvolutionSettings,
@@ -238,10 +237,10 @@ def seeds_of(
     threads: int,
     rng: np.random.Generator,
     deadline: float,
-) -> Seeds:
-    """Formulas to start from (see `shine.gp.seeding`)."""
+) -> Guesses:
+    """Guesses for a data set, found on a sample of its rows (see `shine.gp.seeding`)."""
     rows = sample.sampled(SEEDING_ROWS, rng)
-    return seed_formulas(
+    return find_guesses(
         rows.columns,
         rows.target,
         rows.weights,

@@ -1,5 +1,5 @@
-"""Seeding by invariants: formulas to start from, found by enumeration and regression."""
+"""Seeding by invariants: guesses to start evolution from, found by enumeration and regression."""
 
-from shine.gp.seeding.seeding import SeedingSettings, Seeds, seed
+from shine.gp.seeding.guesses import Guesses, SeedingSettings, find_guesses
 
-__all__ = ["SeedingSettings", "Seeds", "seed"]
+__all__ = ["Guesses", "SeedingSettings", "find_guesses"]

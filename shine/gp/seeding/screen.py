@@ -1,183 +1,177 @@
-"""The screen: a target and a bank on the screened rows, prepared for the searches."""
+"""The screen: what every search looks at, the target and a bank on the screened rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 
-from shine.arrays import dot, log
-from shine.gp.seeding import views
-from shine.gp.seeding.bank import Members
-from shine.gp.seeding.proposals import Linear, Product, Proposal
-from shine.gp.seeding.screening import Normalized, beyond_monomials, projector
-from shine.gp.seeding.symmetries import Coordinates
-from shine.gp.seeding.views import Chain
-from shine.gp.seeding.writing import Nodes, Writer
+from shine.arrays import dot
+from shine.gp.seeding import target_views
+from shine.gp.seeding.coordinates import Coordinates
+from shine.gp.seeding.correlations import Normalized
+from shine.gp.seeding.expression_bank import ExpressionBank
+from shine.gp.seeding.formula_writer import Nodes, Writer
+from shine.gp.seeding.monomial_projection import beyond_monomials, monomial_basis
+from shine.gp.seeding.skeletons import ProductSkeleton, SumSkeleton
+from shine.gp.seeding.target_views import Chain, View
 from shine.lang.lazy import cached_property
 from shine.typing import Floats, Indices, Singles
 
-PROPOSED = 20
-"""Proposals a search hands on."""
+SIGN_ROWS = 8
+"""The largest of this many first values gives a row its sign, so that it equals its negative."""
 
-PRICE = 0.02
-"""What a node more must at least gain, as a share of the error, to be proposed first."""
+RESOLUTION = 2e4
+"""Values of rows of length 1 are compared after they are rounded to the inverse of this."""
 
-
-@dataclass(frozen=True, eq=False)
-class Estimate:
-    """A proposal and the share of the target's variance it leaves on the screened rows."""
-
-    left: float
-    size: int
-    proposal: Callable[[], Proposal]
+HASH_STEP = np.int64(0x1E3779B97F4A7C15)
+"""Multiples of this large odd number are the multipliers of a hash."""
 
 
 class Screen:
-    """The target and the bank on the screened rows, with what several searches need of them.
+    """The target and a bank on the screened rows, with what several searches need to know of them.
 
     Parameters
     ----------
-    members : Members
+    bank : ExpressionBank
     coordinates : Coordinates
-        What the members are made of, and the factor of the target, on the screened rows.
+        The leaves of the bank, and the factor of the target, on the screened rows.
     bases : sequence of (Nodes, ndarray of shape (n_rows,))
-        What monomials are made of.
+        Formulas that monomials are products of powers of; without zeros.
     target, weights : ndarray of shape (n_rows,)
-        Weights add up to 1.
+        The weights add up to 1.
     writer : Writer
 
     Attributes
     ----------
-    chains, shifted : list of Chain
-        Views of the target; those behind which products are looked for.
+    target : ndarray of shape (n_rows,)
+        Divided by the factor of the coordinates.
+    chains : list of Chain
+        Ways to see the target.
+    product_chains : list of Chain
+        Those behind which products are looked for.
     values, sizes : ndarray of shape (n_members, ...)
-        Of the bank's members.
+        Values and nodes of the members.
     order : ndarray of shape (n_members,)
-        Members, the cheapest first.
+        The members, the cheapest first.
     normalized : Normalized
         The members' values.
     logs, log_lengths : ndarray of shape (n_members, n_rows) and (n_members,)
-        What of the members' logarithms no monomial explains.
-    powered : list of (Nodes, ndarray)
-        What monomials are made of: that of the bases which has no zero.
-    divisors : list of (float, int)
-        Members that the target was divided by, with the share of its variance left then, the best first.
-    simplest : int
-        Members that were looked at in all combinations of three.
+        The part of the members' logarithms that no monomial explains.
+    best_divisors : list of (float, int)
+        Members by which division of the target helped, the best first, with the share of variance unexplained then.
+    triples_searched : int
+        The simplest members of which all triples were searched already.
     """
 
     def __init__(
         self,
-        members: Members,
+        bank: ExpressionBank,
         coordinates: Coordinates,
         bases: Sequence[tuple[Nodes, Floats]],
         target: Floats,
         weights: Floats,
         writer: Writer,
     ) -> None:
-        self.members, self.weights, self.writer = members, weights, writer
+        self.bank, self.coordinates, self.weights, self.writer = bank, coordinates, weights, writer
         self._given = coordinates, bases, target, weights, writer
-        self.coordinates, self.factor, self.factors = coordinates, coordinates.factor, coordinates.factors
-        self.target = target / self.factor
-        self.chains = views.chains(self.target, writer)
-        self.shifted = views.shifted(self.target, writer)
-        # Leave out columns that contain zero: they have no logarithm.
-        self.powered = [(nodes, values) for nodes, values in bases if np.abs(values).min() > 0]
-        self.bases = tuple(nodes for nodes, _ in self.powered)
-        self.basis = projector([values for _, values in self.powered], weights)
+        self.target = target / coordinates.factor
+        self.chains = target_views.chains(self.target, writer)
+        self.product_chains = target_views.product_chains(self.target, writer)
+        self.bases = tuple(nodes for nodes, _ in bases)
+        self.base_values = [values for _, values in bases]
+        self.monomial_basis = monomial_basis(self.base_values, weights)
         centered = target - dot(target, weights)
         self._unit = centered * np.sqrt(weights) / np.sqrt(dot(weights, centered**2))
-        self.divisors: list[tuple[float, int]] = []
-        self.simplest = 0
+        self.best_divisors: list[tuple[float, int]] = []
+        self.triples_searched = 0
         self.refresh()
 
-    def over(self, members: Members) -> Screen:
+    def over(self, bank: ExpressionBank) -> Screen:
         """The same target with another bank."""
-        return Screen(members, *self._given)
+        return Screen(bank, *self._given)
 
     def refresh(self) -> None:
-        """Take notice of members that joined the bank."""
-        count = self.members.count
-        self.values = self.members.values[:count]
-        self.sizes = self.members.sizes[:count]
-        self.order = np.argsort(self.members.costs[:count], kind="stable")
+        """Take in the members that joined the bank."""
+        count = self.bank.count
+        self.values = self.bank.values[:count]
+        self.sizes = self.bank.sizes[:count]
+        self.order = np.argsort(self.bank.costs[:count], kind="stable")
         self.normalized = Normalized.of(self.values, self.weights)
-        rest, lengths = beyond_monomials(self.values, self.basis, self.weights)
+        rest, lengths = beyond_monomials(self.values, self.monomial_basis, self.weights)
         self.logs, self.log_lengths = rest.astype(np.float32), lengths
-        for cached in ("classes", "distinct"):
+        for cached in ("distinct_in_products", "distinct_in_sums"):
             self.__dict__.pop(cached, None)
 
+    @property
+    def simple_views(self) -> list[View]:
+        """The target through chains of at most one step."""
+        return [View(chain) for chain in self.chains if len(chain) < 2]
+
     @cached_property
-    def classes(self) -> Indices:
-        """Members whose logarithms differ beyond monomials and powers, the smallest of each class."""
+    def distinct_in_products(self) -> Indices:
+        """The cheapest of all members that are monomials times powers of each other."""
         return self._first_of_each(self.order[self.log_lengths[self.order] > 0], self.logs)
 
     @cached_property
-    def distinct(self) -> Indices:
-        """Members that are no affine function of one another, the smallest of each class."""
+    def distinct_in_sums(self) -> Indices:
+        """The cheapest of all members that are affine functions of each other."""
         return self._first_of_each(self.order[self.normalized.lengths[self.order] > 0], self.normalized.units)
 
     @property
-    def alone(self) -> Indices:
-        """Distinct members that depend on a single coordinate."""
-        return self.distinct[self.members.alone[self.distinct] >= 0]
+    def of_one_coordinate(self) -> Indices:
+        """Members that are distinct in sums and depend on a single coordinate."""
+        return self.distinct_in_sums[self.bank.only_leaf[self.distinct_in_sums] >= 0]
 
     @staticmethod
     def _first_of_each(order: Indices, units: Singles) -> Indices:
-        rest = units[order]
-        sign = np.sign(rest[np.arange(len(rest)), np.argmax(np.abs(rest[:, :8]), axis=1)])
+        """The first of all members, in this order, whose rows are equal or opposite after rounding."""
+        rows = units[order]
+        sign = np.sign(rows[np.arange(len(rows)), np.argmax(np.abs(rows[:, :SIGN_ROWS]), axis=1)])
         with np.errstate(over="ignore"):
-            multipliers = np.arange(1, rest.shape[1] + 1, dtype=np.int64) * np.int64(0x1E3779B97F4A7C15) | 1
-        _, first = np.unique(np.rint(rest * sign[:, None] * 2e4).astype(np.int64) @ multipliers, return_index=True)
+            multipliers = np.arange(1, rows.shape[1] + 1, dtype=np.int64) * HASH_STEP | 1
+        rounded = np.rint(rows * sign[:, None] * RESOLUTION).astype(np.int64)
+        _, first = np.unique(rounded @ multipliers, return_index=True)
         return order[np.sort(first)]
 
-    def left(self, predictions: Floats) -> Floats:
-        """Share of the target's variance left by the best line through each prediction, times the factor."""
+    def unexplained(self, predictions: Floats) -> Floats:
+        """Share of the target's variance that lines through each prediction, times the factor, leave unexplained.
+
+        Parameters
+        ----------
+        predictions : ndarray of shape (n, n_rows)
+            Of the target divided by the factor.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            1 where a number is not finite.
+        """
         with np.errstate(all="ignore"):
-            predictions = predictions * self.factor
+            predictions = predictions * self.coordinates.factor
             centered = (predictions - dot(predictions, self.weights)[:, None]) * np.sqrt(self.weights)
             squares = dot(centered, centered)
-            residuals = dot(centered, self._unit)
-            errors = centered - residuals[:, None] * self._unit
-            # Seen from the prediction, the angle is the same.
-            left = dot(errors, errors) / squares
-        return np.where(np.isfinite(left), left, 1.0)
+            along = dot(centered, self._unit)
+            # The squared sine of the angle between prediction and target: the same whichever is projected on the other.
+            rest = centered - along[:, None] * self._unit
+            share = dot(rest, rest) / squares
+        return np.where(np.isfinite(share), share, 1.0)
 
-    def linear(
-        self, kind: str, chain: Chain, divisor: Nodes | None, terms: Sequence[int], below: Sequence[int] = ()
-    ) -> Linear:
-        """The proposal that a view of the target, divided by something, is a sum of members, or a quotient of sums."""
-        above, under = (tuple(self.members.nodes(m) for m in which) for which in (terms, below))
-        return Linear(kind, chain, self._multiplier(divisor), above, under)
+    def sum_skeleton(self, kind: str, view: View, terms: Sequence[int], divisors: Sequence[int] = ()) -> SumSkeleton:
+        """A view as a sum of members, or as a quotient of such sums."""
+        above, below = (tuple(self.bank.nodes(m) for m in which) for which in (terms, divisors))
+        return SumSkeleton(kind, view.chain, self._multiplier(view.divisor), above, below)
 
-    def sum_of(self, kind: str, chain: Chain, terms: tuple[Nodes, ...]) -> Linear:
-        """The proposal that a view of the target is a sum of formulas."""
-        return Linear(kind, chain, self._multiplier(None), terms)
+    def sum_of_formulas(self, kind: str, chain: Chain, terms: tuple[Nodes, ...]) -> SumSkeleton:
+        """The target after a chain as a sum of formulas."""
+        return SumSkeleton(kind, chain, self._multiplier(None), terms)
 
-    def product(self, kind: str, chain: Chain, divisor: Nodes | None, factors: Sequence[int]) -> Product:
-        """The proposal that a view of the target, divided by something, is a monomial times powers of members."""
-        nodes = tuple(self.members.nodes(m) for m in factors)
-        return Product(kind, chain, self._multiplier(divisor), nodes, self.bases)
+    def product_skeleton(self, kind: str, view: View, factors: Sequence[int]) -> ProductSkeleton:
+        """A view as a monomial times powers of members."""
+        nodes = tuple(self.bank.nodes(m) for m in factors)
+        return ProductSkeleton(kind, view.chain, self._multiplier(view.divisor), nodes, self.bases)
 
     def _multiplier(self, divisor: Nodes | None) -> Nodes | None:
-        """The factor of the target, times another."""
-        factors = [*self.factors, *(() if divisor is None else ((divisor, 1.0),))]
+        """The factor of the target times the divisor of a view; None for 1."""
+        factors = [*self.coordinates.factors, *(() if divisor is None else ((divisor, 1.0),))]
         return self.writer.product(factors) if factors else None
-
-    def nodes(self, member: int) -> Nodes:
-        """A member as a formula."""
-        return self.members.nodes(member)
-
-
-def best(estimates: list[Estimate], most: int = PROPOSED) -> list[Estimate]:
-    """The most promising estimates: the least error, and the least error at its price."""
-    finite = [e for e in estimates if e.left < 0.999]
-    left, sizes = np.array([e.left for e in finite]), np.array([e.size for e in finite])
-    by_error, small = (
-        [finite[i] for i in np.argsort(log(left + floor) + price * sizes, kind="stable").tolist()]
-        for floor, price in ((1e-13, PRICE), (1e-6, 5 * PRICE))
-    )
-    chosen = dict.fromkeys([*by_error[: 2 * most // 3], *small[: most // 3]])
-    return list(chosen)

@@ -10,7 +10,7 @@ import pytest
 from unit.gp.oracles import NodeCounter, assert_same, population_of, primitive_set
 
 from shine.gp.evolution import evolve
-from shine.gp.seeding import Seeds
+from shine.gp.seeding import Guesses
 from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.gp.state import State
 
@@ -28,7 +28,7 @@ KINDS = {
 def seeding(rng, deadline):
     """Parts and candidates, as seeding finds them."""
     population = population_of(["x y add", "x neg"], PRIMITIVES, 16)
-    return Seeds(population, np.zeros(2), ("a", "b"), population, np.zeros(2), False)
+    return Guesses(population, np.zeros(2), ("a", "b"), population, np.zeros(2), False)
 
 
 def run(settings, stop=STOP, seed=0, **options):

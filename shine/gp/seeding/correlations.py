@@ -1,23 +1,33 @@
-"""Screening: which members of a bank explain which views of the target, by correlations of blocks with blocks."""
+"""Correlations of all members of a bank with all views of a target: the best members, pairs and triples."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from shine.arrays import Panels, dot, inner, log
-from shine.gp.regression import Regression
+from shine.arrays import Panels, dot, inner
 from shine.typing import Floats, Indices, Singles
 
-CHUNK = 1 << 23
-"""Correlations held at a time."""
+AT_ONCE = 1 << 23
+"""Correlations held at a time, which bounds the memory."""
+
+LEAST_SPREAD = 1e-9
+"""Standard deviation, as a share of the mean, below which values are a constant with rounding."""
+
+LEAST_LENGTH = 1e-150
+"""Length below which values cannot be normalized: its square underflows."""
+
+PARALLEL_PAIR = 1e-3
+"""Squared sine of the angle of two members, below which float32 does not tell what both explain."""
+
+PARALLEL_TRIPLE = 1e-4
+"""The same for two members without what they share with a third; these are compared in float64."""
 
 
 @dataclass(frozen=True, eq=False)
 class Normalized:
-    """Rows of values with their weighted mean taken off, scaled to length 1.
+    """Rows of values, centered by their weighted mean and scaled to length 1.
 
     Parameters
     ----------
@@ -32,19 +42,19 @@ class Normalized:
 
     @classmethod
     def of(cls, values: Floats, weights: Floats) -> Normalized:
-        """Normalize rows of values; non-finite ones are unusable.
+        """Normalize rows of values; rows that are constant or not finite are unusable.
 
         Parameters
         ----------
         values : ndarray of shape (n, n_rows)
         weights : ndarray of shape (n_rows,)
-            Adding up to 1.
+            They add up to 1.
         """
         with np.errstate(all="ignore"):
             means = dot(values, weights)
             centered = (values - means[:, None]) * np.sqrt(weights)
             lengths = np.sqrt(dot(centered, centered))
-            good = np.isfinite(lengths) & (lengths > 1e-9 * np.abs(means)) & (lengths > 1e-150)
+            good = np.isfinite(lengths) & (lengths > LEAST_SPREAD * np.abs(means)) & (lengths > LEAST_LENGTH)
             inverse = np.where(good, 1 / np.where(good, lengths, 1), 0)
             units = np.where(good[:, None], centered, 0) * inverse[:, None]
         return cls(units.astype(np.float32), np.where(good, means, 0), np.where(good, lengths, 0))
@@ -56,7 +66,7 @@ def best_matches(members: Panels, views: Singles, each: int) -> tuple[Indices, I
     Parameters
     ----------
     members : Panels
-        Of rows of float32.
+        Rows of float32, normalized.
     views : ndarray of shape (n_views, n_rows), float32
     each : int
         Members a view.
@@ -66,7 +76,7 @@ def best_matches(members: Panels, views: Singles, each: int) -> tuple[Indices, I
     views, members : ndarray of shape (n,), int64
     correlations : ndarray of shape (n,)
     """
-    at_once = max(1, CHUNK // max(members.count, 1))
+    at_once = max(1, AT_ONCE // max(members.count, 1))
     found_views, found_members, found = [], [], []
     each = min(each, members.count)
     for start in range(0, len(views), at_once):
@@ -81,9 +91,9 @@ def best_matches(members: Panels, views: Singles, each: int) -> tuple[Indices, I
 
 
 def largest(table: Singles, each: int) -> Indices:
-    """Columns of the largest entries of each row, shape (n_rows, each), the largest first; the table is overwritten.
+    """Columns of the largest entries of each row, shape (n_rows, each), the largest first; overwrites the table.
 
-    Of equal entries the first ones: a partition of the table would take others on another processor.
+    The first of equal entries comes first. (`np.argpartition` would order them differently on other processors.)
     """
     each = min(each, table.shape[1])
     found = np.empty((len(table), each), np.int64)
@@ -95,21 +105,21 @@ def largest(table: Singles, each: int) -> Indices:
 
 
 def best_pairs(units: Singles, view: Singles, gram: Singles, most: int) -> tuple[Indices, Indices, Floats]:
-    """Pairs of members that explain a view best together, each member with its best partner.
+    """Pairs of members that explain a view best together: each member with its best partner.
 
     Parameters
     ----------
     units : ndarray of shape (n, n_rows), float32
     view : ndarray of shape (n_rows,), float32
     gram : ndarray of shape (n, n)
-        Correlations of the members.
+        Correlations of the members with each other.
     most : int
 
     Returns
     -------
     first, second : ndarray of shape (n_pairs,), int64
-    shares : ndarray of shape (n_pairs,)
-        Share of the view's variance that is left.
+    unexplained : ndarray of shape (n_pairs,)
+        Share of the view's variance.
 
     Notes
     -----
@@ -118,24 +128,24 @@ def best_pairs(units: Singles, view: Singles, gram: Singles, most: int) -> tuple
     """
     own = dot(units, view)
     found: list[tuple[Indices, Indices, Floats]] = [(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))]
-    block = max(1, CHUNK // 4 // max(len(units), 1))
+    block = max(1, AT_ONCE // 4 // max(len(units), 1))
     for start in range(0, len(units), block):
         a, r = own[start : start + block, None], gram[start : start + block]
         apart = 1 - r * r
-        left = (apart - a * a - own * own + 2 * a * own * r) / np.maximum(apart, 1e-3)
-        left[apart < 1e-3] = 1
-        partner = np.argmin(left, axis=1)
+        unexplained = (apart - a * a - own * own + 2 * a * own * r) / np.maximum(apart, PARALLEL_PAIR)
+        unexplained[apart < PARALLEL_PAIR] = 1
+        partner = np.argmin(unexplained, axis=1)
         rows = np.arange(len(partner))
-        found.append((rows + start, partner, left[rows, partner].astype(np.float64)))
-    i, j, left = (np.concatenate(column) for column in zip(*found, strict=True))
+        found.append((rows + start, partner, unexplained[rows, partner].astype(np.float64)))
+    i, j, unexplained = (np.concatenate(column) for column in zip(*found, strict=True))
     _, once = np.unique(np.minimum(i, j) * len(units) + np.maximum(i, j), return_index=True)
-    i, j, left = i[once], j[once], left[once]
-    order = np.argsort(left, kind="stable")[:most]
-    return i[order], j[order], left[order]
+    i, j, unexplained = i[once], j[once], unexplained[once]
+    order = np.argsort(unexplained, kind="stable")[:most]
+    return i[order], j[order], unexplained[order]
 
 
 def best_triples(units: Singles, view: Singles, most: int) -> tuple[Indices, Floats]:
-    """Triples of members that explain a view best together, of all there are.
+    """Triples of members that explain a view best together, of all triples.
 
     Parameters
     ----------
@@ -148,16 +158,16 @@ def best_triples(units: Singles, view: Singles, most: int) -> tuple[Indices, Flo
     -------
     triples : ndarray of shape (n_triples, 3), int64
         For each member the best triple in which it comes first; the best `most` of these.
-    left : ndarray of shape (n_triples,)
-        Share of the view's variance that is left.
+    unexplained : ndarray of shape (n_triples,)
+        Share of the view's variance.
 
     Notes
     -----
-    With the first member projected out of the view and of the others, what two more explain has a closed form.
+    After the first member is projected out of the view and of the others, what two more explain has a closed form.
     """
     wide = units.astype(np.float64)
     gram, own = inner(wide, wide), dot(wide, view.astype(np.float64))
-    triples, left = [], []
+    triples, unexplained = [], []
     for first in range(len(units) - 2):
         rest = slice(first + 1, None)
         along = gram[rest, first]
@@ -166,35 +176,33 @@ def best_triples(units: Singles, view: Singles, most: int) -> tuple[Indices, Flo
         r = gram[rest, rest] - along[:, None] * along
         determinant = lengths[:, None] * lengths - r * r
         explained = (a * a)[:, None] * lengths + (a * a) * lengths[:, None] - 2 * a[:, None] * a * r
-        flat = determinant < 1e-4
+        flat = determinant < PARALLEL_TRIPLE
         explained[flat] = 0
         explained /= np.where(flat, 1, determinant)
         second, third = divmod(int(np.argmax(explained)), len(a))
         triples.append((first, first + 1 + min(second, third), first + 1 + max(second, third)))
-        left.append(1 - own[first] ** 2 - explained[second, third])
-    found, shares = np.array(triples, np.int64).reshape(-1, 3), np.array(left)
+        unexplained.append(1 - own[first] ** 2 - explained[second, third])
+    found, shares = np.array(triples, np.int64).reshape(-1, 3), np.array(unexplained)
     order = np.argsort(shares, kind="stable")[:most]
     return found[order], shares[order]
 
 
-def projector(columns: Sequence[Floats], weights: Floats) -> Floats:
-    """An orthonormal basis of the span of 1 and log|column|, times the square roots of weights; (n_basis, n_rows)."""
-    ones = np.ones(len(weights))
-    logs = [log(np.abs(column)) for column in columns]
-    found = Regression.of(np.stack([ones, *logs]) * np.sqrt(weights), 1e-9)
-    return found.basis[found.kept]
+def fitted_lines(
+    views: Normalized, members: Normalized, values: Floats, which: Indices, chosen: Indices, correlations: Floats
+) -> Floats:
+    """Views as the regression on one member each predicts them.
 
+    Parameters
+    ----------
+    views, members : Normalized
+    values : ndarray of shape (n_members, n_rows)
+    which, chosen : ndarray of shape (n,), int64
+        The view and the member of each regression.
+    correlations : ndarray of shape (n,)
 
-def beyond_monomials(values: Floats, basis: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """What of log|values| no monomial explains, each scaled to length 1, and its length.
-
-    Rows that are zero or non-finite anywhere, or monomials themselves, become 0 and have the length 0.
+    Returns
+    -------
+    ndarray of shape (n, n_rows)
     """
-    with np.errstate(all="ignore"):
-        logs = log(np.abs(values)) * np.sqrt(weights)
-        total = np.sqrt(dot(logs, logs))
-        rest = logs - inner(inner(logs, basis), basis.T)
-        lengths = np.sqrt(dot(rest, rest))
-        good = np.isfinite(lengths) & (lengths > 1e-7 * total)
-        rest = np.where(good[:, None], rest / np.where(good, lengths, 1)[:, None], 0)
-    return rest, np.where(good, lengths, 0.0)
+    slopes = correlations * views.lengths[which] / np.maximum(members.lengths[chosen], np.finfo(np.float64).tiny)
+    return views.means[which][:, None] + (values[chosen] - members.means[chosen][:, None]) * slopes[:, None]

@@ -1,4 +1,7 @@
-"""Views of a target: what is left to explain once the outermost functions of a formula are undone."""
+"""Views of a target: the target divided by a formula, with the outermost functions undone.
+
+If y = exp(f), the view log(y) is f, which a smaller formula explains.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +13,36 @@ import numpy as np
 
 from shine import arrays
 from shine.arrays import exp, log
-from shine.gp.seeding.writing import Nodes, Unwritable, Writer, constant
+from shine.gp.seeding.formula_writer import Nodes, Unwritable, Writer, constant
 from shine.lang.library import STANDARD
 from shine.typing import Floats
+
+RETURN_ERROR = 1e-9
+"""Largest error of a target that went through a chain and back, as a share of its largest value."""
+
+LEAST_RANGE = 1e-9
+"""Range of a view, as a share of its largest value, below which it is a constant with rounding."""
+
+DIFFERENCE = 1e-6
+"""Step of a numeric derivative, as a share of the target's spread and size."""
+
+PROBE: Nodes = ((1, 0.0),)
+"""Any formula, to see whether something can be written."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One function undone: ``t -> forward(t)``, and what brings ``t`` back, as numbers and as a formula.
+    """Undoes one function: ``t -> forward(t)``; ``inverse`` and ``write`` apply it again, to numbers and to formulas.
 
     Parameters
     ----------
     name : str
     forward, inverse : callable
-        Array functions; non-finite where there is no value.
+        Array functions; NaN or inf where they have no value.
     write : callable
-        The formula of the inverse of a formula.
+        Takes a writer and a formula, and returns the formula of its inverse.
     homogeneous : bool
-        Whether a factor on one side is a factor on the other, so that linear scaling covers it.
+        Whether a multiple of the view belongs to a multiple of the target, so that linear scaling covers the factor.
     """
 
     name: str
@@ -42,7 +57,7 @@ Chain = tuple[Step, ...]
 
 
 def power(exponent: float, sign: float = 1.0) -> Step:
-    """Undo a power; `sign` is that of the target, which an even power loses."""
+    """Undo a power; `sign` is the sign of the target, which an even power loses."""
     undone = 1 / exponent
 
     def write(writer: Writer, nodes: Nodes) -> Nodes:
@@ -57,7 +72,7 @@ def power(exponent: float, sign: float = 1.0) -> Step:
 
 
 def shift(by: float) -> Step:
-    """Undo a constant added."""
+    """Undo the subtraction of a constant: add it."""
     return Step("shift", lambda t: t + by, lambda t: t - by, lambda w, n: w.add(n, constant(-by)))
 
 
@@ -72,7 +87,7 @@ def exponential(sign: float) -> Step:
 
 
 def function(name: str, inverse: Callable[[Floats], Floats] | str) -> Step:
-    """Undo a function of one argument, given what undoes it."""
+    """Undo a function of one argument by its inverse."""
 
     def undo(values: Floats) -> Floats:
         return arrays.apply(STANDARD[inverse], values) if isinstance(inverse, str) else inverse(values)
@@ -80,11 +95,11 @@ def function(name: str, inverse: Callable[[Floats], Floats] | str) -> Step:
     return Step(name, undo, lambda t: arrays.apply(STANDARD[name], t), lambda w, n: w.call(name, n))
 
 
-def _area_tangent(values: Floats) -> Floats:
+def _inverse_tanh(values: Floats) -> Floats:
     return 0.5 * log((1 + values) / (1 - values))
 
 
-def _area_sine(values: Floats) -> Floats:
+def _inverse_sinh(values: Floats) -> Floats:
     size = np.abs(values)
     return np.copysign(log(size + np.sqrt(size * size + 1)), values)
 
@@ -97,14 +112,14 @@ FUNCTIONS = (
     function("asin", "sin"),
     function("acos", "cos"),
     function("atan", "tan"),
-    function("tanh", _area_tangent),
-    function("sinh", _area_sine),
+    function("tanh", _inverse_tanh),
+    function("sinh", _inverse_sinh),
 )
-"""Functions whose values can be undone, at least on one branch."""
+"""Undo functions that have an inverse, at least on one branch."""
 
 
 def chains(target: Floats, writer: Writer) -> list[Chain]:
-    """The chains of at most three steps that the target goes through and comes back from, and that can be written."""
+    """Chains of at most three steps that a target goes through and comes back from, and that can be written."""
     sign = -1.0 if (target < 0).all() else 1.0
     single: list[Chain] = [(), *((power(p, sign),) for p in (-1.0, 2.0, -2.0, 0.5, -0.5)), (exponential(sign),)]
     single += [(step,) for step in FUNCTIONS]
@@ -117,8 +132,8 @@ def chains(target: Floats, writer: Writer) -> list[Chain]:
     return [chain for chain in (*single, *deeper) if usable(chain, target, writer)]
 
 
-def shifted(target: Floats, writer: Writer) -> list[Chain]:
-    """Chains that end with a constant added; products are looked for behind them, which no other chain shows."""
+def product_chains(target: Floats, writer: Writer) -> list[Chain]:
+    """Chains behind which products are looked for: they end by adding or subtracting 1, or are a single step."""
     sign = -1.0 if (target < 0).all() else 1.0
     firsts: list[Chain] = [(), (power(-1.0),), (power(2.0, sign),), (power(-2.0, sign),), (exponential(sign),)]
     found = [(*first, shift(by)) for first in firsts for by in (1.0, -1.0)]
@@ -127,48 +142,75 @@ def shifted(target: Floats, writer: Writer) -> list[Chain]:
 
 
 def usable(chain: Chain, target: Floats, writer: Writer) -> bool:
-    """Whether a target goes through a chain and comes back, not constant, and the way back can be written."""
+    """Whether a target goes through a chain and comes back, varies there, and the way back can be written."""
     try:
-        write(chain, writer, ((1, 0.0),))
+        write(chain, writer, PROBE)
     except Unwritable:
         return False
     with np.errstate(all="ignore"):
         seen = forward(chain, target)
         back = inverse(chain, seen)
     scale = np.abs(target).max()
-    if not np.isfinite(seen).all() or not (np.abs(back - target) <= 1e-9 * scale).all():
+    if not np.isfinite(seen).all() or not (np.abs(back - target) <= RETURN_ERROR * scale).all():
         return False
-    return bool(np.ptp(seen) > 1e-9 * np.abs(seen).max())
+    return bool(np.ptp(seen) > LEAST_RANGE * np.abs(seen).max())
 
 
 def forward(chain: Chain, target: Floats) -> Floats:
-    """The target seen through a chain; not finite where it has no value."""
+    """The target after the steps of a chain; NaN or inf where they have no value."""
     with np.errstate(all="ignore"):
         return reduce(lambda t, step: step.forward(t), chain, target)
 
 
-def through(chains: Sequence[Chain], target: Floats) -> Floats:
-    """The target seen through each of some chains, shape (n_chains, n_rows)."""
-    return np.array([forward(chain, target) for chain in chains]).reshape(len(chains), len(target))
-
-
-def inverse(chain: Chain, view: Floats) -> Floats:
-    """The target that a view belongs to; not finite where there is none."""
+def inverse(chain: Chain, values: Floats) -> Floats:
+    """The target that has these values after a chain; NaN or inf where there is none."""
     with np.errstate(all="ignore"):
-        return reduce(lambda t, step: step.inverse(t), reversed(chain), view)
+        return reduce(lambda t, step: step.inverse(t), reversed(chain), values)
 
 
 def write(chain: Chain, writer: Writer, nodes: Nodes) -> Nodes:
-    """The formula for the target, from one for the view."""
+    """The formula of the target, from a formula of the target after the chain."""
     return reduce(lambda n, step: step.write(writer, n), reversed(chain), nodes)
 
 
 def homogeneous(chain: Sequence[Step]) -> bool:
-    """Whether a factor of the view is a factor of the target."""
+    """Whether a multiple of the view belongs to a multiple of the target."""
     return all(step.homogeneous for step in chain)
 
 
 def slope(chain: Chain, target: Floats) -> Floats:
-    """Derivative of the view by the target, from a central difference."""
-    step = 1e-6 * (np.std(target) + np.abs(target))
+    """Derivative of the target after a chain by the target, from a central difference."""
+    step = DIFFERENCE * (np.std(target) + np.abs(target))
     return (forward(chain, target + step) - forward(chain, target - step)) / (2 * step)
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """The target divided by a formula, after a chain.
+
+    Parameters
+    ----------
+    chain : Chain
+    divisor : Nodes, optional
+        None for 1.
+    divisor_values : ndarray of shape (n_rows,), optional
+    """
+
+    chain: Chain
+    divisor: Nodes | None = None
+    divisor_values: Floats | None = None
+
+    def of(self, target: Floats) -> Floats:
+        """Values of the view, shape (n_rows,)."""
+        return forward(self.chain, target if self.divisor_values is None else target / self.divisor_values)
+
+    def target(self, values: Floats) -> Floats:
+        """The target that a view with these values, shape (..., n_rows), belongs to."""
+        divided = inverse(self.chain, values)
+        with np.errstate(all="ignore"):
+            return divided if self.divisor_values is None else self.divisor_values * divided
+
+
+def values_of(views: Sequence[View], target: Floats) -> Floats:
+    """Values of views, shape (n_views, n_rows)."""
+    return np.array([view.of(target) for view in views]).reshape(len(views), len(target))

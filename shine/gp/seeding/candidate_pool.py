@@ -1,4 +1,4 @@
-"""The pool: complete formulas, measured on rows that had no part in finding them."""
+"""The pool of candidates: complete formulas with their errors on rows that had no part in finding them."""
 
 from __future__ import annotations
 
@@ -9,42 +9,55 @@ from contextlib import contextmanager
 import numpy as np
 
 from shine.arrays import dot, log
-from shine.gp.seeding.proposals import Proposal, Rows
-from shine.gp.seeding.writing import Nodes, Unwritable, Writer, tape
+from shine.gp.seeding.formula_writer import Nodes, Unwritable, Writer, tape
+from shine.gp.seeding.skeletons import Rows, Skeleton
 from shine.gp.structure import depths
 from shine.lang.population import Population
 from shine.typing import Floats, Mask
 
+LOGGER = logging.getLogger("shine.gp.seeding")
+"""Says which searches were skipped, and why."""
+
 Predict = Callable[[Population], Floats]
+"""Predictions of a population, shape (n_individuals, n_rows)."""
 
 ROUNDING = 1e-20
-"""Share of variance left that is rounding: a formula that leaves less fits exactly."""
+"""Share of variance unexplained below which a formula fits exactly: the rest is rounding."""
 
 NEARLY = 1e-14
-"""Share of variance left that may be rounding of the data, or a series of another function."""
+"""Share of variance unexplained that may be rounding of the data, or the end of a series of another function."""
 
 FLOOR = 1e-22
-"""Share of variance below which formulas fit equally well."""
+"""Share of variance unexplained below which formulas fit equally well."""
 
 
-class Pool:
-    """Formulas of a primitive set with what they leave of the target on held-out rows.
+class CandidatePool:
+    """Formulas of a primitive set with their errors on held-out rows.
 
     Parameters
     ----------
     rows : Rows
         All sampled rows.
     training, held_out : ndarray of shape (n_rows,), bool
-        Rows that constants are fitted on, and rows that formulas are judged by.
+        Rows that constants are fitted on, and rows that formulas are measured on.
     writer : Writer
     predict : callable
-        Predictions of a population on all sampled rows, shape (n_individuals, n_rows).
+        Predicts on all sampled rows.
     max_size, max_depth : int
-        Of formulas.
+        Most nodes and levels of a formula.
     linear_scaling : bool
-        Whether formulas are judged with their best slope and intercept, which they then lack.
+        Whether formulas are measured with their best slope and intercept, which they then lack.
     price : float
         What a node costs, as a share of the error.
+
+    Attributes
+    ----------
+    unexplained : dict of Nodes to float
+        Share of the held-out target's variance that each formula leaves unexplained.
+    kinds : dict of Nodes to str
+        The search that found each formula.
+    failures : list of str
+        Searches that failed.
     """
 
     def __init__(
@@ -62,51 +75,52 @@ class Pool:
         self.rows, self.training, self.held_out, self.writer, self.predict = rows, training, held_out, writer, predict
         self.max_size, self.max_depth, self.linear_scaling, self.price = max_size, max_depth, linear_scaling, price
         self._train = Rows(rows.columns[:, training], rows.target[training], rows.weights[training])
-        self.left: dict[Nodes, float] = {}
+        self.unexplained: dict[Nodes, float] = {}
         self.kinds: dict[Nodes, str] = {}
         self.failures: list[str] = []
         self._ingredients: dict[Nodes, tuple[Nodes, ...]] = {}
         self._values: dict[Nodes, Floats] = {}
 
     @property
-    def least_left(self) -> float:
-        """The least share of variance any formula leaves on held-out rows."""
-        return min(self.left.values(), default=np.inf)
+    def least_unexplained(self) -> float:
+        """The least share of variance that a formula leaves unexplained; inf without formulas."""
+        return min(self.unexplained.values(), default=np.inf)
 
     @property
     def exact(self) -> bool:
         """Whether a formula fits to within rounding."""
-        return self.least_left < ROUNDING
+        return self.least_unexplained < ROUNDING
 
     @property
     def nearly_exact(self) -> bool:
         """Whether a formula fits so well that no further round is worth its time."""
-        return self.least_left < NEARLY
+        return self.least_unexplained < NEARLY
 
     @contextmanager
     def surviving(self, search: str) -> Iterator[None]:
-        """Let a search fail without harm: it is counted, and the log says why."""
+        """Go on if a search fails: count the failure and log the reason."""
         try:
             yield
         except Exception:
             self.failures.append(search)
-            logging.getLogger(__name__).debug("the search %r was skipped", search, exc_info=True)
+            LOGGER.debug("the search %r was skipped", search, exc_info=True)
 
-    def propose(self, proposals: Sequence[Proposal]) -> None:
-        """Complete proposals and measure what comes of them."""
-        values = self._training_values(list(dict.fromkeys(part for p in proposals for part in p.parts)))
+    def complete(self, skeletons: Sequence[Skeleton]) -> None:
+        """Complete skeletons on the training rows, and add the formulas."""
+        values = self._training_values(list(dict.fromkeys(part for skeleton in skeletons for part in skeleton.parts)))
         written: dict[Nodes, str] = {}
         with np.errstate(all="ignore"):
-            for proposal in proposals:
+            for skeleton in skeletons:
                 try:
-                    for nodes in proposal.complete(self._train, values, self.writer, self.linear_scaling):
-                        written.setdefault(nodes, proposal.kind)
-                        self._ingredients.setdefault(nodes, proposal.parts)
+                    for nodes in skeleton.complete(self._train, values, self.writer, self.linear_scaling):
+                        written.setdefault(nodes, skeleton.kind)
+                        self._ingredients.setdefault(nodes, skeleton.parts)
                 except Unwritable:
                     continue
         self.add(written)
 
     def _training_values(self, parts: list[Nodes]) -> Mapping[Nodes, Floats]:
+        """Values of formulas on the training rows; each is predicted once."""
         new = [part for part in parts if part not in self._values]
         if new:
             predictions = self.predict(self._population(new))[:, self.training]
@@ -117,25 +131,28 @@ class Pool:
         return Population.from_tapes([tape(nodes) for nodes in formulas], self.writer.primitives, width)
 
     def add(self, formulas: Mapping[Nodes, str]) -> None:
-        """Measure complete formulas, given with what found them."""
+        """Measure complete formulas, given with the searches that found them, and keep those that explain something."""
         new = [
             nodes
             for nodes in formulas
-            if nodes not in self.left and len(nodes) <= self.max_size and all(np.isfinite(v) for _, v in nodes)
+            if nodes not in self.unexplained and len(nodes) <= self.max_size and all(np.isfinite(v) for _, v in nodes)
         ]
         if not new:
             return
         population = self._population(new)
         shallow = depths(population) <= self.max_depth
-        left = self._measured(np.asarray(self.predict(population), np.float64))
-        for nodes, ok, share in zip(new, shallow.tolist(), left.tolist(), strict=True):
+        shares = self._unexplained(np.asarray(self.predict(population), np.float64))
+        for nodes, ok, share in zip(new, shallow.tolist(), shares.tolist(), strict=True):
             if ok and np.isfinite(share) and share < 1:
-                # In this order, so that a formula in `left` has its kind whenever an interrupt comes.
+                # The kind first: an interrupt may come in between, and every measured formula needs its kind.
                 self.kinds[nodes] = formulas[nodes]
-                self.left[nodes] = share
+                self.unexplained[nodes] = share
 
-    def _measured(self, predictions: Floats) -> Floats:
-        """Share of the held-out target's variance left by lines fitted on the training rows."""
+    def _unexplained(self, predictions: Floats) -> Floats:
+        """Share of the held-out target's variance that predictions leave; inf where one is not finite.
+
+        With linear scaling, slope and intercept are fitted on the training rows.
+        """
         weights, target = self.rows.weights, self.rows.target
         fit, held = np.where(self.training, weights, 0), np.where(self.held_out, weights, 0)
         fit, held = fit / fit.sum(), held / held.sum()
@@ -145,20 +162,20 @@ class Pool:
             slopes = dot(centered, fit * (target - target_mean)) / dot(centered**2, fit)
             lines = target_mean + slopes[:, None] * centered
             errors = target - (lines if self.linear_scaling else predictions)
-            left = dot(errors**2, held) / dot((target - dot(target, held)) ** 2, held)
+            shares = dot(errors**2, held) / dot((target - dot(target, held)) ** 2, held)
         usable = np.isfinite(predictions).all(axis=1)
-        return np.where(usable, left, np.inf)
+        return np.where(usable, shares, np.inf)
 
     def criterion(self, nodes: Nodes) -> float:
-        """What candidates are ordered by: the logarithm of the share left, and a price a node."""
-        return float(log(np.array(self.left[nodes] + FLOOR))) + self.price * len(nodes)
+        """What candidates are ordered by: the logarithm of their error plus a price for each node."""
+        return float(log(np.array(self.unexplained[nodes] + FLOOR))) + self.price * len(nodes)
 
     def best_ingredients(self, formulas: int) -> dict[Nodes, float]:
-        """What the best formulas were proposed to be made of, with the least share of variance left by one of them."""
+        """Parts of the best formulas, each with the least share of variance that one of its formulas leaves."""
         found: dict[Nodes, float] = {}
-        for nodes in sorted(self.left, key=lambda nodes: (self.criterion(nodes), nodes))[:formulas]:
+        for nodes in sorted(self.unexplained, key=lambda nodes: (self.criterion(nodes), nodes))[:formulas]:
             for part in self._ingredients.get(nodes, ()):
-                found[part] = min(found.get(part, 1.0), self.left[nodes])
+                found[part] = min(found.get(part, 1.0), self.unexplained[nodes])
         return found
 
     def chosen(self, most: int) -> tuple[Population, Floats, tuple[str, ...]]:
@@ -167,12 +184,12 @@ class Pool:
         Returns
         -------
         population : Population
-        left : ndarray of shape (n,)
-            Share of the held-out target's variance each leaves.
+        unexplained : ndarray of shape (n,)
+            Share of the held-out target's variance.
         kinds : tuple of str
             The search that found each.
         """
-        order = sorted(self.left, key=lambda nodes: (self.criterion(nodes), nodes))
+        order = sorted(self.unexplained, key=lambda nodes: (self.criterion(nodes), nodes))
         firsts: dict[object, Nodes] = {}
         for nodes in order:
             firsts.setdefault(len(nodes), nodes)
@@ -181,6 +198,6 @@ class Pool:
         best = [nodes for nodes in order if nodes in kept]
         return (
             self._population(best, self.max_size),
-            np.array([self.left[nodes] for nodes in best]),
+            np.array([self.unexplained[nodes] for nodes in best]),
             tuple(self.kinds[nodes] for nodes in best),
         )

@@ -1,4 +1,4 @@
-"""Seeding: enumerate, search through invariants, complete, validate."""
+"""The stage that looks for guesses: choose features, split the rows, find symmetries, run the searches, rank."""
 
 from __future__ import annotations
 
@@ -11,72 +11,82 @@ import numpy as np
 from annotated_types import Ge, Gt
 
 from shine.arrays import dot
-from shine.gp.seeding.exploration import Exploration
-from shine.gp.seeding.pool import Pool, Predict
-from shine.gp.seeding.proposals import Rows
-from shine.gp.seeding.relevance import relevant
-from shine.gp.seeding.symmetries import Coordinates, systems
-from shine.gp.seeding.writing import Nodes, Writer, constant, tape
+from shine.gp.seeding.candidate_pool import CandidatePool, Predict
+from shine.gp.seeding.coordinates import Coordinates
+from shine.gp.seeding.formula_writer import Nodes, Writer, constant, tape
+from shine.gp.seeding.relevant_features import relevant_features
+from shine.gp.seeding.rounds import Rounds
+from shine.gp.seeding.skeletons import Rows
+from shine.gp.seeding.symmetries import systems
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.typing import Floats, Indices, Mask
 
 FEWEST_HELD_OUT = 12
-"""Rows below which none are held out: too few to judge by."""
+"""Fewest rows that formulas are measured on; with fewer, they are measured on the training rows."""
 
 TRAINING_SHARE = 0.6
 """Share of the rows that constants are fitted on."""
 
 DOUBTS = (0.01, 0.06)
-"""How far a gradient may be from a symmetry, as shares of it squared: first what is likely one, then what may be."""
+"""Squared distance of a gradient from a symmetry, as a share of it: of a likely symmetry, and of a possible one."""
+
+LEAST_SPREAD = 1e-12
+"""Standard deviation of a target, as a share of its largest value, below which it varies by rounding only."""
+
+FEWEST_VARYING = 3
+"""Rows below which a target does not count as varying: a line fits two rows exactly."""
+
+FORMULAS_WITH_PARTS = 20
+"""Best formulas whose parts are building blocks."""
 
 
 @dataclass(frozen=True)
 class SeedingSettings:
-    """Limits of the seeding: together with the rows they bound its time and memory."""
+    """Limits of the stage. Together with the rows they bound its time and memory."""
 
     members: Annotated[int, Ge(10)] = 30_000
-    """Most members of a bank; each takes some 2 KiB."""
+    """Most members of a bank, each some 2 KiB."""
     rows: Annotated[int, Ge(1)] = 160
     """Rows that members are evaluated on."""
     features: Annotated[int, Ge(1)] = 12
-    """Most features that are combined; the most relevant are chosen from more."""
+    """Most features that are combined: the most relevant ones."""
     coordinates: Annotated[int, Ge(0)] = 6
-    """Most systems of merged coordinates that get a bank besides the features."""
+    """Most systems of merged coordinates that get a bank of their own."""
     candidates: Annotated[int, Ge(1)] = 200
     """Most formulas returned."""
     parts: Annotated[int, Ge(0)] = 300
     """Most building blocks returned."""
     price: Annotated[float, Gt(0)] = 0.02
-    """What a node costs: candidates are ordered by the logarithm of their error plus this a node."""
+    """Price of a node: candidates are ordered by the logarithm of their error plus this for each node."""
 
 
 @dataclass(frozen=True, eq=False)
-class Seeds:
-    """What the seeding found.
+class Guesses:
+    """Formulas to start from.
 
     Parameters
     ----------
     candidates : Population
-        Complete formulas with their constants, best first; among them the best of each size and of each search.
-    left : ndarray of shape (n_candidates,)
+        Complete formulas, the best first; among them the best of each size and of each search.
+    unexplained : ndarray of shape (n_candidates,)
         Share of the target's variance that each leaves on rows that had no part in finding it.
     kinds : tuple of str
         The search that found each.
     parts : Population
-        Building blocks: members that come closest to a view of the target, and what the best candidates are made of.
+        Building blocks: members that come closest to a view of the target, and parts of the best candidates.
     scores : ndarray of shape (n_parts,)
-        Share of variance that each part, or the best candidate made of it, explains; descending.
+        Share of variance that each part, or the best candidate with it, explains; descending.
     exact : bool
         Whether a candidate fits to within rounding.
     interrupted : bool
-        Whether a KeyboardInterrupt ended the seeding: this is what was found until then.
+        Whether a KeyboardInterrupt ended the stage early.
     failures : tuple of str
-        Searches that failed and were skipped; none should.
+        Searches that failed and were skipped; there should be none.
     """
 
     candidates: Population
-    left: Floats
+    unexplained: Floats
     kinds: tuple[str, ...]
     parts: Population
     scores: Floats
@@ -86,7 +96,7 @@ class Seeds:
 
 
 @np.errstate(all="ignore")
-def seed(
+def find_guesses(
     columns: Floats,
     target: Floats,
     weights: Floats | None,
@@ -100,40 +110,39 @@ def seed(
     settings: SeedingSettings | None = None,
     clock: Callable[[], float] = time.monotonic,
     deadline: float = float("inf"),
-) -> Seeds:
-    """Formulas to start from, found through what of a target can be solved for in closed form.
+) -> Guesses:
+    """Look for formulas to start from: small expressions, completed by what can be solved for in closed form.
 
     Parameters
     ----------
     columns : ndarray of shape (n_features, n_rows), float64
-        A sample of the data; some hundred to a few thousand rows.
+        A sample of the data, a hundred to a few thousand rows.
     target : ndarray of shape (n_rows,), float64
     weights : ndarray of shape (n_rows,), float64, optional
-        Not negative, one positive.
+        None negative, at least one positive.
     primitives : PrimitiveSet
-        What formulas are made of; nothing else appears in them.
+        What formulas are made of.
     predict : callable
         Predictions of a population of these primitives on these rows, shape (n_individuals, n_rows).
     rng : numpy.random.Generator
-        Decides the outcome entirely, unless the deadline ends it.
+        The same generator gives the same guesses, unless the deadline ends the stage.
     max_size, max_depth : int
         Most nodes and levels of a candidate.
     linear_scaling : bool
-        Whether formulas will be judged with their best slope and intercept. Candidates then lack theirs.
+        Whether formulas will be judged with their best slope and intercept. Candidates then lack them.
     settings : SeedingSettings, optional
     clock : callable
         Seconds from any origin.
     deadline : float
-        On that clock; what was found until then is returned. The step that is under way is finished, which takes up to
-        a second with a large bank.
+        Time on that clock at which the stage ends. The current step is finished, up to a second with a large bank.
 
     Returns
     -------
-    Seeds
+    Guesses
 
     Notes
     -----
-    Ends early once a candidate fits to within rounding, and at a KeyboardInterrupt, with what was found until then.
+    Ends early if a candidate fits to within rounding, and at a KeyboardInterrupt; returns what it has found.
     docs/seeding.md describes the method.
     """
     settings = settings or SeedingSettings()
@@ -142,7 +151,7 @@ def seed(
     rows = Rows(columns[:, counted], target[counted], given[counted] / given[counted].sum())
     writer = Writer(primitives)
     training, held_out, screened = _split(len(counted), settings.rows, rng)
-    pool = Pool(
+    pool = CandidatePool(
         rows,
         training,
         held_out,
@@ -156,28 +165,29 @@ def seed(
     parts: dict[Nodes, float] = {}
     interrupted = False
     try:
-        chosen = relevant(rows.columns, rows.target, rows.weights, settings.features)
-        # A target that varies only by rounding, or on a few rows only, has nothing to correlate with.
-        parts_of = (screened, training, held_out)
-        if all(_varies(rows.target[which], rows.weights[which]) for which in parts_of) and len(chosen):
+        chosen = relevant_features(rows.columns, rows.target, rows.weights, settings.features)
+        # Nothing correlates with a target that is constant on some of the rows.
+        used = (screened, training, held_out)
+        if all(_varies(rows.target[which], rows.weights[which]) for which in used) and len(chosen):
             features = Coordinates.of_features(rows.columns, chosen)
             reduced: list[Coordinates] = []
             with pool.surviving("symmetries"):
                 reduced = systems(features, rows.target, rows.weights, writer, DOUBTS)[: settings.coordinates]
-            exploration = Exploration(pool, screened, chosen, settings.members, rng, lambda: clock() >= deadline)
-            parts = exploration.explore([features, *reduced])
+            rounds = Rounds(pool, screened, chosen, settings.members, rng, lambda: clock() >= deadline)
+            parts = rounds.run([features, *reduced])
     except KeyboardInterrupt:
         interrupted = True
-    if not pool.left:
-        pool.left[constant(float(dot(rows.target, rows.weights)))] = 1.0 if _varies(rows.target, rows.weights) else 0.0
-        pool.kinds[next(iter(pool.left))] = "constant"
-    population, left, kinds = pool.chosen(settings.candidates)
+    if not pool.unexplained:
+        mean = constant(float(dot(rows.target, rows.weights)))
+        pool.unexplained[mean] = 1.0 if _varies(rows.target, rows.weights) else 0.0
+        pool.kinds[mean] = "constant"
+    population, unexplained, kinds = pool.chosen(settings.candidates)
     blocks, scores = _parts(pool, parts, settings.parts, max_size)
-    return Seeds(population, left, kinds, blocks, scores, pool.exact, interrupted, tuple(pool.failures))
+    return Guesses(population, unexplained, kinds, blocks, scores, pool.exact, interrupted, tuple(pool.failures))
 
 
 def _split(rows: int, screened: int, rng: np.random.Generator) -> tuple[Mask, Mask, Indices]:
-    """Rows to fit constants on, rows to judge by, and the rows of the former that banks are evaluated on."""
+    """Training rows, held-out rows, and the training rows that banks are evaluated on."""
     order = rng.permutation(rows)
     count = int(TRAINING_SHARE * rows)
     training = np.ones(rows, bool)
@@ -188,19 +198,19 @@ def _split(rows: int, screened: int, rng: np.random.Generator) -> tuple[Mask, Ma
 
 
 def _varies(values: Floats, weights: Floats) -> bool:
-    """Whether values vary by more than rounding, on rows that weigh something."""
+    """Whether values vary by more than rounding, on enough rows and with positive weights."""
     total = float(weights.sum())
-    if len(values) <= 2 or not total > 0:
+    if len(values) < FEWEST_VARYING or not total > 0:
         return False
     centered = values - float(dot(values, weights)) / total
-    return bool(np.sqrt(dot(centered**2, weights) / total) > 1e-12 * np.abs(values).max())
+    return bool(np.sqrt(dot(centered**2, weights) / total) > LEAST_SPREAD * np.abs(values).max())
 
 
-def _parts(pool: Pool, members: dict[Nodes, float], most: int, max_size: int) -> tuple[Population, Floats]:
-    """Building blocks with their scores, the best first; of equally good ones, the smaller."""
+def _parts(pool: CandidatePool, members: dict[Nodes, float], most: int, max_size: int) -> tuple[Population, Floats]:
+    """Building blocks with their scores, the best first; the smaller first if they are equally good."""
     scores = dict(members)
-    for nodes, left in pool.best_ingredients(20).items():
-        scores[nodes] = max(scores.get(nodes, 0.0), 1 - left)
+    for nodes, unexplained in pool.best_ingredients(FORMULAS_WITH_PARTS).items():
+        scores[nodes] = max(scores.get(nodes, 0.0), 1 - unexplained)
     order = sorted(
         (nodes for nodes in scores if len(nodes) <= max_size), key=lambda nodes: (-scores[nodes], len(nodes), nodes)
     )[:most]

@@ -1,4 +1,4 @@
-"""Sparse sums: a few members of a large dictionary that explain views together."""
+"""Forward selection: sums of a few members of a large dictionary, grown term by term, that explain views."""
 
 from __future__ import annotations
 
@@ -8,43 +8,46 @@ import numpy as np
 
 from shine.arrays import Panels, dot
 from shine.gp.regression import Regression
-from shine.gp.seeding.screening import best_matches
+from shine.gp.seeding.correlations import best_matches
 from shine.typing import Floats, Indices, Singles
 
 NEARLY_PARALLEL = 1e-4
-"""Squared sine of the angle to what is chosen already, below which a member is not chosen."""
+"""Squared sine of the angle between a member and the span of the chosen ones, below which it is not chosen."""
+
+AT_ONCE = 1 << 23
+"""Correlations held at a time, which bounds the memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Chosen members of several regressions in step.
+    """Sums of as many members each, as columns of equal length: one regression a row.
 
     Parameters
     ----------
     views : ndarray of shape (n_sums,), int64
-        Which view each sum explains.
+        The view that each sum explains.
     chosen : ndarray of shape (n_sums, n_terms), int64
         Members, in the order they were chosen.
-    left : ndarray of shape (n_sums,)
-        Share of the view's variance that is left.
+    unexplained : ndarray of shape (n_sums,)
+        Share of the view's variance.
     """
 
     views: Indices
     chosen: Indices
-    left: Floats
+    unexplained: Floats
 
     def take(self, which: Indices) -> Sums:
         """Some of the sums."""
-        return Sums(self.views[which], self.chosen[which], self.left[which])
+        return Sums(self.views[which], self.chosen[which], self.unexplained[which])
 
 
 class Dictionary:
-    """Members that sums are made of, laid out once for all sums.
+    """Members that sums may consist of, laid out once for all sums.
 
     Parameters
     ----------
     units : ndarray of shape (n_members, n_rows), float32
-        Rows of length 1, centered; or of zeros, which are never chosen.
+        Rows of length 1, centered; rows of zeros are never chosen.
     """
 
     def __init__(self, units: Singles) -> None:
@@ -54,13 +57,13 @@ class Dictionary:
 
 
 def first_terms(members: Dictionary, views: Singles, beams: int) -> Sums:
-    """For each view the members that correlate best with it, each a sum of one term."""
+    """Sums of one term: for each view the `beams` members that correlate best with it."""
     which, first, correlations = best_matches(members.panels, views, beams)
     return Sums(which, first[:, None], 1 - correlations**2)
 
 
 def with_another_term(members: Dictionary, views: Singles, sums: Sums) -> Sums:
-    """Sums with one term more each.
+    """Each sum with another term.
 
     Parameters
     ----------
@@ -71,40 +74,41 @@ def with_another_term(members: Dictionary, views: Singles, sums: Sums) -> Sums:
 
     Notes
     -----
-    Orthogonal least squares (Chen, Billings and Luo 1989): the member chosen is the one after whose inclusion the least
-    is left, not the one that correlates best with what is left.
+    Orthogonal least squares (Chen, Billings and Luo 1989): chooses the member with which the sum explains most, not the
+    one that correlates best with the residual.
     """
-    residuals, bases = _explained(members, views[sums.views], sums.chosen)
-    return _measured(members, views, sums.views, np.column_stack([sums.chosen, _next(members, residuals, bases)]))
+    residuals, bases = _residuals(members, views[sums.views], sums.chosen)
+    return _measured(members, views, sums.views, np.column_stack([sums.chosen, _best_next(members, residuals, bases)]))
 
 
 def replaced(members: Dictionary, views: Singles, sums: Sums, sweeps: int = 1) -> Sums:
-    """Sums after each term in turn was dropped and the best one taken in its place.
+    """Sums after each term in turn is replaced by the best one, given the others.
 
-    What forward selection took first, before the rest was known, gets a second look.
+    Forward selection chose the first terms before it knew the others.
     """
     chosen = sums.chosen.copy()
     for _ in range(sweeps):
         for place in range(chosen.shape[1]):
-            residuals, bases = _explained(members, views[sums.views], np.delete(chosen, place, axis=1))
-            chosen[:, place] = _next(members, residuals, bases)
+            residuals, bases = _residuals(members, views[sums.views], np.delete(chosen, place, axis=1))
+            chosen[:, place] = _best_next(members, residuals, bases)
     return _measured(members, views, sums.views, chosen)
 
 
 def _measured(members: Dictionary, views: Singles, which: Indices, chosen: Indices) -> Sums:
-    residuals, _ = _explained(members, views[which], chosen)
+    """Sums of chosen members, with the share of variance that they leave unexplained."""
+    residuals, _ = _residuals(members, views[which], chosen)
     return Sums(which, chosen, dot(residuals, residuals))
 
 
-def _explained(members: Dictionary, views: Singles, chosen: Indices) -> tuple[Floats, Floats]:
-    """What members leave of each view, and orthonormal bases of these members, shape (n_sums, n_terms, n_rows)."""
+def _residuals(members: Dictionary, views: Singles, chosen: Indices) -> tuple[Floats, Floats]:
+    """Residuals of each view, and orthonormal bases of its members, shape (n_sums, n_terms, n_rows)."""
     regression = Regression.of(members.units[chosen].astype(np.float64))
     return regression.rest(views.astype(np.float64)), regression.basis
 
 
-def _next(members: Dictionary, residuals: Floats, bases: Floats) -> Indices:
-    """For each sum the member after whose inclusion the least is left."""
-    at_once = max(1, (1 << 23) // max(members.panels.count, 1))
+def _best_next(members: Dictionary, residuals: Floats, bases: Floats) -> Indices:
+    """For each sum the member with which it explains most."""
+    at_once = max(1, AT_ONCE // max(members.panels.count, 1))
     found = [np.zeros(0, np.int64)]
     for start in range(0, len(residuals), at_once):
         now = slice(start, start + at_once)

@@ -1,11 +1,13 @@
-"""Seeding end to end: planted formulas of each kind are found, within the limits, from the primitives given."""
+"""The stage end to end: it finds planted formulas of each kind, within the limits, from the given primitives."""
 
 import logging
+from functools import partial
 
 import numpy as np
 import pytest
 
-from shine.gp.seeding import SeedingSettings, Seeds, searches, seed
+from shine.gp.seeding import Guesses, SeedingSettings, find_guesses, search_table
+from shine.gp.seeding.search_table import SEARCHES, Search
 from shine.gp.structure import depths
 from shine.lang.interpret import evaluate_tape
 from shine.lang.parse import primitive_table
@@ -28,16 +30,16 @@ class Problem:
         tapes = [population.tape(i) for i in range(len(population))]
         return np.array([evaluate_tape(t.codes, t.values, self.primitives, list(rows)) for t in tapes])
 
-    def seeds(self, generator=0, settings=None, **options) -> Seeds:
+    def guesses(self, generator=0, settings=None, **options) -> Guesses:
         settings = settings or SeedingSettings(members=3000, rows=120)
         rng = np.random.default_rng(generator)
-        return seed(
+        return find_guesses(
             self.columns, self.target, self.weights, self.primitives, self.predict, rng, settings=settings, **options
         )
 
-    def left(self, seeds: Seeds, columns, target, index=0):
-        """Share of the variance that one candidate leaves of other rows."""
-        prediction = self.predict(seeds.candidates.take([index]), columns)[0]
+    def unexplained(self, guesses: Guesses, columns, target, index=0):
+        """Share of the variance of other rows that one candidate leaves unexplained."""
+        prediction = self.predict(guesses.candidates.take([index]), columns)[0]
         return 1 - np.corrcoef(prediction, target)[0, 1] ** 2
 
 
@@ -69,9 +71,9 @@ def test_a_planted_formula_is_found_exactly(kind):
     formula = PLANTED[kind]
     x, fresh = uniform(3, 600, 1, 3), uniform(3, 500, 1, 3, generator=2)
     problem = Problem(x, formula(x))
-    seeds = problem.seeds()
-    assert seeds.exact and seeds.failures == ()
-    assert problem.left(seeds, fresh, formula(fresh)) < 1e-10
+    guesses = problem.guesses()
+    assert guesses.exact and guesses.failures == ()
+    assert problem.unexplained(guesses, fresh, formula(fresh)) < 1e-10
 
 
 def test_symmetries_make_many_features_few():
@@ -81,7 +83,7 @@ def test_symmetries_make_many_features_few():
     x, fresh = uniform(6, 800, 1, 4), uniform(6, 500, 1, 4, generator=2)
     x[3], fresh[3] = x[3] + 5, fresh[3] + 5
     problem = Problem(x, law(x))
-    assert problem.left(problem.seeds(), fresh, law(fresh)) < 1e-10
+    assert problem.unexplained(problem.guesses(), fresh, law(fresh)) < 1e-10
 
 
 @pytest.mark.slow
@@ -91,18 +93,18 @@ def test_noise_leaves_the_structure():
         clean = PLANTED[kind](x)
         noise = 0.02 * np.std(clean) * np.random.default_rng(3).standard_normal(len(clean))
         problem = Problem(x, clean + noise)
-        seeds = problem.seeds(settings=SeedingSettings(members=400, rows=100))
-        assert not seeds.exact
-        assert problem.left(seeds, fresh, PLANTED[kind](fresh)) < 1e-4
+        guesses = problem.guesses(settings=SeedingSettings(members=400, rows=100))
+        assert not guesses.exact
+        assert problem.unexplained(guesses, fresh, PLANTED[kind](fresh)) < 1e-4
 
 
 def test_noise_alone_is_not_explained():
     x = uniform(3, 600, -1, 1)
-    seeds = Problem(x, np.random.default_rng(5).standard_normal(600)).seeds(
+    guesses = Problem(x, np.random.default_rng(5).standard_normal(600)).guesses(
         settings=SeedingSettings(members=400, rows=100)
     )
-    assert not seeds.exact
-    assert (seeds.left > 0.9).all()
+    assert not guesses.exact
+    assert (guesses.unexplained > 0.9).all()
 
 
 def test_zero_and_negative_features():
@@ -113,29 +115,29 @@ def test_zero_and_negative_features():
     x[0, ::7] = 0
     x[1, ::5] = 0
     problem = Problem(x, formula(x))
-    assert problem.left(problem.seeds(), fresh, formula(fresh)) < 1e-10
+    assert problem.unexplained(problem.guesses(), fresh, formula(fresh)) < 1e-10
 
 
 def test_squares_of_many_features_fit_into_the_limit():
     x = uniform(5, 800, 0, 6)
     problem = Problem(x, 10 / (5 + ((x - 3) ** 2).sum(axis=0)))
-    seeds = problem.seeds(max_size=30)
-    assert seeds.exact
-    assert seeds.kinds[0] == "quadratic"
+    guesses = problem.guesses(max_size=30)
+    assert guesses.exact
+    assert guesses.kinds[0] == "quadratic"
 
 
 def test_a_sum_of_deep_functions_of_one_feature_each():
     x = uniform(2, 600, -3, 3)
     problem = Problem(x, 1 / (1 + x[0] ** 4) + 2 * np.sqrt(1 + np.exp(x[1])))
-    seeds = problem.seeds(settings=SeedingSettings(members=12_000, rows=120))
-    assert seeds.exact
-    assert seeds.kinds[0] == "separable"
+    guesses = problem.guesses(settings=SeedingSettings(members=12_000, rows=120))
+    assert guesses.exact
+    assert guesses.kinds[0] == "separable"
 
 
 def test_one_feature():
     x, fresh = uniform(1, 400, 0, 3), uniform(1, 400, 0, 3, generator=2)
     problem = Problem(x, np.exp(-x[0]) * np.sin(2 * x[0]))
-    assert problem.left(problem.seeds(), fresh, np.exp(-fresh[0]) * np.sin(2 * fresh[0])) < 1e-10
+    assert problem.unexplained(problem.guesses(), fresh, np.exp(-fresh[0]) * np.sin(2 * fresh[0])) < 1e-10
 
 
 def test_few_of_fifty_features():
@@ -144,41 +146,41 @@ def test_few_of_fifty_features():
 
     x, fresh = uniform(50, 600, -2, 2), uniform(50, 500, -2, 2, generator=2)
     problem = Problem(x, formula(x))
-    assert problem.left(problem.seeds(), fresh, formula(fresh)) < 1e-10
+    assert problem.unexplained(problem.guesses(), fresh, formula(fresh)) < 1e-10
 
 
 def test_features_that_say_nothing():
     x = uniform(4, 500, 1, 2)
     x[1], x[3] = 3.0, x[0]
     problem = Problem(x, x[0] * np.log(x[2]))
-    assert problem.seeds().exact
+    assert problem.guesses().exact
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 5, 20])
 def test_few_rows(rows):
     x = uniform(2, rows, 1, 3)
     problem = Problem(x, x[0] / x[1])
-    seeds = problem.seeds(settings=SeedingSettings(members=500))
-    assert len(seeds.candidates) > 0
-    assert seeds.candidates.is_valid
+    guesses = problem.guesses(settings=SeedingSettings(members=500))
+    assert len(guesses.candidates) > 0
+    assert guesses.candidates.is_valid
     if rows == 20:
         fresh = uniform(2, 100, 1, 3, generator=2)
-        assert problem.left(seeds, fresh, fresh[0] / fresh[1]) < 1e-10
+        assert problem.unexplained(guesses, fresh, fresh[0] / fresh[1]) < 1e-10
 
 
 def test_a_constant_target_gets_its_constant():
     x = uniform(2, 100, 1, 3)
-    seeds = Problem(x, np.full(100, 4.5)).seeds()
-    assert seeds.candidates.codes[:, 0].tolist() == [0]
-    assert seeds.candidates.values[0, 0] == pytest.approx(4.5)
-    assert seeds.left.tolist() == [0.0]
+    guesses = Problem(x, np.full(100, 4.5)).guesses()
+    assert guesses.candidates.codes[:, 0].tolist() == [0]
+    assert guesses.candidates.values[0, 0] == pytest.approx(4.5)
+    assert guesses.unexplained.tolist() == [0.0]
 
 
 def test_constant_features_give_the_mean():
     target = np.random.default_rng(0).standard_normal(100)
-    seeds = Problem(np.ones((2, 100)), target).seeds()
-    assert seeds.candidates.values[0, 0] == pytest.approx(target.mean())
-    assert seeds.left.tolist() == [1.0]
+    guesses = Problem(np.ones((2, 100)), target).guesses()
+    assert guesses.candidates.values[0, 0] == pytest.approx(target.mean())
+    assert guesses.unexplained.tolist() == [1.0]
 
 
 def test_rows_without_weight_do_not_count():
@@ -186,19 +188,19 @@ def test_rows_without_weight_do_not_count():
     target, weights = x[0] * np.exp(x[1]), np.random.default_rng(4).uniform(0.1, 2, 600)
     target[::3], weights[::3] = 1e6, 0
     problem = Problem(x, target, weights=weights)
-    seeds = problem.seeds()
-    assert seeds.exact
-    assert problem.left(seeds, fresh, fresh[0] * np.exp(fresh[1])) < 1e-10
+    guesses = problem.guesses()
+    assert guesses.exact
+    assert problem.unexplained(guesses, fresh, fresh[0] * np.exp(fresh[1])) < 1e-10
 
 
 def test_heavy_rows_decide():
-    # Two laws in one table: the heavy rows' is the one to find.
+    # Two laws in one table: the law of the heavy rows is to be found.
     x, fresh = uniform(2, 600, 1, 3), uniform(2, 500, 1, 3, generator=2)
     heavy = np.arange(600) % 2 == 0
     target = np.where(heavy, x[0] * x[1], 9 * np.sin(x[0] / x[1]))
     problem = Problem(x, target, weights=np.where(heavy, 1e6, 1.0))
-    seeds = problem.seeds(settings=SeedingSettings(members=400, rows=100, coordinates=2))
-    assert problem.left(seeds, fresh, fresh[0] * fresh[1]) < 1e-3
+    guesses = problem.guesses(settings=SeedingSettings(members=400, rows=100, coordinates=2))
+    assert problem.unexplained(guesses, fresh, fresh[0] * fresh[1]) < 1e-3
 
 
 @pytest.mark.slow
@@ -210,23 +212,23 @@ def test_heavy_rows_decide():
 def test_nothing_but_the_primitives_of_the_set_appears(functions):
     x = uniform(3, 200, 0.5, 3)
     problem = Problem(x, x[0] * x[1] / x[2] + np.sqrt(x[0]), functions)
-    seeds = problem.seeds(settings=SeedingSettings(members=400, rows=100, coordinates=2))
-    for population in (seeds.candidates, seeds.parts):
+    guesses = problem.guesses(settings=SeedingSettings(members=400, rows=100, coordinates=2))
+    for population in (guesses.candidates, guesses.parts):
         assert population.primitives is problem.primitives
         assert population.is_valid
-    assert np.isfinite(problem.predict(seeds.candidates)).all()
+    assert np.isfinite(problem.predict(guesses.candidates)).all()
 
 
 def test_quotients_without_division():
     x, fresh = uniform(2, 400, 1, 3), uniform(2, 400, 1, 3, generator=2)
     problem = Problem(x, x[0] ** 2 / x[1], ("mul", "inv"))
-    assert problem.left(problem.seeds(), fresh, fresh[0] ** 2 / fresh[1]) < 1e-10
+    assert problem.unexplained(problem.guesses(), fresh, fresh[0] ** 2 / fresh[1]) < 1e-10
 
 
 def test_real_exponents_where_the_set_has_powers():
     x, fresh = uniform(2, 400, 1, 3), uniform(2, 400, 1, 3, generator=2)
     problem = Problem(x, x[0] ** 0.37 * x[1] ** -1.9, ("add", "mul", "div", "pow"))
-    assert problem.left(problem.seeds(), fresh, fresh[0] ** 0.37 * fresh[1] ** -1.9) < 1e-10
+    assert problem.unexplained(problem.guesses(), fresh, fresh[0] ** 0.37 * fresh[1] ** -1.9) < 1e-10
 
 
 def test_composite_primitives_of_the_user():
@@ -235,28 +237,28 @@ def test_composite_primitives_of_the_user():
 
     x, fresh = uniform(2, 400, -3, 3), uniform(2, 400, -3, 3, generator=2)
     problem = Problem(x, 2 - 3 / (1 + (x[0] - x[1]) ** 2), ("add", "sub", "mul", bump))
-    seeds = problem.seeds()
-    assert problem.left(seeds, fresh, 1 / (1 + (fresh[0] - fresh[1]) ** 2)) < 1e-10
-    assert seeds.candidates.sizes[0] <= 5
+    guesses = problem.guesses()
+    assert problem.unexplained(guesses, fresh, 1 / (1 + (fresh[0] - fresh[1]) ** 2)) < 1e-10
+    assert guesses.candidates.sizes[0] <= 5
 
 
 @pytest.mark.parametrize(("max_size", "max_depth"), [(1, 1), (5, 3), (12, 4), (30, 10)])
 def test_candidates_keep_the_limits(max_size, max_depth):
     x = uniform(3, 300, 1, 3)
-    seeds = Problem(x, PLANTED["sum of three"](x)).seeds(
+    guesses = Problem(x, PLANTED["sum of three"](x)).guesses(
         settings=SeedingSettings(members=400, rows=100), max_size=max_size, max_depth=max_depth
     )
-    assert (seeds.candidates.sizes <= max_size).all()
-    assert (depths(seeds.candidates) <= max_depth).all()
-    assert seeds.candidates.width == seeds.parts.width == max_size
+    assert (guesses.candidates.sizes <= max_size).all()
+    assert (depths(guesses.candidates) <= max_depth).all()
+    assert guesses.candidates.width == guesses.parts.width == max_size
 
 
 @pytest.mark.parametrize("kind", ["root", "exponential", "monomial times a member", "rational"])
 def test_without_linear_scaling_candidates_are_complete(kind):
     x, fresh = uniform(3, 600, 1, 3), uniform(3, 200, 1, 3, generator=2)
     problem = Problem(x, PLANTED[kind](x))
-    seeds = problem.seeds(linear_scaling=False)
-    prediction = problem.predict(seeds.candidates.take([0]), fresh)[0]
+    guesses = problem.guesses(linear_scaling=False)
+    prediction = problem.predict(guesses.candidates.take([0]), fresh)[0]
     target = PLANTED[kind](fresh)
     assert np.mean((prediction - target) ** 2) < 1e-10 * np.var(target)
 
@@ -265,39 +267,39 @@ def test_without_linear_scaling_candidates_are_complete(kind):
 def test_candidates_are_ordered_and_diverse():
     x = uniform(3, 600, 1, 3)
     target = PLANTED["factor times a sum"](x) + np.random.default_rng(0).normal(0, 0.2, 600)
-    seeds = Problem(x, target).seeds(settings=SeedingSettings(members=400, rows=100, price=0.02))
-    criterion = np.log(seeds.left + 1e-15) + 0.02 * seeds.candidates.sizes
+    guesses = Problem(x, target).guesses(settings=SeedingSettings(members=400, rows=100, price=0.02))
+    criterion = np.log(guesses.unexplained + 1e-15) + 0.02 * guesses.candidates.sizes
     assert (np.diff(criterion) >= -1e-12).all()
-    assert len(np.unique(seeds.candidates.sizes)) > 10
-    assert len(set(seeds.kinds)) > 4
-    assert len(seeds.kinds) == len(seeds.left) == len(seeds.candidates)
+    assert len(np.unique(guesses.candidates.sizes)) > 10
+    assert len(set(guesses.kinds)) > 4
+    assert len(guesses.kinds) == len(guesses.unexplained) == len(guesses.candidates)
 
 
-def test_what_is_left_is_measured():
+def test_the_unexplained_share_is_measured():
     x = uniform(3, 600, 1, 3)
     target = PLANTED["root"](x) + np.random.default_rng(0).normal(0, 0.2, 600)
     problem = Problem(x, target)
-    seeds = problem.seeds(settings=SeedingSettings(members=400, rows=100, coordinates=2))
-    overall = [problem.left(seeds, x, target, i) for i in range(20)]
-    assert np.allclose(seeds.left[:20], overall, rtol=0.5)
+    guesses = problem.guesses(settings=SeedingSettings(members=400, rows=100, coordinates=2))
+    overall = [problem.unexplained(guesses, x, target, i) for i in range(20)]
+    assert np.allclose(guesses.unexplained[:20], overall, rtol=0.5)
 
 
-def test_parts_are_what_the_law_is_made_of():
+def test_parts_contain_the_parts_of_the_law():
     x = uniform(3, 600, 1, 3)
     problem = Problem(x, np.sin(x[0] * x[1]) + 0.1 * np.random.default_rng(0).standard_normal(600))
-    seeds = problem.seeds(settings=SeedingSettings(members=400, rows=100, coordinates=2))
-    assert (np.diff(seeds.scores) <= 0).all()
-    assert ((seeds.scores >= 0) & (seeds.scores <= 1)).all()
+    guesses = problem.guesses(settings=SeedingSettings(members=400, rows=100, coordinates=2))
+    assert (np.diff(guesses.scores) <= 0).all()
+    assert ((guesses.scores >= 0) & (guesses.scores <= 1)).all()
     correlations = [
-        np.corrcoef(part, np.sin(x[0] * x[1]))[0, 1] ** 2 for part in problem.predict(seeds.parts) if np.ptp(part) > 0
+        np.corrcoef(part, np.sin(x[0] * x[1]))[0, 1] ** 2 for part in problem.predict(guesses.parts) if np.ptp(part) > 0
     ]
     assert max(correlations) > 1 - 1e-12
 
 
-def test_equal_generators_give_equal_seeds():
+def test_equal_generators_give_equal_guesses():
     x = uniform(3, 300, 1, 3)
     problem = Problem(x, PLANTED["rational"](x) + 0.1 * np.sin(9 * x[0]))
-    one, other = (problem.seeds(generator=8, settings=SeedingSettings(members=400, rows=100)) for _ in range(2))
+    one, other = (problem.guesses(generator=8, settings=SeedingSettings(members=400, rows=100)) for _ in range(2))
     assert np.array_equal(one.candidates.codes, other.candidates.codes)
     assert np.array_equal(one.candidates.values, other.candidates.values)
     assert np.array_equal(one.parts.codes, other.parts.codes)
@@ -313,16 +315,16 @@ def test_the_deadline_ends_the_search():
         looks.append(len(looks))
         return float(len(looks))
 
-    seeds = problem.seeds(clock=clock, deadline=6.0)
+    guesses = problem.guesses(clock=clock, deadline=6.0)
     assert len(looks) < 20
-    assert seeds.candidates.is_valid
-    assert len(seeds.candidates) > 0
+    assert guesses.candidates.is_valid
+    assert len(guesses.candidates) > 0
 
 
 def test_a_deadline_in_the_past_still_gives_a_candidate():
     x = uniform(2, 100, 1, 3)
-    seeds = Problem(x, x[0] * x[1]).seeds(clock=lambda: 1.0, deadline=0.0)
-    assert len(seeds.candidates) == 1
+    guesses = Problem(x, x[0] * x[1]).guesses(clock=lambda: 1.0, deadline=0.0)
+    assert len(guesses.candidates) == 1
 
 
 def test_an_exact_fit_ends_the_search():
@@ -334,8 +336,14 @@ def test_an_exact_fit_ends_the_search():
         calls.append(len(population))
         return Problem.predict(problem, population)
 
-    seed(x, problem.target, None, problem.primitives, counted, np.random.default_rng(0))
+    find_guesses(x, problem.target, None, problem.primitives, counted, np.random.default_rng(0))
     assert len(calls) <= 4
+
+
+def replace_affine(monkeypatch, function):
+    """Have another search in the place of affine members."""
+    rows = [Search(partial(function)) if search.name == "affine" else search for search in SEARCHES]
+    monkeypatch.setattr(search_table, "SEARCHES", tuple(rows))
 
 
 @pytest.mark.parametrize("error", [ValueError("no"), ZeroDivisionError(), np.linalg.LinAlgError(), IndexError()])
@@ -344,13 +352,13 @@ def test_a_search_that_fails_is_skipped_and_counted_and_the_log_says_why(monkeyp
         raise error
         yield
 
-    monkeypatch.setattr(searches, "affine", failing)
+    replace_affine(monkeypatch, failing)
     x = uniform(3, 600, 1, 3)
     with caplog.at_level(logging.DEBUG, logger="shine.gp.seeding"):
-        seeds = Problem(x, PLANTED["monomial"](x)).seeds()
-    assert seeds.exact
-    assert set(seeds.failures) == {"failing"}
-    assert [record.exc_info[1] for record in caplog.records] == [error] * len(seeds.failures)
+        guesses = Problem(x, PLANTED["monomial"](x)).guesses()
+    assert guesses.exact
+    assert set(guesses.failures) == {"failing"}
+    assert [record.exc_info[1] for record in caplog.records] == [error] * len(guesses.failures)
 
 
 def test_an_interrupt_is_no_failure(monkeypatch):
@@ -358,7 +366,7 @@ def test_an_interrupt_is_no_failure(monkeypatch):
         raise KeyboardInterrupt
         yield
 
-    monkeypatch.setattr(searches, "affine", interrupted)
+    replace_affine(monkeypatch, interrupted)
     x = uniform(3, 600, 1, 3)
-    seeds = Problem(x, PLANTED["monomial"](x)).seeds()
-    assert seeds.interrupted and not seeds.failures
+    guesses = Problem(x, PLANTED["monomial"](x)).guesses()
+    assert guesses.interrupted and not guesses.failures

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shine.gp.seeding import views
-from shine.gp.seeding.writing import Unwritable, Writer, constant, tape, tidy
+from shine.gp.seeding.formula_writer import Unwritable, Writer, constant, tape, tidy
 from shine.lang.interpret import evaluate_tape
 from shine.lang.library import STANDARD
 from shine.lang.primitives import PrimitiveSet
@@ -114,41 +113,3 @@ def test_tidy_numbers():
     assert tidy(0.1 + 0.2) == 0.1 + 0.2
     assert tidy(1e-13) == 1e-13
     assert constant(2)[0] == (0, 2.0)
-
-
-TARGETS = {
-    "positive": np.linspace(0.2, 0.9, 30),
-    "negative": -np.linspace(0.2, 3, 30),
-    "mixed": np.linspace(-2, 3, 30),
-    "large": np.linspace(1, 500, 30),
-}
-
-
-@pytest.mark.parametrize("kind", TARGETS)
-def test_chains_go_there_and_back_as_numbers_and_as_formulas(kind):
-    writer = Writer(PrimitiveSet(tuple(STANDARD.values()), ("a", "b", "c")))
-    target = TARGETS[kind]
-    chains = views.chains(target, writer) + views.shifted(target, writer)
-    assert len(chains) >= 10
-    for chain in chains:
-        seen = views.forward(chain, target)
-        assert views.inverse(chain, seen) == pytest.approx(target, rel=1e-8)
-        formula = tape(views.write(chain, writer, LEAVES[0]))
-        back = evaluate_tape(formula.codes, formula.values, writer.primitives, [seen, seen, seen])
-        assert back == pytest.approx(target, rel=1e-8)
-
-
-@pytest.mark.parametrize("kind", TARGETS)
-def test_homogeneous_chains_keep_factors_outside(kind):
-    writer = Writer(PrimitiveSet(tuple(STANDARD.values()), ("a", "b", "c")))
-    for chain in views.chains(TARGETS[kind], writer):
-        if views.homogeneous(chain):
-            seen = views.forward(chain, TARGETS[kind])
-            ratio = views.inverse(chain, 3 * seen) / TARGETS[kind]
-            assert ratio == pytest.approx(np.full(30, ratio[0]), rel=1e-9)
-
-
-def test_slopes_are_derivatives():
-    chain = (views.power(-1.0), views.shift(1.0), views.exponential(1.0))
-    y = np.linspace(0.5, 3, 20)
-    assert views.slope(chain, y) == pytest.approx(-1 / (y**2 * (1 / y + 1)), rel=1e-6)

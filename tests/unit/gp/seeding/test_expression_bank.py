@@ -7,8 +7,9 @@ import pytest
 
 from shine.data.dataset import Dataset
 from shine.evaluators.machine import MachineEvaluator
-from shine.gp.seeding.bank import Enumeration, Members, fingerprints
-from shine.gp.seeding.writing import tape
+from shine.gp.seeding.bank_growth import CONSTANTS, BankGrowth
+from shine.gp.seeding.expression_bank import ExpressionBank, fingerprints
+from shine.gp.seeding.formula_writer import tape
 from shine.lang.interpret import evaluate_tape
 from shine.lang.population import Population
 from shine.lang.primitives import BASIC, PrimitiveSet
@@ -19,9 +20,9 @@ def bank(functions, features=2, capacity=4000, max_size=30, rounds=2, generator=
     rng = np.random.default_rng(generator)
     columns = rng.uniform(0.5, 2, (features, 40))
     primitives = PrimitiveSet(tuple(BASIC[name] for name in functions), tuple(f"x{i}" for i in range(features)))
-    members = Members(40, primitives, capacity, max_size, rng)
-    enumeration = Enumeration(members, columns, [((i + 1, 0.0),) for i in range(features)])
-    for _, _ in zip(range(rounds), enumeration.rounds(), strict=False):
+    members = ExpressionBank(40, primitives, capacity, max_size, rng)
+    growth = BankGrowth(members, columns, [((i + 1, 0.0),) for i in range(features)])
+    for _, _ in zip(range(rounds), growth.rounds(), strict=False):
         pass
     return members, columns
 
@@ -50,7 +51,7 @@ def test_no_two_members_are_equal():
 
 def test_every_expression_of_three_nodes_is_there():
     members, columns = bank(("add", "sub", "mul", "div", "sqrt"))
-    leaves = [*columns, *(np.full(40, value) for value in Enumeration.CONSTANTS)]
+    leaves = [*columns, *(np.full(40, value) for value in CONSTANTS)]
     operations = [np.add, np.subtract, np.multiply, np.divide]
     for operation, left, right in product(operations, leaves, leaves):
         expected = operation(left, right)
@@ -84,7 +85,7 @@ def test_a_formula_as_a_leaf_counts_as_one():
     primitives = PrimitiveSet((BASIC["sub"], BASIC["sin"]), ("x", "y"))
     x, y = rng.uniform(0, 1, (2, 30))
     difference = ((1, 0.0), (2, 0.0), (primitives.function_codes["sub"], 0.0))
-    members = Members(30, primitives, 100, 10, rng)
+    members = ExpressionBank(30, primitives, 100, 10, rng)
     leaves = members.leaves(np.array([x - y]), [difference])
     sines = members.unary("sin", leaves)
     assert members.nodes(int(sines[0])) == (*difference, (primitives.function_codes["sin"], 0.0))

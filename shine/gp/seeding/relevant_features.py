@@ -1,4 +1,4 @@
-"""Which features a target seems to depend on, when there are too many to combine them all."""
+"""The features that a target seems to depend on, for tables with too many to combine them all."""
 
 from __future__ import annotations
 
@@ -9,47 +9,56 @@ from shine.gp.regression import Regression
 from shine.typing import Floats, Indices
 
 MOST_PAIRED = 1000
-"""Features whose products with each other are looked at: the time grows with the square of their number."""
+"""Features of which all products are tried: the time grows with the square of their number."""
 
 AT_ONCE = 1000
-"""Features that are looked at together, which bounds the memory."""
+"""Features that are scored together, which bounds the memory."""
+
+LEAST_RANGE = 1e-12
+"""Range of a feature, as a share of its largest value, below which it varies by rounding only."""
+
+DEPENDENT = 1e-8
+"""Length, as a share of its own, below which a column adds only rounding to the others."""
+
+LEAST_RESIDUAL = 1e-9
+"""Length of the residual, as a share of the target's, below which it is rounding."""
 
 
-def relevant(columns: Floats, target: Floats, weights: Floats, most: int) -> Indices:
-    """The features that explain most, alone or times another.
+def relevant_features(columns: Floats, target: Floats, weights: Floats, most: int) -> Indices:
+    """The features that explain most, alone or multiplied by another.
 
     Parameters
     ----------
     columns : ndarray of shape (n_features, n_rows)
     target, weights : ndarray of shape (n_rows,)
-        Weights add up to 1.
+        The weights add up to 1.
     most : int
 
     Returns
     -------
     ndarray of shape (at most `most`,), int64
-        In ascending order; all features that are not constant, if these are few enough.
+        Ascending; all features that are not constant, if these are few enough.
 
     Notes
     -----
-    A feature's score is the largest squared correlation of the target, or its logarithm, with the feature, its square,
-    its distance from the mean, its logarithm or its inverse; or of its product with another feature with what a
-    regression on the best features and their squares leaves. A product of two features that are centered at 0 shows in
-    the latter only. Of very many features, products of the best ones alone are looked at.
+    A feature's score is its largest squared correlation: with the target or its logarithm, of the feature, its square,
+    its distance from the mean, its logarithm or its inverse; or with the residual of a regression on the best features
+    and their squares, of its product with another feature. Only the latter shows a product of two features that are
+    centered at 0. With very many features, only products of the best ones are tried.
     """
-    varying = np.flatnonzero(np.ptp(columns, axis=1) > 1e-12 * np.abs(columns).max(axis=1))
+    varying = np.flatnonzero(np.ptp(columns, axis=1) > LEAST_RANGE * np.abs(columns).max(axis=1))
     if len(varying) <= most:
         return varying
     root = np.sqrt(weights)
     views = _standardized(np.stack([target, log(np.abs(target))]), weights) * root
     blocks = (varying[start : start + AT_ONCE] for start in range(0, len(varying), AT_ONCE))
-    scores = np.concatenate([_alone(columns[block], views, weights) for block in blocks])
+    scores = np.concatenate([_scores(columns[block], views, weights) for block in blocks])
     order = np.argsort(-scores, kind="stable")
     best = _standardized(columns[varying[order[:most]]], weights)
-    regression = Regression.of(np.concatenate([np.ones((1, len(target))), best, best * best]) * root, 1e-8)
+    regression = Regression.of(np.concatenate([np.ones((1, len(target))), best, best * best]) * root, DEPENDENT)
     residual = regression.rest(views[0])
     size = float(np.sqrt(dot(residual, residual)))
-    if size > 1e-9:
+    if size > LEAST_RESIDUAL:
         paired = order[:MOST_PAIRED]
         x = _standardized(columns[varying[paired]], weights)
         together = np.abs(inner(x * (root * residual / size), x))
@@ -58,7 +67,7 @@ def relevant(columns: Floats, target: Floats, weights: Floats, most: int) -> Ind
     return np.sort(varying[np.argsort(-scores, kind="stable")[:most]])
 
 
-def _alone(columns: Floats, views: Floats, weights: Floats) -> Floats:
+def _scores(columns: Floats, views: Floats, weights: Floats) -> Floats:
     """Largest squared correlation of a form of each feature with a view of the target."""
     x, root = _standardized(columns, weights), np.sqrt(weights)
     with np.errstate(all="ignore"):

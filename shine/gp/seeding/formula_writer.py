@@ -1,4 +1,4 @@
-"""Writing formulas as tapes of a primitive set: sums, products and powers in whatever functions the set has."""
+"""Writes sums, products and powers with the functions that a primitive set has."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.lang.tape import Tape
 
 Nodes = tuple[tuple[int, float], ...]
-"""A formula in postfix order: pairs of a code and, where that is a constant, its value."""
+"""A formula in postfix order: pairs of a code and the value of a constant, 0 for other codes."""
 
 Factor = tuple[Nodes, float]
-"""What is raised to a power, and the power."""
+"""A formula and the power it is raised to."""
 
-_ROUNDING = 1e-10
+ROUNDING = 1e-10
 """Relative distance from a whole number that counts as rounding."""
+
+MOST_MULTIPLIED = 8
+"""Highest power that is written as a lower one times its base: beyond it, formulas get too large."""
 
 
 class Unwritable(Exception):
-    """The primitive set has no functions for what should be written."""
+    """The primitive set lacks the functions that a formula needs."""
 
 
 class Writer:
     """Writes formulas with the functions of a primitive set.
 
-    Every method returns the shortest form it knows, and raises `Unwritable` if the set has no functions for any.
+    Every method returns the shortest form that it knows and that the set has functions for, or raises `Unwritable`.
 
     Parameters
     ----------
@@ -37,7 +40,7 @@ class Writer:
         self.primitives = primitives
 
     def has(self, name: str) -> bool:
-        """Whether the set has a function."""
+        """Whether the set has a function of this name."""
         return name in self.primitives.function_codes
 
     def call(self, name: str, *arguments: Nodes) -> Nodes:
@@ -91,7 +94,7 @@ class Writer:
         )
 
     def _operands(self, nodes: Nodes) -> tuple[Nodes, Nodes]:
-        """The two arguments of the root."""
+        """The two arguments of a formula's root."""
         missing, at = 1, len(nodes) - 1
         while missing:
             at -= 1
@@ -128,7 +131,7 @@ class Writer:
         )
 
     def power(self, a: Nodes, exponent: float) -> Nodes:
-        """a to a power; one that is no multiple of 1/2 needs `pow`, or `cbrt` for thirds."""
+        """a to a power; multiples of 1/3 need `cbrt` or `pow`, and powers besides halves and thirds need `pow`."""
         if exponent == 0:
             return constant(1.0)
         if exponent < 0:
@@ -146,14 +149,14 @@ class Writer:
             forms.append(lambda: self.call("mul", a, a))
         elif rest == 0 and whole % 2 == 0:
             forms.append(lambda: self.power(self.power(a, exponent / 2), 2.0))
-        elif whole >= 1 and exponent <= 8:
+        elif whole >= 1 and exponent <= MOST_MULTIPLIED:
             forms.append(lambda: self.multiply(self.power(a, exponent - 1), a))
         elif 3 * exponent == 2:
             forms.append(lambda: self.power(self.call("cbrt", a), 2.0))
         return self.shortest(*forms)
 
     def product(self, factors: Sequence[Factor], coefficient: float = 1.0) -> Nodes:
-        """A constant times a product of powers: one power of all factors that share an exponent, one quotient."""
+        """A constant times a product of powers, as one quotient; factors with the same exponent share a power."""
         above: dict[float, Nodes] = {}
         below: dict[float, Nodes] = {}
         for base, exponent in factors:
@@ -182,7 +185,7 @@ class Writer:
     def linear(
         self, terms: Sequence[Nodes], coefficients: Sequence[float], intercept: float = 0.0, *, shifted: bool = False
     ) -> Nodes:
-        """A sum of terms with coefficients, and an intercept; with `shifted` it may be off by a constant."""
+        """A sum of terms with coefficients, and an intercept; with `shifted`, any constant may be added to it."""
         pairs = [(tidy(c), term) for c, term in zip(coefficients, terms, strict=True) if c != 0]
         if not pairs:
             return constant(intercept)
@@ -193,7 +196,7 @@ class Writer:
         return self.shortest(*forms)
 
     def _completed_squares(self, pairs: Sequence[tuple[float, Nodes]]) -> tuple[list[tuple[float, Nodes]], float]:
-        """a*t^2 + b*t as a*(t + b/(2a))^2, wherever there are both, and the constant that this lacks."""
+        """The pairs with a*t^2 + b*t as a*(t + b/(2a))^2, and the constant to add for this."""
         coefficients = {term: c for c, term in pairs}
         found, shift, merged = [], 0.0, set()
         for c, term in pairs:
@@ -210,9 +213,9 @@ class Writer:
         return rest + found, shift
 
     def _sum(self, pairs: Sequence[tuple[float, Nodes]], intercept: float) -> Nodes:
-        """A sum of terms with coefficients, of which none is 0."""
+        """A sum of terms with coefficients other than 0, and an intercept."""
         pairs = list(pairs)
-        # A sum that begins with a positive term needs no sign.
+        # Begin with a positive term: a negative one needs a node for its sign.
         first = next((i for i, (c, _) in enumerate(pairs) if c == 1), None)
         if first is None:
             first = next((i for i, (c, _) in enumerate(pairs) if c > 0), 0)
@@ -241,9 +244,9 @@ def is_constant(nodes: Nodes) -> bool:
 
 
 def tidy(value: float) -> float:
-    """A number, or the whole number that it is but for rounding."""
+    """A number; rounded, if it differs from a whole number by rounding only."""
     nearest = round(value)
-    return float(nearest) if nearest and abs(value - nearest) <= _ROUNDING * abs(value) else float(value)
+    return float(nearest) if nearest and abs(value - nearest) <= ROUNDING * abs(value) else float(value)
 
 
 def tape(nodes: Nodes) -> Tape:

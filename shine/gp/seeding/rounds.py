@@ -1,0 +1,172 @@
+"""Rounds: the smallest bank grows and is searched, again and again, with one bank for each system of coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from shine.arrays import dot, log
+from shine.gp.regression import Regression
+from shine.gp.seeding.bank_growth import BankGrowth
+from shine.gp.seeding.building_blocks import closest_members
+from shine.gp.seeding.candidate_pool import CandidatePool
+from shine.gp.seeding.coordinates import Coordinates
+from shine.gp.seeding.estimates import Estimate, most_promising
+from shine.gp.seeding.expression_bank import ExpressionBank
+from shine.gp.seeding.formula_writer import Nodes, Unwritable
+from shine.gp.seeding.screen import Screen
+from shine.gp.seeding.search_table import Search, searches_of
+from shine.gp.seeding.skeletons import Skeleton
+from shine.typing import Floats, Indices
+
+MOST_FUNCTIONS_OF_ONE = 12_000
+"""Most members of a bank of functions of one coordinate each; all of them are compared with each other."""
+
+BLOCKS_A_ROUND = 100
+"""Building blocks of each sort that a round contributes."""
+
+ESTIMATES_BETWEEN_LOOKS = 64
+"""Estimates after which a search looks at the clock."""
+
+DEPENDENT = 1e-12
+"""Squared length, as a share of its own, below which a logarithm adds only rounding to the others."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """The searches for one target; they put what they find into a pool.
+
+    Parameters
+    ----------
+    pool : CandidatePool
+    screened : ndarray of shape (n_screened,)
+        Rows that members are evaluated on; some of those that the pool trains on.
+    chosen : ndarray of shape (n_chosen,)
+        Features, from 0, that may be factors of a product.
+    capacity : int
+        Most members of the bank over the features; banks over merged coordinates have half as many.
+    rng : numpy.random.Generator
+    out_of_time : callable
+        Whether to stop.
+    """
+
+    pool: CandidatePool
+    screened: Indices
+    chosen: Indices
+    capacity: int
+    rng: np.random.Generator
+    out_of_time: Callable[[], bool]
+
+    @property
+    def over(self) -> bool:
+        """Whether a formula fits exactly or the time is up."""
+        return self.pool.exact or self.out_of_time()
+
+    def run(self, systems: list[Coordinates]) -> dict[Nodes, float]:
+        """Grow a bank over each system of coordinates, always the smallest one next, and search it.
+
+        Parameters
+        ----------
+        systems : list of Coordinates
+            The features first.
+
+        Returns
+        -------
+        dict
+            Building blocks with the share of a view's variance that each explains.
+        """
+        blocks: dict[Nodes, float] = {}
+        # All banks are in memory together, and fewer coordinates need smaller ones.
+        capacities = [self.capacity, *[max(self.capacity // 2, 1)] * (len(systems) - 1)]
+        rounds = [self._rounds_of(s, capacity, blocks) for s, capacity in zip(systems, capacities, strict=True)]
+        sizes: list[float] = [0.0] * len(rounds)
+        # A nearly exact formula ends the stage after its round only: it may be a series of a function, such as
+        # cosh(x), that a later search of the round finds.
+        while not (self.over or self.pool.nearly_exact) and min(sizes) < np.inf:
+            smallest = int(np.argmin(sizes))
+            size = np.inf
+            with self.pool.surviving("bank"):
+                size = next(rounds[smallest], np.inf)
+            sizes[smallest] = size
+        return blocks
+
+    def _rounds_of(self, system: Coordinates, capacity: int, blocks: dict[Nodes, float]) -> Iterator[int]:
+        """Search a bank each time it has grown; yields its size and adds to the building blocks."""
+        system = system.on(self.screened)
+        bank = self._bank(capacity)
+        growth = BankGrowth(bank, system.values, system.nodes)
+        screen: Screen | None = None
+        for number, _ in enumerate(growth.rounds()):
+            if self.over or not bank.count:
+                return
+            if screen is None:
+                screen = self._screen(bank, system)
+            else:
+                screen.refresh()
+            for search in searches_of(number):
+                if search.bank_of_one:
+                    self._run_on_own_bank(search, screen)
+                elif self.over:
+                    return
+                else:
+                    self._run(search, screen)
+            for nodes, share in closest_members(screen, BLOCKS_A_ROUND).items():
+                blocks[nodes] = max(share, blocks.get(nodes, 0.0))
+            yield bank.count
+
+    def _bank(self, capacity: int) -> ExpressionBank:
+        """An empty bank."""
+        return ExpressionBank(len(self.screened), self.pool.writer.primitives, capacity, self.pool.max_size, self.rng)
+
+    def _screen(self, bank: ExpressionBank, system: Coordinates) -> Screen:
+        """The target and a bank over coordinates on the screened rows."""
+        rows = self.pool.rows
+        weights = rows.weights[self.screened] / rows.weights[self.screened].sum()
+        return Screen(bank, system, self._bases(system), rows.target[self.screened], weights, self.pool.writer)
+
+    def _run_on_own_bank(self, search: Search, screen: Screen) -> None:
+        """Run a search on a bank of functions of one coordinate each, if there are several coordinates."""
+        system = screen.coordinates
+        if self.over or len(system.values) < 2:
+            return
+        bank = self._bank(min(self.capacity, MOST_FUNCTIONS_OF_ONE))
+        BankGrowth(bank, system.values, system.nodes).fill_with_functions_of_one()
+        if not self.over:
+            self._run(search, screen.over(bank))
+
+    def _run(self, search: Search, screen: Screen) -> None:
+        """Complete the best of what a search finds. If the search fails, it is skipped: there are others."""
+        with self.pool.surviving(search.name):
+            self.pool.complete(self._skeletons(search, screen))
+
+    def _skeletons(self, search: Search, screen: Screen) -> list[Skeleton]:
+        found: list[Estimate] = []
+        for estimate in search.estimates(screen):
+            found.append(estimate)
+            if len(found) % ESTIMATES_BETWEEN_LOOKS == 0 and self.out_of_time():
+                break
+        skeletons: list[Skeleton] = []
+        for estimate in most_promising(found):
+            with suppress(Unwritable):
+                skeletons.append(estimate.skeleton())
+        return skeletons
+
+    def _bases(self, system: Coordinates) -> list[tuple[Nodes, Floats]]:
+        """What monomials are products of: features and coordinates without zeros, none a monomial of the others."""
+        columns = self.pool.rows.columns[:, self.screened]
+        candidates: list[tuple[Nodes, Floats]] = [(((i + 1, 0.0),), columns[i]) for i in self.chosen.tolist()]
+        candidates += zip(system.nodes, system.values, strict=True)
+        found: list[tuple[Nodes, Floats]] = []
+        logs = [np.ones(len(self.screened))]
+        for nodes, values in candidates:
+            if not np.abs(values).min() > 0:
+                continue
+            own = log(np.abs(values))
+            rest = Regression.of(np.stack(logs)).rest(own)
+            if dot(rest, rest) > DEPENDENT * max(float(dot(own, own)), np.finfo(np.float64).tiny):
+                logs.append(own)
+                found.append((nodes, values))
+        return found

@@ -1,0 +1,78 @@
+"""The searches in the order in which they run, each with its budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from shine.gp.seeding.estimates import Estimate
+from shine.gp.seeding.screen import Screen
+from shine.gp.seeding.searches.affine import affine
+from shine.gp.seeding.searches.factor_times_affine import factor_times_affine
+from shine.gp.seeding.searches.factor_times_shifted_product import factor_times_shifted_product
+from shine.gp.seeding.searches.factor_times_sum import factor_times_sum
+from shine.gp.seeding.searches.products import products
+from shine.gp.seeding.searches.quadratic_forms import quadratic_forms
+from shine.gp.seeding.searches.quotients_of_sums import quotients_of_sums
+from shine.gp.seeding.searches.separable_sums import separable_sums
+from shine.gp.seeding.searches.sums_of_three import sums_of_three
+from shine.gp.seeding.searches.sums_of_two import sums_of_two
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search with its budget, and when it runs.
+
+    Parameters
+    ----------
+    find : partial
+        A generator function with its budget; takes a `Screen` and yields estimates.
+    only_round : int, optional
+        The round of a bank, from 0, in which it runs; None for all rounds.
+    bank_of_one : bool
+        Whether it gets a bank of its own, of functions of one coordinate each, and a screen over that.
+    """
+
+    find: partial[Iterator[Estimate]]
+    only_round: int | None = None
+    bank_of_one: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the generator function."""
+        return self.find.func.__name__
+
+    def estimates(self, screen: Screen) -> Iterator[Estimate]:
+        """What it finds on a screen."""
+        return self.find(screen)
+
+
+SEARCHES = (
+    # One regression for each view. It does not look at the bank, so that once is enough.
+    Search(partial(quadratic_forms, rows_a_term=3, standard_errors=3.0), only_round=0),
+    # All members with all views: one product of matrices.
+    Search(partial(affine, each=12)),
+    # The same with logarithms, and for each view all pairs: the square of `pairs_of`.
+    Search(partial(products, each=12, pairs_of=3000, pairs=24)),
+    # For each view all pairs: the square of `most`.
+    Search(partial(sums_of_two, most=2500, pairs=24)),
+    # For each of four powers all pairs: `divisors` times `others`. The next two searches need its divisors.
+    Search(partial(factor_times_affine, divisors=1000, others=10_000, each=3, estimated=40)),
+    # All members with some `divisors` times eight views: one product of matrices.
+    Search(partial(factor_times_shifted_product, divisors=30, each=3, estimated=40)),
+    # For each term a few passes over `most` members, for some `divisors` times four views.
+    Search(partial(factor_times_sum, most=12_000, divisors=24, terms=4)),
+    # For each view all pairs, the square of `above + below`, and all triples of the simplest, the cube of `simplest`.
+    Search(partial(quotients_of_sums, above=1000, below=600, simplest=110, kept=16)),
+    # For each view the square of `simplest` times `most`.
+    Search(partial(sums_of_three, simplest=32, most=8000, triples=16)),
+    # Mostly the time to fill its bank. It runs late, because small formulas are found without it.
+    Search(partial(separable_sums, candidates=200), only_round=1, bank_of_one=True),
+)
+"""All searches, the fastest first: an exact formula ends the stage before slower ones run."""
+
+
+def searches_of(number: int) -> tuple[Search, ...]:
+    """The searches that run in a round of a bank, from 0."""
+    return tuple(search for search in SEARCHES if search.only_round in (None, number))

@@ -1,0 +1,45 @@
+"""Sums of three members: all pairs of the simplest with every other; the best of these also with a fourth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from shine.gp.seeding.correlations import Normalized
+from shine.gp.seeding.estimates import Estimate
+from shine.gp.seeding.forward_selection import Dictionary, Sums, with_another_term
+from shine.gp.seeding.screen import Screen
+from shine.gp.seeding.sum_estimates import estimates_of_sums
+from shine.gp.seeding.target_views import homogeneous, values_of
+
+
+def sums_of_three(screen: Screen, simplest: int, most: int, triples: int) -> Iterator[Estimate]:
+    """chain(y) = a*g1 + b*g2 + c*g3 + d, and with a fourth member; for chains that are powers, or undo exp
+
+    Parameters
+    ----------
+    screen : Screen
+    simplest : int
+        Members of which all pairs are tried.
+    most : int
+        Members that each pair is tried with.
+    triples : int
+        The best triples of each view, which are estimated and get a fourth member.
+    """
+    members = screen.distinct_in_sums[:most]
+    dictionary = Dictionary(screen.normalized.units[members])
+    views = screen.simple_views
+    values = values_of(views, screen.target)
+    normal = Normalized.of(values, screen.weights)
+    first, second = np.triu_indices(min(simplest, len(members)), 1)
+    if not len(first):
+        return
+    for k, view in enumerate(views):
+        if homogeneous(view.chain) or view.chain[0].name == "exp":
+            two = Sums(np.full(len(first), k), np.column_stack([first, second]), np.zeros(len(first)))
+            three = with_another_term(dictionary, normal.units, two)
+            three = three.take(np.argsort(three.unexplained, kind="stable")[:triples])
+            four = with_another_term(dictionary, normal.units, three)
+            yield from estimates_of_sums(screen, "sum of 3", views, values, members, three)
+            yield from estimates_of_sums(screen, "sum of 4", views, values, members, four)

@@ -1,0 +1,40 @@
+"""Sums of two members, all pairs; the best pairs also with a third member."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from shine.arrays import inner
+from shine.gp.seeding.correlations import Normalized, best_pairs
+from shine.gp.seeding.estimates import Estimate
+from shine.gp.seeding.forward_selection import Dictionary, Sums, replaced, with_another_term
+from shine.gp.seeding.screen import Screen
+from shine.gp.seeding.sum_estimates import estimates_of_sums
+from shine.gp.seeding.target_views import values_of
+
+
+def sums_of_two(screen: Screen, most: int, pairs: int) -> Iterator[Estimate]:
+    """chain(y) = a*g1 + b*g2 + c, and with a third member
+
+    Parameters
+    ----------
+    screen : Screen
+    most : int
+        Members of which all pairs are tried.
+    pairs : int
+        The best pairs of each view, which are estimated and get a third member.
+    """
+    members = screen.distinct_in_sums[:most]
+    units = screen.normalized.units[members]
+    gram, dictionary = inner(units, units), Dictionary(units)
+    views = screen.simple_views
+    values = values_of(views, screen.target)
+    normal = Normalized.of(values, screen.weights)
+    for k in range(len(views)):
+        first, second, _ = best_pairs(units, normal.units[k], gram, pairs)
+        two = Sums(np.full(len(first), k), np.column_stack([first, second]), np.zeros(len(first)))
+        three = replaced(dictionary, normal.units, with_another_term(dictionary, normal.units, two))
+        yield from estimates_of_sums(screen, "sum of 2", views, values, members, two)
+        yield from estimates_of_sums(screen, "sum of 3", views, values, members, three)

@@ -1,0 +1,33 @@
+"""Forward selection takes the best member at each step, and replaces those that were chosen too early."""
+
+import numpy as np
+import pytest
+from unit.gp.seeding.least_squares import VALUES, unexplained_by_least_squares, units
+
+from shine.gp.seeding.forward_selection import Dictionary, first_terms, replaced, with_another_term
+
+RNG = np.random.default_rng(1)
+
+
+def test_forward_selection_takes_what_leaves_least():
+    targets = RNG.standard_normal((3, 50))
+    u, t = units(VALUES), units(targets)
+    found = first_terms(Dictionary(u), t, 1)
+    for _ in range(2):
+        more = with_another_term(Dictionary(u), t, found)
+        for i in range(3):
+            before = found.chosen[i].tolist()
+            shares = [unexplained_by_least_squares(VALUES[[*before, j]], targets[i]) for j in range(30)]
+            assert more.unexplained[i] == pytest.approx(min(shares), abs=1e-4)
+            assert more.chosen[i].tolist() == [*before, int(np.argmin(shares))]
+        found = more
+
+
+def test_replacing_terms_never_loses_and_mends_a_bad_start():
+    target = VALUES[5] + VALUES[6] - VALUES[7]
+    u, t = units(VALUES), units(target[None])
+    start = first_terms(Dictionary(u), t, 1)
+    bad = type(start)(np.zeros(1, np.int64), np.array([[0, 5, 6]]), np.ones(1))
+    mended = replaced(Dictionary(u), t, bad, 2)
+    assert sorted(mended.chosen[0].tolist()) == [5, 6, 7]
+    assert mended.unexplained[0] < 1e-6

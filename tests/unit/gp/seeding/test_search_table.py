@@ -1,0 +1,58 @@
+"""The table of searches: all are in it, and each one finds a law of its kind without the others."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shine.gp.seeding import SeedingSettings, find_guesses, search_table, searches
+from shine.gp.seeding.search_table import SEARCHES, searches_of
+from shine.lang.interpret import evaluate_tape
+from shine.lang.parse import primitive_table
+from shine.lang.primitives import PrimitiveSet, select
+
+LAWS = {
+    "quadratic_forms": lambda x: 4 / (2 + (x[0] - 1.5) ** 2 + 0.7 * (x[1] - 2) ** 2 + x[1] * x[2] - x[2]),
+    "affine": lambda x: 3 - 7 * np.sin(x[0] * x[1]),
+    "products": lambda x: x[2] * np.sin(x[0]) * (x[1] + np.log(x[0])) ** 2,
+    "sums_of_two": lambda x: x[0] * x[1] + 0.7 * np.sin(x[2]),
+    "factor_times_affine": lambda x: (x[0] + x[1]) * np.sqrt(1.3 + 0.4 * x[1] * x[2]),
+    "factor_times_shifted_product": lambda x: x[0] * (1 + 0.2 * x[1] * np.cos(x[2])),
+    "factor_times_sum": lambda x: x[0] / x[1] * (x[2] ** 2 + 1.3 * np.cos(x[1]) + 0.2),
+    "quotients_of_sums": lambda x: (x[0] * x[1] + 2 * x[2]) / (x[0] + 1.7 * x[1]),
+    "sums_of_three": lambda x: x[0] + 0.7 * np.sin(x[2]) + 3.1 * x[1] * x[2] / x[0],
+    "separable_sums": lambda x: np.exp(np.sin(x[0])) + 2 * np.sqrt(1 + np.exp(x[1])),
+}
+"""A law that each search finds."""
+
+
+def test_every_file_of_a_search_is_in_the_table_and_has_its_name():
+    files = {path.stem for path in Path(searches.__file__).parent.glob("*.py")} - {"__init__"}
+    assert {search.name for search in SEARCHES} == files
+    for search in SEARCHES:
+        assert search.find.func.__module__ == f"{searches.__name__}.{search.name}"
+
+
+def test_a_search_for_one_round_runs_in_that_round():
+    assert searches_of(0)[0].name == "quadratic_forms"
+    assert searches_of(1)[-1].name == "separable_sums"
+    assert {search.name for search in searches_of(2)} == {s.name for s in SEARCHES if s.only_round is None}
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.name)
+def test_each_search_finds_a_law_of_its_kind(monkeypatch, search):
+    monkeypatch.setattr(search_table, "SEARCHES", (search,))
+    features = 2 if search.bank_of_one else 3
+    x = np.random.default_rng(1).uniform(1, 3, (features, 600))
+    table, names = primitive_table(["add", "sub", "mul", "div", "sqrt", "square", "exp", "log", "sin", "cos"])
+    primitives = PrimitiveSet(select(table, names), tuple(f"x{i}" for i in range(features)))
+
+    def predict(population):
+        tapes = [population.tape(i) for i in range(len(population))]
+        return np.array([evaluate_tape(t.codes, t.values, primitives, list(x)) for t in tapes])
+
+    settings = SeedingSettings(members=4000, rows=120, coordinates=0)
+    rng = np.random.default_rng(0)
+    guesses = find_guesses(x, LAWS[search.name](x), None, primitives, predict, rng, settings=settings)
+    assert guesses.exact
+    assert guesses.failures == ()
