@@ -25,25 +25,25 @@ COMPLETE_COST = 4
 """Cost up to which all expressions are members before larger ones of certain kinds are."""
 
 HIGHEST_COST = 7
-"""Highest cost of all: there is no bank with room for more."""
+"""Cost of the last round: banks are full by then."""
 
 HIGHEST_COST_OF_ONE = 10
 """Highest cost of functions of a single leaf."""
 
 MOST_OF_A_LEVEL = 30_000
-"""Pairs tried with one function for each division of a cost among its arguments."""
+"""Most pairs tried with one function, for each way to divide a cost between its arguments."""
 
 SMALL_MONOMIALS, MOST_SMALL_MONOMIALS = 3, 2000
-"""Features in a monomial of the first round, and pairs tried for each number of features and function."""
+"""Most leaves in a monomial of the first round; most pairs tried for each number of leaves and each function."""
 
 LARGE_MONOMIALS, MOST_LARGE_MONOMIALS = 5, 4000
 """The same in the third round."""
 
 MOST_FUNCTIONS_OF_MONOMIALS = 4000
-"""Functions of monomials tried, all functions together; three times as many with a constant factor inside."""
+"""Functions of monomials that are tried, all functions together; three times as many with a constant factor."""
 
-MOST_SCALED = 6
-"""The monomials that get constant factors are this fraction of `MOST_FUNCTIONS_OF_MONOMIALS`."""
+SCALED_SHARE = 6
+"""One in this many of `MOST_FUNCTIONS_OF_MONOMIALS` monomials get constant factors: there are seven factors."""
 
 MOST_PRODUCTS = 8000
 """Products of small members with functions of small members that are tried."""
@@ -176,7 +176,7 @@ class BankGrowth:
         found = self._functions_of(monomials, most)
         if "mul" in functions:
             factors = np.concatenate([self.bank.constant(value) for value in FACTORS])
-            scaled = self.bank.binary("mul", factors, monomials[: most // MOST_SCALED], most)
+            scaled = self.bank.binary("mul", factors, monomials[: most // SCALED_SHARE], most)
             found = np.concatenate([found, self._functions_of(scaled, 3 * most)])
         for name in ("add", "sub"):
             if name in functions:

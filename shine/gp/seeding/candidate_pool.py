@@ -144,9 +144,13 @@ class CandidatePool:
         shares = self._unexplained(np.asarray(self.predict(population), np.float64))
         for nodes, ok, share in zip(new, shallow.tolist(), shares.tolist(), strict=True):
             if ok and np.isfinite(share) and share < 1:
-                # The kind first: an interrupt may come in between, and every measured formula needs its kind.
-                self.kinds[nodes] = formulas[nodes]
-                self.unexplained[nodes] = share
+                self.keep(nodes, formulas[nodes], share)
+
+    def keep(self, nodes: Nodes, kind: str, unexplained: float) -> None:
+        """Put a measured formula into the pool."""
+        # The kind first: an interrupt may come in between, and every formula with an error needs its kind.
+        self.kinds[nodes] = kind
+        self.unexplained[nodes] = unexplained
 
     def _unexplained(self, predictions: Floats) -> Floats:
         """Share of the held-out target's variance that predictions leave; inf where one is not finite.

@@ -25,12 +25,13 @@ KEPT_BITS = 32
 """Bits of the largest value that two members must share everywhere to count as equal: rounding changes the others."""
 
 FEW_PAIRS = 4
-"""All pairs of a group with itself are listed, if they are at most this many times those that may be added."""
+"""Pairs of a group with itself are drawn at random only if they are more than this times the allowed ones."""
 
 NO_LEAF, SEVERAL_LEAVES = -1, -2
 """What `only_leaf` holds for members that depend on none, and on more than one."""
 
 COMMUTATIVE = names_where(lambda facts: facts.commutative)
+"""Functions of two arguments that may be swapped."""
 
 ALGEBRAIC = names_where(lambda facts: facts.nests_freely)
 """Functions of one argument that laws nest freely."""
@@ -123,7 +124,7 @@ class ExpressionBank:
         return self._combined(name, arguments, None)
 
     def binary(self, name: str, left: Indices, right: Indices, most: int) -> Indices:
-        """Apply a function to all pairs of two groups of members, or to `most` random ones; the new members."""
+        """Apply a function to all pairs of two groups of members, or to `most` of them; the new members."""
         total = len(left) * len(right)
         symmetric = name in COMMUTATIVE and np.array_equal(left, right)
         if symmetric and total <= FEW_PAIRS * most:
@@ -210,7 +211,7 @@ def _common_leaf(leaves: Sequence[Indices]) -> Indices:
 
 
 def fingerprints(values: Floats, largest: Floats, multipliers: Indices) -> Indices:
-    """A hash of each row of values; rows that differ by rounding only mostly have the same.
+    """A hash of each row of values, mostly the same for rows that differ by rounding only.
 
     Values are rounded to 2^-32 of the power of two above the largest of the row.
     """

@@ -20,7 +20,7 @@ AT_ONCE = 1 << 23
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Sums of as many members each, as columns of equal length: one regression a row.
+    """Sums of equally many members, one sum a row.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ def with_another_term(members: Dictionary, views: Singles, sums: Sums) -> Sums:
 
     Notes
     -----
-    Orthogonal least squares (Chen, Billings and Luo 1989): chooses the member with which the sum explains most, not the
-    one that correlates best with the residual.
+    Orthogonal least squares (Chen, Billings and Luo 1989): chooses the member with which the sum explains most.
+    Another may correlate better with the residual.
     """
     residuals, bases = _residuals(members, views[sums.views], sums.chosen)
     return _measured(members, views, sums.views, np.column_stack([sums.chosen, _best_next(members, residuals, bases)]))

@@ -179,8 +179,7 @@ def find_guesses(
         interrupted = True
     if not pool.unexplained:
         mean = constant(float(dot(rows.target, rows.weights)))
-        pool.unexplained[mean] = 1.0 if _varies(rows.target, rows.weights) else 0.0
-        pool.kinds[mean] = "constant"
+        pool.keep(mean, "constant", 1.0 if _varies(rows.target, rows.weights) else 0.0)
     population, unexplained, kinds = pool.chosen(settings.candidates)
     blocks, scores = _parts(pool, parts, settings.parts, max_size)
     return Guesses(population, unexplained, kinds, blocks, scores, pool.exact, interrupted, tuple(pool.failures))

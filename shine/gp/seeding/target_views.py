@@ -115,7 +115,7 @@ FUNCTIONS = (
     function("tanh", _inverse_tanh),
     function("sinh", _inverse_sinh),
 )
-"""Undo functions that have an inverse, at least on one branch."""
+"""Steps that undo functions with an inverse, at least on one branch."""
 
 
 def chains(target: Floats, writer: Writer) -> list[Chain]:
