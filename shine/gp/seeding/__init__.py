@@ -1,4 +1,8 @@
-"""Seeding by invariants: guesses to start evolution from, found by enumeration and regression."""
+"""Seeding by invariants: guesses to start evolution from, found by enumeration and regression.
+
+The way of a guess: `guesses` (the stage) -> `rounds` (banks grow) -> `search_table` and `searches` (estimates) ->
+`skeletons` (constants) -> `candidate_pool` (measured and ranked). docs/seeding.md describes the method.
+"""
 
 from shine.gp.seeding.guesses import Guesses, SeedingSettings, find_guesses
 

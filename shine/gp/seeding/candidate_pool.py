@@ -55,7 +55,7 @@ class CandidatePool:
     unexplained : dict of Nodes to float
         Share of the held-out target's variance that each formula leaves unexplained.
     kinds : dict of Nodes to str
-        The search that found each formula.
+        The kind of each formula, as the search that found it names it.
     failures : list of str
         Searches that failed.
     """
@@ -128,10 +128,11 @@ class CandidatePool:
         return self._values
 
     def _population(self, formulas: Sequence[Nodes], width: int | None = None) -> Population:
+        """Formulas as a population."""
         return Population.from_tapes([tape(nodes) for nodes in formulas], self.writer.primitives, width)
 
     def add(self, formulas: Mapping[Nodes, str]) -> None:
-        """Measure complete formulas, given with the searches that found them, and keep those that explain something."""
+        """Measure complete formulas, given with their kinds, and keep those that explain something."""
         new = [
             nodes
             for nodes in formulas
@@ -183,7 +184,7 @@ class CandidatePool:
         return found
 
     def chosen(self, most: int) -> tuple[Population, Floats, tuple[str, ...]]:
-        """The candidates, best first: at least the best of each size and of each search.
+        """The candidates, best first: at least the best of each size and of each kind.
 
         Returns
         -------
@@ -191,7 +192,7 @@ class CandidatePool:
         unexplained : ndarray of shape (n,)
             Share of the held-out target's variance.
         kinds : tuple of str
-            The search that found each.
+            The kind of each.
         """
         order = sorted(self.unexplained, key=lambda nodes: (self.criterion(nodes), nodes))
         firsts: dict[object, Nodes] = {}

@@ -115,6 +115,7 @@ class Writer:
         )
 
     def _inverted_constant(self, a: Nodes) -> Nodes:
+        """1 / a, if a is a constant other than 0."""
         if not is_constant(a) or a[0][1] == 0:
             raise Unwritable
         return constant(1 / a[0][1])
@@ -176,6 +177,7 @@ class Writer:
         return self.divide(numerator, denominator)
 
     def _powers(self, bases: dict[float, Nodes]) -> Nodes | None:
+        """The product of bases, each raised to its exponent; None if there are none."""
         result: Nodes | None = None
         for exponent in sorted(bases):
             raised = self.power(bases[exponent], exponent)
@@ -230,6 +232,7 @@ class Writer:
         return self.add(result, constant(tidy(intercept))) if intercept else result
 
     def _scaled(self, coefficient: float, term: Nodes) -> Nodes:
+        """A coefficient times a term."""
         return self.negate(term) if coefficient == -1 else self.multiply(constant(coefficient), term)
 
 

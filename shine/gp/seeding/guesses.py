@@ -68,11 +68,11 @@ class Guesses:
     Parameters
     ----------
     candidates : Population
-        Complete formulas, the best first; among them the best of each size and of each search.
+        Complete formulas, the best first; among them the best of each size and of each kind.
     unexplained : ndarray of shape (n_candidates,)
         Share of the target's variance that each leaves on rows that had no part in finding it.
     kinds : tuple of str
-        The search that found each.
+        The kind of each, as the search that found it names it.
     parts : Population
         Building blocks: members that come closest to a view of the target, and parts of the best candidates.
     scores : ndarray of shape (n_parts,)

@@ -143,6 +143,7 @@ class Rounds:
             self.pool.complete(self._skeletons(search, screen))
 
     def _skeletons(self, search: Search, screen: Screen) -> list[Skeleton]:
+        """The best of what a search finds before the time is up."""
         found: list[Estimate] = []
         for estimate in search.estimates(screen):
             found.append(estimate)

@@ -70,7 +70,7 @@ SEARCHES = (
     # Mostly the time to fill its bank. It runs late, because small formulas are found without it.
     Search(partial(separable_sums, candidates=200), only_round=1, bank_of_one=True),
 )
-"""All searches, the fastest first: an exact formula ends the stage before slower ones run."""
+"""All searches, the fast ones first: an exact formula ends the stage before the slow ones run."""
 
 
 def searches_of(number: int) -> tuple[Search, ...]:

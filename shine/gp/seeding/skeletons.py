@@ -51,7 +51,7 @@ class SumSkeleton:
     Parameters
     ----------
     kind : str
-        The search that found it.
+        The kind of formula, as the search that found it names it.
     chain : Chain
     multiplier : Nodes, optional
     terms, divisors : tuple of Nodes
@@ -140,7 +140,7 @@ class ProductSkeleton:
     Parameters
     ----------
     kind : str
-        The search that found it.
+        The kind of formula, as the search that found it names it.
     chain : Chain
     multiplier : Nodes, optional
     factors : tuple of Nodes

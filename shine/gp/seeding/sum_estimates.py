@@ -27,7 +27,7 @@ def estimates_of_sums(
     ----------
     screen : Screen
     kind : str
-        The search that found the sums.
+        The kind of formula.
     views : sequence of View
     values : ndarray of shape (n_views, n_rows)
     members : ndarray

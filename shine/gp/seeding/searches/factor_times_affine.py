@@ -54,7 +54,7 @@ def factor_times_affine(screen: Screen, divisors: int, others: int, each: int, e
             chain = power_chain(exponent, -1.0 if quotients[which[i], 0] < 0 else 1.0)
             view = View(chain, screen.bank.nodes(g), screen.values[g])
             size = int(screen.sizes[g] + screen.sizes[m])
-            yield Estimate(share, size, partial(screen.sum_skeleton, "quotient", view, (m,)))
+            yield Estimate(share, size, partial(screen.sum_skeleton, "factor times affine", view, (m,)))
     screen.best_divisors = sorted((share, g) for g, share in best.items())
 
 

@@ -54,4 +54,6 @@ def factor_times_shifted_product(screen: Screen, divisors: int, each: int, estim
         view, m = views[which[i]], int(member[i])
         size = len(view.divisor or ()) + (0 if m == NONE else int(screen.sizes[m])) + len(screen.bases)
         factors = () if m == NONE else (m,)
-        yield Estimate(float(shares[i]), size, partial(screen.product_skeleton, "shifted product", view, factors))
+        yield Estimate(
+            float(shares[i]), size, partial(screen.product_skeleton, "factor times shifted product", view, factors)
+        )

@@ -53,7 +53,7 @@ def factor_times_sum(screen: Screen, most: int, divisors: int, terms: int) -> It
         shares = unexplained_by_sums(screen, views, values, members, found)
         kept = found.take(_kept(shares, found.views))
         for sums in (kept, replaced(dictionary, normal.units, kept, SWEEPS)):
-            yield from estimates_of_sums(screen, "sum", views, values, members, sums)
+            yield from estimates_of_sums(screen, "factor times sum", views, values, members, sums)
 
 
 def _kept(shares: Floats, views: Indices) -> Indices:

@@ -63,6 +63,7 @@ class _Logarithms:
 
     @classmethod
     def of(cls, screen: Screen) -> _Logarithms:
+        """The views behind which products are looked for."""
         views = [View(chain) for chain in screen.product_chains]
         values = values_of(views, screen.target)
         return cls(views, values, *beyond_monomials(values, screen.monomial_basis, screen.weights))

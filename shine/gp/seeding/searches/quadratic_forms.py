@@ -53,7 +53,7 @@ def quadratic_forms(screen: Screen, rows_a_term: int, standard_errors: float) ->
             share = float(screen.unexplained(view.target(fitted)[None])[0])
             used = tuple(terms[i] for i in kept.tolist())
             size = sum(len(term) + COST_OF_TERM for term in used)
-            yield Estimate(share, size, partial(screen.sum_of_formulas, "quadratic", view.chain, used))
+            yield Estimate(share, size, partial(screen.sum_of_formulas, "quadratic form", view.chain, used))
 
 
 def _terms(screen: Screen, with_products: bool) -> tuple[list[Nodes], list[Floats]]:

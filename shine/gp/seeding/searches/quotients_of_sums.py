@@ -84,6 +84,7 @@ class _Equation:
 
     @classmethod
     def of(cls, screen: Screen, view: View, numerators: Indices, divisors: Indices) -> _Equation:
+        """The equation of a view with these members."""
         values = view.of(screen.target)
         # Centered: a nearly constant divisor times the view would be nearly the view, and explain it.
         centered = screen.values[divisors] - screen.normalized.means[divisors][:, None]
@@ -98,7 +99,7 @@ class _Equation:
             down = sorted({int(self.divisors[i - n]) for i in row if i >= n})
             if up and down:
                 size = int(screen.sizes[up].sum() + screen.sizes[down].sum()) + COST_OF_TERM * len(row)
-                yield Estimate(share, size, partial(screen.sum_skeleton, "rational", self.view, up, down))
+                yield Estimate(share, size, partial(screen.sum_skeleton, "quotient of sums", self.view, up, down))
 
     def _unexplained(self, screen: Screen, chosen: Indices) -> Floats:
         """Share of the target's variance that quotients leave unexplained."""

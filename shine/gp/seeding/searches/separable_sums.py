@@ -67,7 +67,7 @@ def separable_sums(screen: Screen, candidates: int) -> Iterator[Estimate]:
             found = found.take(np.argsort(found.unexplained, kind="stable")[:KEPT])
             if terms > 2:
                 found = replaced(dictionary, normal.units, found, SWEEPS)
-            yield from estimates_of_sums(screen, "separable", views, values, members, found)
+            yield from estimates_of_sums(screen, "separable sum", views, values, members, found)
 
 
 def _hat_functions(values: Floats, coordinates: int) -> Floats:

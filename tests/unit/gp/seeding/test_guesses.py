@@ -123,7 +123,7 @@ def test_squares_of_many_features_fit_into_the_limit():
     problem = Problem(x, 10 / (5 + ((x - 3) ** 2).sum(axis=0)))
     guesses = problem.guesses(max_size=30)
     assert guesses.exact
-    assert guesses.kinds[0] == "quadratic"
+    assert guesses.kinds[0] == "quadratic form"
 
 
 def test_a_sum_of_deep_functions_of_one_feature_each():
@@ -131,7 +131,7 @@ def test_a_sum_of_deep_functions_of_one_feature_each():
     problem = Problem(x, 1 / (1 + x[0] ** 4) + 2 * np.sqrt(1 + np.exp(x[1])))
     guesses = problem.guesses(settings=SeedingSettings(members=12_000, rows=120))
     assert guesses.exact
-    assert guesses.kinds[0] == "separable"
+    assert guesses.kinds[0] == "separable sum"
 
 
 def test_one_feature():
