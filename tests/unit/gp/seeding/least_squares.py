@@ -1,4 +1,4 @@
-"""Rows of values, and what least squares says of them: what the array code of the searches is tested against."""
+"""Rows of values, and plain least squares on them: the reference for the array code of the searches."""
 
 import numpy as np
 

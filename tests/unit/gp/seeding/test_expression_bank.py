@@ -1,30 +1,16 @@
-"""The bank: what it holds is what its formulas say, once each, and all of a size is there."""
-
-from itertools import product
+"""A bank holds the values of its formulas, each once, within its limits."""
 
 import numpy as np
 import pytest
+from unit.gp.seeding.banks import bank
 
 from shine.data.dataset import Dataset
 from shine.evaluators.machine import MachineEvaluator
-from shine.gp.seeding.bank_growth import CONSTANTS, BankGrowth
 from shine.gp.seeding.expression_bank import ExpressionBank, fingerprints
 from shine.gp.seeding.formula_writer import tape
 from shine.lang.interpret import evaluate_tape
 from shine.lang.population import Population
 from shine.lang.primitives import BASIC, PrimitiveSet
-
-
-def bank(functions, features=2, capacity=4000, max_size=30, rounds=2, generator=0):
-    """A bank that has grown for some rounds, and the columns it is made of."""
-    rng = np.random.default_rng(generator)
-    columns = rng.uniform(0.5, 2, (features, 40))
-    primitives = PrimitiveSet(tuple(BASIC[name] for name in functions), tuple(f"x{i}" for i in range(features)))
-    members = ExpressionBank(40, primitives, capacity, max_size, rng)
-    growth = BankGrowth(members, columns, [((i + 1, 0.0),) for i in range(features)])
-    for _, _ in zip(range(rounds), growth.rounds(), strict=False):
-        pass
-    return members, columns
 
 
 def test_values_are_those_of_the_formulas():
@@ -47,25 +33,6 @@ def test_no_two_members_are_equal():
     order = np.lexsort(np.round(values.T, 8)[:3])
     neighbours = np.abs(np.diff(values[order], axis=0)).max(axis=1)
     assert (neighbours > 1e-9).all()
-
-
-def test_every_expression_of_three_nodes_is_there():
-    members, columns = bank(("add", "sub", "mul", "div", "sqrt"))
-    leaves = [*columns, *(np.full(40, value) for value in CONSTANTS)]
-    operations = [np.add, np.subtract, np.multiply, np.divide]
-    for operation, left, right in product(operations, leaves, leaves):
-        expected = operation(left, right)
-        if np.ptp(expected) > 0:
-            distances = np.abs(members.values[: members.count] - expected).max(axis=1)
-            assert distances.min() < 1e-12
-
-
-def test_members_are_finite_and_vary():
-    members, _ = bank(("sub", "div", "log", "exp", "sqrt"), rounds=4)
-    values = members.values[: members.count]
-    assert np.isfinite(values).all()
-    constant = np.ptp(values, axis=1) == 0
-    assert (members.codes[: members.count][constant] == 0).all()
 
 
 @pytest.mark.parametrize("capacity", [10, 57, 500])
