@@ -48,7 +48,7 @@ class CandidatePool:
     linear_scaling : bool
         Whether formulas are measured with their best slope and intercept, which they then lack.
     price : float
-        What a node costs, as a share of the error.
+        Price of a node, as a share of the error.
 
     Attributes
     ----------

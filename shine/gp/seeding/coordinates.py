@@ -14,7 +14,7 @@ from shine.typing import Floats, Indices
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """What the target, divided by a factor, may be a function of.
+    """Formulas that determine the target after division by a factor, it seems.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Estimates: what a search finds, and the choice of those worth a regression on the training rows."""
+"""Estimates: the finds of a search, and the choice of those worth a regression on the training rows."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ class ExpressionBank:
         return np.concatenate(new) if new else np.zeros(0, np.int64)
 
     def _append(self, values: Floats, codes: Codes, left: Indices | None, right: Indices | None) -> Indices:
-        """Add rows of values that no member has, as far as there is room; the new members."""
+        """Add rows of values that no member has, while there is room; the new members."""
         largest = np.abs(values).max(axis=1, initial=0.0)
         with np.errstate(invalid="ignore"):
             spread = values.max(axis=1) - values.min(axis=1)

@@ -9,7 +9,7 @@ from shine.gp.regression import Regression
 from shine.typing import Floats, Indices
 
 MOST_PAIRED = 1000
-"""Features of which all products are tried: the time grows with the square of their number."""
+"""Features whose products are all tried: the time grows with the square of their number."""
 
 AT_ONCE = 1000
 """Features that are scored together, which bounds the memory."""

@@ -61,7 +61,7 @@ class Screen:
     best_divisors : list of (float, int)
         Members by which division of the target helped, the best first, with the share of variance unexplained then.
     triples_searched : int
-        The simplest members of which all triples were searched already.
+        Number of the simplest members whose triples were all searched already.
     """
 
     def __init__(

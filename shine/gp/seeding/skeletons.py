@@ -145,7 +145,7 @@ class ProductSkeleton:
     multiplier : Nodes, optional
     factors : tuple of Nodes
     bases : tuple of Nodes
-        What the monomial is a product of powers of.
+        Formulas whose powers make the monomial.
     """
 
     kind: str

@@ -28,7 +28,7 @@ LEAST_ERROR = 0.02
 """Added to standard errors, so that exact data does not rank exponents by rounding."""
 
 MOST_COMBINED = 6
-"""Features of which all combinations are divisors."""
+"""Features whose combinations are all divisors."""
 
 Monomial = tuple[tuple[int, float], ...]
 """Pairs of a base, as its place in `Screen.bases`, and its exponent."""

@@ -1,4 +1,4 @@
-"""Products of powers: a monomial, alone or times powers of one or two members, behind chains that end with ±1."""
+"""Products of powers: a monomial, alone or times powers of one or two members, also of the target plus or minus 1."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ def products(screen: Screen, each: int, pairs_of: int, pairs: int) -> Iterator[E
     screen : Screen
     each : int
         Members tried with each view.
-    pairs_of, pairs : int
-        Members of which all pairs are tried, and the best pairs that are estimated of each view.
+    pairs_of : int
+        Members that are tried in all pairs.
+    pairs : int
+        The best pairs of each view, which are estimated.
     """
     views = _Logarithms.of(screen)
     explained = np.flatnonzero(views.lengths == 0)

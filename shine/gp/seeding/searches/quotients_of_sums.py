@@ -30,7 +30,7 @@ def quotients_of_sums(screen: Screen, above: int, below: int, simplest: int, kep
     above, below : int
         Members that the numerator and the divisor are made of.
     simplest : int
-        Members of each kind of which all triples are tried.
+        Members of each of the two that are tried in all triples.
     kept : int
         The best pairs and triples of each view.
     """
@@ -70,7 +70,7 @@ class _Equation:
     numerators, divisors : ndarray
         Members of the bank.
     columns : ndarray of shape (n_numerators + n_divisors, n_rows)
-        What the view is a sum of: the numerators, and -view times each divisor.
+        Terms of the view: the numerators, and -view times each divisor.
     units : ndarray of the same shape, float32
         The columns normalized.
     """

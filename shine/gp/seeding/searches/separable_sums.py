@@ -1,4 +1,4 @@
-"""Separable sums: one function of each coordinate, all of which may be deep; from a bank of such functions."""
+"""Separable sums: one function of each coordinate, each from a bank of deep functions of one coordinate."""
 
 from __future__ import annotations
 

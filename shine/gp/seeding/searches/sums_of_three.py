@@ -21,7 +21,7 @@ def sums_of_three(screen: Screen, simplest: int, most: int, triples: int) -> Ite
     ----------
     screen : Screen
     simplest : int
-        Members of which all pairs are tried.
+        Members that are tried in all pairs.
     most : int
         Members that each pair is tried with.
     triples : int

@@ -22,7 +22,7 @@ def sums_of_two(screen: Screen, most: int, pairs: int) -> Iterator[Estimate]:
     ----------
     screen : Screen
     most : int
-        Members of which all pairs are tried.
+        Members that are tried in all pairs.
     pairs : int
         The best pairs of each view, which are estimated and get a third member.
     """

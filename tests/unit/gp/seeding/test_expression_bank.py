@@ -19,7 +19,7 @@ def test_values_are_those_of_the_formulas():
     formulas = [tape(members.nodes(member)) for member in chosen.tolist()]
     population = Population.from_tapes(formulas, members.primitives)
     rows = Dataset.from_arrays(columns.T, np.zeros(columns.shape[1]))
-    # To the last bit: what a bank promises is what evolution then finds.
+    # To the last bit: evolution then finds the values that the bank has.
     assert np.array_equal(MachineEvaluator(rows, "mse", False, "float64").predict(population), members.values[chosen])
     assert members.sizes[chosen].tolist() == [len(formula.codes) for formula in formulas]
     for member, formula in zip(chosen.tolist(), formulas, strict=True):

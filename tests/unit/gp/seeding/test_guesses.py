@@ -87,7 +87,7 @@ def test_symmetries_make_many_features_few():
 
 
 @pytest.mark.slow
-def test_noise_leaves_the_structure():
+def test_the_structure_is_found_despite_noise():
     x, fresh = uniform(3, 800, 1, 3), uniform(3, 500, 1, 3, generator=2)
     for kind in ("root", "difference of features"):
         clean = PLANTED[kind](x)
@@ -149,7 +149,7 @@ def test_few_of_fifty_features():
     assert problem.unexplained(problem.guesses(), fresh, formula(fresh)) < 1e-10
 
 
-def test_features_that_say_nothing():
+def test_features_without_influence():
     x = uniform(4, 500, 1, 2)
     x[1], x[3] = 3.0, x[0]
     problem = Problem(x, x[0] * np.log(x[2]))
@@ -209,7 +209,7 @@ def test_heavy_rows_decide():
     [("add", "mul"), ("sub", "div"), ("mul", "sin"), ("exp",), ("add", "inv", "pow"), ("min", "max", "neg"), ()],
     ids=lambda names: " ".join(names) or "none",
 )
-def test_nothing_but_the_primitives_of_the_set_appears(functions):
+def test_formulas_contain_only_primitives_of_the_set(functions):
     x = uniform(3, 200, 0.5, 3)
     problem = Problem(x, x[0] * x[1] / x[2] + np.sqrt(x[0]), functions)
     guesses = problem.guesses(settings=SeedingSettings(members=400, rows=100, coordinates=2))

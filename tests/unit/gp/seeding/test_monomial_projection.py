@@ -1,4 +1,4 @@
-"""What is left of a logarithm after monomials are projected out."""
+"""Logarithms without the part that monomials explain."""
 
 import numpy as np
 import pytest
