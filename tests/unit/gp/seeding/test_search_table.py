@@ -1,5 +1,6 @@
 """The table of searches: all are in it, and each one finds a law of its kind without the others."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,11 @@ def test_every_file_of_a_search_is_in_the_table_and_has_its_name():
     assert {search.name for search in SEARCHES} == files
     for search in SEARCHES:
         assert search.find.func.__module__ == f"{searches.__name__}.{search.name}"
+
+
+def test_the_docs_list_the_searches_in_their_order():
+    text = (Path(__file__).parents[4] / "docs" / "seeding.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == [search.name for search in SEARCHES]
 
 
 def test_a_search_for_one_round_runs_in_that_round():
