@@ -19,7 +19,6 @@ from shine.bench.plain import PLAIN
 from shine.data.dataset import Dataset
 from shine.evaluators.costs import measured_costs
 from shine.lang.population import Population
-from shine.search.population import Population as RandomPopulation
 from shine.typing import Indices
 
 CONTENDERS = (PLAIN, *(peer for peer in PEERS if peer.dtype == "float64"), *TIERS, PEERS[-1])
@@ -177,7 +176,7 @@ def benchmark(
 def random_population(settings: Settings) -> Population:
     """Random individuals; the same for the same settings."""
     rng = np.random.default_rng(settings.seed)
-    return RandomPopulation.random(settings.population, settings.primitives, settings.features, settings.max_size, rng)
+    return Population.random(settings.population, settings.primitives, settings.features, settings.max_size, rng)
 
 
 def random_dataset(settings: Settings, rows: int) -> Dataset:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from shine.gp.complexity import complexities
-from shine.gp.creation import Terminals, ptc2, ramped_half_and_half
+from shine.gp.creation import ptc2, ramped_half_and_half
 from shine.gp.offspring import breed
 from shine.gp.randomness import generator_of
 from shine.gp.scoring import Scorer
@@ -17,6 +17,7 @@ from shine.gp.selection import lexicase, ranking, tournaments
 from shine.gp.settings import EvolutionSettings
 from shine.gp.structure import Parents
 from shine.gp.survival import SURVIVAL
+from shine.lang.growth import Terminals
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.typing import Floats, Indices

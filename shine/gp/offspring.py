@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.gp import variation
-from shine.gp.creation import Terminals
 from shine.gp.settings import EvolutionSettings
 from shine.gp.structure import Parents
+from shine.lang.growth import Terminals
 from shine.lang.population import Population
 from shine.typing import Indices
 

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.arrays import exp
-from shine.gp.creation import Terminals, grown
+from shine.gp.creation import grown
 from shine.gp.structure import Parents, functions
+from shine.lang.growth import Terminals
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.typing import Codes, Indices, Mask

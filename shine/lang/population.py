@@ -9,8 +9,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shine.lang.growth import Terminals, grown_tapes
 from shine.lang.lazy import cached_property
-from shine.lang.parse import Source, natural_order, parse, primitive_table
+from shine.lang.parse import PrimitiveSource, Source, natural_order, parse, primitive_table
 from shine.lang.primitives import PrimitiveSet, select
 from shine.lang.tape import Tape, functions_of, tape_from_tree, tree_from_tape
 from shine.lang.tree import Tree
@@ -27,7 +28,8 @@ class Population:
     Parameters
     ----------
     codes : ndarray of shape (n_individuals, width), int16
-        Codes of `primitives` in postfix order; 0 after the end of a tape.
+        Codes of `primitives` in postfix order: 0 is a constant, 1, 2, ... are the features, the functions follow. Cells
+        after the end of a tape are 0.
     values : ndarray of shape (n_individuals, width), float64
         Values of the constants; 0 elsewhere.
     sizes : ndarray of shape (n_individuals,), int64
@@ -91,6 +93,51 @@ class Population:
     def from_trees(cls, trees: Iterable[Tree], primitives: PrimitiveSet, width: int | None = None) -> Self:
         """Population of given trees."""
         return cls.from_tapes([tape_from_tree(tree, primitives) for tree in trees], primitives, width)
+
+    @classmethod
+    def random(
+        cls,
+        count: int,
+        primitives: Sequence[PrimitiveSource] = ("add", "sub", "mul", "div"),
+        features: int | Sequence[str] = 1,
+        max_size: int = 30,
+        rng: np.random.Generator | None = None,
+        *,
+        max_depth: int = 1000,
+        constant_share: float = 0.3,
+    ) -> Self:
+        """Random individuals, their sizes drawn uniformly from 1 to `max_size` (PTC2, Luke 2000).
+
+        Parameters
+        ----------
+        count : int
+        primitives : sequence of str, function or Primitive
+            Names of Shine's primitives, plain Python functions in the restricted language, or results of
+            `shine.primitive_from_llvm`.
+        features : int or sequence of str
+            Number of columns, called ``x0, x1, ...``; or their names.
+        max_size, max_depth : int
+            Limits in nodes and levels; they always hold.
+        rng : numpy.random.Generator, optional
+            A fresh one, not reproducible, by default.
+        constant_share : float
+            Share of leaves that are constants, drawn from -5 to 5.
+
+        Raises
+        ------
+        ValueError
+            If a primitive is unknown.
+        """
+        if count < 0 or max_size < 1 or max_depth < 1:
+            raise ValueError("count must be at least 0, max_size and max_depth at least 1")
+        table, names = primitive_table(primitives)
+        columns = tuple(f"x{i}" for i in range(features)) if isinstance(features, int) else tuple(features)
+        primitive_set = PrimitiveSet(select(table, names), columns)
+        generator = np.random.default_rng() if rng is None else rng
+        targets, depths = generator.integers(1, max_size + 1, count), np.full(count, max_depth)
+        terminals = Terminals((-5.0, 5.0), constant_share)
+        tapes = grown_tapes(primitive_set, max_size, targets, depths, np.zeros(count), terminals, generator)
+        return cls(*tapes, primitive_set)
 
     @classmethod
     def concatenate(cls, populations: Sequence[Self]) -> Self:

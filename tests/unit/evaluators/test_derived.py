@@ -9,7 +9,8 @@ from shine.data.dataset import Dataset
 from shine.evaluators.derived import INDIVIDUALS, MOST_BYTES, DerivedColumns
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine import MachineEvaluator
-from shine.gp.creation import Terminals, ptc2
+from shine.gp.creation import ptc2
+from shine.lang.growth import Terminals
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
 from shine.lang.population import Population

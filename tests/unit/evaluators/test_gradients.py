@@ -17,7 +17,8 @@ from shine.evaluators import rows as rows_module
 from shine.evaluators.gradients import MOST_CONSTANTS, MachineLinearizer
 from shine.evaluators.machine import LARGE_ROWS, MachineRows
 from shine.fitness import NormalEquations
-from shine.gp.creation import Terminals, ptc2
+from shine.gp.creation import ptc2
+from shine.lang.growth import Terminals
 from shine.lang.interpret import evaluate_tape
 from shine.lang.library import STANDARD
 from shine.lang.population import Population

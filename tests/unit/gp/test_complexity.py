@@ -11,7 +11,8 @@ from unit.gp.oracles import population_of, primitive_set, scores_of
 import shine
 from shine.gp.archive import Archive
 from shine.gp.complexity import CONSTANT_NAME, code_weights, complexities, tree_complexity
-from shine.gp.creation import Terminals, ptc2
+from shine.gp.creation import ptc2
+from shine.lang.growth import Terminals
 from shine.lang.library import STANDARD
 from shine.lang.primitives import PrimitiveSet, select
 from shine.search.model import Model

@@ -15,7 +15,8 @@ from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.gradients import MOST_CONSTANTS, MachineLinearizer
 from shine.fitness import Damping, Scores
 from shine.gp.constants import fit_constants, fitter, places
-from shine.gp.creation import Terminals, ptc2
+from shine.gp.creation import ptc2
+from shine.lang.growth import Terminals
 from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD
 from shine.lang.population import Population

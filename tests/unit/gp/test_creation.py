@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from unit.gp.oracles import assert_same, assert_valid, primitive_set, tree_of
 
-from shine.gp.creation import Terminals, full, grow, ptc2, ramped_half_and_half
+from shine.gp.creation import full, grow, ptc2, ramped_half_and_half
 from shine.gp.structure import depths
+from shine.lang.growth import Terminals
 
 METHODS = [ptc2, full, grow, ramped_half_and_half]
 SETS = {
@@ -73,21 +74,6 @@ def test_constants_stay_in_their_range():
     inside = np.arange(10) < population.sizes[:, None]
     constants = population.values[(population.codes == 0) & inside]
     assert constants.min() >= 0.25 and constants.max() <= 0.75
-
-
-def test_half_of_the_constants_are_whole_numbers():
-    _, values = Terminals((-5.0, 5.0), 1.0).draw(2000, primitive_set(), np.random.default_rng(6))
-    assert np.mean(values == np.rint(values)) == pytest.approx(0.5, abs=0.05)
-
-
-def test_no_constants_are_drawn_at_share_zero():
-    codes, _ = Terminals(share=0.0).draw(500, primitive_set(), np.random.default_rng(6))
-    assert codes.min() > 0
-
-
-def test_every_terminal_is_a_constant_without_features():
-    codes, _ = Terminals(share=0.0).draw(50, primitive_set(features=""), np.random.default_rng(6))
-    assert not codes.any()
 
 
 @pytest.mark.parametrize("create", METHODS)

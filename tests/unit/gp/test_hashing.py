@@ -2,8 +2,9 @@ import numpy as np
 from unit.gp.oracles import population_of, primitive_set, scores_of
 
 from shine.fitness import Scores
-from shine.gp.creation import Terminals, ptc2
+from shine.gp.creation import ptc2
 from shine.gp.hashing import Memory, hashes
+from shine.lang.growth import Terminals
 
 PRIMITIVES = primitive_set()
 

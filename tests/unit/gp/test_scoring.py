@@ -6,9 +6,10 @@ import pytest
 from unit.gp.oracles import NodeCounter, assert_same, population_of, primitive_set, scores_of
 
 from shine.gp.archive import Archive
-from shine.gp.creation import Terminals, ptc2
+from shine.gp.creation import ptc2
 from shine.gp.hashing import Memory
 from shine.gp.scoring import FIRST_SLICE, OutOfTime, Scorer
+from shine.lang.growth import Terminals
 
 PRIMITIVES = primitive_set()
 NEG = PRIMITIVES.function_codes["neg"]

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from shine.data.dataset import Dataset
 from shine.evaluators.gradients import MachineLinearizer
 from shine.gp.constants import fit_constants
-from shine.gp.creation import Terminals, ptc2
+from shine.gp.creation import ptc2
 from shine.gp.snapping import snapped
+from shine.lang.growth import Terminals
 from shine.lang.library import STANDARD
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet, select

@@ -1,8 +1,9 @@
 import numpy as np
 from unit.gp.oracles import population_of, primitive_set, tree_of
 
-from shine.gp.creation import Terminals, ptc2
+from shine.gp.creation import ptc2
 from shine.gp.structure import Parents, Structure, depths
+from shine.lang.growth import Terminals
 
 
 def random_population(seed=0, width=40):

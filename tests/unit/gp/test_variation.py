@@ -3,9 +3,9 @@ import pytest
 from unit.gp.oracles import assert_same, population_of, primitive_set
 
 from shine.gp import variation
-from shine.gp.creation import Terminals
 from shine.gp.structure import Parents
 from shine.gp.variation import Segments, splice
+from shine.lang.growth import Terminals
 from shine.lang.interpret import evaluate
 
 

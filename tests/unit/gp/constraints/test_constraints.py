@@ -21,7 +21,8 @@ from shine.gp.constraints.constraints import Constraints, check_constraints
 from shine.gp.constraints.dimensions import Dimensions
 from shine.gp.constraints.rules import ConstrainedEvaluator, Rules
 from shine.gp.constraints.units import parse_unit
-from shine.gp.creation import Terminals, ptc2
+from shine.gp.creation import ptc2
+from shine.lang.growth import Terminals
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
 from shine.lang.population import Population

@@ -14,7 +14,8 @@ from unit.gp.oracles import Node, population_of, tree_of
 from shine.gp.constraints.dimension_rules import RULES, rule_of
 from shine.gp.constraints.dimensions import MOST_ARGUMENTS, Dimensions
 from shine.gp.constraints.units import BASE, DIMENSIONLESS, LONGEST, PREFIXED, PREFIXES, UNPREFIXED, parse_unit, unit_of
-from shine.gp.creation import Terminals, ptc2
+from shine.gp.creation import ptc2
+from shine.lang.growth import Terminals
 from shine.lang.interpret import REFERENCE, evaluate_tape
 from shine.lang.library import STANDARD
 from shine.lang.parse import primitive_table
