@@ -15,9 +15,9 @@ from functools import cache
 import numpy as np
 
 from shine.arrays import log
+from shine.arrays.linear_systems import inverse_diagonal
 from shine.fitness import Linearizer
 from shine.gp.constants import fit_constants, places
-from shine.gp.linear import inverse_diagonal
 from shine.lang.population import Population
 from shine.typing import Floats, Mask
 

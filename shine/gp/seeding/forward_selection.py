@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.arrays import Panels, dot
-from shine.gp.regression import Regression
+from shine.arrays.regression import Regression
 from shine.gp.seeding.correlations import best_matches
 from shine.typing import Floats, Indices, Singles
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from shine.arrays import dot, inner, log
-from shine.gp.regression import Regression
+from shine.arrays.regression import Regression
 from shine.typing import Floats
 
 DEPENDENT = 1e-9

@@ -10,8 +10,8 @@ import numpy as np
 
 from shine import arrays
 from shine.arrays import dot
-from shine.gp.linear import solved
-from shine.gp.regression import combined
+from shine.arrays.linear_systems import solved
+from shine.arrays.regression import combined
 from shine.typing import Floats, Indices, Mask
 
 ROWS_A_TERM = 6

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from shine.arrays import dot
-from shine.gp.regression import Regression
+from shine.arrays.regression import Regression
 from shine.typing import Floats
 
 REWEIGHTINGS = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shine.arrays import dot, inner, log
-from shine.gp.regression import Regression
+from shine.arrays.regression import Regression
 from shine.typing import Floats, Indices
 
 MOST_PAIRED = 1000

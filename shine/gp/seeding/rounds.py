@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.arrays import dot, log
-from shine.gp.regression import Regression
+from shine.arrays.regression import Regression
 from shine.gp.seeding.bank_growth import BankGrowth
 from shine.gp.seeding.building_blocks import closest_members
 from shine.gp.seeding.candidate_pool import CandidatePool

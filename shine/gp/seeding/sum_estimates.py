@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from shine.gp.regression import combined, least_squares
+from shine.arrays.regression import combined, least_squares
 from shine.gp.seeding.estimates import Estimate
 from shine.gp.seeding.forward_selection import Sums
 from shine.gp.seeding.screen import Screen

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from shine.arrays import dot, log, power
-from shine.gp.regression import Regression
+from shine.arrays.regression import Regression
 from shine.gp.seeding import target_views
 from shine.gp.seeding.formula_writer import Nodes, Unwritable, Writer
 from shine.gp.seeding.screen import Screen

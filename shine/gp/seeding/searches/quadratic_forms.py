@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from shine.arrays import dot
-from shine.gp.regression import Regression, combined, least_squares
+from shine.arrays.regression import Regression, combined, least_squares
 from shine.gp.seeding.estimates import Estimate
 from shine.gp.seeding.formula_writer import Nodes, Unwritable
 from shine.gp.seeding.screen import Screen

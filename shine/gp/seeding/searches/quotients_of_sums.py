@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from shine.arrays import inner
-from shine.gp.regression import combined, least_squares
+from shine.arrays.regression import combined, least_squares
 from shine.gp.seeding.correlations import Normalized, best_pairs, best_triples
 from shine.gp.seeding.estimates import Estimate
 from shine.gp.seeding.forward_selection import Dictionary, Sums, replaced, with_another_term

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from shine.arrays import dot
-from shine.gp.regression import Regression, combined
+from shine.arrays.regression import Regression, combined
 from shine.gp.seeding.correlations import Normalized
 from shine.gp.seeding.estimates import Estimate
 from shine.gp.seeding.forward_selection import Dictionary, Sums, replaced, with_another_term

@@ -1,4 +1,4 @@
-"""Positive semidefinite systems, solved in a fixed order of operations: the same bits on every processor."""
+"""Linear systems with positive semidefinite matrices, solved in a fixed order: the same bits on every processor."""
 
 from __future__ import annotations
 
@@ -8,18 +8,30 @@ from shine.typing import Floats, Indices
 
 
 def solved_together(matrices: Floats, damping: Floats, gradients: Floats, counts: Indices) -> Floats:
-    """Solutions of ``(matrix + damping) solution = gradient`` by the factors L D L^T, for all individuals in step.
+    """Solve ``(matrix + damping) solution = gradient`` for many systems in step, by the factors L D L^T.
 
-    The matrices are positive semidefinite, so that no pivoting is needed. An individual's solution has the same bits
-    whatever others it comes with: unknowns that only they have add exact zeros. LAPACK does not promise that, nor the
-    same bits on every machine.
+    The matrices are positive semidefinite and need no pivoting. The solution of a system does not depend on the other
+    systems: an unknown that it lacks adds exact zeros. LAPACK promises neither this nor the same bits on every machine.
+
+    Parameters
+    ----------
+    matrices : ndarray of shape (n_unknowns, n_unknowns, n_systems)
+    damping : ndarray of shape (n_systems,)
+        Added to the diagonals.
+    gradients : ndarray of shape (n_unknowns, n_systems)
+    counts : ndarray of shape (n_unknowns,), int64
+        Number of systems that have each unknown. They come first: systems lie in descending order of their unknowns.
+
+    Returns
+    -------
+    ndarray of shape (n_unknowns, n_systems)
     """
     rest, solution = matrices.copy(), gradients.copy()
     diagonal = np.einsum("jji->ji", rest)
     diagonal += damping
     for k, n in enumerate(counts.tolist()):
         pivot = diagonal[k, :n]
-        # Rounding may leave an unknown that depends on those before it without a positive pivot; it stays where it is.
+        # Rounding may leave no positive pivot to an unknown that depends on those before it: its solution is then 0.
         np.copyto(pivot, np.inf, where=~(pivot > 0))
         factors = rest[k + 1 :, k, :n] / pivot
         rest[k + 1 :, k + 1 :, :n] -= factors[:, None] * rest[k, k + 1 :, :n]
@@ -31,7 +43,7 @@ def solved_together(matrices: Floats, damping: Floats, gradients: Floats, counts
 
 
 def solved(matrix: Floats, rights: Floats, ridge: float) -> Floats:
-    """Solutions of ``(matrix + ridge) solution = right`` for each right side, shapes (n, n) and (n_sides, n)."""
+    """Solve ``(matrix + ridge) solution = right`` for each right side; shapes (n, n) and (n_sides, n)."""
     size = len(matrix)
     triangle, pivots, solutions = _eliminated(matrix + ridge * np.eye(size), rights.T)
     for k in reversed(range(size)):
@@ -43,7 +55,7 @@ def solved(matrix: Floats, rights: Floats, ridge: float) -> Floats:
 def inverse_diagonal(matrix: Floats, dependent: float = 1e-14) -> Floats:
     """Diagonal of the inverse of a matrix with a diagonal of ones, shape (n,).
 
-    An unknown that depends on those before it, so that its pivot is at most `dependent`, counts as known.
+    An unknown whose pivot is at most `dependent` depends on those before it. It counts as known: its entry is 0.
     """
     _, pivots, lower = _eliminated(matrix, np.eye(len(matrix)), dependent)
     total: Floats = np.add.reduce(lower**2 / pivots[:, None], axis=0)
@@ -51,7 +63,7 @@ def inverse_diagonal(matrix: Floats, dependent: float = 1e-14) -> Floats:
 
 
 def _eliminated(matrix: Floats, rights: Floats, dependent: float = 0.0) -> tuple[Floats, Floats, Floats]:
-    """A system with the unknowns eliminated from the equations below: its upper triangle, pivots and right sides.
+    """Eliminate each unknown from the equations below its own; return the upper triangle, pivots and right sides.
 
     An unknown whose pivot is at most `dependent` is left out; its pivot becomes infinite.
     """

@@ -1,32 +1,13 @@
-"""Small systems and regressions, against LAPACK."""
+"""Small least squares, against LAPACK."""
 
 import numpy as np
 import pytest
 
-from shine.gp.linear import inverse_diagonal, solved
-from shine.gp.regression import Regression, combined, least_squares
-
-
-def test_a_system_is_solved():
-    a = np.random.default_rng(0).standard_normal((5, 20))
-    matrix, rights = a @ a.T, np.arange(10.0).reshape(2, 5)
-    assert solved(matrix, rights, 0.5) == pytest.approx(np.linalg.solve(matrix + 0.5 * np.eye(5), rights.T).T)
-
-
-def test_the_diagonal_of_the_inverse():
-    a = np.random.default_rng(0).standard_normal((6, 30))
-    a /= np.sqrt((a**2).sum(axis=1))[:, None]
-    assert inverse_diagonal(a @ a.T) == pytest.approx(np.diag(np.linalg.inv(a @ a.T)))
-
-
-def test_an_unknown_that_depends_on_others_counts_as_known():
-    matrix = np.array([[1.0, 1.0, 0.5], [1.0, 1.0, 0.5], [0.5, 0.5, 1.0]])
-    known = np.linalg.inv(matrix[np.ix_([0, 2], [0, 2])])
-    assert inverse_diagonal(matrix) == pytest.approx([known[0, 0], 0.0, known[1, 1]])
+from shine.arrays.regression import Regression, combined, least_squares
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1.0, 1e150])
-def test_a_regression_is_that_of_lapack_at_any_scale(scale):
+def test_a_regression_agrees_with_lapack_at_any_scale(scale):
     rng = np.random.default_rng(3)
     columns, view = rng.standard_normal((4, 50)), rng.standard_normal(50)
     expected = np.linalg.lstsq(columns.T, view, rcond=None)[0]
@@ -53,7 +34,7 @@ def test_dependent_and_unusable_columns_get_no_coefficient():
     assert np.isinf(regression.variances[1:5]).all()
 
 
-def test_regressions_side_by_side_are_those_alone():
+def test_regressions_side_by_side_have_the_bits_of_each_alone():
     rng = np.random.default_rng(2)
     columns, views = rng.standard_normal((7, 3, 20)), rng.standard_normal((7, 20))
     together = least_squares(columns, views)
@@ -62,6 +43,6 @@ def test_regressions_side_by_side_are_those_alone():
     assert combined(together, columns).shape == (7, 20)
 
 
-def test_no_column_and_no_regression():
+def test_there_may_be_no_columns_or_no_regressions():
     assert least_squares(np.zeros((0, 5)), np.ones(5)).shape == (0,)
     assert least_squares(np.zeros((0, 2, 5)), np.ones((0, 5))).shape == (0, 2)

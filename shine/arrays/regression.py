@@ -1,4 +1,4 @@
-"""Small least squares, many at once, in sums of a fixed order: the same bits on every processor."""
+"""Small least squares problems, many at once, with sums in a fixed order: the same bits on every processor."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shine.arrays import dot
+from shine.arrays.functions import dot
 from shine.typing import Floats, Mask
 
 DEPENDENT = 1e-12
-"""Length, as a share of its own, below which what a column adds to those before it is rounding."""
+"""A column depends on those before it if they leave at most this share of its length: that is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """Columns of a regression as an orthonormal basis and a triangle; leading axes are regressions side by side.
+    """Columns of a regression as an orthonormal basis and a triangle; leading axes are separate regressions.
 
     A column that depends on those before it has a basis vector of zeros, and gets the coefficient 0.
 
@@ -23,17 +23,17 @@ class Regression:
     ----------
     basis : ndarray of shape (..., n_columns, n_rows)
     triangle : ndarray of shape (..., n_columns, n_columns)
-        The scaled columns in terms of the basis: ``column[j] = sum(triangle[i, j] * basis[i])``; 1 on the diagonal of
-        a dependent one.
+        The scaled columns in terms of the basis: ``column[j] = sum(triangle[i, j] * basis[i])``; the diagonal is 1 for
+        a dependent column.
     scale : ndarray of shape (..., n_columns)
-        What the columns were divided by.
+        Divisors of the columns.
     kept : ndarray of shape (..., n_columns), bool
         Whether a column is independent of those before it.
 
     Notes
     -----
-    Gram and Schmidt's method, each column orthogonalized twice, which is enough to be orthogonal to rounding (Kahan;
-    Parlett 1980).
+    Gram and Schmidt's method. Each column is orthogonalized twice: that makes it orthogonal to rounding (Kahan; Parlett
+    1980).
     """
 
     basis: Floats
@@ -43,9 +43,10 @@ class Regression:
 
     @classmethod
     def of(cls, columns: Floats, dependent: float = DEPENDENT) -> Regression:
-        """The regression on some columns, shape (..., n_columns, n_rows); one that is not finite counts as dependent.
+        """The regression on some columns, shape (..., n_columns, n_rows).
 
-        Weigh rows by multiplying columns and views by the square roots of the weights.
+        A column that is not finite counts as dependent. To weigh rows, multiply columns and views by the square roots
+        of the weights.
         """
         scale = np.abs(columns).max(axis=-1, initial=0.0)
         usable = np.isfinite(scale) & (scale > 0)
@@ -69,7 +70,7 @@ class Regression:
         return cls(basis, triangle, scale, kept)
 
     def coefficients(self, view: Floats) -> Floats:
-        """Coefficients of the columns that explain a view best, shape (..., n_columns)."""
+        """Coefficients of the columns in the best fit to a view, shape (..., n_columns)."""
         solution = dot(self.basis, view[..., None, :])
         for j in reversed(range(solution.shape[-1])):
             solution[..., j] /= self.triangle[..., j, j]
@@ -77,7 +78,7 @@ class Regression:
         return np.where(self.kept, solution / self.scale, 0.0)
 
     def rest(self, view: Floats) -> Floats:
-        """What the columns leave of a view, shape (..., n_rows)."""
+        """Residuals of the best fit to a view, shape (..., n_rows)."""
         along = dot(self.basis, view[..., None, :])
         left: Floats = view - np.add.reduce(along[..., None] * self.basis, axis=-2)
         return left
@@ -96,11 +97,11 @@ class Regression:
 
 
 def least_squares(columns: Floats, view: Floats) -> Floats:
-    """Coefficients of columns, shape (..., n_columns, n_rows), that explain a view best (see `Regression`)."""
+    """Coefficients of columns, shape (..., n_columns, n_rows), in the best fit to a view (see `Regression`)."""
     return Regression.of(columns).coefficients(view)
 
 
 def combined(coefficients: Floats, columns: Floats) -> Floats:
-    """Sum of columns, shape (..., n_columns, n_rows), each times its coefficient."""
+    """Sum of columns, shape (..., n_columns, n_rows), each multiplied by its coefficient."""
     total: Floats = np.add.reduce(coefficients[..., None] * columns, axis=-2)
     return total
