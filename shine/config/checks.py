@@ -14,7 +14,7 @@ from shine.frontends.seeds import GraphSeedError, graph_tree, read_program
 from shine.gp.complexity import CONSTANT_NAME
 from shine.gp.constraints.constraints import Constraints
 from shine.gp.settings import EvolutionSettings
-from shine.gp.structure import depths
+from shine.gp.subtrees import depths
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse, primitive_table
 from shine.lang.population import Population

@@ -22,8 +22,8 @@ from shine.evaluators.sampling import sampled_errors
 from shine.frontends.seeds import Seed, seed_tree
 from shine.gp import evolution
 from shine.gp.constants import fit_constants
+from shine.gp.constraints.compiled import CompiledConstraints, ConstrainedEvaluator
 from shine.gp.constraints.constraints import Constraints, check_constraints
-from shine.gp.constraints.rules import ConstrainedEvaluator, Rules
 from shine.gp.evolution import Outcome, Progress
 from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.gp.snapping import snapped
@@ -237,7 +237,7 @@ class Refinement:
     classes: Classes
     weights: Mapping[str, int]
     threads: int
-    rules: Callable[..., Rules] | None
+    rules: Callable[..., CompiledConstraints] | None
     out_of_time: Callable[[], bool]
 
     def models(self, outcome: Outcome, polish: bool) -> list[Model]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from shine.gp.structure import depths
+from shine.gp.subtrees import depths
 from shine.lang.parse import PrimitiveSource, primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select

@@ -1,1 +1,16 @@
-"""Genetic programming over populations that are arrays: creation, variation, selection, archive, and the loop."""
+"""Genetic programming over populations that are arrays, in NumPy.
+
+The run
+    `evolution` is the loop, `islands` a generation of one island, `settings` the user's choices. `run_state` is the
+    state that checkpoints save, `run_state_checks` checks one that was read, `generator_state` saves random generators.
+A generation
+    `creation` makes random individuals; `selection` chooses parents; `variation` has the operators, `offspring` the
+    shares of each; `survival` decides who stays. `subtrees` finds the subtrees that operators exchange.
+Scores
+    `scoring` evaluates each distinct individual once, by the `memory` of scores; `complexity` weighs nodes; `archive`
+    keeps the best of each complexity; `constants` fits constants.
+Afterwards
+    `snapping` and `phase_reduction` make the constants of finished formulas simple.
+Apart
+    `seeding` looks for guesses before the evolution; `constraints` restricts the formulas.
+"""

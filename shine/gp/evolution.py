@@ -12,13 +12,13 @@ import numpy as np
 
 from shine.fitness import PopulationEvaluator, Scores
 from shine.gp.archive import Archive
+from shine.gp.generator_state import generator_state, restored_generator
 from shine.gp.islands import Errors, Habitat, Island, migrated
-from shine.gp.randomness import generator_state, restored_generator
+from shine.gp.run_state import State
 from shine.gp.scoring import Fitter, OutOfTime, Scorer
 from shine.gp.seeding import Guesses
 from shine.gp.settings import EvolutionSettings, StopSettings
-from shine.gp.state import State
-from shine.gp.structure import Parents, depths
+from shine.gp.subtrees import Parents, depths
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.tape import Tape

@@ -10,12 +10,12 @@ import numpy as np
 
 from shine.gp.complexity import complexities
 from shine.gp.creation import ptc2, ramped_half_and_half
+from shine.gp.generator_state import generator_of
 from shine.gp.offspring import breed
-from shine.gp.randomness import generator_of
 from shine.gp.scoring import Scorer
 from shine.gp.selection import lexicase, ranking, tournaments
 from shine.gp.settings import EvolutionSettings
-from shine.gp.structure import Parents
+from shine.gp.subtrees import Parents
 from shine.gp.survival import SURVIVAL
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
@@ -125,7 +125,7 @@ class Habitat:
         )
         survive = SURVIVAL[settings.survival]
         kept = np.sort(survive(all_losses, weights, island.generation - all_births, settings.population))
-        # Most survivors are parents, whose structure is known.
+        # Most survivors were parents: their subtrees are known.
         old, new = kept[kept < len(parents)], kept[kept >= len(parents)] - len(parents)
         everyone = Parents.concatenate([parents.take(old), Parents.of(offspring.take(new))])
         return replace(island, parents=everyone, losses=all_losses[kept], births=all_births[kept])

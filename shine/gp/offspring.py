@@ -9,7 +9,7 @@ import numpy as np
 
 from shine.gp import variation
 from shine.gp.settings import EvolutionSettings
-from shine.gp.structure import Parents
+from shine.gp.subtrees import Parents
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
 from shine.typing import Indices

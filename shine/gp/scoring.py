@@ -9,7 +9,7 @@ import numpy as np
 
 from shine.fitness import PopulationEvaluator, Scores
 from shine.gp.archive import Archive
-from shine.gp.hashing import Known, Memory, hashes
+from shine.gp.memory import Known, Memory, hashes
 from shine.lang.population import Population
 from shine.typing import Floats, Hashes
 

@@ -1,7 +1,7 @@
 """Offspring from parents: subtree crossover and mutation, hoist, point, constant and coefficient mutation.
 
-Every operator is a pure function of whole arrays of parents. The width of the population is the limit of size, and
-replacements are drawn only from those that keep the limits, so that no offspring is ever repaired or tried again.
+Every operator is a pure function of whole arrays of parents. The width of the population limits the size. Operators
+draw only replacements that keep the limits: no offspring is repaired or drawn again.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from numpy.typing import NDArray
 
 from shine.arrays import exp
 from shine.gp.creation import grown
-from shine.gp.structure import Parents, functions
+from shine.gp.subtrees import Parents
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.typing import Codes, Indices, Mask
 
 FUNCTION_BIAS = 0.9
-"""How often a crossover or mutation point is a function, where there is one (Koza 1992)."""
+"""Probability that a crossover or mutation point is a function, if there is one to choose (Koza 1992)."""
 
 LARGEST_MUTATION = 8
-"""Most nodes of the random subtree that subtree mutation puts in."""
+"""Most nodes of the random subtree that subtree mutation inserts."""
 
 
 @dataclass(frozen=True, eq=False)
 class Segments:
-    """One stretch of tape in each of some individuals.
+    """One stretch of tape in each individual of a population.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ class Segments:
 
 
 def splice(receivers: Segments, donors: Segments) -> Population:
-    """The receivers' individuals with their segments replaced by the donors'.
+    """The receivers' individuals with their segments replaced by the donors' segments.
 
-    Both populations have the same number of individuals and the same width, and every result fits that width.
+    Both populations have the same number of individuals and the same width, and every result must fit that width.
     """
     n, width = receivers.population.codes.shape
     positions = np.arange(width)
@@ -57,7 +57,7 @@ def splice(receivers: Segments, donors: Segments) -> Population:
     inserted_end = begin + donors.sizes[:, None]
     sizes = receivers.population.sizes + growth[:, 0]
     rows = width * np.arange(n)[:, None]
-    # Indices into the receivers' cells followed by the donors'; positions behind the end are cleared afterwards.
+    # Indices into the receivers' cells followed by the donors' cells; positions behind the end are cleared below.
     source = np.where(positions < inserted_end, positions, positions - growth) + rows
     inserted = (positions >= begin) & (positions < inserted_end)
     from_donors = positions + (rows + n * width + (donors.ends + 1 - donors.sizes)[:, None] - begin)
@@ -72,7 +72,7 @@ def splice(receivers: Segments, donors: Segments) -> Population:
 
 
 def choose(mask: Mask, rng: np.random.Generator) -> Indices:
-    """One position of each row where the mask holds, uniformly; every row must have one."""
+    """One position of each row, drawn uniformly from those where the mask holds; every row must have one."""
     n, width = mask.shape
     counts = np.count_nonzero(mask, axis=1)
     drawn = (rng.random(n) * counts).astype(np.int64)
@@ -82,7 +82,7 @@ def choose(mask: Mask, rng: np.random.Generator) -> Indices:
 
 
 def choose_biased(mask: Mask, is_function: Mask, rng: np.random.Generator) -> Indices:
-    """Like `choose`, but a function `FUNCTION_BIAS` of the time, where the row offers the choice."""
+    """Like `choose`, but a function with probability `FUNCTION_BIAS` if the row has functions and terminals."""
     function = rng.random(len(mask)) < FUNCTION_BIAS
     preferred = mask & (is_function == function[:, None])
     none = ~preferred.any(axis=1)
@@ -91,7 +91,7 @@ def choose_biased(mask: Mask, is_function: Mask, rng: np.random.Generator) -> In
 
 
 def subtree_crossover(receivers: Parents, donors: Parents, max_depth: int, rng: np.random.Generator) -> Population:
-    """Receivers with one subtree replaced by one of their donor's (Koza 1992).
+    """Receivers with one subtree replaced by a subtree of their donor (Koza 1992).
 
     Parameters
     ----------
@@ -104,19 +104,18 @@ def subtree_crossover(receivers: Parents, donors: Parents, max_depth: int, rng: 
     Returns
     -------
     Population
-        The donor's subtree is drawn among those that keep the offspring within both limits; a leaf always does.
+        The donor's subtree is drawn from those that keep the offspring within both limits; every leaf does.
     """
-    structure = receivers.structure
+    subtrees = receivers.subtrees
     removed = _points(receivers, rng)
     room = _room(receivers, removed)
-    headroom = max_depth - _at(structure.levels, removed)
-    fits = (donors.structure.sizes <= room[:, None]) & (donors.structure.depths <= headroom[:, None])
-    fits &= donors.structure.sizes > 0
-    is_function = functions(donors.population.primitives, donors.population.codes)
-    given = choose_biased(fits, is_function, rng)
+    headroom = max_depth - _at(subtrees.levels, removed)
+    fits = (donors.subtrees.sizes <= room[:, None]) & (donors.subtrees.depths <= headroom[:, None])
+    fits &= donors.subtrees.sizes > 0
+    given = choose_biased(fits, _functions(donors.population), rng)
     return splice(
-        Segments(receivers.population, removed, _at(structure.sizes, removed)),
-        Segments(donors.population, given, _at(donors.structure.sizes, given)),
+        Segments(receivers.population, removed, _at(subtrees.sizes, removed)),
+        Segments(donors.population, given, _at(donors.subtrees.sizes, given)),
     )
 
 
@@ -125,18 +124,18 @@ def subtree_mutation(parents: Parents, max_depth: int, terminals: Terminals, rng
     primitives, width = parents.population.primitives, parents.population.width
     removed = _points(parents, rng)
     room = np.minimum(_room(parents, removed), LARGEST_MUTATION)
-    headroom = max_depth - _at(parents.structure.levels, removed)
+    headroom = max_depth - _at(parents.subtrees.levels, removed)
     targets = 1 + (rng.random(len(parents)) * room).astype(np.int64)
     inserted = grown(primitives, width, targets, headroom, np.zeros(len(parents)), terminals, rng)
     return splice(
-        Segments(parents.population, removed, _at(parents.structure.sizes, removed)),
+        Segments(parents.population, removed, _at(parents.subtrees.sizes, removed)),
         Segments(inserted, inserted.sizes - 1, inserted.sizes),
     )
 
 
 def hoist_mutation(parents: Parents, rng: np.random.Generator) -> Population:
-    """Parents with one subtree replaced by a smaller one inside it (Kinnear 1993); a single node stays as it is."""
-    sizes = parents.structure.sizes
+    """Parents with one subtree replaced by a smaller one inside it (Kinnear 1993); single nodes do not change."""
+    sizes = parents.subtrees.sizes
     single = parents.population.sizes == 1
     removed = choose((sizes > 1) | (single[:, None] & (sizes > 0)), rng)
     positions = np.arange(parents.population.width)
@@ -150,9 +149,9 @@ def hoist_mutation(parents: Parents, rng: np.random.Generator) -> Population:
 
 
 def point_mutation(parents: Population, terminals: Terminals, rng: np.random.Generator) -> Population:
-    """Parents with one node or more, two on average, replaced by others of the same arity.
+    """Parents with one or more nodes (two on average) replaced by others of the same arity.
 
-    A function without a sibling of its arity stays as it is.
+    A function does not change if no other has its arity.
     """
     n, width = parents.codes.shape
     inside = np.arange(width) < parents.sizes[:, None]
@@ -162,7 +161,7 @@ def point_mutation(parents: Population, terminals: Terminals, rng: np.random.Gen
     old = parents.codes[rows, positions]
     new = _others(old, parents.primitives, rng)
     new_values = np.zeros(len(new))
-    leaf = ~functions(parents.primitives, old)
+    leaf = old < parents.primitives.first_function
     new[leaf], new_values[leaf] = terminals.draw(int(np.count_nonzero(leaf)), parents.primitives, rng)
     codes, values = parents.codes.copy(), parents.values.copy()
     codes[rows, positions], values[rows, positions] = new, new_values
@@ -170,15 +169,15 @@ def point_mutation(parents: Population, terminals: Terminals, rng: np.random.Gen
 
 
 def constant_mutation(parents: Population, rng: np.random.Generator) -> Population:
-    """Parents with one of their constants moved: by a small or a large relative step, or to a whole number nearby.
+    """Parents with one constant moved: by a small or a large relative step, or to a whole number nearby.
 
-    A parent without constants stays as it is.
+    A parent without constants does not change.
     """
     constant = (parents.codes == CONSTANT) & (np.arange(parents.width) < parents.sizes[:, None])
     rows = np.flatnonzero(constant.any(axis=1))
     positions = choose(constant[rows], rng)
     old = parents.values[rows, positions]
-    # Relative steps of every order of magnitude from a thousandth to one, so that a constant is both found and refined.
+    # Relative steps of all orders of magnitude from 0.001 to 1: large ones find a constant, small ones refine it.
     scale = exp(-3 * math.log(10) * rng.random(len(rows)))
     moved = old + scale * rng.standard_normal(len(rows)) * np.maximum(np.abs(old), 0.1)
     moved = np.where(rng.random(len(rows)) < 0.2, np.rint(moved) + 0.0, moved)
@@ -188,19 +187,19 @@ def constant_mutation(parents: Population, rng: np.random.Generator) -> Populati
 
 
 def coefficient_mutation(parents: Parents, max_depth: int, rng: np.random.Generator) -> Population:
-    """Parents with one subtree multiplied by 1, or with 0 added to it: the same values, and a constant more to fit.
+    """Parents with one subtree multiplied by 1, or with 0 added to it: the same values, and one more constant to fit.
 
-    A root is left alone: linear scaling fits its coefficients. So is a parent without room, and every parent if the
-    primitives neither multiply nor add.
+    The root is never chosen: linear scaling fits its coefficients. Parents without room do not change; no parent does
+    if the primitives neither multiply nor add.
     """
-    population, structure = parents.population, parents.structure
+    population, subtrees = parents.population, parents.subtrees
     width, neutral = population.width, _neutral_elements(population.primitives)
     below_root = np.arange(width) < (population.sizes - 1)[:, None]
-    allowed = below_root & (structure.depths < max_depth - structure.levels)
+    allowed = below_root & (subtrees.depths < max_depth - subtrees.levels)
     rows = np.flatnonzero(allowed.any(axis=1) & (population.sizes + 2 <= width))
     if not neutral or not len(rows):
         return population
-    # What is put behind the subtree: the constant and the function.
+    # The constant and the function are inserted behind the subtree.
     drawn = np.array(neutral)[rng.integers(0, len(neutral), len(rows))]
     codes, values = np.zeros((len(rows), width), np.int16), np.zeros((len(rows), width))
     codes[:, 0], values[:, 0], codes[:, 1] = CONSTANT, drawn[:, 1], drawn[:, 0]
@@ -214,13 +213,13 @@ def coefficient_mutation(parents: Parents, max_depth: int, rng: np.random.Genera
 
 
 def _neutral_elements(primitives: PrimitiveSet) -> list[tuple[int, float]]:
-    """Codes of the functions that can leave a first argument as it is, and the second argument that makes them."""
+    """Codes of functions that have a neutral second argument, and that argument."""
     codes = primitives.function_codes
     return [(codes[name], element) for name, element in (("mul", 1.0), ("add", 0.0)) if name in codes]
 
 
 def _others(codes: Codes, primitives: PrimitiveSet, rng: np.random.Generator) -> Codes:
-    """For each code a random other one of its arity; the code itself where there is none."""
+    """For each code a random other code of the same arity; the code itself if there is no other."""
     by_arity = np.argsort(primitives.arities, kind="stable")
     ordered = primitives.arities[by_arity]
     first = np.searchsorted(ordered, primitives.arities, side="left")[codes]
@@ -232,16 +231,21 @@ def _others(codes: Codes, primitives: PrimitiveSet, rng: np.random.Generator) ->
 
 
 def _points(parents: Parents, rng: np.random.Generator) -> Indices:
-    is_function = functions(parents.population.primitives, parents.population.codes)
-    return choose_biased(parents.structure.sizes > 0, is_function, rng)
+    """The root of the subtree to be removed, for each parent."""
+    return choose_biased(parents.subtrees.sizes > 0, _functions(parents.population), rng)
+
+
+def _functions(population: Population) -> Mask:
+    """Where nodes are functions."""
+    return population.codes >= population.primitives.first_function
 
 
 def _room(parents: Parents, removed: Indices) -> Indices:
-    """Most nodes that may take the place of the removed subtrees."""
-    room: Indices = parents.population.width - parents.population.sizes + _at(parents.structure.sizes, removed)
+    """Most nodes that may replace the removed subtree of each parent."""
+    room: Indices = parents.population.width - parents.population.sizes + _at(parents.subtrees.sizes, removed)
     return room
 
 
 def _at(cells: NDArray[np.int32], positions: Indices) -> Indices:
-    """One cell of each row."""
+    """The cell of each row at one position."""
     return cells[np.arange(len(cells)), positions].astype(np.int64)

@@ -27,7 +27,7 @@ from shine.runs.records import ResultRecord, front_csv, read_result, result_json
 
 if TYPE_CHECKING:
     from shine.gp.evolution import Progress
-    from shine.gp.state import State
+    from shine.gp.run_state import State
     from shine.search.model import Result
 
 Report = Callable[["Progress"], object]
@@ -256,7 +256,7 @@ def _last_state(job: Job, folder: Path, tell: Callable[[Notice], None]) -> State
 
 def _state(folder: Path, checkpoint: Checkpoint, job: Job) -> State:
     from shine.gp.evolution import check_state
-    from shine.gp.state import State
+    from shine.gp.run_state import State
 
     table, names = primitive_table(primitives_of(job.config))
     features = job.dataset.without(job.config.constraints.forbidden).features

@@ -15,7 +15,7 @@ from shine.runs.files import unwritable
 from shine.runs.log import Log
 
 if TYPE_CHECKING:
-    from shine.gp.state import State
+    from shine.gp.run_state import State
 
 CHECKPOINT_SECONDS = 5.0
 """Seconds between checkpoints, unless something else is asked for."""

@@ -18,9 +18,9 @@ from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.rows import target_of
 from shine.fitness import LOSSES, best_lines
 from shine.gp.constants import fit_constants
-from shine.gp.constraints.rules import Rules
+from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.evolution import Outcome
-from shine.gp.phases import reduced_phases
+from shine.gp.phase_reduction import reduced_phases
 from shine.gp.snapping import snapped
 from shine.lang.library import STANDARD
 from shine.lang.population import Population
@@ -57,7 +57,7 @@ def refined(
     weights: Mapping[str, int],
     enough: float,
     threads: int,
-    rules: Callable[[PrimitiveSet], Rules] | None = None,
+    rules: Callable[[PrimitiveSet], CompiledConstraints] | None = None,
     polish: bool = True,
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> tuple[Model, ...]:
@@ -233,7 +233,7 @@ def _measured(
     weights: Mapping[str, int],
     primitives: PrimitiveSet,
     threads: int,
-    rules: Callable[[PrimitiveSet], Rules] | None = None,
+    rules: Callable[[PrimitiveSet], CompiledConstraints] | None = None,
 ) -> list[Model]:
     """The formulas as models; the loss of one that is not allowed is inf."""
     population = _population(trees, primitives)

@@ -22,12 +22,12 @@ from shine.fitness import LOSSES
 from shine.frontends.seeds import Seed, seed_tree
 from shine.gp import evolution
 from shine.gp.constants import fitter
+from shine.gp.constraints.compiled import CompiledConstraints, ConstrainedEvaluator
 from shine.gp.constraints.constraints import Constraints, check_constraints
-from shine.gp.constraints.rules import ConstrainedEvaluator, Rules
 from shine.gp.evolution import Outcome, Progress
+from shine.gp.run_state import State
 from shine.gp.seeding import Guesses, SeedingSettings, find_guesses
 from shine.gp.settings import EvolutionSettings, StopSettings
-from shine.gp.state import State
 from shine.lang.parse import PrimitiveSource, primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
@@ -218,7 +218,9 @@ def out_of_time(stop: StopSettings, began: float) -> Callable[[], bool]:
     return lambda: stop.seconds is not None and time.monotonic() >= began + stop.seconds
 
 
-def constraint_rules(constraints: Constraints, sample: Dataset, threads: int) -> Callable[..., Rules] | None:
+def constraint_rules(
+    constraints: Constraints, sample: Dataset, threads: int
+) -> Callable[..., CompiledConstraints] | None:
     """What compiles constraints for a primitive set and a kind of scaling; None where there are no constraints."""
     if not constraints:
         return None
@@ -226,7 +228,7 @@ def constraint_rules(constraints: Constraints, sample: Dataset, threads: int) ->
     if constraints.monotonic:
         # Its own generator: pairs of rows are measured with alike, however long the search has run.
         wrong_shares = Monotonicity(sample, constraints.monotonic, threads, np.random.default_rng(0)).wrong_shares
-    return partial(Rules, constraints, wrong_shares=wrong_shares)
+    return partial(CompiledConstraints, constraints, wrong_shares=wrong_shares)
 
 
 def guesses_of(

@@ -12,7 +12,7 @@ from unit.gp.oracles import Node, assert_same, assert_valid, tree_of
 
 from shine.gp import variation
 from shine.gp.creation import ptc2
-from shine.gp.structure import Parents
+from shine.gp.subtrees import Parents
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet

@@ -1,4 +1,4 @@
-"""Constraints: which formulas a search may consider, and which cost more."""
+"""Constraints as a user declares them: which formulas a search may consider, and which pay a penalty."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Annotated, Any, Literal, TypeVar
 from annotated_types import Ge
 
 from shine.gp.complexity import CONSTANT_NAME
-from shine.gp.constraints.dimensions import MOST_ARGUMENTS
+from shine.gp.constraints.dimensional_analysis import MOST_ARGUMENTS
 from shine.gp.constraints.units import DIMENSIONLESS, parse_unit
 from shine.lang.names import listed, normalized, shortened, shown, similar
 from shine.lang.tree import Primitive
 
 Problem = tuple[tuple[str, ...], str]
-"""Where in the constraints something is wrong, key by key, and what."""
+"""The keys that lead to a mistake in the constraints, and its description."""
 
 Count = Annotated[int, Ge(0)]
 Value = TypeVar("Value")
@@ -25,50 +25,50 @@ Direction = Literal["increasing", "decreasing"]
 
 @dataclass(frozen=True)
 class Constraints:
-    """What formulas must keep to; nothing by default.
+    """Constraints on the formulas of a search; none by default.
 
     Parameters
     ----------
     limits, nesting : dict
-        Most occurrences of a function, a feature or a `constant`: ``{"sin": 2}``; within another one's arguments:
+        Most occurrences of a function, a feature or a `constant`: ``{"sin": 2}``; within the arguments of a function:
         ``{"sin": {"exp": 0}}``.
     required, forbidden : tuple of str
-        Features that every formula has, and that none has.
+        Features that every formula must have, and features that no formula may have.
     monotonic : dict
-        Features with which the prediction must be ``"increasing"`` or ``"decreasing"``.
+        Features in which the prediction must be ``"increasing"`` or ``"decreasing"``.
     penalty : float
-        Price of the wrong direction.
+        Price of predictions that go in the wrong direction.
     units : dict
         Units of all features: ``{"m": "kg", "v": "m/s"}``.
     target_unit : str
         Unit of the target; needed with `units`.
     dimensionless_constants : bool
-        Whether constants have no unit.
+        Whether every constant is a plain number; otherwise it may have any unit.
 
     Raises
     ------
     ValueError
-        If parts contradict each other or cannot be read; the message names them.
+        If a field has a wrong value, or two fields contradict each other; the message names them.
     """
 
     limits: dict[str, Count] = field(default_factory=dict)
     """Most occurrences in a formula of a function, a feature or a `constant`, by name: `{sin: 2}`."""
     nesting: dict[str, dict[str, Count]] = field(default_factory=dict)
-    """Most occurrences of the second within the arguments of the first: `{sin: {sin: 0, exp: 1}}`."""
+    """Most occurrences of a name within the arguments of a function: `{sin: {sin: 0, exp: 1}}`."""
     required: tuple[str, ...] = ()
-    """Features that every formula has."""
+    """Features that every formula must have."""
     forbidden: tuple[str, ...] = ()
-    """Features that no formula has."""
+    """Features that no formula may have."""
     monotonic: dict[str, Direction] = field(default_factory=dict)
-    """Features that the prediction must not fall with (`increasing`) or rise with (`decreasing`)."""
+    """Features in which the prediction must not fall (`increasing`) or must not rise (`decreasing`)."""
     penalty: Annotated[float, Ge(0)] = 100.0
-    """Price of the wrong direction: the loss is multiplied by 1 + penalty * (share of pairs of rows that go wrong)."""
+    """Price of the wrong direction: the loss times 1 + penalty * (share of pairs of rows with the wrong order)."""
     units: dict[str, str] = field(default_factory=dict)
-    """Units of all features, such as `kg*m/s^2` or `1`: with them only consistent formulas are allowed."""
+    """Units of all features, such as `kg*m/s^2` or `1`: only formulas with consistent units are then allowed."""
     target_unit: str | None = None
     """Unit of the target; needed with `units`."""
     dimensionless_constants: bool = False
-    """Whether constants have no unit; otherwise each has the one that it takes."""
+    """Whether every constant is a plain number; otherwise it may have any unit that makes the formula consistent."""
 
     def __post_init__(self) -> None:
         for name, value in _normalized(self).items():
@@ -81,11 +81,11 @@ class Constraints:
 
     @property
     def structural(self) -> bool:
-        """Whether there are constraints on what a formula is made of, and not only on what it does."""
+        """Whether any constraint is on the nodes of a formula; `monotonic` alone is on its values."""
         return bool(self.limits or self.nesting or self.required or self.forbidden or self.units)
 
     def _problems(self) -> Iterator[str]:
-        """What is wrong whatever the primitives are; each begins with the field to change, where it is one alone."""
+        """Mistakes that do not depend on the primitives; a message about one field begins with its name."""
         counts = [("limits", name, count) for name, count in self.limits.items()]
         counts += [("nesting", name, count) for inner in self.nesting.values() for name, count in inner.items()]
         for key, name, count in counts:
@@ -105,7 +105,7 @@ class Constraints:
         if bool(self.units) != (self.target_unit is not None):
             missing = "target_unit" if self.units else "units"
             yield f"{missing} is missing; units are given for all features and the target, or for none"
-        # Not begun with the field: without it, the others would miss it.
+        # These messages do not begin with the field: a caller that drops the named field would report it as missing.
         for what, text in (
             *((f"the unit of {name!r}", unit) for name, unit in self.units.items()),
             ("the unit of the target", self.target_unit or "1"),
@@ -118,7 +118,7 @@ class Constraints:
     def problems(
         self, functions: Sequence[Primitive], features: Sequence[str], linear_scaling: bool
     ) -> Iterator[Problem]:
-        """What does not fit the primitives and features of a search.
+        """Mistakes given the primitives and features of a search.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class Constraints:
 
 
 def _normalized(constraints: Constraints) -> dict[str, Any]:
-    """The fields that name features or functions, with names as formulas have them."""
+    """The fields with names of features or functions, in the normal form that formulas use."""
     return {
         **{key: _with_names(getattr(constraints, key)) for key in ("limits", "monotonic", "units")},
         **{key: tuple(map(normalized, getattr(constraints, key))) for key in ("required", "forbidden")},
@@ -192,12 +192,12 @@ def _unknown(loc: tuple[str, ...], kind: str, name: str, allowed: Collection[str
 def check_constraints(
     constraints: Constraints, functions: Sequence[Primitive], features: Sequence[str], linear_scaling: bool
 ) -> None:
-    """Make sure that constraints fit a search.
+    """Raise an error if constraints do not fit a search.
 
     Raises
     ------
     ValueError
-        Naming all that does not (see `Constraints.problems`).
+        With all mistakes (see `Constraints.problems`).
     """
     found = [
         f"constraints.{'.'.join(loc)}: {message}"

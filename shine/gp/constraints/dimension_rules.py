@@ -1,13 +1,13 @@
-"""What each function asks of the dimensions of its arguments, and what it makes of them.
+"""The rule of each function for dimensions: conditions on its arguments, and the dimension of its result.
 
-Both are linear in the exponents of the base units: `add` asks that those of its arguments are equal, `mul` adds them,
-`sqrt` halves them, `exp` asks that they are 0. So a function is a few linear forms (`Rule`), a composite's follow from
-those in its definition, and a population is a sweep of small matrix products (`shine.gp.constraints.dimensions`).
+Both are linear in the exponents of the base units: `add` requires equal exponents, `mul` adds them, `sqrt` halves them,
+`exp` requires that they are 0. So a rule is a few linear forms. The rule of a composite follows from its definition.
+`shine.gp.constraints.dimensional_analysis` applies the rules to populations.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -15,20 +15,20 @@ import numpy as np
 
 from shine.lang.interpret import REFERENCE
 from shine.lang.library import STANDARD
-from shine.lang.primitives import BASIC
+from shine.lang.names import listed, shown
 from shine.lang.tree import Primitive
 from shine.lang.values import ValueGraph
 
 Form = dict[int, Fraction]
-"""A linear form in the exponents of some unknowns: coefficient by unknown, without those that are 0."""
+"""A linear form: coefficient by unknown, without zeros. An unknown is the exponent of a base unit in some value."""
 
 _LARGEST_DENOMINATOR = 100
-"""Of constant exponents within definitions: 0.3333333333333333 is 1/3."""
+"""Largest denominator of a constant exponent within a definition: 0.3333333333333333 is read as 1/3."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What a function does with dimensions; unknowns 0, 1, ... are its arguments.
+    """Conditions and result of a function; unknowns 0, 1, ... are its arguments.
 
     Parameters
     ----------
@@ -58,32 +58,46 @@ _SCALE = _rule((1,))
 RULES: dict[str, Rule] = {
     "add": _SAME, "sub": _SAME, "min": _SAME, "max": _SAME, "mod": _SAME,
     "mul": _rule((1, 1)), "div": _rule((1, -1)), "floordiv": _COMPARISON,
-    # With a constant exponent it is another rule; see `shine.gp.constraints.dimensions` and `_derived`.
+    # This rule is for exponents that vary; `_derived` and the dimensional analysis treat constant ones apart.
     "pow": _rule((), (1, 0), (0, 1)),
     "neg": _SCALE, "abs": _SCALE, "sqrt": _rule((Fraction(1, 2),)), "sign": _rule(()),
-    # How much a metre or a foot is rounded by depends on the unit.
+    # Rounding a length gives another result in metres than in feet.
     "floor": _NUMBER, "ceil": _NUMBER,
     "exp": _NUMBER, "log": _NUMBER, "sin": _NUMBER, "cos": _NUMBER, "tan": _NUMBER, "asin": _NUMBER, "acos": _NUMBER,
     "atan": _NUMBER, "sinh": _NUMBER, "cosh": _NUMBER, "tanh": _NUMBER,
     "lt": _COMPARISON, "le": _COMPARISON, "gt": _COMPARISON, "ge": _COMPARISON, "eq": _COMPARISON, "ne": _COMPARISON,
     "logical_and": _SAME, "logical_or": _SAME, "logical_not": _rule(()), "where": _rule((0, 1, 0), (0, 1, -1)),
 }  # fmt: skip
-"""Rule of every basic primitive. Truth values are numbers; any quantity can be asked whether it is 0."""
+"""Rule of every basic primitive. Truth values are numbers; any quantity can be tested for 0."""
 
 LIBRARY_RULES: dict[str, Rule] = {"cbrt": _rule((Fraction(1, 3),))}
-"""Rules of composites whose definitions treat numbers by their size, which their meaning does not depend on."""
+"""Rules of composites whose definitions compare and scale numbers, which hides the rule of what they compute."""
 
 
 def rule_of(primitive: Primitive) -> Rule:
-    """What a primitive does with dimensions.
+    """The rule of a primitive for dimensions.
 
-    That of a composite follows from its definition, in which numbers have no dimension, but for 0, which has any.
+    The rule of a composite follows from its definition. Numbers in it have no dimension, except 0, which has any.
+
+    Raises
+    ------
+    ValueError
+        If the primitive is basic and not in `RULES`.
     """
     if primitive.definition is None:
-        return RULES[primitive.name]
+        return _listed_rule(primitive.name, RULES)
     if primitive is STANDARD.get(primitive.name) and primitive.name in LIBRARY_RULES:
         return LIBRARY_RULES[primitive.name]
     return _derived(primitive)
+
+
+def _listed_rule(name: str, rules: Mapping[str, Rule]) -> Rule:
+    if name not in rules:
+        raise ValueError(
+            f"primitive {shown(name)} has no rule for units; known are {listed(rules, 100)}; "
+            f"define it by these, or leave out the units"
+        )
+    return rules[name]
 
 
 def _derived(primitive: Primitive) -> Rule:
@@ -116,7 +130,7 @@ def _derived(primitive: Primitive) -> Rule:
         elif name == "pow" and (exponent := numbers[operands[1]]) is not None and np.isfinite(exponent):
             forms.append(_combined({0: Fraction(exponent).limit_denominator(_LARGEST_DENOMINATOR)}, inner))
         else:
-            rule = RULES[name] if name in BASIC else LIBRARY_RULES[name]
+            rule = _listed_rule(name, RULES | LIBRARY_RULES)
             assert rule.result is not None
             conditions += [_combined(condition, inner) for condition in rule.conditions]
             forms.append(_combined(rule.result, inner))
@@ -133,7 +147,7 @@ def _folded(name: str, numbers: Sequence[float | None]) -> float | None:
 
 
 def _combined(outer: Form, inner: Sequence[Form]) -> Form:
-    """A form in forms as a form."""
+    """The form that results if each unknown of `outer` is replaced by a form."""
     total: Form = {}
     for position, coefficient in outer.items():
         total = _sum(total, inner[position], coefficient)
@@ -148,9 +162,9 @@ def _sum(one: Form, other: Form, factor: Fraction) -> Form:
 
 
 def eliminated(rule: Rule, free: Iterable[int]) -> Rule:
-    """The rule when some unknowns can be whatever makes the conditions hold (Gauss-Jordan on their columns first).
+    """The rule if some unknowns are free to take any value (Gauss-Jordan elimination, free columns first).
 
-    A condition on a free unknown determines it; what is left are conditions on the others.
+    A condition with a free unknown determines that unknown; the conditions without one are left.
     """
     pending, result = list(rule.conditions), rule.result
     left: list[Form] = []

@@ -1,7 +1,10 @@
 """Units as people write them -> dimensions: exponents of the seven SI base units.
 
-What a unit is worth (a kilometre is 1000 metres) makes no difference to whether a formula is consistent, so that only
-its dimension is read.
+Consistency depends only on dimensions: the size of a unit (a kilometre is 1000 metres) is not read.
+
+Shine reads units itself: constraints need only the tables and the grammar below. pint 0.25 agrees with them, but has
+four dependencies, takes 0.25 s to load, raises four kinds of exceptions, and computes `m^9^9^9` for minutes; astropy 8
+with its dependencies has 77 MB, and lacks `cal`, `Wh`, `rpm` and `degC`.
 
 References
 ----------
@@ -23,10 +26,10 @@ BASE = ("m", "kg", "s", "A", "K", "mol", "cd")
 DIMENSIONLESS: Dimension = (Fraction(0),) * len(BASE)
 
 PREFIXES = ("da", *"QRYZEPTGMkhdcmuµμnpfazyrq")
-"""Prefixes of the SI; micro in its three spellings."""
+"""SI prefixes; micro has three spellings."""
 
 LONGEST = 200
-"""Most characters of a unit's text."""
+"""Most characters of a unit; units are shorter, and the bound keeps recursion and exponents small."""
 
 
 def _dimension(**exponents: int) -> Dimension:
@@ -56,7 +59,7 @@ UNPREFIXED: dict[str, Dimension] = {
     "u": _dimension(kg=1), "atm": _dimension(kg=1, m=-1, s=-2), "angstrom": _dimension(m=1), "Å": _dimension(m=1),
     "rpm": _dimension(s=-1),
 }  # fmt: skip
-"""Units that do not; a name in here is this unit and never a prefixed one: `min` is a minute."""
+"""Units that take no prefix; a name in this table is never read as a prefixed unit."""
 
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _TOKEN = re.compile(
@@ -71,7 +74,7 @@ def parse_unit(text: str) -> Dimension:
     Parameters
     ----------
     text : str
-        Units with products, quotients, powers and brackets: ``"kg*m^2/s**2"``, ``"J/(kg K)"``, ``"1/s"``, ``"m/s²"``,
+        Units, products, quotients, powers and brackets: ``"kg*m^2/s**2"``, ``"J/(kg K)"``, ``"1/s"``, ``"m/s²"``,
         ``"m^(1/2)"``; ``"1"`` has no dimension. Operators apply from the left: ``"J/kg*K"`` is ``"(J/kg)*K"``.
 
     Returns
@@ -82,7 +85,7 @@ def parse_unit(text: str) -> Dimension:
     Raises
     ------
     ValueError
-        If it is not a unit; the message says where and what is allowed.
+        If the text is not a unit; the message says what is wrong, and what is allowed.
 
     Examples
     --------
@@ -111,7 +114,7 @@ def unit_of(dimension: Dimension) -> str:
 
 
 class _Parser:
-    """A parser by recursive descent; the text is short, and so the recursion shallow."""
+    """A recursive-descent parser; the text is short, so the recursion is shallow."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -11,7 +11,7 @@ import numpy as np
 from shine.arrays import dot, log
 from shine.gp.seeding.formula_writer import Nodes, Unwritable, Writer, tape
 from shine.gp.seeding.skeletons import Rows, Skeleton
-from shine.gp.structure import depths
+from shine.gp.subtrees import depths
 from shine.lang.population import Population
 from shine.typing import Floats, Mask
 

@@ -35,9 +35,9 @@ def stepped(habitat, island, times=1):
 
 def bits(island: Island) -> bytes:
     """Everything an island is, as bytes."""
-    population, structure = island.parents.population, island.parents.structure
+    population, subtrees = island.parents.population, island.parents.subtrees
     arrays = (
-        population.codes, population.values, population.sizes, structure.sizes, structure.depths, structure.levels,
+        population.codes, population.values, population.sizes, subtrees.sizes, subtrees.depths, subtrees.levels,
         island.losses, island.births,
     )  # fmt: skip
     rest = island.generation, island.improved, repr(island.random)

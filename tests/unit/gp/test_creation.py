@@ -3,7 +3,7 @@ import pytest
 from unit.gp.oracles import assert_same, assert_valid, primitive_set, tree_of
 
 from shine.gp.creation import full, grow, ptc2, ramped_half_and_half
-from shine.gp.structure import depths
+from shine.gp.subtrees import depths
 from shine.lang.growth import Terminals
 
 METHODS = [ptc2, full, grow, ramped_half_and_half]

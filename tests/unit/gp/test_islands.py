@@ -28,11 +28,11 @@ from shine.evaluators.gradients import MachineLinearizer
 from shine.gp.archive import Archive
 from shine.gp.constants import fitter
 from shine.gp.evolution import evolve
-from shine.gp.hashing import hashes
 from shine.gp.islands import Habitat, Island, migrated
+from shine.gp.memory import hashes
 from shine.gp.scoring import Scorer
 from shine.gp.settings import StopSettings
-from shine.gp.structure import Parents, Structure
+from shine.gp.subtrees import Parents, Subtrees
 from shine.lang.library import STANDARD
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
@@ -95,9 +95,9 @@ def test_an_island_keeps_its_population_its_limits_and_its_structure(survival):
     island = stepped(habitat, settled(habitat), 4)
     assert_valid(island.parents.population, 15, 6)
     assert len(island.parents) == len(island.losses) == len(island.births) == 60
-    structure = Structure.of(island.parents.population)
+    subtrees = Subtrees.of(island.parents.population)
     for name in ("sizes", "depths", "levels"):
-        assert np.array_equal(getattr(structure, name), getattr(island.parents.structure, name))
+        assert np.array_equal(getattr(subtrees, name), getattr(island.parents.subtrees, name))
     assert np.array_equal(NodeCounter(NEG, 50).score(island.parents.population).losses, island.losses)
 
 

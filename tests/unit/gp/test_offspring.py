@@ -7,7 +7,7 @@ from unit.gp.oracles import assert_same, assert_valid, population_of, primitive_
 from shine.gp.creation import ptc2
 from shine.gp.offspring import breed
 from shine.gp.settings import EvolutionSettings
-from shine.gp.structure import Parents
+from shine.gp.subtrees import Parents
 from shine.lang.growth import Terminals
 
 SETTINGS = EvolutionSettings(population=300, max_size=20, max_depth=6)

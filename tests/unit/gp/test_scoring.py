@@ -7,7 +7,7 @@ from unit.gp.oracles import NodeCounter, assert_same, population_of, primitive_s
 
 from shine.gp.archive import Archive
 from shine.gp.creation import ptc2
-from shine.gp.hashing import Memory
+from shine.gp.memory import Memory
 from shine.gp.scoring import FIRST_SLICE, OutOfTime, Scorer
 from shine.lang.growth import Terminals
 

@@ -3,7 +3,7 @@ import pytest
 from unit.gp.oracles import assert_same, population_of, primitive_set
 
 from shine.gp import variation
-from shine.gp.structure import Parents
+from shine.gp.subtrees import Parents
 from shine.gp.variation import Segments, splice
 from shine.lang.growth import Terminals
 from shine.lang.interpret import evaluate

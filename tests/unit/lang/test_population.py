@@ -7,7 +7,7 @@ import pytest
 
 import shine
 from shine.errors import UnsupportedSyntaxError
-from shine.gp.structure import depths
+from shine.gp.subtrees import depths
 from shine.lang.tape import tape_from_tree
 
 

@@ -1,4 +1,4 @@
-"""Constraints on formulas, held to plain recursion over their trees; what searches under them find."""
+"""Constraints against plain recursion over trees; searches under constraints."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from unit.gp.oracles import Node, NodeCounter, population_of, primitive_set, tre
 import shine
 from shine.data.dataset import Dataset
 from shine.evaluators.monotonic import PAIRS, Monotonicity
+from shine.gp.constraints.compiled import CompiledConstraints, ConstrainedEvaluator, Scaling
 from shine.gp.constraints.constraints import Constraints, check_constraints
-from shine.gp.constraints.dimensions import Dimensions
-from shine.gp.constraints.rules import ConstrainedEvaluator, Rules
+from shine.gp.constraints.dimensional_analysis import DimensionalAnalysis
 from shine.gp.constraints.units import parse_unit
 from shine.gp.creation import ptc2
 from shine.lang.growth import Terminals
@@ -42,13 +42,13 @@ def name_of(population: Population, index: int, node: Node) -> str:
 
 
 def count(population: Population, index: int, node: Node, name: str) -> int:
-    """How often a name occurs in a subtree."""
+    """Occurrences of a name in a subtree."""
     below = sum(count(population, index, argument, name) for argument in node.arguments)
     return below + (name_of(population, index, node) == name)
 
 
 def keeps(population: Population, index: int, constraints: Constraints) -> bool:
-    """Whether an individual keeps to limits, nesting, required and forbidden features."""
+    """Whether an individual keeps limits, nesting, required and forbidden features."""
     root = tree_of(population, index)
     nodes = [node for node, _ in root.with_levels()]
     limits = all(count(population, index, root, name) <= most for name, most in constraints.limits.items())
@@ -60,6 +60,11 @@ def keeps(population: Population, index: int, constraints: Constraints) -> bool:
     required = all(count(population, index, root, name) for name in constraints.required)
     forbidden = not any(count(population, index, root, name) for name in constraints.forbidden)
     return limits and nesting and required and forbidden
+
+
+def allowed(constraints: Constraints, population: Population, scaling: Scaling = "none") -> list[bool]:
+    """Which individuals the compiled constraints allow."""
+    return CompiledConstraints(constraints, PRIMITIVES, scaling).allowed(population).tolist()
 
 
 counts = st.integers(0, 3)
@@ -75,14 +80,13 @@ constraints_on_structure = st.builds(
 
 
 @given(constraints_on_structure, st.integers(0, 2**32))
-def test_what_is_allowed_is_what_recursion_over_the_trees_allows(constraints, seed):
+def test_the_allowed_individuals_agree_with_recursion_over_their_trees(constraints, seed):
     population = ptc2(60, PRIMITIVES, 15, 6, Terminals(share=0.3), np.random.default_rng(seed))
-    allowed = Rules(constraints, PRIMITIVES).allowed(population)
-    assert allowed.tolist() == [keeps(population, index, constraints) for index in range(60)]
+    assert allowed(constraints, population) == [keeps(population, index, constraints) for index in range(60)]
 
 
 @pytest.mark.parametrize(
-    ("constraints", "text", "allowed"),
+    ("constraints", "text", "expected"),
     [
         (Constraints(), "x neg", True),
         (Constraints(limits={"neg": 1}), "x neg", True),
@@ -94,16 +98,16 @@ def test_what_is_allowed_is_what_recursion_over_the_trees_allows(constraints, se
         (Constraints(required=("x", "y")), "x neg", False),
         (Constraints(forbidden=("x",)), "x neg", False),
         (Constraints(limits={"constant": 1}), "1 2 add", False),
-        # What lies behind the end of a tape is no constant.
+        # Cells behind the end of a tape are not constants.
         (Constraints(limits={"constant": 0}), "x", True),
     ],
 )
-def test_each_constraint_by_an_example(constraints, text, allowed):
-    assert Rules(constraints, PRIMITIVES).allowed(population_of([text], PRIMITIVES, 20))[0] == allowed
+def test_each_constraint_by_an_example(constraints, text, expected):
+    assert allowed(constraints, population_of([text], PRIMITIVES, 20)) == [expected]
 
 
 @pytest.mark.parametrize(
-    ("text", "allowed"),
+    ("text", "expected"),
     [
         ("2 x x mul mul 3 add", True),  # 3 + 2 * (x * x)
         ("3 2 x x mul mul add", True),
@@ -115,24 +119,23 @@ def test_each_constraint_by_an_example(constraints, text, allowed):
         ("2 3 add", False),  # whichever of them is the intercept, the constant left is one too many below
     ],
 )
-def test_a_written_slope_and_intercept_are_not_counted(text, allowed):
+def test_a_written_slope_and_intercept_are_not_counted(text, expected):
     limits = {"mul": 1, "add": 0, **({"constant": 0} if text == "2 3 add" else {})}
-    rules = Rules(Constraints(limits=limits), PRIMITIVES, "written")
-    assert rules.allowed(population_of([text], PRIMITIVES, 20))[0] == allowed
+    assert allowed(Constraints(limits=limits), population_of([text], PRIMITIVES, 20), "written") == [expected]
 
 
-def test_units_ask_for_the_unit_of_the_target_unless_a_slope_provides_it():
+def test_formulas_need_the_unit_of_the_target_unless_an_implied_slope_provides_it():
     constraints = Constraints(units={"x": "kg", "y": "m", "z": "1"}, target_unit="kg*m")
     population = population_of(["x y mul", "x", "x y add", "2 x mul"], PRIMITIVES, 20)
-    assert Rules(constraints, PRIMITIVES, "none").allowed(population).tolist() == [True, False, False, True]
-    assert Rules(constraints, PRIMITIVES, "written").allowed(population).tolist() == [True, False, False, True]
-    assert Rules(constraints, PRIMITIVES, "implied").allowed(population).tolist() == [True, True, False, True]
+    assert allowed(constraints, population, "none") == [True, False, False, True]
+    assert allowed(constraints, population, "written") == [True, False, False, True]
+    assert allowed(constraints, population, "implied") == [True, True, False, True]
 
 
-def test_constants_without_units_provide_none():
+def test_an_implied_slope_provides_no_unit_if_constants_are_plain_numbers():
     constraints = Constraints(units={"x": "kg", "y": "kg", "z": "1"}, target_unit="1", dimensionless_constants=True)
     population = population_of(["z", "x", "x y add", "2 z mul"], PRIMITIVES, 20)
-    assert Rules(constraints, PRIMITIVES, "implied").allowed(population).tolist() == [True, False, False, True]
+    assert allowed(constraints, population, "implied") == [True, False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -151,7 +154,7 @@ def test_constants_without_units_provide_none():
         ({"units": {"x": "m"}, "target_unit": "m^"}, "the unit of the target: unit 'm\\^' cannot be read"),
     ],
 )
-def test_constraints_that_make_no_sense_are_refused(fields, message):
+def test_wrong_values_and_contradictions_are_refused(fields, message):
     with pytest.raises(ValueError, match=message):
         Constraints(**fields)
 
@@ -190,7 +193,7 @@ class Counter(NodeCounter):
 
 def test_individuals_that_are_not_allowed_are_never_evaluated():
     counter = Counter(PRIMITIVES.function_codes["neg"], 3)
-    rules = Rules(Constraints(required=("x",)), PRIMITIVES)
+    rules = CompiledConstraints(Constraints(required=("x",)), PRIMITIVES)
     population = population_of(["x", "y", "x neg", "y neg"], PRIMITIVES, 20)
     scores = ConstrainedEvaluator(counter, rules).score(population)
     assert scores.losses.tolist() == [3.0, np.inf, 2.0, np.inf]
@@ -198,7 +201,7 @@ def test_individuals_that_are_not_allowed_are_never_evaluated():
 
 
 def test_penalties_multiply_the_loss():
-    rules = Rules(
+    rules = CompiledConstraints(
         Constraints(monotonic={"x": "increasing"}, penalty=10),
         PRIMITIVES,
         wrong_shares=lambda population, slopes: np.where(population.codes[:, 0] == 1, 0.5, 0.0),
@@ -288,11 +291,11 @@ def test_forbidden_and_required_features_and_limits_hold_for_the_whole_front():
     assert np.isfinite(result.predict(X)).all()
 
 
-def test_a_seed_that_is_not_allowed_is_dropped():
-    seeds = ["a*b", "a*c", "a*a"]
+def test_a_guess_that_is_not_allowed_is_dropped():
+    guesses = ["a*b", "a*c", "a*a"]
     constraints = {"forbidden": ["b"], "limits": {"a": 1}}
     result = shine.evolve(
-        X, A * C, primitives=["mul"], constraints=constraints, seeds=seeds, **{**SHORT, "generations": 0}
+        X, A * C, primitives=["mul"], constraints=constraints, seeds=guesses, **{**SHORT, "generations": 0}
     )
     assert result.best.expression in ("a*c", "c*a")
 
@@ -316,7 +319,7 @@ def test_a_force_is_found_and_every_formula_is_consistent(linear_scaling):
     for model in result.front:
         primitives = PrimitiveSet(select(STANDARD, sorted(functions_of(model.tree))), ("a", "b", "c"))
         population = Population.from_trees([model.tree], primitives)
-        assert Dimensions(primitives, dimensions).consistent(population, parse_unit("N"))[0], model.expression
+        assert DimensionalAnalysis(primitives, dimensions).consistent(population, parse_unit("N"))[0], model.expression
 
 
 def test_noisy_monotone_data_give_a_monotone_formula():
@@ -335,7 +338,7 @@ def test_noisy_monotone_data_give_a_monotone_formula():
     )
     grid = np.linspace(x.min(), x.max(), 400)[:, None]
     assert (np.diff(result.predict(grid)) >= -1e-9).all()
-    # The data themselves are not, and neither is what is found without the constraint.
+    # Without the constraint, the prediction follows the data, which are not monotone.
     free = shine.evolve(x[:, None], y, generations=15, **options)
     assert (np.diff(free.predict(grid)) < 0).any()
     assert parse(result.best.expression, ("x",)).size > 1

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from unit.gp.oracles import Node, population_of, tree_of
 
 from shine.gp.constraints.dimension_rules import RULES, rule_of
-from shine.gp.constraints.dimensions import MOST_ARGUMENTS, Dimensions
+from shine.gp.constraints.dimensional_analysis import MOST_ARGUMENTS, DimensionalAnalysis
 from shine.gp.constraints.units import BASE, DIMENSIONLESS, LONGEST, PREFIXED, PREFIXES, UNPREFIXED, parse_unit, unit_of
 from shine.gp.creation import ptc2
 from shine.lang.growth import Terminals
@@ -248,7 +248,7 @@ def test_a_formula_is_consistent_if_its_conditions_have_a_solution(free, target,
     formulas = random_formulas(400, len(names), names)
     dimension = None if target is None else parse_unit(target)
     units = {name: parse_unit(unit) for name, unit in UNITS.items()}
-    found = Dimensions(formulas.primitives, units, free).consistent(formulas, dimension)
+    found = DimensionalAnalysis(formulas.primitives, units, free).consistent(formulas, dimension)
     vector = None if dimension is None else np.array(dimension, dtype=float)
     expected = [is_consistent(formulas, index, vector, free) for index in range(len(formulas))]
     assert 4 < np.count_nonzero(expected) < len(formulas) - 4
@@ -259,7 +259,7 @@ def test_a_formula_is_consistent_if_its_conditions_have_a_solution(free, target,
 def test_random_formulas_agree_with_the_linear_system(seed, free, share):
     formulas = random_formulas(8, seed, share=share)
     units = {name: parse_unit(unit) for name, unit in UNITS.items()}
-    found = Dimensions(formulas.primitives, units, free).consistent(formulas, None)
+    found = DimensionalAnalysis(formulas.primitives, units, free).consistent(formulas, None)
     assert found.tolist() == [is_consistent(formulas, index, None, free) for index in range(len(formulas))]
 
 
@@ -267,7 +267,7 @@ def consistent(text: str, target: str | None = None, free: bool = True, primitiv
     units = {name: parse_unit(unit) for name, unit in UNITS.items()}
     population = population_of([text], primitives, 20)
     dimension = None if target is None else parse_unit(target)
-    return bool(Dimensions(primitives, units, free).consistent(population, dimension)[0])
+    return bool(DimensionalAnalysis(primitives, units, free).consistent(population, dimension)[0])
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_an_exponent_beyond_all_numbers_is_not_consistent():
 
 def test_nothing_is_asked_of_no_individuals():
     nobody = population_of([], PRIMITIVES, 20)
-    assert Dimensions(PRIMITIVES, {}).consistent(nobody, DIMENSIONLESS).tolist() == []
+    assert DimensionalAnalysis(PRIMITIVES, {}).consistent(nobody, DIMENSIONLESS).tolist() == []
 
 
 def test_every_basic_primitive_has_a_rule():
@@ -323,7 +323,7 @@ def test_the_standard_composites_do_to_units_what_they_do_to_numbers(name):
     units = {"m": parse_unit("kg"), "v": parse_unit("m/s")}
     arity = STANDARD[name].arity
     arguments = ["m", "m" if numbers == "same" else "v"][:arity]
-    found = Dimensions(primitives, units)
+    found = DimensionalAnalysis(primitives, units)
     expected = np.zeros(7)
     for argument, power in result.items():
         expected += float(power) * np.array(units[arguments[argument]], dtype=float)
@@ -336,7 +336,7 @@ def test_the_standard_composites_do_to_units_what_they_do_to_numbers(name):
         differing = population_of([f"m v {name}"], primitives, 5)
         assert not found.consistent(differing, None)[0]
     # Numbers suit every function.
-    assert Dimensions(primitives, units, False).consistent(population, DIMENSIONLESS)[1]
+    assert DimensionalAnalysis(primitives, units, False).consistent(population, DIMENSIONLESS)[1]
 
 
 def lerp(a, b, w):
@@ -385,7 +385,12 @@ def lambda_zero(x):
     return 0
 
 
+def test_a_primitive_without_a_rule_is_named():
+    with pytest.raises(ValueError, match=r"primitive 'mystery' has no rule for units; known are .*add"):
+        rule_of(Primitive("mystery", 1))
+
+
 def test_a_function_of_many_arguments_has_no_units():
     wide = Primitive("wide", MOST_ARGUMENTS + 1)
     with pytest.raises(ValueError, match="function 'wide' has 9 arguments; units allow 8"):
-        Dimensions(PrimitiveSet((wide,), ("m",)), {})
+        DimensionalAnalysis(PrimitiveSet((wide,), ("m",)), {})

@@ -8,7 +8,7 @@ import pytest
 
 from shine.gp.seeding import Guesses, SeedingSettings, find_guesses, search_table
 from shine.gp.seeding.search_table import SEARCHES, Search
-from shine.gp.structure import depths
+from shine.gp.subtrees import depths
 from shine.lang.interpret import evaluate_tape
 from shine.lang.parse import primitive_table
 from shine.lang.population import Population

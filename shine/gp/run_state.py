@@ -10,10 +10,10 @@ import numpy as np
 
 from shine.fitness import Scores
 from shine.gp.archive import Archive
-from shine.gp.hashing import Known
+from shine.gp.generator_state import generator_of, plain, restored_generator
 from shine.gp.islands import Island
-from shine.gp.randomness import generator_of, plain, restored_generator
-from shine.gp.state_checks import (
+from shine.gp.memory import Known
+from shine.gp.run_state_checks import (
     check_archive,
     check_births,
     check_formulas,
@@ -26,7 +26,7 @@ from shine.gp.state_checks import (
     weights_of,
     whole_number,
 )
-from shine.gp.structure import Parents
+from shine.gp.subtrees import Parents
 from shine.lang.names import cut, normalized
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
@@ -54,7 +54,7 @@ class State:
     seconds : float
         Since the run began.
     random : mapping
-        State of the run's generator (see `shine.gp.randomness.generator_state`).
+        State of the run's generator (see `shine.gp.generator_state.generator_state`).
     """
 
     islands: tuple[Island, ...]

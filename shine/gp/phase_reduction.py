@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from shine.gp.structure import Structure
+from shine.gp.subtrees import Subtrees
 from shine.lang.facts import FACTS
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
@@ -23,7 +23,7 @@ def reduced_phases(population: Population) -> Population:
     known = population.primitives.function_codes
     periods = {known[name]: period for name, period in PERIODS.items() if name in known}
     sums = {known[name] for name in ("add", "sub") if name in known}
-    sizes = Structure.of(population).sizes
+    sizes = Subtrees.of(population).sizes
     for individual, size in enumerate(population.sizes.tolist()):
         for position in range(size):
             period = periods.get(int(codes[individual, position]))

@@ -1,4 +1,4 @@
-"""Where the subtrees of a tape are: their sizes, depths and levels, for a whole population at once."""
+"""The subtrees of every tape of a population: their sizes, depths and levels."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shine.lang.population import Population
-from shine.lang.primitives import PrimitiveSet
-from shine.typing import Codes, Indices, Mask
+from shine.typing import Codes, Indices
 
 Integers = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
-class Structure:
-    """The shape of every individual; each array has shape (n_individuals, width) and is 0 behind the end of a tape.
+class Subtrees:
+    """The subtree that ends at each position of each tape.
+
+    Each array has shape (n_individuals, width) and is 0 behind the end of a tape.
 
     Parameters
     ----------
     sizes : ndarray, int32
-        Nodes of the subtree that ends at each position, which is ``position - size + 1 .. position``.
+        Nodes of each subtree; it lies at the positions ``position - size + 1 .. position``.
     depths : ndarray, int32
-        Levels of that subtree; a single node has one.
+        Levels of each subtree; a single node has one.
     levels : ndarray, int32
         Distance of each node from the root.
     """
@@ -36,7 +37,7 @@ class Structure:
 
     @classmethod
     def of(cls, population: Population) -> Self:
-        """The structure of a population."""
+        """The subtrees of a population."""
         order = np.argsort(-population.sizes, kind="stable")
         arities = population.primitives.arities.astype(np.int16)[population.codes[order]]
         sizes, depths = np.empty(arities.shape, np.int32), np.empty(arities.shape, np.int32)
@@ -44,30 +45,30 @@ class Structure:
         sizes[order], depths[order] = (cells.T for cells in for_longest_first)
         return cls(sizes, depths, _levels(sizes))
 
-    def take(self, indices: ArrayLike) -> Structure:
-        """The structure of the individuals at some indices, or where a mask holds."""
+    def take(self, indices: ArrayLike) -> Subtrees:
+        """The subtrees of the individuals at some indices, or where a mask holds."""
         at = np.asarray(indices)
-        return Structure(self.sizes[at], self.depths[at], self.levels[at])
+        return Subtrees(self.sizes[at], self.depths[at], self.levels[at])
 
 
 @dataclass(frozen=True, eq=False)
 class Parents:
-    """Individuals that offspring are made of, with their structure.
+    """Individuals that may have offspring, with their subtrees.
 
     Parameters
     ----------
     population : Population
-    structure : Structure
+    subtrees : Subtrees
         Of the same individuals.
     """
 
     population: Population
-    structure: Structure
+    subtrees: Subtrees
 
     @classmethod
     def of(cls, population: Population) -> Self:
         """Every individual of a population as a parent."""
-        return cls(population, Structure.of(population))
+        return cls(population, Subtrees.of(population))
 
     def __len__(self) -> int:
         return len(self.population)
@@ -75,35 +76,29 @@ class Parents:
     @classmethod
     def concatenate(cls, groups: Sequence[Parents]) -> Self:
         """The parents of several groups, in order."""
-        structures = [group.structure for group in groups]
-        structure = Structure(
-            np.concatenate([structure.sizes for structure in structures]),
-            np.concatenate([structure.depths for structure in structures]),
-            np.concatenate([structure.levels for structure in structures]),
+        subtrees = Subtrees(
+            np.concatenate([group.subtrees.sizes for group in groups]),
+            np.concatenate([group.subtrees.depths for group in groups]),
+            np.concatenate([group.subtrees.levels for group in groups]),
         )
-        return cls(Population.concatenate([group.population for group in groups]), structure)
+        return cls(Population.concatenate([group.population for group in groups]), subtrees)
 
     def take(self, indices: ArrayLike) -> Parents:
         """The parents at some indices; an index may repeat."""
-        return Parents(self.population.take(indices), self.structure.take(indices))
+        return Parents(self.population.take(indices), self.subtrees.take(indices))
 
 
 def depths(population: Population) -> Integers:
     """Levels of each individual, shape (n_individuals,)."""
-    return Structure.of(population).depths[np.arange(len(population)), population.sizes - 1]
-
-
-def functions(primitives: PrimitiveSet, codes: Codes) -> Mask:
-    """Where codes are functions, in the shape of `codes`."""
-    return codes >= primitives.first_function
+    return Subtrees.of(population).depths[np.arange(len(population)), population.sizes - 1]
 
 
 def _subtrees(arities: Codes, lengths: Indices) -> tuple[Indices, Indices]:
     """Sizes and depths of the subtrees, shape (width, n), from arities of shape (width, n).
 
-    The last argument of a function ends just before it, and each earlier one just before the one that follows; so a
-    sweep over positions, with all individuals in step, finds the arguments' sizes and depths already known. The
-    individuals come in descending length, so that those that go on at a position are a prefix.
+    The last argument of a function ends just before it, and each earlier one just before the argument that follows. So
+    a sweep over positions, with all individuals in step, always knows the arguments' sizes and depths. The individuals
+    come in descending length: those that have a given position are a prefix.
     """
     width, n = arities.shape
     # One type throughout: a conversion inside the sweep costs more than the arithmetic.
@@ -115,7 +110,7 @@ def _subtrees(arities: Codes, lengths: Indices) -> tuple[Indices, Indices]:
         size, depth = sizes[position, :m], depths[position, :m]
         cells = columns[:m] + (position - 1) * n
         for has in has_argument if position else ():
-            # Where there is no such argument the index is arbitrary, and what is found there multiplied away.
+            # If a function lacks this argument, the index is arbitrary and the value found there is multiplied by 0.
             argument_size = sizes.take(cells, mode="clip")
             size += argument_size * has[position, :m]
             argument_depth = depths.take(cells, mode="clip")
@@ -132,8 +127,8 @@ def _subtrees(arities: Codes, lengths: Indices) -> tuple[Indices, Indices]:
 def _levels(sizes: Integers) -> Integers:
     """Levels from subtree sizes, both of shape (n, width).
 
-    The ancestors of a node are the other subtrees that contain it: those that began by its position, less those
-    that ended before it, which is one at each earlier position.
+    The ancestors of a node are the roots of the other subtrees that contain it. Count the subtrees that begin at its
+    position or before, and subtract those that end before it: one at each earlier position.
     """
     n, width = sizes.shape
     positions = np.arange(width, dtype=np.int32)

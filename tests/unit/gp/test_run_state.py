@@ -10,9 +10,9 @@ import pytest
 from unit.gp.oracles import NodeCounter, assert_same, population_of, primitive_set
 
 from shine.gp.evolution import evolve
+from shine.gp.run_state import State
 from shine.gp.seeding import Guesses
 from shine.gp.settings import EvolutionSettings, StopSettings
-from shine.gp.state import State
 
 PRIMITIVES = primitive_set()
 NEG = PRIMITIVES.function_codes["neg"]

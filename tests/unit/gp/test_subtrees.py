@@ -2,7 +2,7 @@ import numpy as np
 from unit.gp.oracles import population_of, primitive_set, tree_of
 
 from shine.gp.creation import ptc2
-from shine.gp.structure import Parents, Structure, depths
+from shine.gp.subtrees import Parents, Subtrees, depths
 from shine.lang.growth import Terminals
 
 
@@ -12,18 +12,18 @@ def random_population(seed=0, width=40):
 
 def test_sizes_depths_and_levels_agree_with_a_walk_of_the_tree():
     population = random_population()
-    structure = Structure.of(population)
+    subtrees = Subtrees.of(population)
     for index in range(len(population)):
         for node, level in tree_of(population, index).with_levels():
-            found = [cells[index, node.position] for cells in (structure.sizes, structure.depths, structure.levels)]
+            found = [cells[index, node.position] for cells in (subtrees.sizes, subtrees.depths, subtrees.levels)]
             assert found == [node.size, node.depth, level]
 
 
 def test_structure_is_zero_behind_the_end_of_a_tape():
     population = random_population()
-    structure = Structure.of(population)
+    subtrees = Subtrees.of(population)
     behind = np.arange(population.width) >= population.sizes[:, None]
-    assert not any(cells[behind].any() for cells in (structure.sizes, structure.depths, structure.levels))
+    assert not any(cells[behind].any() for cells in (subtrees.sizes, subtrees.depths, subtrees.levels))
 
 
 def test_depth_of_an_individual_is_the_depth_at_its_root():
@@ -36,18 +36,18 @@ def test_a_single_node_has_one_level():
 
 
 def test_a_ternary_function_spans_its_three_arguments():
-    structure = Structure.of(population_of(["x y neg 1 2 add where"], primitive_set(), 8))
-    assert structure.sizes[0].tolist() == [1, 1, 2, 1, 1, 3, 7, 0]
-    assert structure.levels[0].tolist() == [1, 2, 1, 2, 2, 1, 0, 0]
+    subtrees = Subtrees.of(population_of(["x y neg 1 2 add where"], primitive_set(), 8))
+    assert subtrees.sizes[0].tolist() == [1, 1, 2, 1, 1, 3, 7, 0]
+    assert subtrees.levels[0].tolist() == [1, 2, 1, 2, 2, 1, 0, 0]
 
 
 def test_an_empty_population_has_a_structure():
     empty = random_population().take(np.zeros(0, int))
-    assert Structure.of(empty).sizes.shape == (0, 40)
+    assert Subtrees.of(empty).sizes.shape == (0, 40)
 
 
 def test_taken_parents_carry_the_structure_of_their_individuals():
     population = random_population()
     indices = np.array([5, 5, 0, 199])
     taken = Parents.of(population).take(indices)
-    assert np.array_equal(taken.structure.levels, Structure.of(population.take(indices)).levels)
+    assert np.array_equal(taken.subtrees.levels, Subtrees.of(population.take(indices)).levels)

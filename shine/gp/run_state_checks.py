@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from shine.gp.complexity import complexities
-from shine.gp.hashing import CAPACITY
+from shine.gp.memory import CAPACITY
 from shine.lang.names import shown, value_text
 from shine.lang.population import Population
 from shine.typing import AnyArray, Floats, Hashes, Indices

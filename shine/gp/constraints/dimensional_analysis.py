@@ -1,8 +1,8 @@
-"""Which formulas are consistent in their units: they add, compare and take the sine of nothing but what they may.
+"""Dimensional analysis of populations: which formulas are consistent in their units.
 
-A constant may have any dimension. What such a free part is multiplied with is free as well, and a condition on it holds
-for one choice of the constant. Each constant stands in one place, so that no two conditions meet on the same one, and
-what the sweep says is exact: a formula is consistent if some dimensions of its constants make it so.
+A constant may have any dimension. A product with such a free part is free as well, and a condition on it holds for one
+choice of the constant. Each constant stands in one place, so no two conditions constrain the same one. Therefore one
+sweep over the nodes is exact: a formula is consistent if some dimensions of its constants make it so.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ import numpy as np
 
 from shine.gp.constraints.dimension_rules import Form, eliminated, rule_of
 from shine.gp.constraints.units import BASE, DIMENSIONLESS, Dimension
-from shine.gp.structure import Structure
+from shine.gp.subtrees import Subtrees
 from shine.lang.interpret import REFERENCE, evaluate
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.typing import Floats, Indices, Mask
 
 TOLERANCE = 1e-6
-"""Difference of exponents that rounding may leave; a constant exponent such as 1/3 is a rounded one."""
+"""Exponents that differ by less are equal: a constant exponent such as 1/3 is rounded."""
 
 MOST_ARGUMENTS = 8
-"""Most arguments of a function that formulas with units may have: tables have an entry for each set of free ones."""
+"""Most arguments of a function if there are units: the tables have an entry for each set of free arguments."""
 
 
-class Dimensions:
-    """The dimensions of a primitive set: looks at whole populations.
+class DimensionalAnalysis:
+    """The dimensional analysis of a primitive set, for whole populations.
 
     Parameters
     ----------
     primitives : PrimitiveSet
     features : mapping of str to Dimension
-        Of every feature that individuals use; one that is missing has none.
+        Of every feature; features that are missing are plain numbers.
     free_constants : bool
-        Whether constants may have any dimension, or none.
+        Whether a constant may have any dimension; otherwise it is a plain number.
 
     Raises
     ------
     ValueError
-        If a function has more than `MOST_ARGUMENTS` arguments.
+        If a function has more than `MOST_ARGUMENTS` arguments, or no rule.
     """
 
     def __init__(
@@ -71,24 +71,24 @@ class Dimensions:
             self._any[code, members] = rule.result is None
 
     def consistent(self, population: Population, target: Dimension | None) -> Mask:
-        """Whether each individual is consistent, and of a dimension.
+        """Whether each individual is consistent, and has the dimension of the target.
 
         Parameters
         ----------
         population : Population
             Of the primitive set.
         target : Dimension, optional
-            Of the whole formula; any if None.
+            Dimension of the whole formula; None allows any.
 
         Returns
         -------
         ndarray of shape (n_individuals,), bool
         """
-        structure = Structure.of(population)
-        rows, positions = np.nonzero(structure.sizes > 0)
+        subtrees = Subtrees.of(population)
+        rows, positions = np.nonzero(subtrees.sizes > 0)
         nodes = _Nodes(population.codes[rows, positions].astype(np.int64), population.values[rows, positions])
-        sizes = structure.sizes[rows, positions].astype(np.int64)
-        depths = structure.depths[rows, positions]
+        sizes = subtrees.sizes[rows, positions].astype(np.int64)
+        depths = subtrees.depths[rows, positions]
         first_function = self.primitives.first_function
         self._set_terminals(nodes)
         order = np.argsort(depths, kind="stable")
@@ -96,7 +96,7 @@ class Dimensions:
         for begin, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
             at = order[begin:end]
             arities = self.primitives.arities[nodes.codes[at]]
-            # Individuals lie one behind the other, so that the arguments of a node are the nodes before it.
+            # Individuals lie one behind the other, in postfix order: the arguments of a node come before it.
             arguments = np.full((len(at), self._arity), -1)
             last = at - 1
             for argument in range(self._arity - 1, -1, -1):
@@ -122,7 +122,7 @@ class Dimensions:
         nodes.values[nodes.codes != CONSTANT] = np.nan
 
     def _apply(self, nodes: _Nodes, at: Indices, functions: Indices, arguments: Indices) -> None:
-        """Dimensions of some nodes, from those of their arguments; -1 is no argument."""
+        """Set the dimensions of some nodes from those of their arguments; -1 stands for no argument."""
         given = arguments >= 0
         free = nodes.free[arguments] & given
         members = free @ (1 << np.arange(self._arity))
@@ -130,12 +130,12 @@ class Dimensions:
         with np.errstate(all="ignore"):
             left = self._conditions[functions, members] @ dimensions
             nodes.dimensions[at] = (self._results[functions, members][:, None, :] @ dimensions)[:, 0]
-        # NaN, from an exponent beyond all numbers, is not near.
+        # A power that overflows makes NaN here, which is not within the tolerance.
         nodes.consistent[at] = (np.abs(left) <= TOLERANCE).all(axis=(1, 2))
         nodes.free[at] = self._any[functions, members]
 
     def _fold(self, nodes: _Nodes, at: Indices, arguments: Indices) -> None:
-        """Values of nodes below which there are only constants; NaN stands for all others."""
+        """Set the values of nodes with only constants below them; the values of all others are NaN."""
         constant = ((arguments < 0) | ~np.isnan(nodes.values[arguments])).all(axis=1)
         at, arguments = at[constant], arguments[constant]
         for code in np.unique(nodes.codes[at]).tolist():
@@ -149,7 +149,7 @@ class Dimensions:
                     nodes.values[at[of_code]] = evaluate(function.definition, operands)
 
     def _powers(self, nodes: _Nodes, at: Indices, arguments: Indices) -> None:
-        """Powers with constant exponents, whatever the base is."""
+        """Set the dimensions of powers with constant exponents."""
         exponents = nodes.values[arguments[:, 1]]
         constant = np.isfinite(exponents)
         at, exponents, bases = at[constant], exponents[constant], arguments[constant, 0]
@@ -160,7 +160,7 @@ class Dimensions:
 
 
 class _Nodes:
-    """All nodes of a population one behind the other, and what is known of each.
+    """All nodes of a population, one behind the other, and their properties.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ class _Nodes:
     dimensions : ndarray of shape (n_nodes, 7)
         Meaningless where free.
     free : ndarray of shape (n_nodes,), bool
-        Whether the dimension can be any.
+        Whether the node can have any dimension.
     consistent : ndarray of shape (n_nodes,), bool
         Whether the node's own conditions hold.
     """

@@ -3,7 +3,7 @@ from unit.gp.oracles import population_of, primitive_set, scores_of
 
 from shine.fitness import Scores
 from shine.gp.creation import ptc2
-from shine.gp.hashing import Memory, hashes
+from shine.gp.memory import Memory, hashes
 from shine.lang.growth import Terminals
 
 PRIMITIVES = primitive_set()

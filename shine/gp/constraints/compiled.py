@@ -1,4 +1,4 @@
-"""Constraints compiled for a primitive set: which individuals of a population are allowed, and what they pay."""
+"""Constraints compiled for a primitive set: which individuals of a population are allowed, and their penalties."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ import numpy as np
 from shine.fitness import PopulationEvaluator, Scores
 from shine.gp.complexity import CONSTANT_NAME
 from shine.gp.constraints.constraints import Constraints
-from shine.gp.constraints.dimensions import Dimensions
+from shine.gp.constraints.dimensional_analysis import DimensionalAnalysis
 from shine.gp.constraints.units import parse_unit
-from shine.gp.structure import Structure
+from shine.gp.subtrees import Subtrees
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.typing import Floats, Indices, Mask
 
 Scaling = Literal["none", "implied", "written"]
-"""Whether a slope and an intercept come on top of an individual, or are part of it already."""
+"""Whether linear scaling adds a slope and an intercept to individuals (implied), or they contain them (written)."""
 
 WrongShares = Callable[[Population, Floats], Floats]
-"""Population, slopes of linear scaling -> shares of pairs of rows in which monotonicity is violated, added up over the
-features."""
+"""Population, slopes of linear scaling -> share of row pairs that violate monotonicity, summed over features."""
 
 
-class Rules:
+class CompiledConstraints:
     """Constraints compiled for a primitive set.
 
-    A name that the primitive set lacks constrains nothing: no individual has it. Only a required feature must be there.
+    Names that the primitive set lacks are ignored, as no individual has them. Only required features must be in it.
 
     Parameters
     ----------
     constraints : Constraints
     primitives : PrimitiveSet
     scaling : {"none", "implied", "written"}
-        With "implied", a slope and an intercept will be put on top of the individuals: they are constants, and may turn
-        any unit into that of the target. With "written", individuals may have them, and are not charged for them.
+        With "implied", linear scaling will add a slope and an intercept to the individuals: these are constants, and
+        may turn any unit into the unit of the target. With "written", individuals may contain them; limits and nesting
+        do not count them.
     wrong_shares : callable, optional
         Measures violations of monotonicity; without it there are no penalties.
     """
@@ -65,12 +65,12 @@ class Rules:
         if constraints.units:
             free = not constraints.dimensionless_constants
             units = {name: parse_unit(unit) for name, unit in constraints.units.items()}
-            self._dimensions = Dimensions(primitives, units, free)
+            self._analysis = DimensionalAnalysis(primitives, units, free)
             if not (free and scaling == "implied"):
                 self._target = parse_unit(constraints.target_unit or "1")
 
     def allowed(self, population: Population) -> Mask:
-        """Whether each individual keeps to the constraints on what it is made of, shape (n_individuals,), bool.
+        """Whether each individual keeps the constraints on its nodes, shape (n_individuals,), bool.
 
         Parameters
         ----------
@@ -83,20 +83,20 @@ class Rules:
             allowed &= (population.codes == code).any(axis=1)
         for code in self._forbidden:
             allowed &= ~(population.codes == code).any(axis=1)
-        # What costs more is looked at where nothing is decided yet.
+        # The expensive checks run only on individuals that passed the cheap ones.
         self._narrow(allowed, population, lambda some: self._within_counts(some, inside[allowed]))
         if self.constraints.units:
-            self._narrow(allowed, population, lambda some: self._dimensions.consistent(some, self._target))
+            self._narrow(allowed, population, lambda some: self._analysis.consistent(some, self._target))
         return allowed
 
     def penalties(self, population: Population, slopes: Floats) -> Floats:
-        """What the loss of each individual is multiplied with, at least 1, shape (n_individuals,).
+        """Factor of each individual's loss, at least 1, shape (n_individuals,).
 
         Parameters
         ----------
         population : Population
         slopes : ndarray of shape (n_individuals,)
-            Of linear scaling: a negative one turns the direction around.
+            Of linear scaling; a negative slope reverses the direction.
         """
         if self._wrong_shares is None or not self.constraints.monotonic:
             return np.ones(len(population))
@@ -110,7 +110,7 @@ class Rules:
         ----------
         population : Population
         losses, slopes : ndarray of shape (n_individuals,)
-            As evaluated.
+            From the evaluator.
         """
         which = np.flatnonzero(np.isfinite(losses) & self.allowed(population))
         charged = np.full(len(population), np.inf)
@@ -123,19 +123,19 @@ class Rules:
             allowed[allowed] = decide(population.take(allowed))
 
     def _within_counts(self, population: Population, inside: Mask) -> Mask:
-        """Whether each individual keeps to the limits and the nesting, as it is or without a slope and intercept."""
+        """Whether each individual keeps limits and nesting; a written slope and intercept need not be counted."""
         n = len(population)
         if not (self._limits or self._nesting):
             return np.ones(n, np.bool_)
         if not self._nesting and self._scaling != "written":
             return self._within_limits(population, inside)
-        structure = Structure.of(population)
-        within = self._kept(population, structure, inside)
+        subtrees = Subtrees.of(population)
+        within = self._kept(population, subtrees, inside)
         if self._scaling == "written":
-            begin, end = _unscaled(population, structure)
+            begin, end = _unscaled(population, subtrees)
             positions = np.arange(population.width)
             own = (positions >= begin[:, None]) & (positions < end[:, None])
-            within |= self._kept(population, structure, own)
+            within |= self._kept(population, subtrees, own)
         return within
 
     def _within_limits(self, population: Population, counted: Mask) -> Mask:
@@ -144,21 +144,22 @@ class Rules:
             within &= np.count_nonzero((population.codes == code) & counted, axis=1) <= most
         return within
 
-    def _kept(self, population: Population, structure: Structure, counted: Mask) -> Mask:
+    def _kept(self, population: Population, subtrees: Subtrees, counted: Mask) -> Mask:
         kept = self._within_limits(population, counted)
         for outer, inner, most in self._nesting:
             rows, positions = np.nonzero((population.codes == outer) & counted)
             before = np.zeros((len(population), population.width + 1), np.int64)
             np.cumsum((population.codes == inner) & counted, axis=1, out=before[:, 1:])
-            begin = positions + 1 - structure.sizes[rows, positions]
+            begin = positions + 1 - subtrees.sizes[rows, positions]
             np.logical_and.at(kept, rows, before[rows, positions] - before[rows, begin] <= most)
         return kept
 
 
-def _unscaled(population: Population, structure: Structure) -> tuple[Indices, Indices]:
-    """Where each individual begins and ends without an intercept and a slope written around it.
+def _unscaled(population: Population, subtrees: Subtrees) -> tuple[Indices, Indices]:
+    """Begin and end of each individual on its tape, without a written intercept and slope.
 
-    An intercept is a constant that is added or subtracted last, a slope one that is multiplied or divided with before.
+    An intercept is a constant that the last operation adds or subtracts; a slope is a constant that the operation
+    before it multiplies or divides by.
     """
     individuals = np.arange(len(population))
     begin, end = np.zeros(len(population), np.int64), population.sizes.astype(np.int64)
@@ -167,8 +168,8 @@ def _unscaled(population: Population, structure: Structure) -> tuple[Indices, In
         codes = [names[name] for name in applied if name in names]
         root = end - 1
         scaled = np.isin(population.codes[individuals, root], codes) & (end - begin > 1)
-        # The second argument is a constant, or the first one is: then the second begins right behind it.
-        second = structure.sizes[individuals, np.maximum(root - 1, 0)]
+        # Either argument may be the constant. If the first is, the second begins right behind it.
+        second = subtrees.sizes[individuals, np.maximum(root - 1, 0)]
         last = scaled & (second == 1) & (population.codes[individuals, np.maximum(root - 1, 0)] == CONSTANT)
         first = scaled & ~last & (root - second - begin == 1) & (population.codes[individuals, begin] == CONSTANT)
         end = np.where(last, root - 1, np.where(first, root, end))
@@ -177,33 +178,32 @@ def _unscaled(population: Population, structure: Structure) -> tuple[Indices, In
 
 
 class ConstrainedEvaluator:
-    """An evaluator that does not look at individuals that are not allowed, and charges the others for what they do.
+    """An evaluator that skips individuals that are not allowed, and multiplies the losses of the others by penalties.
 
-    Whatever evaluates through it keeps to the constraints: new individuals, those to start from, and those with fitted
-    constants.
+    A search that evaluates all its individuals by it (guesses, offspring, fitted individuals) keeps the constraints.
 
     Parameters
     ----------
     evaluator : PopulationEvaluator
-    rules : Rules
+    constraints : CompiledConstraints
     """
 
-    def __init__(self, evaluator: PopulationEvaluator, rules: Rules) -> None:
-        self._evaluator, self._rules = evaluator, rules
+    def __init__(self, evaluator: PopulationEvaluator, constraints: CompiledConstraints) -> None:
+        self._evaluator, self._constraints = evaluator, constraints
 
     def score(self, population: Population, threshold: float = np.inf) -> Scores:
-        """Scores with the penalties in their losses; inf for individuals that are not allowed."""
+        """Scores whose losses include the penalties; inf for individuals that are not allowed."""
         n = len(population)
         scores = Scores(np.full(n, np.inf), np.ones(n), np.zeros(n))
-        allowed = np.flatnonzero(self._rules.allowed(population))
+        allowed = np.flatnonzero(self._constraints.allowed(population))
         if not len(allowed):
             return scores
         found = self._evaluator.score(population.take(allowed), threshold)
         finite = np.flatnonzero(np.isfinite(found.losses))
         losses = found.losses.copy()
-        losses[finite] *= self._rules.penalties(population.take(allowed[finite]), found.slopes[finite])
+        losses[finite] *= self._constraints.penalties(population.take(allowed[finite]), found.slopes[finite])
         return scores.replaced(allowed, replace(found, losses=losses)).within(threshold)
 
     def predict(self, population: Population) -> Floats:
-        """Predictions of all individuals, also of those that are not allowed."""
+        """Predictions of all individuals, allowed or not."""
         return self._evaluator.predict(population)

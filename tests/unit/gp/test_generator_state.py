@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from shine.gp.randomness import generator_of, generator_state, restored_generator
+from shine.gp.generator_state import generator_of, generator_state, restored_generator
 
 KINDS = ["MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"]
 
