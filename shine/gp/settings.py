@@ -1,4 +1,4 @@
-"""What a user may set about the evolution; `shine.config` validates the bounds given here."""
+"""The user's settings of the evolution; `shine.config` checks the bounds annotated here."""
 
 from __future__ import annotations
 
@@ -17,75 +17,82 @@ Probability = Annotated[float, Ge(0), Le(1)]
 class EvolutionSettings:
     """Operators and limits of the evolution.
 
-    The probabilities of variation are shares of the offspring; what counts is how they compare.
+    Seven shares of offspring, `crossover` to `part_mutation`, say how often each operator is used. Only their ratios
+    count: they need not add up to 1.
     """
 
     population: Annotated[int, Ge(2), Le(10_000_000)] = 1000
-    """Individuals that survive a generation, and offspring in it."""
+    """Individuals that survive a generation, and offspring made in it."""
     rows: Annotated[int, Ge(1)] = 10_000
-    """Rows that the evolution looks at: a random sample of them where there are more. What it finds is fitted and
-    judged on all rows."""
+    """Rows the evolution sees: a random sample if the data have more, so that large data do not slow it. The results
+    are fitted and judged on all rows."""
     max_size: Annotated[int, Ge(1), Le(10_000)] = 30
-    """Most nodes an individual may have."""
+    """Most nodes of an individual. 30 nodes are a formula of about one line."""
     max_depth: Annotated[int, Ge(1), Le(1_000)] = 10
-    """Most levels an individual may have; a single node has one."""
+    """Most levels of an individual; a single node has one. 10 levels stop long chains of nested functions."""
     creation: Literal["ptc2", "ramped"] = "ptc2"
-    """How the first individuals are made: PTC2 over sizes up to `initial_size`, or ramped half-and-half over depths."""
+    """How the first individuals are made: PTC2 with even sizes up to `initial_size`, or ramped half-and-half with even
+    depths."""
     initial_size: Annotated[int, Ge(1)] = 10
-    """Most nodes an individual made by PTC2 has; `max_size` if that is less."""
+    """Most nodes of an individual made by PTC2, at most `max_size`. The first individuals are small: evolution makes
+    them grow."""
     selection: Literal["tournament", "lexicase"] = "tournament"
-    """How parents are chosen: by tournaments of loss and complexity, or by epsilon-lexicase over a sample of rows."""
+    """How parents are chosen: by tournaments of loss and complexity, or by epsilon-lexicase selection over a sample of
+    rows."""
     tournament: Annotated[int, Ge(1)] = 3
-    """Individuals that compete for each parenthood."""
+    """Competitors in a tournament. 3 is a mild pressure: survival selects as well."""
     lexicase_rows: Annotated[int, Ge(1)] = 30
-    """Rows drawn anew each generation that lexicase selection looks at."""
+    """Rows that lexicase selection compares individuals on, drawn anew in each generation."""
     survival: Literal["complexity", "nsga2", "age"] = "complexity"
-    """Who goes on to the next generation: the best few of each complexity, the first Pareto fronts of loss and
-    complexity, or those of loss and age."""
+    """Who survives: the best few of each complexity, the first Pareto fronts of loss and complexity, or those of loss
+    and age."""
     constant_steps: Annotated[int, Ge(0)] = 8
-    """Most Levenberg-Marquardt steps that fit the constants of a new individual; 0 leaves constants to mutation."""
+    """Most Levenberg-Marquardt steps that fit the constants of a new individual; 0 leaves constants to mutation. Its
+    offspring are fitted further."""
     fitting_rows: Annotated[int, Ge(1)] = 250
-    """Rows that constants are fitted on during the evolution, of those it looks at."""
+    """Rows, of those the evolution sees, that constants are fitted on. A fit costs more than a score, and need not be
+    exact yet."""
     islands: Annotated[int, Ge(1), Le(10_000)] = 1
-    """Populations that evolve apart, each of the size `population`."""
+    """Populations that evolve apart, each of the size `population`. A generation takes the time of all of them."""
     migration_interval: Annotated[int, Ge(1)] = 20
-    """Generations between migrations."""
+    """Generations between migrations. Islands that exchange often become alike."""
     migrants: Annotated[int, Ge(0)] = 10
     """Individuals that each island copies to the next in a migration."""
     seeding: Probability = 0.5
-    """Share of the run's seconds that may go into enumerating small formulas before the evolution; 0 for no seeding."""
+    """Share of the seconds of a run that may go into enumerating small formulas before the evolution; 0 turns it
+    off."""
     seeding_members: Annotated[int, Ge(10), Le(10_000_000)] = 30_000
-    """Most expressions that the seeding keeps to combine: with the number of rows, it bounds its work whatever the
-    clock says."""
+    """Most expressions that the seeding keeps to combine: a bound on its work that does not depend on the clock."""
     patience: Annotated[int, Ge(1)] = 50
-    """Generations without a better loss after which an island begins anew; what it found stays in the front."""
+    """Generations without a better loss after which an island begins anew. What it found stays in the front."""
     complexity: dict[str, Annotated[int, Ge(1), Le(1000)]] = field(default_factory=dict)
-    """What a primitive, a feature or a `constant` counts in the complexity of a formula, by name; 1 if not listed."""
+    """Weight of a primitive, a feature or a `constant` in the complexity of a formula, by name; 1 if not listed."""
     crossover: Probability = 0.35
-    """Share of offspring from subtree crossover."""
+    """Share of offspring with a subtree replaced by one of another parent."""
     subtree_mutation: Probability = 0.35
-    """Share of offspring whose subtree is replaced by a random one."""
+    """Share of offspring with a subtree replaced by a random one."""
     hoist_mutation: Probability = 0.05
-    """Share of offspring whose subtree is replaced by a part of itself."""
+    """Share of offspring with a subtree replaced by a part of itself. It is low because it only shrinks formulas."""
     point_mutation: Probability = 0.2
     """Share of offspring with nodes replaced by others of the same arity."""
     constant_mutation: Probability = 0.05
-    """Share of offspring with perturbed constants."""
+    """Share of offspring with a constant moved. It is low because new individuals have their constants fitted."""
     coefficient_mutation: Probability = 0.15
-    """Share of offspring in which a part receives a coefficient or an offset, to be fitted; none without fitting."""
+    """Share of offspring in which a subtree gets a coefficient or an offset to be fitted; none without fitting."""
     part_mutation: Probability = 0.1
-    """Share of offspring that receive a part of a formula that the seeding found useful."""
+    """Share of offspring that receive a part of a formula that the seeding found useful; none without such parts."""
     parsimony: Annotated[float, Ge(0)] = 0.02
-    """Price of complexity: in tournaments individuals compete by ``loss * (1 + parsimony * complexity)``."""
+    """Price of complexity in tournaments: individuals compete by ``loss * (1 + parsimony * complexity)``. An
+    additional node has to lower the loss by about 2 %."""
     constants: tuple[float, float] = (-5.0, 5.0)
-    """Range that ephemeral constants are drawn from."""
+    """Range of new constants. It is small because fitting moves them."""
     constant_share: Probability = 0.1
-    """Share of terminals that are constants."""
+    """Share of constants among new terminals. It is low because coefficient mutation adds more."""
 
     def __post_init__(self) -> None:
         weights = {normalized(name): weight for name, weight in self.complexity.items()}
         object.__setattr__(self, "complexity", weights)
-        # Part mutation is none of them: there may be no useful parts.
+        # Part mutation alone is not enough: there may be no useful parts.
         shares = (
             self.crossover, self.subtree_mutation, self.hoist_mutation, self.point_mutation, self.constant_mutation,
             self.fitted_coefficients,
@@ -98,17 +105,17 @@ class EvolutionSettings:
 
     @property
     def fitted_coefficients(self) -> float:
-        """Share of coefficient mutation: none where constants are not fitted, for it only makes room for them."""
+        """Share of coefficient mutation in use: 0 if constants are not fitted, as it only adds constants to fit."""
         return self.coefficient_mutation if self.constant_steps else 0.0
 
 
 @dataclass(frozen=True)
 class StopSettings:
-    """When the evolution ends: whichever comes first."""
+    """Limits that end the evolution; the first one reached does."""
 
     generations: Annotated[int, Ge(0)] = 100
     """Most generations after the first population."""
     seconds: Annotated[float, Gt(0)] | None = 60.0
-    """Most seconds; also checked within long generations."""
+    """Most seconds, also checked within a generation; None for no limit."""
     loss: Annotated[float, Ge(0)] = 1e-20
-    """Share of the best constant's loss that is good enough; what rounding leaves always is."""
+    """Loss that is good enough, as a share of the best constant's loss; a loss of mere rounding always is."""
