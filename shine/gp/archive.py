@@ -25,7 +25,7 @@ class Archive:
         One for each complexity 1, 2, ...; row ``complexity - 1`` is meaningless while its loss is infinite.
     scores : Scores
     weights : mapping of str to int
-        What complexity is (see `shine.gp.complexity.complexities`).
+        Weights of complexity (see `shine.gp.complexity.complexities`).
     """
 
     individuals: Population
@@ -34,7 +34,7 @@ class Archive:
 
     @classmethod
     def empty(cls, primitives: PrimitiveSet, width: int, weights: Mapping[str, int] | None = None) -> Self:
-        """An archive that has seen nothing, for individuals of at most `width` nodes."""
+        """An empty archive for individuals of at most `width` nodes."""
         weights = weights or {}
         rows = width * int(code_weights(primitives, weights).max())
         nobody = Population(
@@ -44,11 +44,11 @@ class Archive:
 
     @property
     def best_loss(self) -> float:
-        """Least loss seen; inf while there is none."""
+        """Lowest loss in the archive; inf if it is empty."""
         return float(self.scores.losses.min())
 
     def updated(self, population: Population, scores: Scores) -> Archive:
-        """The archive after seeing more individuals; of equal losses the first seen stays.
+        """The archive after more individuals; of equal losses the first one stays.
 
         Parameters
         ----------
@@ -74,23 +74,23 @@ class Archive:
         )
 
     def front(self, enough: float = 0.0) -> tuple[Population, Scores]:
-        """The individuals that no simpler one equals or betters, in ascending complexity and strictly descending loss.
+        """The individuals with a lower loss than every simpler one, in ascending complexity.
 
         Parameters
         ----------
         enough : float
-            The front ends with the simplest individual of at most this loss: below it, losses are noise.
+            The front ends with the simplest individual of at most this loss: lower losses are noise.
 
         Returns
         -------
         Population, Scores
-            Empty when no individual had a finite loss.
+            Empty if no individual has a finite loss.
         """
         on_front = self.front_rows(enough)
         return self.individuals.take(on_front), self.scores.take(on_front)
 
     def front_rows(self, enough: float = 0.0, without: Iterable[int] = ()) -> Indices:
-        """Rows of the individuals on the front that there would be without some rows (see `front`)."""
+        """Rows of the individuals on the front, as if the archive lacked some rows (see `front`)."""
         losses = self.scores.losses.copy()
         losses[list(without)] = np.inf
         smaller = np.concatenate(([np.inf], np.minimum.accumulate(losses)[:-1]))

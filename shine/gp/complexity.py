@@ -1,4 +1,4 @@
-"""Complexity of individuals: their nodes, each counted as often as its weight says."""
+"""Complexity of individuals: the sum of the weights of their nodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shine.lang.tree import Tree
 from shine.typing import Indices
 
 CONSTANT_NAME = "constant"
-"""What constants are called where complexity weights are given by name."""
+"""Name of constants among complexity weights and constraints."""
 
 
 def complexities(population: Population, weights: Mapping[str, int]) -> Indices:
@@ -23,7 +23,7 @@ def complexities(population: Population, weights: Mapping[str, int]) -> Indices:
     ----------
     population : Population
     weights : mapping of str to int
-        Weight of primitives, features, or `CONSTANT_NAME` by name; 1 for those that are not in it.
+        Weight of primitives, features and `CONSTANT_NAME` by name; 1 if not listed.
 
     Returns
     -------
@@ -32,7 +32,7 @@ def complexities(population: Population, weights: Mapping[str, int]) -> Indices:
     if not weights:
         return population.sizes.astype(np.int64)
     by_code = code_weights(population.primitives, weights)
-    # Behind the end of a tape, codes are 0, which is that of a constant.
+    # Cells behind the end of a tape have code 0, as constants have.
     behind = (population.width - population.sizes) * by_code[CONSTANT]
     totals: Indices = by_code[population.codes].sum(axis=1) - behind
     return totals
@@ -44,7 +44,7 @@ def code_weights(primitives: PrimitiveSet, weights: Mapping[str, int]) -> Indice
     Raises
     ------
     ValueError
-        If a name is none of the primitive set's.
+        If a name is not in the primitive set.
     """
     names = [CONSTANT_NAME, *primitives.features, *(function.name for function in primitives.functions)]
     unknown = sorted(set(weights) - set(names))

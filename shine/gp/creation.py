@@ -19,7 +19,7 @@ def ptc2(
     rng: np.random.Generator,
     max_size: int | None = None,
 ) -> Population:
-    """Individuals of all sizes alike, by probabilistic tree creation 2.
+    """Individuals of evenly spread sizes, by probabilistic tree creation 2.
 
     Parameters
     ----------
@@ -33,12 +33,12 @@ def ptc2(
     terminals : Terminals
     rng : numpy.random.Generator
     max_size : int, optional
-        Sizes are drawn from 1 .. max_size; up to the width without it.
+        Sizes are drawn from 1 .. max_size; the width by default.
 
     Returns
     -------
     Population
-        Sizes fall short of the ones drawn where the functions' arities or the depth do not allow them.
+        Sizes are smaller than drawn if the arities of the functions or the depth do not allow them.
 
     References
     ----------
@@ -51,14 +51,14 @@ def ptc2(
 def full(
     n: int, primitives: PrimitiveSet, width: int, max_depth: int, terminals: Terminals, rng: np.random.Generator
 ) -> Population:
-    """Individuals whose every branch reaches `max_depth`, as far as `width` allows (Koza 1992)."""
+    """Individuals with all branches of `max_depth` levels, unless `width` stops them (Koza 1992)."""
     return grown(primitives, width, np.full(n, width), np.full(n, max_depth), np.zeros(n), terminals, rng)
 
 
 def grow(
     n: int, primitives: PrimitiveSet, width: int, max_depth: int, terminals: Terminals, rng: np.random.Generator
 ) -> Population:
-    """Individuals whose places become terminals as often as a uniform draw of primitives says (Koza 1992)."""
+    """Individuals whose nodes are drawn uniformly from functions and terminals, up to the limits (Koza 1992)."""
     early = np.full(n, _terminal_probability(primitives))
     return grown(primitives, width, np.full(n, width), np.full(n, max_depth), early, terminals, rng)
 
@@ -66,7 +66,7 @@ def grow(
 def ramped_half_and_half(
     n: int, primitives: PrimitiveSet, width: int, max_depth: int, terminals: Terminals, rng: np.random.Generator
 ) -> Population:
-    """Half grow, half full, over depths 2 to 6 or `max_depth` if that is less (Koza 1992)."""
+    """Half of the individuals by grow, half by full, with depths from 2 to 6, at most `max_depth` (Koza 1992)."""
     deepest = min(6, max_depth)
     depths = rng.integers(min(2, deepest), deepest + 1, n)
     early = np.where(rng.random(n) < 0.5, _terminal_probability(primitives), 0.0)
@@ -74,6 +74,7 @@ def ramped_half_and_half(
 
 
 def _terminal_probability(primitives: PrimitiveSet) -> float:
+    """Share of terminals in a primitive set; the constant counts as one."""
     n_terminals = len(primitives.features) + 1
     return n_terminals / (n_terminals + len(primitives.functions))
 

@@ -1,4 +1,4 @@
-"""The run: create, then select, vary, score and survive, until something says stop."""
+"""The loop of the evolution: create individuals; select, vary, score and let survive, until a limit is reached."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shine.fitness import PopulationEvaluator, Scores
 from shine.gp.archive import Archive
 from shine.gp.generator_state import generator_state, restored_generator
 from shine.gp.islands import Errors, Habitat, Island, migrated
-from shine.gp.run_state import State
+from shine.gp.run_state import State, check_state
 from shine.gp.scoring import Fitter, OutOfTime, Scorer
 from shine.gp.seeding import Guesses
 from shine.gp.settings import EvolutionSettings, StopSettings
@@ -25,14 +25,14 @@ from shine.lang.tape import Tape
 from shine.stages import stage
 
 Seeding = Callable[[np.random.Generator, float], Guesses]
-"""Finds formulas to start from, before the clock shows a time."""
+"""Random generator, time on the clock to be done by -> guesses."""
 
 Reason = Literal["loss", "generations", "seconds", "interrupted", "callback"]
 
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """How far a run has come, after each generation.
+    """The progress of a run after a generation.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Progress:
     seconds : float
         Since the run began.
     front : Population
-        Best individuals so far, as in `Outcome`.
+        The best individuals so far (see `Outcome`).
     scores : Scores
         Of the front.
     """
@@ -67,17 +67,17 @@ class Progress:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a run found.
+    """The result of a run.
 
     Parameters
     ----------
     front : Population
-        The individuals that no simpler one equals or betters, in ascending complexity; empty when no individual had a
-        finite loss. The last one is the best; none follows the first that reaches the loss to stop at.
+        Individuals with a lower loss than every simpler one, in ascending complexity; empty if no individual has a
+        finite loss. The last one is the best. The front ends with the first that reaches the loss to stop at.
     scores : Scores
         Of the front; strictly decreasing losses.
     archive : Archive
-        The best individual of every complexity, also where a simpler one is better.
+        The best individual of every complexity, including those that a simpler one beats.
     generations : int
         Complete generations after the first population.
     evaluations : int
@@ -96,7 +96,7 @@ class Outcome:
 
 
 def ignore(progress: Progress) -> None:
-    """Report to nobody."""
+    """Report nothing."""
 
 
 def forget(state: State) -> None:
@@ -127,37 +127,36 @@ def evolve(
     primitives : PrimitiveSet
     settings : EvolutionSettings
     stop : StopSettings
-        The loss is looked at after each generation, the clock also within one.
+        The loss is checked after each generation, the clock also within one.
     rng : numpy.random.Generator
-        Decides the outcome entirely, unless time or an interrupt ends the run.
+        Determines the outcome, unless the time or an interrupt ends the run.
     fitter : callable, optional
         Fits the constants of new individuals.
     errors : callable, optional
         Absolute errors on a few rows, for lexicase selection.
     initial : Population, optional
-        Individuals that join the first population of every island, in place of as many random ones.
+        Guesses: individuals of the first population of the first island, which has fewer random ones.
     seeding : callable, optional
-        Finds formulas to start from.
+        Looks for more guesses before the evolution.
     clock : callable
         Seconds from any origin.
     report : callable
-        Called with a `Progress` after each generation; it ends the run by returning True.
+        Called with a `Progress` after each generation; the run ends if it returns True.
     state : State, optional
-        Go on from there, as if the run had never stopped, instead of from the beginning. What is random follows from it
-        and no longer from `rng`.
+        The run goes on from this state as if it had never stopped. The random generator of the state replaces `rng`.
     save : callable
-        Called with the `State` after each generation, before it is reported. A state shares the run's arrays, which
-        never change: taking one costs nothing.
+        Called with the `State` after each generation, before the report. Taking a state costs nothing: it shares the
+        run's arrays, which never change.
 
     Returns
     -------
     Outcome
-        A KeyboardInterrupt ends the run like a limit of time does: what was found so far is returned.
+        A KeyboardInterrupt ends the run like a limit of time: the outcome holds the results so far.
 
     Raises
     ------
     ValueError
-        If an initial individual exceeds a limit or is of another primitive set, or a state is of another run.
+        If an initial individual exceeds a limit or is of another primitive set, or the state belongs to another run.
     """
     given = _within_limits(initial, primitives, settings)
     began = clock()
@@ -177,7 +176,7 @@ def evolve(
 
 
 class _Run:
-    """The state of a run; `generation` counts the complete ones after the first populations."""
+    """A run in progress; `generation` counts the complete generations after the first populations."""
 
     def __init__(
         self,
@@ -196,7 +195,7 @@ class _Run:
         report: Callable[[Progress], object],
         save: Callable[[State], None],
     ) -> Reason:
-        """Run to the end, and say what ended it."""
+        """Run to the end; return what ended the run."""
         try:
             islands = first()
             habitat = self.habitat
@@ -223,8 +222,8 @@ class _Run:
         """The first populations."""
         settings = self.habitat.settings
         if seeding is not None and settings.seeding and self.stop.generations:
-            given = self._seeded(given, seeding)
-        # Guesses are for the first island alone: they can lead into a local optimum, which the others may avoid.
+            given = self._with_guesses(given, seeding)
+        # Guesses go to the first island only: if they lead into a local optimum, the other islands may avoid it.
         nobody = given.take(np.zeros(0, np.int64))
         randoms = self.rng.spawn(settings.islands)
         return [self.habitat.settled(given if i == 0 else nobody, rng) for i, rng in enumerate(randoms)]
@@ -236,15 +235,15 @@ class _Run:
         self.generation = state.generation
         return list(state.islands)
 
-    def _seeded(self, given: Population, seeding: Seeding) -> Population:
-        """Formulas to start from; useful parts become part of the habitat."""
+    def _with_guesses(self, given: Population, seeding: Seeding) -> Population:
+        """The given individuals and the guesses of the seeding, whose useful parts join the habitat."""
         settings, seconds = self.habitat.settings, self.stop.seconds
         deadline = float("inf") if seconds is None else self.began + settings.seeding * seconds
         with stage("looking for formulas to start from"):
             guesses = seeding(self.rng.spawn(1)[0], deadline)
         found = Population.concatenate([given, at_width(guesses.candidates, settings.max_size)])
         if guesses.interrupted:
-            # Their constants are fitted, and fitting them again would keep the user waiting.
+            # The constants of guesses are fitted; fitting them again would keep the user waiting.
             self.habitat.scorer.show(found)
             raise KeyboardInterrupt
         if len(guesses.parts):
@@ -253,7 +252,7 @@ class _Run:
         return found
 
     def _fresh(self, island: Island) -> Island:
-        """The island, or a new one in its place if it has stagnated."""
+        """The island, or a new one if it has stagnated."""
         if island.generation - island.improved < self.habitat.settings.patience:
             return island
         nobody = island.parents.population.take(np.zeros(0, np.int64))
@@ -279,21 +278,8 @@ class _Run:
         return Progress(self.generation, self.habitat.scorer.evaluations, self.clock() - self.began, front, scores)
 
 
-def check_state(state: State, primitives: PrimitiveSet, settings: EvolutionSettings) -> None:
-    """Whether a run of these settings can have been in a state, as far as that shows; a `ValueError` if not."""
-    if state.primitives != primitives:
-        raise ValueError("the state is of a run with another primitive set")
-    empty = Archive.empty(primitives, settings.max_size, settings.complexity)
-    found = state.archive.individuals.codes.shape, dict(state.archive.weights), len(state.islands)
-    if found != (empty.individuals.codes.shape, dict(empty.weights), settings.islands):
-        raise ValueError("the state is of a run with another max_size, complexity or number of islands")
-    everyone = [*(island.parents.population for island in state.islands), state.parts]
-    if max(int(depths(population).max(initial=0)) for population in everyone) > settings.max_depth:
-        raise ValueError("the state has individuals of more levels than max_depth allows")
-
-
 def _within_limits(initial: Population | None, primitives: PrimitiveSet, settings: EvolutionSettings) -> Population:
-    """The initial individuals at the width of the run."""
+    """The initial individuals at the width of the run; an error if one exceeds a limit."""
     width = settings.max_size
     if initial is None or not len(initial):
         return Population(np.zeros((0, width), np.int16), np.zeros((0, width)), np.zeros(0, np.int64), primitives)
@@ -314,7 +300,7 @@ def _within_limits(initial: Population | None, primitives: PrimitiveSet, setting
 
 
 def at_width(population: Population, width: int) -> Population:
-    """Individuals, none of which is larger, with room for so many nodes."""
+    """A population with room for `width` nodes; no individual may be larger."""
     codes, values = np.zeros((len(population), width), np.int16), np.zeros((len(population), width))
     shared = min(width, population.width)
     codes[:, :shared], values[:, :shared] = population.codes[:, :shared], population.values[:, :shared]

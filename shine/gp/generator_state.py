@@ -11,12 +11,12 @@ from shine.lang.names import cut, shown
 
 
 def generator_state(rng: np.random.Generator) -> dict[str, Any]:
-    """What `restored_generator` makes an equal generator of, the children that it will spawn included.
+    """The state of a generator, including its future children; `restored_generator` is the inverse.
 
     Raises
     ------
     TypeError
-        If the generator was not made from a seed, so that it cannot spawn.
+        If the generator was not made from a seed: it cannot spawn.
     """
     sequence = rng.bit_generator.seed_seq
     if not isinstance(sequence, np.random.SeedSequence):
@@ -31,16 +31,16 @@ def generator_state(rng: np.random.Generator) -> dict[str, Any]:
 
 
 _MOST_POOL, _MOST_CHILDREN = 64, 2**32 - 1
-"""NumPy makes pools of four words, and counts children in one."""
+"""Bounds of a seed that was read: NumPy makes pools of four words, and counts children in one word."""
 
 
 def restored_generator(state: Mapping[str, Any]) -> np.random.Generator:
-    """A generator that goes on where the one went whose state this is.
+    """The generator with a state that `generator_state` returned.
 
     Raises
     ------
     ValueError
-        If it is the state of no generator.
+        If it is not the state of a generator.
     """
     try:
         seed = state["seed"]
@@ -58,7 +58,7 @@ def restored_generator(state: Mapping[str, Any]) -> np.random.Generator:
 
 
 def generator_of(bits: Mapping[str, Any]) -> np.random.Generator:
-    """A generator of given bits alone: it cannot be relied on to spawn; a `ValueError` if they are no such bits."""
+    """A generator with the state of a bit generator, which must not spawn; a `ValueError` if it is not such a state."""
     try:
         return _with_bits(_bit_generator(bits["bit_generator"])(), bits)
     except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
@@ -67,7 +67,7 @@ def generator_of(bits: Mapping[str, Any]) -> np.random.Generator:
 
 def _with_bits(generator: Any, bits: Mapping[str, Any]) -> np.random.Generator:
     generator.state = bits
-    # NumPy takes any number for a position in its tables, and reads from there.
+    # NumPy accepts any number as a position in its tables, and would read beyond them.
     for position, size in (("pos", 624), ("buffer_pos", 4)):
         holder = generator.state if position in generator.state else generator.state["state"]
         if not 0 <= holder.get(position, 0) <= size:
@@ -76,11 +76,11 @@ def _with_bits(generator: Any, bits: Mapping[str, Any]) -> np.random.Generator:
 
 
 def _unfit(error: Exception) -> ValueError:
-    return ValueError(f"the state of a random generator lacks something, or has it in another form: {cut(error, 100)}")
+    return ValueError(f"a part of the random generator's state is missing or has another form: {cut(error, 100)}")
 
 
 def plain(value: Any) -> Any:
-    """A state with lists for arrays and tuples, and Python's numbers for NumPy's."""
+    """A state with arrays and tuples turned into lists, and NumPy numbers into Python numbers."""
     if isinstance(value, Mapping):
         return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, np.ndarray | np.generic):

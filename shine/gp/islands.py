@@ -1,4 +1,4 @@
-"""An island: a population that evolves by itself, as a plain value that can be stepped, saved and sent elsewhere."""
+"""An island: a population that evolves by itself, as a plain value that can be stepped and saved."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from shine.lang.primitives import PrimitiveSet
 from shine.typing import Floats, Indices
 
 Errors = Callable[[Population, np.random.Generator], Floats]
-"""Absolute errors of individuals on a few rows drawn at random, shape (n_individuals, n_cases)."""
+"""Population, random generator -> absolute errors on a few rows drawn at random, shape (n_individuals, n_cases)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Island:
-    """A population and what its evolution depends on.
+    """A population and the state that its evolution depends on.
 
     Parameters
     ----------
     parents : Parents
     losses : ndarray of shape (n_individuals,), float64
     births : ndarray of shape (n_individuals,), int64
-        Generation in which the first of an individual's ancestors came from nowhere.
+        Generation in which the first ancestor of each individual joined the island.
     generation : int
-        Generations so far.
+        Generations since the island began.
     improved : int
         Generation in which the best loss last fell.
     random : mapping
-        State of the random generator.
+        State of the bit generator.
     """
 
     parents: Parents
@@ -59,7 +59,7 @@ class Island:
 
 @dataclass(frozen=True)
 class Habitat:
-    """What islands have in common.
+    """The settings and tools that all islands of a run share.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ class Habitat:
     settings : EvolutionSettings
     scorer : Scorer
     errors : callable, optional
-        Needed for lexicase selection.
+        Needed for lexicase selection; without them, tournaments select.
     parts : Parents, optional
-        Formulas whose parts are useful.
+        Formulas with useful parts, for part mutation.
     """
 
     primitives: PrimitiveSet
@@ -80,18 +80,18 @@ class Habitat:
 
     @property
     def terminals(self) -> Terminals:
-        """How leaves are drawn."""
+        """The distribution of new terminals."""
         return Terminals(self.settings.constants, self.settings.constant_share)
 
     def settled(self, given: Population, rng: np.random.Generator) -> Island:
-        """A new island: given individuals, and random ones up to the size of a population."""
+        """A new island: given individuals, filled up to the size of a population by random ones."""
         everyone = Population.concatenate([given, self._random(self.settings.population - len(given), rng)])
         population, losses = self.scorer.scored(everyone)
         births = np.zeros(len(population), np.int64)
         return Island(Parents.of(population), losses, births, 0, 0, rng.bit_generator.state)
 
     def stepped(self, island: Island) -> Island:
-        """The island a generation later."""
+        """The island after one more generation."""
         settings, rng = self.settings, generator_of(island.random)
         population = island.parents.population
         weights = complexities(population, settings.complexity)
@@ -112,7 +112,7 @@ class Habitat:
         return self._survived(island, arrivals, losses, np.full(len(arrivals), island.generation, np.int64))
 
     def emigrants(self, island: Island, n: int) -> tuple[Population, Floats]:
-        """The fittest of an island, with their losses."""
+        """The fittest individuals of an island, with their losses."""
         population = island.parents.population
         ranked = ranking(island.losses, complexities(population, self.settings.complexity), self.settings.parsimony)
         return population.take(ranked[:n]), island.losses[ranked[:n]]
@@ -131,11 +131,11 @@ class Habitat:
         return replace(island, parents=everyone, losses=all_losses[kept], births=all_births[kept])
 
     def _selector(self, island: Island, weights: Indices, rng: np.random.Generator) -> Callable[[int], Indices]:
-        """What draws parents."""
+        """The function that draws n parents."""
         settings = self.settings
         if settings.selection == "lexicase" and self.errors is not None:
             errors = self.errors(island.parents.population, rng)
-            # Whoever is not allowed, or fails on other rows, is no parent.
+            # Individuals that break a constraint, or fail on other rows, are never selected.
             errors[~np.isfinite(island.losses)] = np.inf
             return lambda n: lexicase(errors, n, rng)
         ranked = ranking(island.losses, weights, settings.parsimony)
@@ -150,7 +150,7 @@ class Habitat:
 
 
 def migrated(islands: Sequence[Island], habitat: Habitat) -> list[Island]:
-    """The islands after the fittest of each have been copied to the next, in a ring."""
+    """The islands after each has received copies of the fittest individuals of the one before, in a ring."""
     n = habitat.settings.migrants
     leaving = [habitat.emigrants(island, n) for island in islands]
     return [habitat.joined(island, *leaving[i - 1]) for i, island in enumerate(islands)]

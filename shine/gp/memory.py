@@ -1,4 +1,4 @@
-"""Recognizing individuals: a 64-bit hash of their tapes, and the memory of scores by hash."""
+"""The memory of scores: a 64-bit hash of each individual, and a table of scores by hash."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from shine.lang.primitives import CONSTANT
 from shine.typing import Floats, Hashes, Indices, Mask
 
 CAPACITY = 1 << 20
-"""Individuals that a `Memory` recalls for certain; it forgets all but the latest one to two times as many."""
+"""Latest individuals that a `Memory` always recalls; it holds at most twice as many."""
 
 _SMALLEST_TABLE = 1 << 12
 
 
 def hashes(population: Population) -> Hashes:
-    """Hash of each individual's nodes: codes, positions, and the bits of the constants.
+    """Hash of each individual: of the codes, positions, and bits of constants of its nodes.
 
     Returns
     -------
     ndarray of shape (n_individuals,), uint64
-        Never 0. Two different tapes share a hash with probability 2^-64, so that among a million individuals
-        there is such a pair with probability 3e-8.
+        Never 0. Two different tapes have the same hash with probability 2^-64; among a million individuals, there is
+        such a pair with probability 3e-8.
 
     Notes
     -----
-    A sum of one well-mixed number for each node (Zobrist 1970).
+    The hash is the sum of one pseudorandom number for each node (Zobrist 1970).
     """
     width, known = population.width, len(population.primitives.arities)
     positions = np.arange(width)
     inside = positions < population.sizes[:, None]
-    # Behind the end of a tape there may be anything.
+    # Cells behind the end of a tape may hold any code.
     cells: Hashes = _numbers(width, known).take(population.codes + known * positions, mode="clip")
     at = np.nonzero(inside & (population.codes == CONSTANT))
-    # Adding -0.0 would lose its sign; its bits are hashed as they are, for 1 / -0.0 differs from 1 / 0.0.
+    # Hash the bits of a constant, with the sign of -0.0: 1 / -0.0 differs from 1 / 0.0.
     cells[at] = _mixed(cells[at] ^ population.values[at].view(np.uint64))
     cells *= inside
     total: Hashes = np.add.reduce(cells, axis=1, dtype=np.uint64)
@@ -46,14 +46,14 @@ def hashes(population: Population) -> Hashes:
 
 @lru_cache(maxsize=4)
 def _numbers(width: int, codes: int) -> Hashes:
-    """One number for each code at each position, the codes of the first position first."""
+    """A pseudorandom number for each code at each position, in the order of positions."""
     positions: Hashes = np.arange(width, dtype=np.uint64)
     first: Hashes = np.arange(1, codes + 1, dtype=np.uint64)
     return _mixed(np.add.outer(positions << np.uint64(16), first)).ravel()
 
 
 def _mixed(x: Hashes) -> Hashes:
-    """A bijection under which similar numbers become unrelated ones: splitmix64 (Steele et al. 2014)."""
+    """A bijection that turns similar numbers into unrelated ones: splitmix64 (Steele et al. 2014)."""
     x = x * np.uint64(0x9E3779B97F4A7C15)
     x ^= x >> np.uint64(30)
     x *= np.uint64(0xBF58476D1CE4E5B9)
@@ -65,7 +65,7 @@ def _mixed(x: Hashes) -> Hashes:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What a `Memory` holds, in the order in which it came.
+    """The contents of a `Memory`, in the order of their arrival.
 
     Parameters
     ----------
@@ -83,13 +83,13 @@ class Known:
 class Memory:
     """Scores of individuals by their hash.
 
-    Two tables, the younger of which is filled; when it is full it becomes the elder, and the elder is forgotten.
+    There are two tables. New entries go to the younger one; when it is full, it replaces the elder one.
 
     Parameters
     ----------
     capacity : int
     known : Known, optional
-        What to recall from the beginning.
+        The contents to begin with.
     """
 
     def __init__(self, capacity: int = CAPACITY, known: Known | None = None) -> None:
@@ -106,12 +106,11 @@ class Memory:
 
     @property
     def known(self) -> Known:
-        """What is known now. It costs nothing, for it shares the memory's arrays, and stays what it is: a memory only
-        ever adds to them."""
+        """The current contents. They share the memory's arrays, and never change: a memory only appends."""
         return Known(*self._younger.entries, *self._elder.entries)
 
     def recall(self, keys: Hashes) -> tuple[Mask, Scores]:
-        """Which individuals are known, shape (n,), and the scores of all of them, NaN where unknown."""
+        """Whether each individual is known, shape (n,), and the scores of all, NaN if unknown."""
         scores = self._younger.find(keys)
         if self._elder.count:
             missing = np.flatnonzero(np.isnan(scores[:, 0]))
@@ -119,7 +118,7 @@ class Memory:
         return ~np.isnan(scores[:, 0]), Scores(scores[:, 0].copy(), scores[:, 1].copy(), scores[:, 2].copy())
 
     def store(self, keys: Hashes, scores: Scores) -> None:
-        """Remember the scores of unknown individuals, each once."""
+        """Add the scores of individuals that are unknown and distinct."""
         rows = np.column_stack((scores.losses, scores.slopes, scores.intercepts))
         while len(keys):
             if self._younger.count >= self._capacity:
@@ -131,10 +130,10 @@ class Memory:
 
 
 class _Table:
-    """A hash table with linear probing (Knuth, TAOCP 3, 6.4), every probe a step of all keys.
+    """A hash table with linear probing (Knuth, TAOCP 3, 6.4); all keys take each probe together.
 
-    The slots hold positions in a list of the entries, which are in the order in which they came. Position 0 is taken by
-    a key 0, which no individual has: it is that of a free slot.
+    The slots hold positions in a list of entries, which keeps the order of arrival. Position 0 stands for a free slot:
+    the list begins with the key 0, which no individual has.
     """
 
     def __init__(self, slots: int) -> None:
@@ -145,7 +144,7 @@ class _Table:
 
     @property
     def entries(self) -> tuple[Hashes, Floats]:
-        """Keys and rows, in the order in which they came."""
+        """Keys and rows, in the order of arrival."""
         return self._keys[1 : self.count + 1], self._rows[1 : self.count + 1]
 
     def with_room_for(self, more: int) -> _Table:
@@ -160,7 +159,7 @@ class _Table:
         return larger
 
     def find(self, keys: Hashes) -> Floats:
-        """The row of each key, shape (n, 3); NaN for an unknown one."""
+        """The row of each key, shape (n, 3); NaN if unknown."""
         found = np.zeros(len(keys), np.int32)
         pending, slots = np.arange(len(keys)), self._first_slots(keys)
         while len(pending):
@@ -172,13 +171,13 @@ class _Table:
         return self._rows[found]
 
     def insert(self, keys: Hashes, rows: Floats) -> None:
-        """Add distinct keys that are not in the table, which has room for them."""
+        """Add distinct keys; the table must have room for them, and none of them yet."""
         positions = np.arange(self.count + 1, self.count + 1 + len(keys), dtype=np.int32)
         self._keys[positions], self._rows[positions] = keys, rows
         pending, slots = np.arange(len(keys)), self._first_slots(keys)
         while len(pending):
             free = self._positions[slots] == 0
-            # Of several keys on one free slot the last written stays; the others see it and move on.
+            # If several keys take one free slot, the last one written stays; the others see it and move on.
             self._positions[slots[free]] = positions[pending[free]]
             placed = self._positions[slots] == positions[pending]
             pending, slots = pending[~placed], self._next_slots(slots[~placed])

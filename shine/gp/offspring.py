@@ -1,4 +1,4 @@
-"""A generation of offspring: which share of them each operator makes, of which parents."""
+"""A generation of offspring: draw the parents of each operator, and apply the operators by their shares."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Offspring:
     ----------
     population : Population
     ancestors : ndarray of shape (n_individuals,), int64
-        The parent that each has most of.
+        Index of the parent that each offspring was made from; with crossover, of the receiver.
     """
 
     population: Population
@@ -38,7 +38,7 @@ def breed(
     rng: np.random.Generator,
     parts: Parents | None = None,
 ) -> Offspring:
-    """As many offspring as the settings say a population has.
+    """A generation of offspring, as many as a population has individuals.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def breed(
     terminals : Terminals
     rng : numpy.random.Generator
     parts : Parents, optional
-        Formulas whose parts are useful; without them there is no part mutation.
+        Formulas with useful parts; without them there is no part mutation.
     """
     counts = _counts(settings, rng, parts is not None)
     selected = [select(n) for n in counts]
@@ -72,6 +72,7 @@ def breed(
 
 
 def _counts(settings: EvolutionSettings, rng: np.random.Generator, with_parts: bool) -> tuple[int, ...]:
+    """Random numbers of offspring by operator, in the order of `breed`."""
     shares = np.array([
         settings.crossover,
         settings.subtree_mutation,

@@ -1,4 +1,4 @@
-"""Phases of periodic functions: a fit may end at ``sin(x - 19.85)``, which is ``sin(x - 1)`` three periods on."""
+"""Reduce phases of periodic functions: a fit may end at ``sin(x - 19.85)``, which is ``sin(x - 1)``."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
 
 PERIODS = {name: facts.period for name, facts in FACTS.items() if facts.period is not None}
-"""Periods of functions by name."""
+"""Period of each periodic function."""
 
 
 def reduced_phases(population: Population) -> Population:
-    """The individuals, with constants that are added inside a periodic function at most half a period from 0.
+    """The individuals, with every constant that a periodic function adds to its argument within half a period of 0.
 
-    Values stay what they are but for rounding. It looks at one individual after the other: it is for fronts.
+    Values change by rounding only. The individuals are processed one by one: fronts are small.
     """
     codes, values = population.codes, population.values.copy()
     known = population.primitives.function_codes

@@ -1,4 +1,4 @@
-"""The state of a run between two generations: everything that what follows depends on, as a plain value."""
+"""The state of a run between two generations: a plain value that the rest of the run depends on."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from shine.gp.run_state_checks import (
     weights_of,
     whole_number,
 )
-from shine.gp.subtrees import Parents
+from shine.gp.settings import EvolutionSettings
+from shine.gp.subtrees import Parents, depths
 from shine.lang.names import cut, normalized
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
@@ -38,16 +39,16 @@ Arrays = Mapping[str, AnyArray]
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A run after a generation; `shine.gp.evolution.evolve` goes on from it as if it had never stopped.
+    """A run after a generation; `shine.gp.evolution.evolve` continues it as if it had never stopped.
 
     Parameters
     ----------
     islands : tuple of Island
     archive : Archive
     known : Known
-        The individuals that were scored before.
+        The individuals that have been scored.
     parts : Population
-        Formulas whose parts the seeding found useful; may be empty.
+        Formulas that the seeding found to have useful parts; may be empty.
     generation : int
     evaluations : int
         Distinct individuals evaluated so far.
@@ -68,11 +69,11 @@ class State:
 
     @property
     def primitives(self) -> PrimitiveSet:
-        """What the individuals are made of."""
+        """The primitive set of the individuals."""
         return self.archive.individuals.primitives
 
     def header(self) -> dict[str, Any]:
-        """All that is no array, as JSON can hold it. Numbers keep every bit; some have 128."""
+        """Everything except arrays, in the form of JSON. Whole numbers may have 128 bits, and keep them all."""
         return {
             "functions": [function.name for function in self.primitives.functions],
             "features": list(self.primitives.features),
@@ -93,7 +94,7 @@ class State:
         }
 
     def to_arrays(self) -> dict[str, AnyArray]:
-        """All arrays by name; the islands one after the other."""
+        """All arrays by name; the islands are concatenated."""
         everyone = Population.concatenate([island.parents.population for island in self.islands])
         scores, known = self.archive.scores, self.known
         return {
@@ -111,7 +112,7 @@ class State:
 
     @classmethod
     def from_arrays(cls, header: Mapping[str, Any], arrays: Arrays, table: Mapping[str, Primitive]) -> Self:
-        """The state that `header` and `to_arrays` have taken apart.
+        """The state of a header and arrays (see `header` and `to_arrays`).
 
         Parameters
         ----------
@@ -123,12 +124,12 @@ class State:
         Raises
         ------
         ValueError
-            If something is missing, does not fit the rest, or is no formula.
+            If a part is missing, does not fit the others, or is not a formula.
         """
         try:
             return cls._checked(header, checked_arrays(arrays), table)
         except (KeyError, TypeError, IndexError, AttributeError, OverflowError, MemoryError) as error:
-            raise ValueError(f"the state of the run lacks something, or has it in another form: {cut(error)}") from None
+            raise ValueError(f"a part of the run's state is missing or has another form: {cut(error)}") from None
 
     @classmethod
     def _checked(cls, header: Mapping[str, Any], arrays: Arrays, table: Mapping[str, Primitive]) -> Self:
@@ -165,7 +166,7 @@ def _islands(
     check_births(arrays["islands.births"], len(everyone), generations)
     counts = [whole_number(header["individuals"], "individuals of an island", 1, len(everyone)) for header in headers]
     if not counts or sum(counts) != len(everyone):
-        raise ValueError(f"the islands have {sum(counts)} individuals, and {len(everyone)} are there")
+        raise ValueError(f"the islands have {sum(counts)} individuals, but their arrays hold {len(everyone)}")
     start = 0
     for header, count in zip(headers, counts, strict=True):
         own = np.arange(start, start + count)
@@ -195,3 +196,16 @@ def _population(name: str, arrays: Arrays, primitives: PrimitiveSet) -> Populati
     population = Population(codes, values, sizes, primitives)
     check_formulas(name, population)
     return population
+
+
+def check_state(state: State, primitives: PrimitiveSet, settings: EvolutionSettings) -> None:
+    """Raise a `ValueError` if the state shows that it belongs to a run of other primitives or settings."""
+    if state.primitives != primitives:
+        raise ValueError("the state is of a run with another primitive set")
+    empty = Archive.empty(primitives, settings.max_size, settings.complexity)
+    found = state.archive.individuals.codes.shape, dict(state.archive.weights), len(state.islands)
+    if found != (empty.individuals.codes.shape, dict(empty.weights), settings.islands):
+        raise ValueError("the state is of a run with another max_size, complexity or number of islands")
+    everyone = [*(island.parents.population for island in state.islands), state.parts]
+    if max(int(depths(population).max(initial=0)) for population in everyone) > settings.max_depth:
+        raise ValueError("the state has individuals of more levels than max_depth allows")

@@ -1,7 +1,7 @@
-"""What must hold of a state that was read from a file: whoever knows the format can write one, of any content.
+"""Checks of a state that was read from a file, as anybody can write a file with any content.
 
-The machine runs tapes unseen, generators index their own tables, and a search goes on from what it is given. So
-everything is looked at that could harm it: types and shapes, ranges, and whether the parts fit each other.
+The machine runs tapes without checks, random generators index their own tables, and a search trusts its state. So these
+checks cover types and shapes, ranges, and whether the parts fit each other.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FORMS: dict[str, tuple[str, int]] = {
 
 
 def checked_arrays(arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
-    """The arrays of a state, contiguous, of the types and dimensions that they must have.
+    """The arrays of a state, contiguous; their types and numbers of dimensions are those of `FORMS`.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def checked_arrays(arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
     checked = {}
     for name, (dtype, dimensions) in FORMS.items():
         if name not in arrays:
-            raise ValueError(f"the state of the run lacks something: {name!r}")
+            raise ValueError(f"the state of the run lacks the array {name!r}")
         array = arrays[name]
         if array.dtype != np.dtype(dtype) or array.ndim != dimensions:
             raise ValueError(
@@ -56,50 +56,49 @@ def checked_arrays(arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
 
 
 def whole_number(value: Any, name: str, least: int = 0, most: int = 2**63 - 1) -> int:
-    """A whole number within bounds."""
+    """The value, if it is a whole number within bounds."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise ValueError(f"{name} must be a whole number from {least} to {most}, is {value_text(value)}")
     return value
 
 
 def seconds_of(value: Any) -> float:
-    """A duration."""
+    """The value as a duration, if it is one."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise ValueError(f"seconds must be a number from 0, is {value_text(value)}")
     return float(value)
 
 
 def names_of(value: Any, name: str) -> list[str]:
-    """A list of names."""
+    """The value as a list of names, if it is one."""
     if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
         raise ValueError(f"{name} must be a list of names, is {value_text(value)}")
     return list(value)
 
 
 def weights_of(value: Any) -> dict[str, int]:
-    """Complexity weights."""
+    """The value as complexity weights, if it has their form."""
     if not isinstance(value, Mapping):
         raise ValueError(f"complexity must map names to weights, is {value_text(value)}")
     return {str(name): whole_number(weight, f"complexity of {shown(name)}", 1, 1000) for name, weight in value.items()}
 
 
 def check_formulas(name: str, population: Population) -> None:
-    """Whether individuals are formulas."""
-    # The machine runs tapes unseen.
+    """Raise an error if individuals are not formulas."""
     if not population.is_valid:
-        raise ValueError(f"the individuals of {name!r} are no formulas")
+        raise ValueError(f"the individuals of {name!r} are not formulas")
 
 
 def check_losses(name: str, losses: Floats, count: int) -> None:
-    """Whether there is a loss for each of so many individuals: a number from 0, or inf."""
+    """Raise an error if there is not one loss, from 0 to inf, for each of `count` individuals."""
     if losses.shape != (count,):
-        raise ValueError(f"{name!r} has {losses.shape[0]} losses of {count} individuals")
+        raise ValueError(f"{name!r} has {losses.shape[0]} losses for {count} individuals")
     if not (losses >= 0).all():
         raise ValueError(f"{name!r} has losses that are NaN or negative")
 
 
 def check_scores(name: str, rows: Floats, count: int) -> None:
-    """Whether there are a loss, a slope and an intercept for each of so many individuals."""
+    """Raise an error if there are not a loss, a slope and an intercept for each of `count` individuals."""
     if rows.shape != (count, 3):
         raise ValueError(f"{name!r} has the shape {rows.shape}, not {(count, 3)}")
     check_losses(name, rows[:, 0], count)
@@ -108,21 +107,21 @@ def check_scores(name: str, rows: Floats, count: int) -> None:
 
 
 def check_births(births: Indices, count: int, generation: int) -> None:
-    """Whether individuals were born between the beginning and now."""
+    """Raise an error if a birth is not between generation 0 and the current one."""
     if births.shape != (count,) or (births < 0).any() or (births > generation).any():
-        raise ValueError(f"'islands.births' are not {count} generations from 0 to {generation}")
+        raise ValueError(f"'islands.births' must be {count} generations from 0 to {generation}")
 
 
 def check_keys(name: str, keys: Hashes) -> None:
-    """Whether hashes are such as a table can have: distinct, and none of them 0."""
+    """Raise an error if hashes are too many, repeated or 0, which the memory of scores cannot hold."""
     if len(keys) > CAPACITY:
-        raise ValueError(f"{name!r} has {len(keys)} keys; at most {CAPACITY} are remembered")
+        raise ValueError(f"{name!r} has {len(keys)} keys; at most {CAPACITY} fit")
     if len(np.unique(keys)) < len(keys) or not keys.all():
         raise ValueError(f"{name!r} has keys that are 0 or occur twice")
 
 
 def check_archive(individuals: Population, losses: Floats, weights: Mapping[str, int]) -> None:
-    """Whether the individual of each row has the complexity that the row is for."""
+    """Raise an error if an individual is in the row of another complexity."""
     seen = np.flatnonzero(np.isfinite(losses))
     if (complexities(individuals.take(seen), weights) != seen + 1).any():
-        raise ValueError("the archive has individuals of other complexities than its rows are for")
+        raise ValueError("the archive has individuals in the rows of other complexities")

@@ -1,4 +1,4 @@
-"""Scoring a population without evaluating an individual twice, in slices that watch the clock."""
+"""Score populations: evaluate no individual twice, and check the clock between slices."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from shine.lang.population import Population
 from shine.typing import Floats, Hashes
 
 FIRST_SLICE = 128
-"""Individuals evaluated before anything is known of an evaluator's speed."""
+"""Individuals in the first slice, before the speed of the evaluator is known."""
 
 SECONDS_BETWEEN_CHECKS = 0.2
+"""Time that a slice should take, so that a run ends soon after its deadline."""
 
 Fitter = Callable[[Population, Scores], Population]
-"""Individuals and their scores -> the same individuals with better constants, or with the ones they have."""
+"""Individuals, their scores -> the same individuals, some of them with better constants."""
 
 
 class OutOfTime(Exception):
-    """The deadline passed; what was evaluated before it is in the archive."""
+    """The deadline has passed; the archive has the individuals evaluated before it."""
 
 
 class Scorer:
@@ -32,18 +33,18 @@ class Scorer:
     Parameters
     ----------
     evaluator : PopulationEvaluator
-        Scores each individual regardless of the others it comes with.
+        The score of an individual must not depend on the others in its population.
     archive : Archive
-        Sees every individual that is evaluated; the attribute always holds a complete one, whatever interrupts.
+        Sees every evaluated individual. The attribute always holds a complete archive, even after an interrupt.
     clock : callable
     deadline : float
-        On that clock.
+        Time on the clock.
     fitter : callable, optional
-        Fits the constants of individuals that are new; without it they stay as they are.
+        Fits the constants of new individuals.
     known : Known, optional
-        Individuals that were scored before, in an earlier part of the run.
+        Individuals scored in an earlier part of the run.
     evaluations : int
-        Distinct individuals evaluated in that part.
+        Distinct individuals evaluated in an earlier part.
     """
 
     def __init__(
@@ -68,12 +69,12 @@ class Scorer:
         return self._memory.known
 
     def scored(self, population: Population) -> tuple[Population, Floats]:
-        """The individuals, the new ones among them with fitted constants, and the loss of each.
+        """The individuals, new ones with fitted constants, and the loss of each.
 
         Raises
         ------
         OutOfTime
-            If the deadline passed before all of them were known.
+            If the deadline passes before all of them are scored.
         """
         keys, first, inverse = np.unique(hashes(population), return_index=True, return_inverse=True)
         known, scores = self._memory.recall(keys)
@@ -88,7 +89,7 @@ class Scorer:
             slices.append((before, after))
         if self._clock() >= self._deadline:
             raise OutOfTime
-        # Slices follow the clock; what is remembered, and in which order, must not.
+        # The slices depend on the clock; the order of the memory must not.
         before = Scores.concatenate([before for before, _ in slices])
         after = Scores.concatenate([after for _, after in slices])
         fitted = replace(population.take(first[unknown]), values=values[unknown])
@@ -97,13 +98,12 @@ class Scorer:
         return replace(population, values=values[inverse]), losses
 
     def show(self, population: Population) -> None:
-        """Evaluate individuals as they are, and for the archive alone."""
+        """Evaluate individuals for the archive only: they are neither fitted nor remembered."""
         self.archive = self.archive.updated(population, self._evaluator.score(population))
         self.evaluations += len(population)
 
     def _remember(self, keys: Hashes, before: Scores, fitted: Population, after: Scores) -> None:
-        """Remember individuals that were unknown, by ascending keys, and what became of those whose constants were
-        fitted."""
+        """Remember new individuals, by ascending keys, and then the fitted forms of those that the fit changed."""
         changed = np.flatnonzero(before.losses != after.losses)
         found, first = np.unique(hashes(fitted.take(changed)), return_index=True)
         new = ~self._memory.recall(found)[0] & ~np.isin(found, keys)
@@ -111,7 +111,7 @@ class Scorer:
         self._memory.store(np.concatenate([keys, found[new]]), rows)
 
     def _evaluate(self, individuals: Population) -> tuple[Population, Scores, Scores]:
-        """Individuals, those with fitted constants that are better; the scores before, and the scores of these."""
+        """Individuals with fitted constants if these are better; the scores before and after the fit."""
         began = self._clock()
         if began >= self._deadline:
             raise OutOfTime
@@ -125,7 +125,7 @@ class Scorer:
         return individuals, before, after
 
     def _fitted(self, fitter: Fitter, individuals: Population, scores: Scores) -> tuple[Population, Scores]:
-        """Individuals with their constants fitted where that made them better."""
+        """Individuals with fitted constants if these are better, and their scores."""
         fitted = fitter(individuals, scores)
         changed = np.flatnonzero((fitted.values != individuals.values).any(axis=1))
         if not len(changed):

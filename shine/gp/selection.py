@@ -1,4 +1,4 @@
-"""Who becomes a parent: tournaments by loss with a price on complexity, and lexicase selection."""
+"""Selection of parents: tournaments of loss with a price on complexity, and epsilon-lexicase selection."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from shine.typing import Floats, Indices
 
 NOISE_BITS = 20
-"""Low bits of a loss's mantissa that are noise: losses within about 2^-32 of each other, relative, tie."""
+"""Low bits of a loss that count as noise: losses tie if they differ by less than about 2^-32 of their size."""
 
 
 def ranking(losses: Floats, complexities: Indices, parsimony: float = 0.0) -> Indices:
@@ -18,9 +18,9 @@ def ranking(losses: Floats, complexities: Indices, parsimony: float = 0.0) -> In
     losses : ndarray of shape (n_individuals,), float64
         Not negative; inf ranks last, never NaN.
     complexities : ndarray of shape (n_individuals,), int64
-        Decide between equal losses, the simpler one first; then the order of the individuals decides.
+        Among individuals of equal fitness the simplest comes first; ties are left in the order of the individuals.
     parsimony : float
-        The fitness is ``loss * (1 + parsimony * complexity)``: the share of its loss that a node has to earn.
+        The fitness is ``loss * (1 + parsimony * complexity)``, which charges this share of the loss for each node.
     """
     fitness = losses * (1 + parsimony * complexities)
     return np.lexsort((complexities, rounded(fitness)))
@@ -48,13 +48,15 @@ def tournaments(ranked: Indices, n: int, competitors: int, rng: np.random.Genera
 
 
 def lexicase(errors: Floats, n: int, rng: np.random.Generator) -> Indices:
-    """Parents by epsilon-lexicase selection: each faces the cases in an order of its own, and those that are worse than
-    the best left by more than a case's epsilon drop out, until one is left or no case is.
+    """Parents by epsilon-lexicase selection.
+
+    Each selection goes through the cases in its own random order. Candidates that are worse than the best one left by
+    more than the epsilon of the case drop out, until one candidate is left or the cases end.
 
     Parameters
     ----------
     errors : ndarray of shape (n_individuals, n_cases), float64
-        Absolute errors on a sample of the rows; inf where there is none.
+        Absolute errors on a sample of the rows; inf if an individual must not be selected.
     n : int
         Parents to select.
     rng : numpy.random.Generator
@@ -62,7 +64,7 @@ def lexicase(errors: Floats, n: int, rng: np.random.Generator) -> Indices:
     Returns
     -------
     ndarray of shape (n,), int64
-        Indices of the parents, drawn from who is left.
+        Indices of the parents, drawn from the candidates that are left.
 
     References
     ----------
@@ -73,7 +75,7 @@ def lexicase(errors: Floats, n: int, rng: np.random.Generator) -> Indices:
     individuals, cases = errors.shape
     usable = np.isfinite(errors).all(axis=1)
     left = np.flatnonzero(usable) if usable.any() else np.arange(individuals)
-    # Halved twice, so that medians of what stands for infinity do not overflow.
+    # A quarter of the largest number stands for infinity: sums and differences of two do not overflow.
     own = np.where(np.isfinite(errors[left]), errors[left], np.finfo(np.float64).max / 4).T
     epsilon = np.median(np.abs(own - np.median(own, axis=1, keepdims=True)), axis=1)
     alive = np.ones((n, len(left)), np.bool_)
@@ -95,7 +97,7 @@ def lexicase(errors: Floats, n: int, rng: np.random.Generator) -> Indices:
 
 
 def rounded(losses: Floats) -> Indices:
-    """Numbers that are ordered like the losses, which are not negative, and equal where losses differ by noise."""
-    # The bits of non-negative floats are ordered like the floats.
+    """Integers with the order of the losses (which must not be negative), equal if losses differ by noise only."""
+    # The bits of non-negative floats, read as integers, have the order of the floats.
     rounded: Indices = np.ascontiguousarray(losses).view(np.int64) >> NOISE_BITS
     return rounded

@@ -1,8 +1,8 @@
-"""Constants turned into the numbers that people write: whole numbers, simple fractions, multiples of pi and e.
+"""Replace constants by the numbers that people write: whole numbers, simple fractions, multiples of pi and e.
 
-A constant that data determine only so well costs ``log(|c| / sigma)`` to write down, a simple number much less; so it
-is replaced where what the fit gets worse by, in units of the noise, is less than what is saved. That is the principle
-of minimum description length (Rissanen 1978) for one constant at a time; the others are fitted again after each.
+A constant that the data determine to within sigma costs ``log(|c| / sigma)`` nats to write down; a simple number costs
+much less. A constant is replaced if this saves more than the fit loses, measured as a log-likelihood: the principle of
+minimum description length (Rissanen 1978), for one constant at a time. The others are fitted again after each.
 """
 
 from __future__ import annotations
@@ -23,16 +23,18 @@ from shine.typing import Floats, Mask
 
 _LARGEST_DENOMINATOR = 12
 _LARGEST_NUMERATOR = 48
+"""Largest terms of the fractions tried: people seldom write larger ones, and chance hits grow with their number."""
+
 _STEPS = 8
-"""Steps that the other constants are fitted by after one has been replaced."""
+"""Most steps that fit the other constants after a replacement."""
 
 _NATS = 1e-3
-"""What a step must promise to save in the length of the residuals, or the other constants are fitted well enough."""
+"""Fitting the others ends once a step promises to shorten the description of the residuals by less than this."""
 
 
 @dataclass(frozen=True)
 class _Simple:
-    """Numbers simpler than others, and what each costs to write down, in nats."""
+    """Simple numbers, and the cost of writing each down, in nats."""
 
     numbers: Floats
     costs: Floats
@@ -40,7 +42,7 @@ class _Simple:
 
 @cache
 def _simple_numbers() -> _Simple:
-    """Positive fractions, and their products with pi, 1 / pi, e, sqrt(2) and the square roots of these with pi."""
+    """Positive fractions, and their products with powers of pi and e, and with square roots of 2, 3, pi and 2 pi."""
     units = {1.0: 0.0, math.pi: 2.0, 1 / math.pi: 2.0, math.e: 3.0, 1 / math.e: 3.0, math.sqrt(2): 3.0}
     units |= {math.sqrt(3): 3.0, math.sqrt(math.pi): 4.0, 1 / math.sqrt(math.pi): 4.0}
     units |= {math.sqrt(2 * math.pi): 4.0, 1 / math.sqrt(2 * math.pi): 4.0, math.pi**2: 4.0, 1 / math.pi**2: 4.0}
@@ -65,7 +67,7 @@ def snapped(
     squared: bool,
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> Population:
-    """The individuals with constants replaced by simple numbers wherever the fit does not suffer.
+    """The individuals, with constants replaced by simple numbers if the fit hardly suffers.
 
     Parameters
     ----------
@@ -73,13 +75,13 @@ def snapped(
         Complete formulas with fitted constants; slope 1 and intercept 0 apply.
     linearizer : Linearizer
     rows : float
-        Number of rows; with weights, what they count as.
+        Number of rows; with weights, their effective number.
     least_error : float
-        Sum of errors that is nothing but rounding.
+        Sum of errors that counts as rounding.
     squared : bool
-        Whether the errors are squared, those of normal noise; else absolute, those of Laplace's.
+        Whether errors are squared (normal noise); otherwise absolute (Laplace noise).
     out_of_time : callable
-        Whether to stop with the constants replaced so far.
+        Whether to stop, with the constants replaced so far.
     """
     power = 0.5 if squared else 1.0
     ones, zeros = np.ones(len(population)), np.zeros(len(population))
@@ -118,7 +120,7 @@ def snapped(
         )
         before = np.maximum(equations.errors[chosen], least_error)
         with np.errstate(all="ignore"):
-            # What the log-likelihood falls by, with the scale of the noise estimated from the errors.
+            # Loss of log-likelihood, with the scale of the noise estimated from the errors.
             worse = power * rows * log(np.maximum(fit.errors, least_error) / before)
         saved = np.array([saving for _, _, saving in proposals.values()])
         accepted = worse < saved
@@ -144,7 +146,7 @@ def _set_constant(population: Population, individual: int, rank: int, number: fl
 
 
 def _deviations(matrices: Floats, errors: Floats, fixed: Mask, rows: float, least_error: float) -> Floats:
-    """Standard deviation of each constant given the data, (n_individuals, n_constants); inf where undetermined."""
+    """Standard deviation of each constant given the data, (n_individuals, n_constants); inf if not determined."""
     count = min(matrices.shape[1] - 3, fixed.shape[1])
     deviations = np.full(fixed.shape, np.inf)
     for i in range(len(matrices)):
@@ -162,19 +164,19 @@ def _deviations(matrices: Floats, errors: Floats, fixed: Mask, rows: float, leas
 def _proposal(
     values: Floats, deviations: Floats, fixed: Mask, tried: set[tuple[int, float]]
 ) -> tuple[int, float, float] | None:
-    """The constant, the number to try in its place, and what that would save; None if nothing is worth it."""
+    """Rank of a constant, the number to replace it by, and the saving; None if no replacement is worth trying."""
     best: tuple[int, float, float] | None = None
     simple = _simple_numbers()
     for rank, (value, deviation) in enumerate(zip(values.tolist(), deviations[: len(values)].tolist(), strict=True)):
         if fixed[rank] or not math.isfinite(value) or not math.isfinite(deviation):
             continue
-        # The rounding of a double is the least uncertainty there is.
+        # A double is never more certain than its rounding.
         deviation = max(deviation, 4e-16 * abs(value))
         now = math.log(max(abs(value) / deviation, 1.0)) + 1.0
         whole = float(round(value))
         numbers = np.append(np.copysign(simple.numbers, value), whole)
         savings = now - np.append(simple.costs, math.log(abs(whole) + 1))
-        # What it costs the fit to be so far off, to first order.
+        # Loss of log-likelihood of each number, to lowest order.
         worth = savings > 0.5 * ((numbers - value) / deviation) ** 2
         for position in np.flatnonzero(worth)[np.argsort(-savings[worth], kind="stable")].tolist():
             proposal = rank, float(numbers[position]), float(savings[position])

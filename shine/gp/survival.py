@@ -1,4 +1,4 @@
-"""Who survives a generation: three policies, by loss, complexity and age.
+"""Survival: three policies that choose the next generation by loss, complexity and age.
 
 Each is a function ``(losses, complexities, ages, n) -> indices`` of the individuals to keep, the best first.
 """
@@ -20,10 +20,10 @@ Survival = Callable[[Floats, Indices, Indices, int], Indices]
 def best_of_each_complexity(losses: Floats, complexities: Indices, ages: Indices, n: int) -> Indices:
     """The best few of every complexity, without repeated losses.
 
-    Individuals of one loss are mostly the same formula in another guise, and would crowd out everything else; only
-    the simplest of them competes. The others are ranked among those of their own complexity, and the ranks compared:
-    small formulas, the building blocks of the exact one, are not driven out by large approximate ones. Repeated and
-    infinite losses only fill what is left.
+    Individuals with equal losses are mostly variants of one formula and would crowd out the others: only the simplest
+    competes. Each individual is ranked within its complexity, and the best ranks survive. So large approximate formulas
+    do not drive out small ones, which are the building blocks of the exact formula. Individuals with repeated or
+    infinite losses fill the places left.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ def best_of_each_complexity(losses: Floats, complexities: Indices, ages: Indices
 
 
 def nsga2(losses: Floats, complexities: Indices, ages: Indices, n: int) -> Indices:
-    """The first Pareto fronts of loss and complexity; of the last one that fits in part, the least crowded.
+    """The first Pareto fronts of loss and complexity; of the last front, the least crowded individuals that fit.
 
-    Repeated losses only fill what is left, as in `best_of_each_complexity`. Parameters and result are the same.
+    Repeated losses, parameters and result are as in `best_of_each_complexity`.
 
     References
     ----------
@@ -59,7 +59,7 @@ def nsga2(losses: Floats, complexities: Indices, ages: Indices, n: int) -> Indic
 
 
 def age_fitness(losses: Floats, complexities: Indices, ages: Indices, n: int) -> Indices:
-    """The first Pareto fronts of loss and age: the young are not judged by what the old have reached.
+    """The first Pareto fronts of loss and age: young individuals do not compete with older ones of lower loss.
 
     Parameters and result as in `best_of_each_complexity`.
 
@@ -80,7 +80,7 @@ SURVIVAL: dict[str, Survival] = {
 
 
 def _distinct(losses: Floats, complexities: Indices) -> tuple[Indices, Indices]:
-    """Individuals of finite losses, the simplest of each loss, in ascending order of it; and all others."""
+    """The simplest individual of each finite loss, in ascending order of loss; and all other individuals."""
     ranked = ranking(losses, complexities)
     keys = rounded(losses[ranked])
     distinct = np.isfinite(losses[ranked])
@@ -89,8 +89,8 @@ def _distinct(losses: Floats, complexities: Indices) -> tuple[Indices, Indices]:
 
 
 def _by_fronts(best: Indices, others: Indices, losses: Floats, second: Indices, n: int) -> Indices:
-    # In ascending order of loss, an individual is in the first front none of whose members, all of which come before
-    # it, is as good or better in the second objective; the least values of the fronts ascend.
+    # In ascending order of loss, only earlier individuals can dominate one. It belongs to the first front whose least
+    # second objective so far is larger than its own. These least values ascend from front to front.
     least: list[int] = []
     found: list[int] = []
     for value in second[best].tolist():
@@ -100,7 +100,7 @@ def _by_fronts(best: Indices, others: Indices, losses: Floats, second: Indices, 
     ranks = np.array(found, np.int64)
     by_front = best[np.argsort(ranks, kind="stable")]
     if len(best) > n:
-        # The last front that has room for somebody, and where it begins and ends.
+        # The last front with survivors, and its begin and end.
         ends = np.cumsum(np.bincount(ranks))
         last = int(np.searchsorted(ends, n))
         end = int(ends[last])
@@ -113,16 +113,16 @@ def _by_fronts(best: Indices, others: Indices, losses: Floats, second: Indices, 
 
 
 def _crowding(losses: Floats, second: Indices) -> Floats:
-    """Distance of each member of a front to its neighbours in the front; the ends are infinitely far from any.
+    """Distance between the two neighbours of each member of a front; inf for the ends.
 
-    Losses differ by orders of magnitude along a front, so that their logarithms are compared.
+    Losses differ by orders of magnitude along a front: their logarithms are compared.
     """
     distance = np.zeros(len(losses))
     with np.errstate(divide="ignore"):
         logarithms = log(np.maximum(losses, np.finfo(np.float64).tiny))
     for values in (logarithms, second.astype(np.float64)):
         span = max(float(np.ptp(values)), np.finfo(np.float64).tiny)
-        # A front is sorted: losses ascend while the other objective descends.
+        # A front is sorted: losses ascend as the other objective descends.
         distance[1:-1] += np.abs(values[2:] - values[:-2]) / span
     distance[[0, -1]] = np.inf
     return distance

@@ -255,8 +255,7 @@ def _last_state(job: Job, folder: Path, tell: Callable[[Notice], None]) -> State
 
 
 def _state(folder: Path, checkpoint: Checkpoint, job: Job) -> State:
-    from shine.gp.evolution import check_state
-    from shine.gp.run_state import State
+    from shine.gp.run_state import State, check_state
 
     table, names = primitive_table(primitives_of(job.config))
     features = job.dataset.without(job.config.constraints.forbidden).features

@@ -169,14 +169,14 @@ def test_a_state_of_other_primitives_is_refused():
 def test_a_state_that_lacks_an_array_is_refused(lacking):
     state = run(SETTINGS)[1][-1]
     arrays = {name: array for name, array in state.to_arrays().items() if name != lacking}
-    with pytest.raises(ValueError, match="lacks something"):
+    with pytest.raises(ValueError, match=f"the state of the run lacks the array '{lacking}'"):
         State.from_arrays(state.header(), arrays, PRIMITIVES.table)
 
 
 @pytest.mark.parametrize("code", [-1, 99, NEG])
-def test_a_state_whose_individuals_are_no_formulas_is_refused(code):
+def test_a_state_whose_individuals_are_not_formulas_is_refused(code):
     state = run(SETTINGS)[1][-1]
     arrays = state.to_arrays()
     arrays["islands.codes"] = np.full_like(arrays["islands.codes"], code)
-    with pytest.raises(ValueError, match="the individuals of 'islands' are no formulas"):
+    with pytest.raises(ValueError, match="the individuals of 'islands' are not formulas"):
         State.from_arrays(state.header(), arrays, PRIMITIVES.table)
