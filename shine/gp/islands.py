@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -67,7 +67,7 @@ class Habitat:
     settings : EvolutionSettings
     scorer : Scorer
     errors : callable, optional
-        Needed for lexicase selection; without them, tournaments select.
+        Needed for lexicase selection.
     parts : Parents, optional
         Formulas with useful parts, for part mutation.
     """
@@ -77,6 +77,10 @@ class Habitat:
     scorer: Scorer
     errors: Errors | None = None
     parts: Parents | None = None
+
+    def __post_init__(self) -> None:
+        if self.settings.selection == "lexicase" and self.errors is None:
+            raise ValueError("lexicase selection compares errors on rows: pass errors, or select by tournament")
 
     @property
     def terminals(self) -> Terminals:
@@ -133,20 +137,28 @@ class Habitat:
     def _selector(self, island: Island, weights: Indices, rng: np.random.Generator) -> Callable[[int], Indices]:
         """The function that draws n parents."""
         settings = self.settings
-        if settings.selection == "lexicase" and self.errors is not None:
-            errors = self.errors(island.parents.population, rng)
-            # Individuals that break a constraint, or fail on other rows, are never selected.
-            errors[~np.isfinite(island.losses)] = np.inf
-            return lambda n: lexicase(errors, n, rng)
-        ranked = ranking(island.losses, weights, settings.parsimony)
-        return lambda n: tournaments(ranked, n, settings.tournament, rng)
+        match settings.selection:
+            case "tournament":
+                ranked = ranking(island.losses, weights, settings.parsimony)
+                return lambda n: tournaments(ranked, n, settings.tournament, rng)
+            case "lexicase":
+                assert self.errors is not None
+                errors = self.errors(island.parents.population, rng)
+                # Individuals that break a constraint, or fail on other rows, are never selected.
+                errors[~np.isfinite(island.losses)] = np.inf
+                return lambda n: lexicase(errors, n, rng)
+        assert_never(settings.selection)
 
     def _random(self, n: int, rng: np.random.Generator) -> Population:
+        """Random individuals; none if n is negative."""
         n, settings = max(n, 0), self.settings
         width, max_depth = settings.max_size, settings.max_depth
-        if settings.creation == "ramped":
-            return ramped_half_and_half(n, self.primitives, width, max_depth, self.terminals, rng)
-        return ptc2(n, self.primitives, width, max_depth, self.terminals, rng, settings.initial_size)
+        match settings.creation:
+            case "ptc2":
+                return ptc2(n, self.primitives, width, max_depth, self.terminals, rng, settings.initial_size)
+            case "ramped":
+                return ramped_half_and_half(n, self.primitives, width, max_depth, self.terminals, rng)
+        assert_never(settings.creation)
 
 
 def migrated(islands: Sequence[Island], habitat: Habitat) -> list[Island]:

@@ -1,4 +1,4 @@
-"""Islands as the tests step them. Other processes import this module by its name, which a test module has not there."""
+"""Islands for the tests. Other processes import this module by name; they could not import a test module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SETTINGS = EvolutionSettings(population=60, max_size=15, max_depth=6, islands=3,
 
 
 def errors_of(population, rng):
-    """Errors on cases that have nothing to do with the loss: how far the tape is from random codes."""
+    """Errors on cases that do not depend on the loss: the distance of the tape from random codes."""
     return np.abs(population.codes[:, :5] - rng.integers(0, 7, 5)).astype(float)
 
 
@@ -34,7 +34,7 @@ def stepped(habitat, island, times=1):
 
 
 def bits(island: Island) -> bytes:
-    """Everything an island is, as bytes."""
+    """The whole content of an island as bytes."""
     population, subtrees = island.parents.population, island.parents.subtrees
     arrays = (
         population.codes, population.values, population.sizes, subtrees.sizes, subtrees.depths, subtrees.levels,
@@ -45,5 +45,5 @@ def bits(island: Island) -> bytes:
 
 
 def bits_after_five_steps(data: bytes) -> bytes:
-    """Of a pickled island."""
+    """`bits` of a pickled island after five steps."""
     return bits(stepped(habitat_of(), pickle.loads(data), 5))

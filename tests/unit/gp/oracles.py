@@ -1,4 +1,4 @@
-"""Plain recursive definitions that the array code is held to, and small populations to hold it with."""
+"""Plain recursive definitions to compare the array code with, and small populations."""
 
 from __future__ import annotations
 
@@ -14,6 +14,20 @@ from shine.lang.tree import Primitive
 ARITIES = {"neg": 1, "sqrt": 1, "add": 2, "mul": 2, "where": 3}
 
 
+NO_VARIATION = dict.fromkeys(
+    (
+        "crossover",
+        "subtree_mutation",
+        "hoist_mutation",
+        "point_mutation",
+        "constant_mutation",
+        "coefficient_mutation",
+    ),
+    0.0,
+)
+"""The shares of offspring that a run can rely on (there may be no useful parts), all 0."""
+
+
 def primitive_set(functions: str = "neg add mul where", features: str = "x y") -> PrimitiveSet:
     """A primitive set by names."""
     return PrimitiveSet(tuple(Primitive(name, ARITIES[name]) for name in functions.split()), tuple(features.split()))
@@ -21,7 +35,7 @@ def primitive_set(functions: str = "neg add mul where", features: str = "x y") -
 
 @dataclass
 class Node:
-    """A node of a tree with the position it has on the tape."""
+    """A node of a tree, with its position on the tape."""
 
     position: int
     arguments: list[Node]
@@ -41,7 +55,7 @@ class Node:
 
 
 def tree_of(population: Population, index: int) -> Node:
-    """One individual as nodes; an AssertionError if it is not one formula."""
+    """One individual as nodes; fails if it is not one formula."""
     stack: list[Node] = []
     for position in range(int(population.sizes[index])):
         code = int(population.codes[index, position])
@@ -55,7 +69,7 @@ def tree_of(population: Population, index: int) -> Node:
 
 
 def assert_valid(population: Population, max_size: int, max_depth: int) -> None:
-    """Every individual is one formula within the limits, and everything behind it is 0."""
+    """Every individual is one formula within the limits, and all cells behind it are 0."""
     assert population.codes.shape == population.values.shape == (len(population), max_size)
     assert population.codes.dtype == np.int16
     assert population.values.dtype == np.float64
@@ -94,7 +108,7 @@ def scores_of(losses: list[float]) -> Scores:
 
 
 class NodeCounter:
-    """An evaluator: the loss is how far the count of one code is from a goal; keeps what it was given."""
+    """An evaluator whose loss is the distance from the count of one code to a goal; `seen` keeps the populations."""
 
     def __init__(self, code: int, goal: int) -> None:
         self.code, self.goal = code, goal

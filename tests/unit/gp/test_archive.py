@@ -55,11 +55,11 @@ def test_the_front_of_infinite_losses_is_empty():
     assert len(front) == len(scores.losses) == 0
 
 
-def test_the_best_loss_is_infinite_before_anything_was_seen():
+def test_the_best_loss_of_an_empty_archive_is_infinite():
     assert Archive.empty(PRIMITIVES, 3).best_loss == np.inf
 
 
-def test_without_some_rows_the_front_has_what_they_hid():
+def test_without_some_rows_the_front_has_the_individuals_they_hid():
     # Sizes 1, 2, 3, 3 and 4: rows 0, 1, 2 and 3.
     archive = archive_of(5.0, 1.0, 4.0, 6.0, 2.0)
     assert archive.front_rows().tolist() == [0, 1]

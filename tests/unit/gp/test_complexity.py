@@ -1,4 +1,4 @@
-"""Complexity weights, wherever complexity is looked at."""
+"""Complexity by weights: of populations, trees, models, archives and searches."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ weights_of_names = st.dictionaries(st.sampled_from(NAMES), st.integers(1, 9))
 
 
 def counted(population, index, weights):
-    """The weights of an individual's nodes, one after another."""
+    """The sum of the weights of an individual's nodes."""
     names = [NAMES[code] for code in population.tape(index).codes.tolist()]
     return sum(weights.get(name, 1) for name in names)
 
 
 @given(weights_of_names, st.integers(0, 2**32))
-def test_each_node_counts_as_often_as_its_weight_says(weights, seed):
+def test_complexity_is_the_sum_of_the_weights_of_the_nodes(weights, seed):
     population = ptc2(20, PRIMITIVES, 15, 6, Terminals(), np.random.default_rng(seed))
     found = complexities(population, weights)
     assert found.tolist() == [counted(population, i, weights) for i in range(20)]
@@ -56,7 +56,7 @@ def test_weights_come_in_the_order_of_the_codes():
         ("-a", {"neg": 2}, 3),
     ],
 )
-def test_a_model_is_as_complex_as_the_weights_say(text, weights, complexity):
+def test_the_complexity_of_a_model_follows_the_weights(text, weights, complexity):
     assert Model(shine.parse(text, ("a", "b")), 0.0, 1.0, weights).complexity == complexity
 
 
@@ -66,13 +66,13 @@ def archive_of(losses, weights):
     return Archive.empty(primitives, 5, weights).updated(population, scores_of(losses))
 
 
-def test_an_archive_keeps_the_best_of_each_complexity_and_not_of_each_size():
+def test_an_archive_keeps_the_best_of_each_complexity_rather_than_size():
     archive = archive_of([5.0, 3.0, 2.0], {"add": 8, "neg": 3})
     assert np.flatnonzero(np.isfinite(archive.scores.losses)).tolist() == [0, 9]
     assert archive.scores.losses[9] == 2.0
 
 
-def test_a_front_ascends_in_complexity_and_not_in_size():
+def test_a_front_ascends_in_complexity_rather_than_size():
     front, scores = archive_of([5.0, 2.0, 3.0], {"add": 20}).front()
     assert front.sizes.tolist() == [1, 4, 3]
     assert scores.losses.tolist() == [5.0, 3.0, 2.0]
@@ -86,7 +86,7 @@ def test_an_archive_has_room_for_the_most_complex_individual():
     assert archive.best_loss == 1.0
 
 
-def test_a_search_counts_complexity_by_its_weights():
+def test_a_search_uses_the_weights():
     rng = np.random.default_rng(0)
     X = rng.uniform(1, 3, (60, 2))
     weights = {"sin": 6, "mul": 2}
@@ -100,6 +100,6 @@ def test_a_search_counts_complexity_by_its_weights():
     assert found.best.complexity == 10
 
 
-def test_a_weight_of_something_unknown_is_an_error_that_lists_what_is_known():
+def test_a_weight_of_an_unknown_name_is_an_error_with_the_known_names():
     with pytest.raises(ValueError, match=r"complexity of 'sine'.*known are constant, x, y, add"):
         Archive.empty(PRIMITIVES, 5, {"sine": 2})

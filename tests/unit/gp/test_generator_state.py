@@ -1,4 +1,4 @@
-"""A generator taken apart and put together draws, and spawns, what the first one does."""
+"""A restored random generator draws the numbers, and spawns the children, of the original."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KINDS = ["MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64"]
 
 
 def used_generator(kind):
-    """A generator in the middle of its work: with children, and half of a 64-bit number left over."""
+    """A generator in use: it has children, and half of a 64-bit number is left."""
     rng = np.random.Generator(getattr(np.random, kind)([3, 2**80]))
     rng.spawn(3)
     rng.random(5)
@@ -26,7 +26,7 @@ def drawn(rng):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_generator_goes_on_after_json(kind):
+def test_a_generator_survives_json(kind):
     rng = used_generator(kind)
     copies = [restored_generator(json.loads(json.dumps(generator_state(rng)))) for _ in range(2)]
     expected = drawn(rng), [drawn(child) for child in rng.spawn(2)], drawn(rng)
@@ -35,7 +35,7 @@ def test_a_generator_goes_on_after_json(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_bits_alone_are_enough_to_draw(kind):
+def test_the_state_of_the_bit_generator_is_enough_to_draw(kind):
     rng = used_generator(kind)
     copy = generator_of(json.loads(json.dumps(generator_state(rng)))["bits"])
     assert drawn(copy) == drawn(rng)

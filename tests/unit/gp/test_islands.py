@@ -1,4 +1,4 @@
-"""Islands are values: stepping one changes nothing, and it goes on the same wherever it is."""
+"""Islands are values: a step does not change one, and its result does not depend on the process."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def settled(habitat, seed=0):
 
 
 class Various(NodeCounter):
-    """An evaluator that hardly ever gives two individuals the same loss."""
+    """An evaluator that rarely gives two individuals the same loss."""
 
     def score(self, population):
         numbers = hashes(population) % np.uint64(1000) / 1000.0
@@ -56,7 +56,7 @@ class Various(NodeCounter):
 
 @pytest.mark.parametrize("survival", SURVIVALS)
 @pytest.mark.parametrize("selection", ["tournament", "lexicase"])
-def test_stepping_an_island_twice_gives_the_same_and_leaves_it_alone(survival, selection):
+def test_two_steps_of_one_island_agree_and_do_not_change_it(survival, selection):
     habitat = habitat_of(replace(SETTINGS, survival=survival, selection=selection))
     island = stepped(habitat, settled(habitat), 3)
     before = bits(island)
@@ -65,7 +65,7 @@ def test_stepping_an_island_twice_gives_the_same_and_leaves_it_alone(survival, s
     assert bits(island) == before
 
 
-def test_an_island_can_be_pickled_and_goes_on_the_same_in_another_process():
+def test_a_pickled_island_evolves_the_same_in_another_process():
     habitat = habitat_of()
     island = stepped(habitat, settled(habitat), 2)
     assert bits(pickle.loads(pickle.dumps(island))) == bits(island)
@@ -74,7 +74,7 @@ def test_an_island_can_be_pickled_and_goes_on_the_same_in_another_process():
     assert elsewhere == bits(stepped(habitat, island, 5))
 
 
-def test_an_island_whose_constants_are_fitted_goes_on_the_same_in_a_new_habitat():
+def test_an_island_with_fitted_constants_evolves_the_same_in_a_new_habitat():
     rng = np.random.default_rng(0)
     dataset = Dataset(rng.uniform(1, 3, (2, 50)), rng.uniform(1, 3, 50), None, ("x", "y"))
     primitives = PrimitiveSet(select(STANDARD, ("add", "mul", "exp")), ("x", "y"))
@@ -90,7 +90,7 @@ def test_an_island_whose_constants_are_fitted_goes_on_the_same_in_a_new_habitat(
 
 
 @pytest.mark.parametrize("survival", SURVIVALS)
-def test_an_island_keeps_its_population_its_limits_and_its_structure(survival):
+def test_an_island_keeps_its_size_and_limits_and_the_subtrees_of_its_parents(survival):
     habitat = habitat_of(replace(SETTINGS, survival=survival))
     island = stepped(habitat, settled(habitat), 4)
     assert_valid(island.parents.population, 15, 6)
@@ -101,7 +101,7 @@ def test_an_island_keeps_its_population_its_limits_and_its_structure(survival):
     assert np.array_equal(NodeCounter(NEG, 50).score(island.parents.population).losses, island.losses)
 
 
-def test_the_best_loss_never_rises_and_its_falls_are_noted():
+def test_the_best_loss_never_rises_and_improved_is_the_generation_it_last_fell():
     habitat = habitat_of()
     island, improved = settled(habitat), 0
     for generation in range(1, 9):
@@ -113,14 +113,14 @@ def test_the_best_loss_never_rises_and_its_falls_are_noted():
         island = later
 
 
-def test_given_individuals_settle_with_random_ones():
+def test_a_new_island_has_the_given_individuals_and_random_ones():
     habitat = habitat_of()
     island = habitat.settled(population_of(["x neg neg", "y"], PRIMITIVES, 15), np.random.default_rng(0))
     assert len(island.parents) == 60
     assert_same(island.parents.population.take([0, 1]), population_of(["x neg neg", "y"], PRIMITIVES, 15))
 
 
-def test_new_individuals_arrive_where_survival_is_by_age():
+def test_new_individuals_join_every_generation_if_survival_is_by_age():
     habitat = habitat_of(replace(SETTINGS, survival="age"), Various(NEG, 50))
     births = stepped(habitat, settled(habitat), 6).births
     assert births.min() < births.max() <= 6
@@ -128,8 +128,13 @@ def test_new_individuals_arrive_where_survival_is_by_age():
     assert not stepped(habitat, settled(habitat), 6).births.any()
 
 
+def test_lexicase_selection_needs_errors():
+    with pytest.raises(ValueError, match="lexicase selection compares errors on rows: pass errors"):
+        replace(habitat_of(replace(SETTINGS, selection="lexicase")), errors=None)
+
+
 def island_of(texts, losses):
-    """An island of given individuals, each as old as its place."""
+    """An island of given individuals, born in generation 0, 1, 2, ..."""
     n = len(texts)
     parents = Parents.of(population_of(texts, PRIMITIVES, 15))
     return Island(parents, np.array(losses), np.arange(n), 7, 3, np.random.default_rng(0).bit_generator.state)
@@ -151,7 +156,7 @@ def test_migration_copies_the_fittest_to_the_next_island_in_a_ring():
     before = [bits(island) for island in islands]
     after = migrated(islands, habitat)
     assert [bits(island) for island in islands] == before
-    # The first place of each complexity is the better one's, and there is room for three.
+    # The better individual of each complexity stays, and there is room for three.
     assert [sorted(island.losses.tolist()) for island in after] == [[10, 11, 12], [10, 21, 22], [20, 31, 32]]
     arrived = [
         after[1].parents.population.take(after[1].losses == 10),
@@ -165,7 +170,7 @@ def test_migration_copies_the_fittest_to_the_next_island_in_a_ring():
     ]  # fmt: skip
 
 
-def test_arrivals_are_as_young_as_the_generation_they_arrive_in():
+def test_migrants_are_born_when_they_arrive():
     habitat = habitat_of(replace(SETTINGS, population=3))
     island = island_of(["x", "x neg"], [5.0, 4.0])
     later = habitat.joined(island, population_of(["y neg neg"], PRIMITIVES, 15), np.array([1.0]))
@@ -192,14 +197,14 @@ def test_a_seed_repeats_with_every_policy(survival, selection, islands):
     assert one.scores.losses.tobytes() == other.scores.losses.tobytes()
 
 
-def test_islands_multiply_the_individuals_that_are_tried():
+def test_three_islands_evaluate_three_first_populations():
     one, three = (run(replace(SETTINGS, islands=n), replace(STOP, generations=0)).evaluations for n in (1, 3))
     assert 2.5 * one < three <= 180
 
 
 def test_an_island_that_stagnates_begins_anew():
     class Constant(NodeCounter):
-        """Nothing is ever better than anything else."""
+        """An evaluator that gives all individuals the same loss."""
 
         def score(self, population):
             return replace(super().score(population), losses=np.ones(len(population)))
@@ -212,7 +217,7 @@ def test_an_island_that_stagnates_begins_anew():
     assert sum(seen[1]) > sum(seen[0])
 
 
-def test_what_a_stagnated_island_found_stays_in_the_front():
+def test_the_results_of_a_stagnated_island_stay_in_the_front():
     settings = replace(SETTINGS, islands=1, patience=2, population=20)
     best = []
     run(settings, replace(STOP, generations=40), report=lambda progress: best.append(progress.best_loss))
@@ -243,11 +248,7 @@ def front_of(seed=1, threads=1, **settings):
     ids=str,
 )
 def test_threads_change_no_bit_of_a_front(loss, settings, monkeypatch):
-    # As if there were so many rows that the threads share the work.
+    # Threads share the work only if there is much; here they always do.
     monkeypatch.setattr("shine.evaluators.machine.SHARED_WORK", 1)
     one, two = (front_of(threads=threads, loss=loss, **settings) for threads in (1, 2))
     assert one == two
-
-
-def test_seeds_differ():
-    assert front_of(seed=1) != front_of(seed=2)

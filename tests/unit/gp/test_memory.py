@@ -45,7 +45,7 @@ def test_a_hundred_thousand_different_tapes_have_different_hashes():
     assert len(np.unique(hashes(population))) == len(np.unique(tapes, axis=0))
 
 
-def test_memory_recalls_what_was_stored():
+def test_memory_recalls_stored_scores():
     memory = Memory()
     memory.store(keys(7, 9), scores_of([1.5, np.inf]))
     known, scores = memory.recall(keys(9, 8, 7))
@@ -76,7 +76,7 @@ def test_memory_agrees_with_a_dictionary_while_it_grows():
         dictionary.update(zip(new.tolist(), losses.tolist(), strict=True))
 
 
-def test_a_full_memory_forgets_the_oldest_and_no_more_than_that():
+def test_a_full_memory_forgets_only_the_oldest():
     memory = Memory(capacity=100)
     everything = np.arange(1, 1001, dtype=np.uint64)
     for start in range(0, 1000, 30):
@@ -88,7 +88,7 @@ def test_a_full_memory_forgets_the_oldest_and_no_more_than_that():
     assert len(memory) <= 200
 
 
-def test_what_a_memory_knows_stays_when_it_learns_more():
+def test_known_scores_do_not_change_when_the_memory_grows():
     memory, everything = Memory(capacity=5000), np.arange(1, 12_001, dtype=np.uint64)
     memory.store(everything[:4000], scores_of(np.arange(4000.0).tolist()))
     known = memory.known
@@ -100,7 +100,7 @@ def test_what_a_memory_knows_stays_when_it_learns_more():
     assert known.younger_rows[:, 0].tolist() == list(range(4000))
 
 
-def test_a_memory_made_of_what_another_knows_goes_on_like_it():
+def test_a_memory_with_the_contents_of_another_behaves_like_it():
     memory, everything = Memory(capacity=100), np.arange(1, 1001, dtype=np.uint64)
     for start in range(0, 250, 30):
         memory.store(everything[start : start + 30], scores_of([float(start)] * 30))

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from unit.gp.oracles import assert_same, assert_valid, population_of, primitive_set
+from unit.gp.oracles import NO_VARIATION, assert_same, assert_valid, population_of, primitive_set
 
 from shine.gp.creation import ptc2
 from shine.gp.offspring import breed
@@ -11,14 +11,6 @@ from shine.gp.subtrees import Parents
 from shine.lang.growth import Terminals
 
 SETTINGS = EvolutionSettings(population=300, max_size=20, max_depth=6)
-NONE = {
-    "crossover": 0.0,
-    "subtree_mutation": 0.0,
-    "hoist_mutation": 0.0,
-    "point_mutation": 0.0,
-    "constant_mutation": 0.0,
-    "coefficient_mutation": 0.0,
-}
 
 
 def population_of_parents():
@@ -35,25 +27,25 @@ def test_there_are_as_many_offspring_as_a_population_has_individuals():
     assert len(bred().population) == len(bred().ancestors) == 300
 
 
-@pytest.mark.parametrize("operator", NONE)
-def test_an_ancestor_is_the_parent_that_an_offspring_has_most_of(operator):
-    # Every constant of a parent is its number, so that parts tell where they come from.
+@pytest.mark.parametrize("operator", NO_VARIATION)
+def test_most_of_an_offspring_comes_from_its_ancestor(operator):
+    # All constants of a parent are its number: they tell where a part comes from.
     primitives = primitive_set("add mul")
     bottom = [f"{i} {i} add {i} {i} mul add" for i in range(50)]
     parents = population_of([f"{part} {part} mul {part} {part} add mul" for part in bottom], primitives, 31)
-    settings = replace(SETTINGS, **{**NONE, operator: 1.0}, max_size=31)
+    settings = replace(SETTINGS, **{**NO_VARIATION, operator: 1.0}, max_size=31)
     rng = np.random.default_rng(1)
     found = breed(Parents.of(parents), lambda n: rng.integers(0, 50, n), settings, Terminals((60.0, 70.0), 1.0), rng)
     constants = np.where(found.population.codes == 0, found.population.values, np.nan)
     constants[np.arange(31) >= found.population.sizes[:, None]] = np.nan
     own = np.nansum(constants == found.ancestors[:, None], axis=1) / np.count_nonzero(~np.isnan(constants), axis=1)
-    # A subtree that takes the place of the root leaves nothing of its ancestor.
+    # An offspring with a new root has nothing of its ancestor.
     assert np.mean(own >= 0.5) > 0.75
 
 
-def test_shares_count_in_relation_to_each_other():
+def test_only_the_ratios_of_shares_count():
     parents = population_of_parents()
-    only_hoist = bred(replace(SETTINGS, **{**NONE, "hoist_mutation": 0.01}))
+    only_hoist = bred(replace(SETTINGS, **{**NO_VARIATION, "hoist_mutation": 0.01}))
     assert len(only_hoist.population) == 300
     assert only_hoist.population.sizes.mean() < parents.sizes.mean()
 
@@ -64,17 +56,17 @@ def test_a_seed_repeats():
 
 
 def test_without_useful_parts_there_is_no_part_mutation():
-    # Its share goes to the others: hoists only, and none of them larger than its ancestor.
-    found = bred(replace(SETTINGS, **{**NONE, "hoist_mutation": 0.1, "part_mutation": 0.9}))
+    # All offspring are hoists: none is larger than its ancestor.
+    found = bred(replace(SETTINGS, **{**NO_VARIATION, "hoist_mutation": 0.1, "part_mutation": 0.9}))
     assert (found.population.sizes <= population_of_parents().sizes[found.ancestors]).all()
 
 
-def test_part_mutation_puts_a_part_of_a_useful_formula_in_a_parent():
+def test_part_mutation_inserts_a_part_of_a_useful_formula():
     primitives = primitive_set()
     parents = Parents.of(population_of(["x y add", "y x mul"], primitives, 20))
     parts = Parents.of(population_of(["7 neg"], primitives, 20))
     settings, rng = (
-        replace(SETTINGS, **{**NONE, "part_mutation": 1.0, "hoist_mutation": 1e-9}),
+        replace(SETTINGS, **{**NO_VARIATION, "part_mutation": 1.0, "hoist_mutation": 1e-9}),
         np.random.default_rng(0),
     )
     found = breed(parents, lambda n: rng.integers(0, 2, n), settings, Terminals(), rng, parts).population

@@ -1,4 +1,4 @@
-"""The state of a run: taken apart and put together it is the same, and a run goes on from it as if never stopped."""
+"""The state of a run: it survives writing and reading, and a run continues from it as if it had never stopped."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS = {
 
 
 def seeding(rng, deadline):
-    """Parts and candidates, as seeding finds them."""
+    """Guesses and useful parts, as seeding finds them."""
     population = population_of(["x y add", "x neg"], PRIMITIVES, 16)
     return Guesses(population, np.zeros(2), ("a", "b"), population, np.zeros(2), False)
 
@@ -43,13 +43,13 @@ def run(settings, stop=STOP, seed=0, **options):
 
 
 def again(state):
-    """A state after a way through JSON and copies of its arrays."""
+    """A state after writing and reading."""
     arrays = {name: array.copy() for name, array in state.to_arrays().items()}
     return State.from_arrays(json.loads(json.dumps(state.header())), arrays, PRIMITIVES.table)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_state_taken_apart_and_put_together_is_the_same(kind):
+def test_a_state_survives_writing_and_reading(kind):
     for state in run(KINDS[kind])[1]:
         copy = again(state)
         assert copy.header() == state.header()
@@ -64,7 +64,7 @@ def test_a_state_taken_apart_and_put_together_is_the_same(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_run_goes_on_from_any_generation_as_if_it_had_never_stopped(kind):
+def test_a_run_continues_from_any_generation_as_if_it_had_never_stopped(kind):
     outcome, states, reports, _ = run(KINDS[kind])
     assert [state.generation for state in states] == list(range(10))
     for generation in (0, 1, 4, 9):
@@ -76,7 +76,7 @@ def test_a_run_goes_on_from_any_generation_as_if_it_had_never_stopped(kind):
         assert sum(map(len, other.seen)) == outcome.evaluations - states[generation].evaluations
 
 
-def test_taking_states_and_going_on_leaves_them_as_they_were():
+def test_a_state_does_not_change_while_the_run_continues():
     _, states, _, _ = run(SETTINGS, replace(STOP, generations=30))
     written = [
         {name: array.tobytes() for name, array in state.to_arrays().items()} for state in run(SETTINGS)[1]
@@ -84,7 +84,7 @@ def test_taking_states_and_going_on_leaves_them_as_they_were():
     assert [{name: array.tobytes() for name, array in state.to_arrays().items()} for state in states[:10]] == written
 
 
-def test_a_state_from_within_an_interrupted_generation_is_that_of_the_last_complete_one():
+def test_after_an_interrupt_the_last_state_is_of_the_last_complete_generation():
     _, expected, _, _ = run(SETTINGS)
 
     class Interrupted(NodeCounter):
@@ -103,13 +103,13 @@ def test_a_state_from_within_an_interrupted_generation_is_that_of_the_last_compl
     assert all(array.tobytes() == last[name].tobytes() for name, array in states[-1].to_arrays().items())
 
 
-def test_more_generations_make_the_run_that_had_them_from_the_beginning():
+def test_a_continued_run_equals_one_that_had_all_generations_from_the_beginning():
     outcome, _, _, _ = run(SETTINGS)
     _, states, _, _ = run(SETTINGS, replace(STOP, generations=3))
     assert_same(run(SETTINGS, state=again(states[-1]))[0].front, outcome.front)
 
 
-def test_time_counts_across_parts_of_a_run():
+def test_the_time_of_earlier_parts_counts():
     class Clock:
         now = 0.0
 
@@ -124,24 +124,6 @@ def test_time_counts_across_parts_of_a_run():
     assert resumed.stopped_by == "seconds"
     assert 50 <= resumed.seconds < 52
     assert 0 < resumed.generations - state.generation < first.generations
-
-
-def test_reporting_true_ends_the_run():
-    def report(progress):
-        return progress.generation == 4
-
-    outcome = evolve(NodeCounter(NEG, 50), PRIMITIVES, SETTINGS, STOP, np.random.default_rng(0), report=report)
-    assert (outcome.stopped_by, outcome.generations) == ("callback", 4)
-
-
-def test_an_interrupted_seeding_is_kept():
-    def interrupted(rng, deadline):
-        return replace(seeding(rng, deadline), interrupted=True)
-
-    evaluator = NodeCounter(NEG, 50)
-    outcome = evolve(evaluator, PRIMITIVES, SETTINGS, STOP, np.random.default_rng(0), seeding=interrupted)
-    assert (outcome.stopped_by, outcome.generations, outcome.evaluations) == ("interrupted", 0, 2)
-    assert outcome.front.tree(-1).size == 2  # x neg has the lowest loss of the two
 
 
 @pytest.mark.parametrize(

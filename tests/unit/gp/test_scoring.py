@@ -93,7 +93,7 @@ def test_the_deadline_ends_a_population_between_slices():
 
 
 class SumOfConstants:
-    """An evaluator: the loss is how far the sum of the constants is from a goal."""
+    """An evaluator whose loss is the distance from the sum of the constants to a goal."""
 
     def __init__(self, clock=None, seconds_each=0.0):
         self.clock, self.seconds_each, self.count = clock, seconds_each, 0
@@ -106,7 +106,7 @@ class SumOfConstants:
 
 
 def rounded_up(population, scores):
-    """A fitter: whole constants larger by one, so that many individuals become the same."""
+    """A fitter that rounds constants up and adds 1: many individuals become the same."""
     constants = (population.codes == 0) & (np.arange(population.width) < population.sizes[:, None])
     return replace(population, values=np.where(constants, np.ceil(population.values) + 1.0, population.values))
 
@@ -115,14 +115,14 @@ def rounded_down(population, scores):
     return replace(population, values=np.floor(population.values) - 5.0 * (population.values != 0))
 
 
-def test_new_individuals_come_back_with_the_constants_that_were_fitted():
+def test_new_individuals_come_back_with_fitted_constants():
     population = population_of(["1.5 x mul", "x", "1.5 x mul", "2 3 add"], PRIMITIVES, 20)
     same, losses = scorer_of(SumOfConstants(), fitter=rounded_up).scored(population)
     assert_same(same, population_of(["3 x mul", "x", "3 x mul", "3 4 add"], PRIMITIVES, 20))
     assert losses.tolist() == [97.0, 100.0, 97.0, 93.0]
 
 
-def test_constants_that_the_fit_made_worse_stay_what_they_were():
+def test_constants_do_not_change_if_the_fit_is_worse():
     population = population_of(["1.5 x mul", "2 3 add"], PRIMITIVES, 20)
     same, losses = scorer_of(SumOfConstants(), fitter=rounded_down).scored(population)
     assert_same(same, population)
@@ -136,7 +136,7 @@ def test_the_archive_holds_the_fitted_individual_and_its_scores():
     assert scorer.archive.scores.losses[2] == 97.0
 
 
-def test_what_an_individual_became_is_not_evaluated_again():
+def test_a_fitted_individual_is_not_evaluated_again():
     evaluator = SumOfConstants()
     scorer = scorer_of(evaluator, fitter=rounded_up)
     fitted, losses = scorer.scored(population_of(["1.5 x mul", "2 3 add"], PRIMITIVES, 20))
@@ -147,8 +147,8 @@ def test_what_an_individual_became_is_not_evaluated_again():
     assert np.array_equal(losses, same)
 
 
-def test_slices_do_not_change_what_is_found_or_remembered(monkeypatch):
-    # A memory so small that it forgets all the time, and that it matters when it does.
+def test_slices_change_neither_the_archive_nor_the_memory(monkeypatch):
+    # The memory is so small that it forgets all the time: the order of its entries matters.
     monkeypatch.setattr("shine.gp.scoring.Memory", partial(Memory, capacity=700))
     clock = Clock()
     slow = scorer_of(SumOfConstants(clock, 0.01), clock, fitter=rounded_up)

@@ -44,7 +44,7 @@ def test_a_tournament_of_one_draws_evenly():
     assert np.bincount(winners).min() > 1800
 
 
-def test_a_tournament_of_two_prefers_the_fittest_as_theory_says():
+def test_the_fittest_wins_tournaments_of_two_with_the_expected_probability():
     # The best of 4 wins unless both competitors are others: 1 - (3/4)^2.
     winners = tournaments(np.array([2, 0, 1, 3]), 20000, 2, np.random.default_rng(0))
     assert abs(np.mean(winners == 2) - 7 / 16) < 0.02
@@ -57,11 +57,11 @@ errors_of_all = st.tuples(st.integers(1, 12), st.integers(1, 6)).flatmap(
         max_size=shape[0],
     )
 )
-"""Errors of some individuals on some cases, with ties and without a prediction."""
+"""Errors of some individuals on some cases, with ties and missing predictions."""
 
 
 class Dealt:
-    """A generator of random numbers that are known beforehand."""
+    """A random generator that returns given numbers."""
 
     def __init__(self, orders, numbers):
         self.orders, self.numbers = orders, numbers
@@ -76,7 +76,7 @@ class Dealt:
 
 
 def filtered(errors, order):
-    """Who is left after the cases in an order, one individual and one case at a time."""
+    """The candidates left after the cases in an order, one individual and one case at a time."""
     usable = [i for i, own in enumerate(errors) if all(map(math.isfinite, own))]
     if not usable:
         return list(range(len(errors)))
@@ -91,7 +91,7 @@ def filtered(errors, order):
 
 
 @given(errors_of_all, st.integers(0, 2**32))
-def test_lexicase_leaves_those_that_are_best_in_the_order_of_the_cases(errors, seed):
+def test_lexicase_agrees_with_filtering_case_by_case(errors, seed):
     rng = np.random.default_rng(seed)
     orders = rng.permuted(np.tile(np.arange(len(errors[0])), (20, 1)), axis=1)
     numbers = rng.random(20)
@@ -103,7 +103,7 @@ def test_lexicase_leaves_those_that_are_best_in_the_order_of_the_cases(errors, s
 
 
 def test_lexicase_selects_specialists_that_tournaments_do_not():
-    # Individual 0 is right in one case of ten, and so wrong in the others that it has the worst loss by far.
+    # Individual 0 is right in one of ten cases, and far off in the others: it has the worst loss.
     rng = np.random.default_rng(0)
     errors = rng.uniform(0.9, 1.1, (100, 10))
     errors[0] = [0.0] + [100.0] * 9
@@ -112,17 +112,17 @@ def test_lexicase_selects_specialists_that_tournaments_do_not():
     assert np.mean(tournaments(ranked, 5000, 3, rng) == 0) < 0.001
 
 
-def test_lexicase_draws_evenly_from_those_that_are_equal():
+def test_lexicase_draws_evenly_from_equal_individuals():
     drawn = np.bincount(lexicase(np.zeros((4, 3)), 8000, np.random.default_rng(0)), minlength=4)
     assert drawn.tolist() == pytest.approx([2000] * 4, rel=0.1)
 
 
-def test_lexicase_passes_over_individuals_without_a_prediction():
+def test_lexicase_skips_individuals_without_a_prediction():
     errors = np.array([[0.0, 0.0, math.inf], [5.0, 5.0, 5.0], [math.inf] * 3])
     assert set(lexicase(errors, 50, np.random.default_rng(0)).tolist()) == {1}
 
 
-def test_lexicase_draws_from_everyone_where_nobody_has_a_prediction():
+def test_lexicase_draws_from_all_if_none_has_a_prediction():
     assert set(lexicase(np.full((3, 2), math.inf), 200, np.random.default_rng(0)).tolist()) == {0, 1, 2}
 
 

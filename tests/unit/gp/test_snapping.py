@@ -1,4 +1,4 @@
-"""Constants become simple numbers where data allow it, and nowhere else."""
+"""Constants become simple numbers if, and only if, the data allow it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shine.lang.primitives import CONSTANT, PrimitiveSet, select
 
 ROWS = 400
 ROUNDING = 1e-25
-"""Sum of squared errors that rounding leaves, about."""
+"""Sum of squared errors that counts as rounding."""
 
 
 def dataset_of(target, noise=0.0, seed=0):
@@ -31,7 +31,7 @@ def dataset_of(target, noise=0.0, seed=0):
 
 
 def polished(texts, dataset, loss="mse"):
-    """Formulas with their constants fitted to the end, and then with simple ones; and the errors of both."""
+    """Formulas with simple constants, the fit before, and the errors after."""
     linearizer = MachineLinearizer(dataset, loss)
     population = Population.from_sources(texts, ("x", "y"))
     ones = np.ones(len(population))
@@ -62,7 +62,7 @@ def test_constants_inside_functions_become_simple_too():
 
 
 @pytest.mark.parametrize("number", [2.7318, 0.1234567, -19.8071, 6.62607, 1.0000134])
-def test_numbers_that_are_not_simple_stay(number):
+def test_numbers_that_are_not_simple_do_not_change(number):
     found = constants_after("1.5*x + 0.7*y", lambda x, y: number * x + 3.0 * y)
     assert found[0] == pytest.approx(number, rel=1e-11)
     assert found[1] == 3.0
@@ -77,13 +77,13 @@ def test_constants_become_simple_within_the_noise(seed):
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("number", "noise"), [(2.3021, 0.001), (2.003, 0.001), (2.02, 0.01), (3.1, 0.01)])
-def test_constants_beyond_the_noise_stay_near_what_they_are(number, noise, seed):
+def test_constants_stay_within_the_noise_of_their_values(number, noise, seed):
     deviation = noise / math.sqrt(ROWS * 3.6)
     found = constants_after("1.5*x", lambda x, y: number * x, noise, seed)[0]
     assert abs(found - number) < 5 * deviation
 
 
-def test_a_constant_without_evidence_for_it_becomes_zero():
+def test_a_constant_becomes_zero_if_the_data_do_not_need_it():
     gone = []
     for seed in range(20):
         dataset = dataset_of(lambda x, y: 0 * x, 0.05, seed)
@@ -98,18 +98,18 @@ def test_a_constant_without_evidence_for_it_becomes_zero():
 
 
 @pytest.mark.parametrize("loss", ["mse", "mae"])
-def test_the_fit_suffers_no_more_than_the_length_of_a_number(loss):
+def test_the_fit_loses_no_more_than_the_cost_of_the_constants(loss):
     texts = ["1.0*x + 1.0*y", "1.0*exp(-1.0*x) + 1.0", "1.0*x/(1.0*y + 1.0)", "1.3", "x*y", "1.0*sin(1.1*x)*y"]
     dataset = dataset_of(lambda x, y: 2.1234 * np.exp(-0.777 * x) + y / 3, 0.02)
     simple, fitted, errors = polished(texts, dataset, loss)
     constants = (simple.codes == CONSTANT).sum(axis=1)
-    # No constant is worth more nats than a double has; half the rows times the logarithm is what the fit costs.
+    # A constant costs at most the nats of a double; the fit loses half the rows times the logarithm of the errors.
     assert (0.5 * ROWS * np.log(errors / fitted.errors) <= 40.0 * constants).all()
     assert (errors < 1.2 * fitted.errors).all()
 
 
-def test_the_others_make_up_for_a_constant_that_became_simple():
-    # Once the intercept has become 3, the best slope is another.
+def test_the_other_constants_are_fitted_again():
+    # Another slope is best once the intercept is 3.
     dataset = dataset_of(lambda x, y: 0.1234 * x + 2.999, 0.05)
     simple, _, errors = polished(["0.2*x + 2.0"], dataset)
     tape = simple.tape(0)
@@ -120,12 +120,12 @@ def test_the_others_make_up_for_a_constant_that_became_simple():
     assert errors[0] < 1.1 * ROWS * 0.05**2
 
 
-def test_individuals_without_finite_errors_or_without_constants_stay():
+def test_individuals_without_finite_errors_or_constants_do_not_change():
     simple, fitted, _ = polished(["log(-0.5*x*x)", "x*y"], dataset_of(lambda x, y: x * y))
     assert np.array_equal(simple.values, fitted.population.values)
 
 
-def test_the_individuals_that_are_given_stay_what_they_are():
+def test_the_argument_is_not_changed():
     _, fitted, _ = polished(["1.5*x"], dataset_of(lambda x, y: 2 * x))
     before = fitted.population.values.copy()
     snapped(fitted.population, MachineLinearizer(dataset_of(lambda x, y: 2 * x), "mse"), ROWS, ROUNDING, squared=True)
@@ -151,7 +151,7 @@ def test_random_formulas_keep_their_shape_and_their_fit(seed, noise, loss):
     assert (worse <= 40.0 * constants + 1e-6).all()
 
 
-def test_no_constant_is_made_simple_when_time_is_over():
+def test_no_constant_changes_once_time_is_over():
     dataset = dataset_of(lambda x, y: 2.0 * x + 3.0 * y)
     linearizer = MachineLinearizer(dataset, "mse")
     population = Population.from_sources(["1.9999*x + 3.0001*y"], ("x", "y"))

@@ -19,7 +19,7 @@ def test_sizes_depths_and_levels_agree_with_a_walk_of_the_tree():
             assert found == [node.size, node.depth, level]
 
 
-def test_structure_is_zero_behind_the_end_of_a_tape():
+def test_all_arrays_are_zero_behind_the_end_of_a_tape():
     population = random_population()
     subtrees = Subtrees.of(population)
     behind = np.arange(population.width) >= population.sizes[:, None]
@@ -41,12 +41,12 @@ def test_a_ternary_function_spans_its_three_arguments():
     assert subtrees.levels[0].tolist() == [1, 2, 1, 2, 2, 1, 0, 0]
 
 
-def test_an_empty_population_has_a_structure():
+def test_an_empty_population_has_empty_arrays():
     empty = random_population().take(np.zeros(0, int))
     assert Subtrees.of(empty).sizes.shape == (0, 40)
 
 
-def test_taken_parents_carry_the_structure_of_their_individuals():
+def test_taken_parents_have_the_subtrees_of_their_individuals():
     population = random_population()
     indices = np.array([5, 5, 0, 199])
     taken = Parents.of(population).take(indices)

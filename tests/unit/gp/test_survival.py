@@ -1,4 +1,4 @@
-"""Survival policies against definitions written out pair by pair."""
+"""Survival policies against definitions that compare pairs of individuals."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def of_complexity(losses: list[float], complexities: list[int], n: int) -> list[
 
 
 def simplest_of_each_loss(group: Individuals) -> set[int]:
-    """Of the individuals of one finite loss, the simplest; the first of those."""
+    """The simplest individual of each finite loss; the first of equal ones."""
     losses, complexities, _ = group
     best: dict[float, int] = {}
     for i, loss in enumerate(losses):
@@ -47,7 +47,7 @@ def dominates(one: tuple[float, int], other: tuple[float, int]) -> bool:
 
 
 def fronts_of(points: dict[int, tuple[float, int]]) -> list[set[int]]:
-    """Non-dominated sorting by comparing everyone with everyone."""
+    """Non-dominated sorting by comparing all pairs."""
     left, fronts = dict(points), []
     while left:
         front = {i for i, own in left.items() if not any(dominates(other, own) for other in left.values())}
@@ -99,7 +99,7 @@ def test_age_fitness_keeps_the_first_fronts_of_loss_and_age(group: Individuals, 
 
 
 @given(individuals, st.integers(1, 45))
-def test_the_best_of_each_complexity_come_by_their_rank_in_it(group: Individuals, n: int) -> None:
+def test_survivors_come_in_the_order_of_their_rank_within_their_complexity(group: Individuals, n: int) -> None:
     losses, complexities, _ = group
     competing = simplest_of_each_loss(group)
     rank = {i: sum(complexities[j] == complexities[i] and losses[j] < losses[i] for j in competing) for i in competing}
@@ -108,7 +108,7 @@ def test_the_best_of_each_complexity_come_by_their_rank_in_it(group: Individuals
 
 
 @given(st.sampled_from(list(SURVIVAL)), individuals, st.integers(1, 45))
-def test_everyone_survives_once_as_far_as_there_is_room(policy: str, group: Individuals, n: int) -> None:
+def test_survivors_are_distinct_and_fill_the_room(policy: str, group: Individuals, n: int) -> None:
     kept = kept_by(policy, group, n)
     assert len(kept) == len(set(kept)) == min(n, len(group[0]))
 
@@ -126,7 +126,7 @@ def test_infinite_losses_come_last(policy: str, group: Individuals, n: int) -> N
 
 
 @pytest.mark.parametrize("policy", SURVIVAL)
-def test_of_nobody_nobody_survives(policy):
+def test_no_individuals_leave_no_survivors(policy):
     assert kept_by(policy, ([], [], []), 5) == []
 
 
@@ -138,11 +138,11 @@ def test_the_best_of_each_complexity_survives():
     assert sorted(of_complexity([1.0, 2.0, 3.0, 9.0], [8, 8, 8, 1], 2)) == [0, 3]
 
 
-def test_of_a_repeated_loss_the_simplest_survives():
+def test_the_simplest_of_a_repeated_loss_survives():
     assert sorted(of_complexity([1.0, 1.0, 9.0], [5, 4, 1], 2)) == [1, 2]
 
 
-def test_repeated_and_infinite_losses_fill_what_is_left():
+def test_repeated_and_infinite_losses_fill_the_places_left():
     assert of_complexity([1.0, np.inf, 1.0, 9.0], [5, 1, 4, 4], 4) == [2, 3, 0, 1]
 
 
@@ -152,7 +152,7 @@ def test_nsga2_prefers_the_front_to_a_better_loss_of_the_same_complexity():
     assert best_of_each_complexity(losses, complexities, np.zeros(3, np.int64), 2).tolist() == [0, 2]
 
 
-def test_a_young_individual_survives_better_ones_that_are_older():
+def test_a_young_individual_survives_although_older_ones_have_lower_losses():
     losses, ages = np.array([1.0, 2.0, 3.0, 50.0]), np.array([9, 9, 9, 0])
     assert 3 in age_fitness(losses, np.array([3, 3, 3, 3]), ages, 2).tolist()
     assert 3 not in age_fitness(losses, np.array([3, 3, 3, 3]), np.array([9, 9, 9, 9]), 2).tolist()

@@ -55,7 +55,7 @@ def test_biased_choice_is_a_function_nine_times_in_ten():
     assert np.mean(chosen == 2) == pytest.approx(0.9, abs=0.02)
 
 
-def test_biased_choice_takes_a_leaf_where_there_is_no_function():
+def test_biased_choice_takes_a_leaf_if_there_is_no_function():
     mask = np.tile(np.array([True, False]), (50, 1))
     chosen = variation.choose_biased(mask, np.tile(np.array([False, True]), (50, 1)), rng())
     assert not chosen.any()
@@ -75,14 +75,14 @@ def test_crossover_draws_every_donor_subtree_that_fits():
     assert np.array_equal(np.unique(children.codes, axis=0), np.unique(expected.codes, axis=0))
 
 
-def test_hoist_shrinks_every_individual_but_single_nodes():
+def test_hoist_shrinks_all_individuals_except_single_nodes():
     parents = parents_of(["x y add neg", "x", "2 neg"])
     children = variation.hoist_mutation(parents, rng())
     assert children.sizes[0] < 4
     assert children.sizes[1:].tolist() == [1, 1]
 
 
-def test_hoist_leaves_a_single_node_as_it_is():
+def test_hoist_does_not_change_a_single_node():
     parents = parents_of(["x", "2.5"])
     assert_same(variation.hoist_mutation(parents, rng()), parents.population)
 
@@ -110,12 +110,12 @@ def test_constant_mutation_moves_one_constant_and_nothing_else():
     assert moved.any(axis=0).tolist()[:2] == [True, True]
 
 
-def test_constant_mutation_leaves_an_individual_without_constants_as_it_is():
+def test_constant_mutation_does_not_change_an_individual_without_constants():
     parents = parents_of(["x y add"]).population
     assert_same(variation.constant_mutation(parents, rng()), parents)
 
 
-def test_coefficient_mutation_leaves_every_value_as_it_is():
+def test_coefficient_mutation_changes_no_value():
     parents = parents_of(["x y add neg 2 mul", "x neg neg"] * 100)
     children = variation.coefficient_mutation(parents, 10, rng())
     assert (children.sizes == parents.population.sizes + 2).all()
@@ -125,7 +125,7 @@ def test_coefficient_mutation_leaves_every_value_as_it_is():
         assert child.tolist() == parent.tolist()
 
 
-def test_coefficient_mutation_puts_both_neutral_elements_behind_every_part_but_the_root():
+def test_coefficient_mutation_puts_either_neutral_element_behind_any_part_except_the_root():
     parents = parents_of(["x y mul"] * 200)
     children = variation.coefficient_mutation(parents, 10, rng())
     texts = ["x 1 mul y mul", "x 0 add y mul", "x y 1 mul mul", "x y 0 add mul"]
@@ -135,7 +135,7 @@ def test_coefficient_mutation_puts_both_neutral_elements_behind_every_part_but_t
 
 
 @pytest.mark.parametrize(("text", "width", "depth"), [("x", 12, 10), ("x y mul", 4, 10), ("x y mul", 12, 2)])
-def test_coefficient_mutation_leaves_an_individual_without_room_as_it_is(text, width, depth):
+def test_coefficient_mutation_does_not_change_an_individual_without_room(text, width, depth):
     parents = parents_of([text], width)
     assert_same(variation.coefficient_mutation(parents, depth, rng()), parents.population)
 
@@ -145,7 +145,7 @@ def test_coefficient_mutation_needs_a_function_that_multiplies_or_adds():
     assert_same(variation.coefficient_mutation(parents, 10, rng()), parents.population)
 
 
-def test_operators_leave_their_parents_alone():
+def test_operators_do_not_change_their_parents():
     parents = parents_of(["1 2 add x mul", "x", "y neg neg"])
     before = parents.population.take(np.arange(3))
     variation.subtree_crossover(parents, parents, 5, rng())

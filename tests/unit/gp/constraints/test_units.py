@@ -1,4 +1,4 @@
-"""Units and dimensional consistency, held to a system of linear equations over all constants of a formula at once."""
+"""Units, and dimensional analysis against a system of linear equations over all constants of a formula."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_units_are_read(text, expected):
         ("kat", "mol/s"), ("lx", "lm/m^2"), ("kW*h", "kWh"), ("t", "kg"), ("L", "m^3"), ("pc", "ly"), ("atm", "Pa"),
     ],
 )  # fmt: skip
-def test_derived_units_are_what_physics_says(one, other):
+def test_derived_units_have_their_dimensions(one, other):
     assert parse_unit(one) == parse_unit(other)
 
 
@@ -79,7 +79,7 @@ def test_a_prefix_does_not_change_a_dimension(prefix):
     assert parse_unit(f"{prefix}V") == parse_unit("V")
 
 
-def test_no_prefixed_unit_has_another_meaning_unless_the_plain_name_comes_first():
+def test_a_prefixed_name_has_one_meaning_unless_a_table_lists_it():
     prefixed: dict[str, set[tuple[Fraction, ...]]] = {}
     for prefix in PREFIXES:
         for name, dimension in PREFIXED.items():
@@ -233,7 +233,7 @@ def is_consistent(population: Population, index: int, target: np.ndarray | None,
 
 def random_formulas(n: int, seed: int, names: tuple[str, ...] = NAMES, share: float = 0.3) -> Population:
     primitives = PrimitiveSet(select(STANDARD, names), tuple(UNITS))
-    # Few different constants, so that exponents stay of a size for which rounding is no matter.
+    # Constants are multiples of a half, and small: rounding of exponents does not matter.
     terminals = Terminals((-2.0, 3.0), share)
     formulas = ptc2(n, primitives, 15, 6, terminals, np.random.default_rng(seed))
     np.round(2 * formulas.values, out=formulas.values)
@@ -290,15 +290,15 @@ def consistent(text: str, target: str | None = None, free: bool = True, primitiv
         ("m v square mul t 2 mul exp mul", False, False),
     ],
 )
-def test_an_energy_is_an_energy(text, free, expected):
+def test_formulas_of_an_energy(text, free, expected):
     assert consistent(text, "J", free) is expected
 
 
-def test_an_exponent_beyond_all_numbers_is_not_consistent():
+def test_an_exponent_that_overflows_is_not_consistent():
     assert not consistent("v 1e300 pow 1e300 pow")
 
 
-def test_nothing_is_asked_of_no_individuals():
+def test_an_empty_population_can_be_analysed():
     nobody = population_of([], PRIMITIVES, 20)
     assert DimensionalAnalysis(PRIMITIVES, {}).consistent(nobody, DIMENSIONLESS).tolist() == []
 
@@ -313,11 +313,11 @@ PHYSICS = {
     "aq": ((1,), {0: 1}), "sigmoid": ((0,), {}), "log1p": ((0,), {}), "expm1": ((0,), {}), "log2": ((0,), {}),
     "log10": ((0,), {}), "protected_log": ((0,), {}), "protected_div": ((0, 1), {}),
 }  # fmt: skip
-"""Which arguments of each standard composite are plain numbers, and the powers of the others in the result."""
+"""Arguments of each standard composite that must be plain numbers, and powers of arguments in the result."""
 
 
 @pytest.mark.parametrize("name", sorted(set(STANDARD) - set(BASIC)))
-def test_the_standard_composites_do_to_units_what_they_do_to_numbers(name):
+def test_the_rules_of_standard_composites_follow_physics(name):
     numbers, result = PHYSICS[name]
     primitives = PrimitiveSet((STANDARD[name],), ("m", "v"))
     units = {"m": parse_unit("kg"), "v": parse_unit("m/s")}
@@ -390,7 +390,7 @@ def test_a_primitive_without_a_rule_is_named():
         rule_of(Primitive("mystery", 1))
 
 
-def test_a_function_of_many_arguments_has_no_units():
+def test_functions_of_too_many_arguments_are_refused():
     wide = Primitive("wide", MOST_ARGUMENTS + 1)
     with pytest.raises(ValueError, match="function 'wide' has 9 arguments; units allow 8"):
         DimensionalAnalysis(PrimitiveSet((wide,), ("m",)), {})
