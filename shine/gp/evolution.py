@@ -285,15 +285,14 @@ def _within_limits(initial: Population | None, primitives: PrimitiveSet, setting
         return Population(np.zeros((0, width), np.int16), np.zeros((0, width)), np.zeros(0, np.int64), primitives)
     if initial.primitives != primitives:
         raise ValueError("the initial individuals are of another primitive set than the run")
-    for what, limit, found in (
-        ("nodes", settings.max_size, initial.sizes),
-        ("levels", settings.max_depth, depths(initial)),
+    for unit, setting, limit, found in (
+        ("nodes", "max_size", settings.max_size, initial.sizes),
+        ("levels", "max_depth", settings.max_depth, depths(initial)),
     ):
         worst = int(np.argmax(found))
         if found[worst] > limit:
-            setting = "max_size" if what == "nodes" else "max_depth"
             raise ValueError(
-                f"initial individual {worst} has {found[worst]} {what}, and {setting} is {limit}; "
+                f"initial individual {worst} has {found[worst]} {unit}, and {setting} is {limit}; "
                 f"raise {setting} or leave the individual out"
             )
     return at_width(initial, width)

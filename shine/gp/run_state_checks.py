@@ -1,4 +1,4 @@
-"""Checks of a state that was read from a file, as anybody can write a file with any content.
+"""Checks of a state that was read from a file: such a file can have any content.
 
 The machine runs tapes without checks, random generators index their own tables, and a search trusts its state. So these
 checks cover types and shapes, ranges, and whether the parts fit each other.

@@ -64,7 +64,7 @@ class EvolutionSettings:
     seeding_members: Annotated[int, Ge(10), Le(10_000_000)] = 30_000
     """Most expressions that the seeding keeps to combine: a bound on its work that does not depend on the clock."""
     patience: Annotated[int, Ge(1)] = 50
-    """Generations without a better loss after which an island begins anew. What it found stays in the front."""
+    """Generations without a better loss after which an island begins anew. Its results stay in the front."""
     complexity: dict[str, Annotated[int, Ge(1), Le(1000)]] = field(default_factory=dict)
     """Weight of a primitive, a feature or a `constant` in the complexity of a formula, by name; 1 if not listed."""
     crossover: Probability = 0.35

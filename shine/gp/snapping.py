@@ -8,7 +8,7 @@ minimum description length (Rissanen 1978), for one constant at a time. The othe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from shine.arrays import log
 from shine.arrays.linear_systems import inverse_diagonal
-from shine.fitness import Linearizer
+from shine.fitness import Linearizer, NormalEquations
 from shine.gp.constants import fit_constants, places
 from shine.lang.population import Population
 from shine.typing import Floats, Mask
@@ -93,21 +93,14 @@ def snapped(
     limits = np.full(len(population), np.inf)
     equations = linearizer.normal_equations(population, ones, zeros, limits)
     while True:
-        proposals = {}
-        deviations = _deviations(equations.matrices, equations.errors, fixed, rows, least_error)
-        for i in range(len(population)):
-            if np.isfinite(equations.errors[i]):
-                values = _constants(population, i)
-                proposal = _proposal(values, deviations[i], fixed[i], tried[i])
-                if proposal is not None:
-                    proposals[i] = proposal
+        proposals = _proposals(population, equations, fixed, tried, rows, least_error)
         if not proposals or out_of_time():
             return population
         chosen = np.array(list(proposals), dtype=np.int64)
         trial, held = population.take(chosen), fixed[chosen]
-        for row, (rank, number, _) in enumerate(proposals.values()):
-            _set_constant(trial, row, rank, number)
-            held[row, rank] = True
+        for row, proposal in enumerate(proposals.values()):
+            _set_constant(trial, row, proposal.rank, proposal.number)
+            held[row, proposal.rank] = True
         fit = fit_constants(
             trial,
             ones[chosen],
@@ -122,16 +115,52 @@ def snapped(
         with np.errstate(all="ignore"):
             # Loss of log-likelihood, with the scale of the noise estimated from the errors.
             worse = power * rows * log(np.maximum(fit.errors, least_error) / before)
-        saved = np.array([saving for _, _, saving in proposals.values()])
+        saved = np.array([proposal.saving for proposal in proposals.values()])
         accepted = worse < saved
         values = population.values.copy()
         values[chosen[accepted]] = fit.population.values[accepted]
         population = replace(population, values=values)
         fixed[chosen[accepted]] = held[accepted]
-        for row, (i, (rank, number, _)) in enumerate(proposals.items()):
+        for row, (i, proposal) in enumerate(proposals.items()):
             if not accepted[row]:
-                tried[i].add((rank, number))
+                tried[i].add((proposal.rank, proposal.number))
         equations = linearizer.normal_equations(population, ones, zeros, limits)
+
+
+@dataclass(frozen=True)
+class _Proposal:
+    """A simple number in place of a constant.
+
+    Parameters
+    ----------
+    rank : int
+        Which constant of the individual, in the order of the tape.
+    number : float
+    saving : float
+        Nats that the number is cheaper to write down than the constant.
+    """
+
+    rank: int
+    number: float
+    saving: float
+
+
+def _proposals(
+    population: Population,
+    equations: NormalEquations,
+    fixed: Mask,
+    tried: Sequence[set[tuple[int, float]]],
+    rows: float,
+    least_error: float,
+) -> dict[int, _Proposal]:
+    """The next proposal of each individual that has one, by its index."""
+    deviations = _deviations(equations.matrices, equations.errors, fixed, rows, least_error)
+    found = {}
+    for i in np.flatnonzero(np.isfinite(equations.errors)).tolist():
+        proposal = _best_proposal(_constants(population, i), deviations[i], fixed[i], tried[i])
+        if proposal is not None:
+            found[i] = proposal
+    return found
 
 
 def _constants(population: Population, individual: int) -> Floats:
@@ -161,11 +190,9 @@ def _deviations(matrices: Floats, errors: Floats, fixed: Mask, rows: float, leas
     return deviations
 
 
-def _proposal(
-    values: Floats, deviations: Floats, fixed: Mask, tried: set[tuple[int, float]]
-) -> tuple[int, float, float] | None:
-    """Rank of a constant, the number to replace it by, and the saving; None if no replacement is worth trying."""
-    best: tuple[int, float, float] | None = None
+def _best_proposal(values: Floats, deviations: Floats, fixed: Mask, tried: set[tuple[int, float]]) -> _Proposal | None:
+    """The untried proposal that saves most; None if none is worth trying."""
+    best: _Proposal | None = None
     simple = _simple_numbers()
     for rank, (value, deviation) in enumerate(zip(values.tolist(), deviations[: len(values)].tolist(), strict=True)):
         if fixed[rank] or not math.isfinite(value) or not math.isfinite(deviation):
@@ -179,9 +206,9 @@ def _proposal(
         # Loss of log-likelihood of each number, to lowest order.
         worth = savings > 0.5 * ((numbers - value) / deviation) ** 2
         for position in np.flatnonzero(worth)[np.argsort(-savings[worth], kind="stable")].tolist():
-            proposal = rank, float(numbers[position]), float(savings[position])
-            if best is not None and proposal[2] <= best[2]:
+            proposal = _Proposal(rank, float(numbers[position]), float(savings[position]))
+            if best is not None and proposal.saving <= best.saving:
                 break
-            if proposal[:2] not in tried:
+            if (proposal.rank, proposal.number) not in tried:
                 best = proposal
     return best

@@ -71,7 +71,7 @@ RULES: dict[str, Rule] = {
 """Rule of every basic primitive. Truth values are numbers; any quantity can be tested for 0."""
 
 LIBRARY_RULES: dict[str, Rule] = {"cbrt": _rule((Fraction(1, 3),))}
-"""Rules of composites whose definitions compare and scale numbers, which hides the rule of what they compute."""
+"""Rules of composites whose definitions compare numbers and scale them: their rules do not follow from these."""
 
 
 def rule_of(primitive: Primitive) -> Rule:
@@ -101,6 +101,7 @@ def _listed_rule(name: str, rules: Mapping[str, Rule]) -> Rule:
 
 
 def _derived(primitive: Primitive) -> Rule:
+    """The rule of a composite, by its definition."""
     tree = primitive.definition
     assert tree is not None
     graph = ValueGraph()
@@ -118,6 +119,7 @@ def _derived(primitive: Primitive) -> Rule:
         numbers.append(None if number is None else float(number))
         inner = []
         for operand in operands:
+            # Each use of the number 0 may have another dimension.
             if graph.number(operand) == 0:
                 inner.append({unknowns: Fraction(1)})
                 unknowns += 1
@@ -139,6 +141,7 @@ def _derived(primitive: Primitive) -> Rule:
 
 
 def _folded(name: str, numbers: Sequence[float | None]) -> float | None:
+    """The value of a primitive, if all its arguments are numbers."""
     arguments = [np.float64(number) for number in numbers if number is not None]
     if len(arguments) < len(numbers):
         return None
