@@ -19,7 +19,7 @@ _SMALLEST_TABLE = 1 << 12
 
 
 def hashes(population: Population) -> Hashes:
-    """Hash of each individual: of the codes, positions, and bits of constants of its nodes.
+    """Hash of each individual, made of the codes and positions of its nodes and the bits of its constants.
 
     Returns
     -------

@@ -15,7 +15,7 @@ PERIODS = {name: facts.period for name, facts in FACTS.items() if facts.period i
 
 
 def reduced_phases(population: Population) -> Population:
-    """The individuals, with every constant that a periodic function adds to its argument within half a period of 0.
+    """The individuals, with every constant added inside a periodic function reduced to within half a period of 0.
 
     Values change by rounding only. The individuals are processed one by one: fronts are small.
     """

@@ -19,7 +19,7 @@ from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.typing import Floats, Indices, Mask
 
 Scaling = Literal["none", "implied", "written"]
-"""Whether linear scaling adds a slope and an intercept to individuals (implied), or they contain them (written)."""
+"""Linear scaling: none; with a slope and an intercept around individuals (implied), or inside them (written)."""
 
 WrongShares = Callable[[Population, Floats], Floats]
 """Population, slopes of linear scaling -> share of row pairs that violate monotonicity, summed over features."""

@@ -59,7 +59,7 @@ class DimensionalAnalysis:
             raise ValueError(f"function {widest.name!r} has {widest.arity} arguments; units allow {MOST_ARGUMENTS}")
         rules = [rule_of(function) for function in primitives.functions]
         codes, sets, rows = len(primitives.functions), 1 << self._arity, self._arity
-        # By function and by which of its arguments are free: bit i of the set is argument i.
+        # Indexed by function and by the set of its free arguments: bit i of the set is argument i.
         self._conditions = np.zeros((codes, sets, rows, self._arity))
         self._results = np.zeros((codes, sets, self._arity))
         self._any = np.zeros((codes, sets), np.bool_)
