@@ -53,33 +53,26 @@ def breed(
         Formulas with useful parts; without them there is no part mutation.
     """
     counts = _counts(settings, rng, parts is not None)
-    selected = [select(n) for n in counts]
-    crossed, regrown, enriched, hoisted, pointed, moved, scaled = (everyone.take(chosen) for chosen in selected)
-    donors, depth = everyone.take(select(counts[0])), settings.max_depth
-    useful = (parts or everyone).take(rng.integers(0, len(parts or everyone), len(enriched)))
-    population = Population.concatenate(
-        [
-            variation.subtree_crossover(crossed, donors, depth, rng),
-            variation.subtree_mutation(regrown, depth, terminals, rng),
-            variation.subtree_crossover(enriched, useful, depth, rng),
-            variation.hoist_mutation(hoisted, rng),
-            variation.point_mutation(pointed.population, terminals, rng),
-            variation.constant_mutation(moved.population, rng),
-            variation.coefficient_mutation(scaled, depth, rng),
-        ]
-    )
-    return Offspring(population, np.concatenate(selected))
+    selected = {operator: select(n) for operator, n in counts.items()}
+    parents = {operator: everyone.take(chosen) for operator, chosen in selected.items()}
+    donors, depth = everyone.take(select(counts["crossover"])), settings.max_depth
+    useful = (parts or everyone).take(rng.integers(0, len(parts or everyone), counts["part_mutation"]))
+    offspring = {
+        "crossover": variation.subtree_crossover(parents["crossover"], donors, depth, rng),
+        "subtree_mutation": variation.subtree_mutation(parents["subtree_mutation"], depth, terminals, rng),
+        "part_mutation": variation.subtree_crossover(parents["part_mutation"], useful, depth, rng),
+        "hoist_mutation": variation.hoist_mutation(parents["hoist_mutation"], rng),
+        "point_mutation": variation.point_mutation(parents["point_mutation"].population, terminals, rng),
+        "constant_mutation": variation.constant_mutation(parents["constant_mutation"].population, rng),
+        "coefficient_mutation": variation.coefficient_mutation(parents["coefficient_mutation"], depth, rng),
+    }
+    population = Population.concatenate([offspring[operator] for operator in selected])
+    return Offspring(population, np.concatenate(list(selected.values())))
 
 
-def _counts(settings: EvolutionSettings, rng: np.random.Generator, with_parts: bool) -> tuple[int, ...]:
-    """Random numbers of offspring by operator, in the order of `breed`."""
-    shares = np.array([
-        settings.crossover,
-        settings.subtree_mutation,
-        settings.part_mutation if with_parts else 0.0,
-        settings.hoist_mutation,
-        settings.point_mutation,
-        settings.constant_mutation,
-        settings.fitted_coefficients,
-    ])  # fmt: skip
-    return tuple(rng.multinomial(settings.population, shares / shares.sum()).tolist())
+def _counts(settings: EvolutionSettings, rng: np.random.Generator, with_parts: bool) -> dict[str, int]:
+    """Random numbers of offspring by operator; they sum to the size of the population."""
+    shares = settings.shares(with_parts)
+    weights = np.array(list(shares.values()))
+    counts = rng.multinomial(settings.population, weights / weights.sum())
+    return dict(zip(shares, counts.tolist(), strict=True))

@@ -93,20 +93,24 @@ class EvolutionSettings:
         weights = {normalized(name): weight for name, weight in self.complexity.items()}
         object.__setattr__(self, "complexity", weights)
         # Part mutation alone is not enough: there may be no useful parts.
-        shares = (
-            self.crossover, self.subtree_mutation, self.hoist_mutation, self.point_mutation, self.constant_mutation,
-            self.fitted_coefficients,
-        )  # fmt: skip
-        if not any(shares):
+        if not any(self.shares(with_parts=False).values()):
             raise ValueError("every share of variation is 0; raise one, for example crossover")
         low, high = self.constants
         if not (isfinite(low) and isfinite(high) and low <= high):
             raise ValueError(f"constants must be a finite range from low to high, got {low} to {high}")
 
-    @property
-    def fitted_coefficients(self) -> float:
-        """Share of coefficient mutation in use: 0 if constants are not fitted, as it only adds constants to fit."""
-        return self.coefficient_mutation if self.constant_steps else 0.0
+    def shares(self, with_parts: bool) -> dict[str, float]:
+        """Share of each operator that can be used; `with_parts` says whether the seeding found useful parts."""
+        return {
+            "crossover": self.crossover,
+            "subtree_mutation": self.subtree_mutation,
+            "part_mutation": self.part_mutation if with_parts else 0.0,
+            "hoist_mutation": self.hoist_mutation,
+            "point_mutation": self.point_mutation,
+            "constant_mutation": self.constant_mutation,
+            # It only adds constants to fit.
+            "coefficient_mutation": self.coefficient_mutation if self.constant_steps else 0.0,
+        }
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -49,6 +49,8 @@ class CompiledConstraints:
         scaling: Scaling = "none",
         wrong_shares: WrongShares | None = None,
     ) -> None:
+        if scaling not in get_args(Scaling):
+            raise ValueError(f"scaling must be one of {', '.join(get_args(Scaling))}, is {scaling!r}")
         self.constraints, self.primitives = constraints, primitives
         self._scaling, self._wrong_shares = scaling, wrong_shares
         codes = {**primitives.function_codes, **primitives.feature_codes, CONSTANT_NAME: CONSTANT}

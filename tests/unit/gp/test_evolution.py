@@ -10,7 +10,7 @@ from shine.evaluators.gradients import MachineLinearizer
 from shine.fitness import Scores
 from shine.gp.constants import fitter
 from shine.gp.evolution import evolve
-from shine.gp.seeding import Seeds
+from shine.gp.seeding import Guesses
 from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.lang.library import STANDARD
 from shine.lang.population import Population
@@ -200,7 +200,7 @@ def test_a_report_that_returns_true_ends_the_run():
 def test_the_guesses_of_an_interrupted_seeding_are_kept():
     def interrupted(rng, deadline):
         guesses = population_of(["x y add", "x neg"], PRIMITIVES, 20)
-        return Seeds(guesses, np.zeros(2), ("a", "b"), guesses, np.zeros(2), False, interrupted=True)
+        return Guesses(guesses, np.zeros(2), ("a", "b"), guesses, np.zeros(2), False, interrupted=True)
 
     outcome = run(seeding=interrupted)
     assert (outcome.stopped_by, outcome.generations, outcome.evaluations) == ("interrupted", 0, 2)

@@ -138,6 +138,11 @@ def test_an_implied_slope_provides_no_unit_if_constants_are_plain_numbers():
     assert allowed(constraints, population, "implied") == [True, False, False, True]
 
 
+def test_an_unknown_kind_of_scaling_is_refused():
+    with pytest.raises(ValueError, match="scaling must be one of none, implied, written, is 'added'"):
+        CompiledConstraints(Constraints(), PRIMITIVES, "added")
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
