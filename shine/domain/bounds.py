@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from shine.domain.intervals import INTERVALS, Interval
+from shine.domain.interval import Interval
+from shine.domain.intervals import INTERVALS
 from shine.lang.interpretation import Interpretation
 from shine.lang.tree import Primitive, Tree
 

@@ -15,7 +15,7 @@ import numpy as np
 from shine.arrays import COMPILED
 from shine.data.dataset import Dataset
 from shine.domain.bounds import bounds
-from shine.domain.intervals import Interval
+from shine.domain.interval import Interval
 from shine.domain.neighbourhood import Column, LineSegments, neighbourhood
 from shine.lang.interpret import evaluate
 from shine.lang.lazy import cached_property

@@ -8,19 +8,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from shine.arrays import apply
+from shine.domain.interval import (
+    Interval,
+    contains_zero,
+    endless,
+    made,
+    magnitude,
+    outwards,
+    selected,
+    spanned,
+    undefined_where,
+)
 from shine.lang.library import STANDARD
 from shine.typing import Floats, Mask
 
-_EPSILON, _TINY = float(np.finfo(np.float64).eps), 5e-324
-_ULPS = 16
-"""How far the bounds of functions are moved. The error of the functions is a few units in the last place."""
+_EPSILON = float(np.finfo(np.float64).eps)
 
 
 def _named(name: str) -> Callable[..., Floats]:
@@ -31,85 +38,10 @@ def _named(name: str) -> Callable[..., Floats]:
 _LOG, _POW, _TAN, _ASIN, _ACOS, _HYPOT = map(_named, ("log", "pow", "tan", "asin", "acos", "hypot"))
 
 
-@dataclass(frozen=True, eq=False)
-class Interval:
-    """Bounds of a value in many boxes.
-
-    Parameters
-    ----------
-    lower, upper : ndarray of shape (n_boxes,) or ()
-        Wherever the value is defined, it lies between these bounds or on them.
-    doubtful : ndarray of shape (n_boxes,) or (), bool
-        Whether the value may be undefined, or have a pole, at some point of the box. If False, the value is a number
-        at every point, and infinite only by overflow.
-    """
-
-    lower: Floats
-    upper: Floats
-    doubtful: Mask
-
-    @classmethod
-    def of(cls, lower: ArrayLike, upper: ArrayLike) -> Interval:
-        """Every number between two bounds."""
-        return cls(np.asarray(lower, np.float64), np.asarray(upper, np.float64), np.asarray(False))
-
-
-def _made(lower: Floats, upper: Floats, doubtful: Mask) -> Interval:
-    """An interval. If a bound is NaN, as for 0 times infinity, nothing is known."""
-    unknown = np.isnan(lower) | np.isnan(upper)
-    if unknown.any():
-        lower, upper = np.where(unknown, -np.inf, lower), np.where(unknown, np.inf, upper)
-        doubtful = doubtful | unknown
-    return Interval(lower, upper, doubtful)
-
-
-def _undefined_where(condition: Mask, value: Interval) -> Interval:
-    """The interval, except that nothing is known where a condition holds."""
-    if not condition.any():
-        return value
-    return Interval(
-        np.where(condition, -np.inf, value.lower),
-        np.where(condition, np.inf, value.upper),
-        value.doubtful | condition,
-    )
-
-
-def _outwards(lower: Floats, upper: Floats, least: float = -math.inf, most: float = math.inf) -> tuple[Floats, Floats]:
-    """Bounds moved apart by the error of a function, but not below `least` or above `most`."""
-    return (
-        np.maximum(lower - (np.abs(lower) * (_ULPS * _EPSILON) + _ULPS * _TINY), least),
-        np.minimum(upper + (np.abs(upper) * (_ULPS * _EPSILON) + _ULPS * _TINY), most),
-    )
-
-
-def _spanned(a: Interval, b: Interval, operation: Callable[[Floats, Floats], Floats]) -> tuple[Floats, Floats, Mask]:
-    """Least and greatest value at the corners, and whether either argument is doubtful."""
-    first, second = operation(a.lower, b.lower), operation(a.lower, b.upper)
-    third, fourth = operation(a.upper, b.lower), operation(a.upper, b.upper)
-    return (
-        np.minimum(np.minimum(first, second), np.minimum(third, fourth)),
-        np.maximum(np.maximum(first, second), np.maximum(third, fourth)),
-        a.doubtful | b.doubtful,
-    )
-
-
-def _contains_zero(a: Interval) -> Mask:
-    return np.asarray((a.lower <= 0) & (a.upper >= 0))
-
-
-def _magnitude(a: Interval) -> Interval:
-    smallest = np.where(_contains_zero(a), 0.0, np.minimum(np.abs(a.lower), np.abs(a.upper)))
-    return Interval(smallest, np.maximum(np.abs(a.lower), np.abs(a.upper)), a.doubtful)
-
-
-def _endless(a: Interval) -> Mask:
-    return np.isinf(a.lower) | np.isinf(a.upper)
-
-
 def _add(a: Interval, b: Interval) -> Interval:
-    value = _made(a.lower + b.lower, a.upper + b.upper, a.doubtful | b.doubtful)
+    value = made(a.lower + b.lower, a.upper + b.upper, a.doubtful | b.doubtful)
     # Infinity minus infinity is undefined.
-    return _undefined_where(_endless(a) & _endless(b), value)
+    return undefined_where(endless(a) & endless(b), value)
 
 
 def _neg(a: Interval) -> Interval:
@@ -118,27 +50,27 @@ def _neg(a: Interval) -> Interval:
 
 def _mul(a: Interval, b: Interval) -> Interval:
     if a is b:
-        size = _magnitude(a)
-        return _made(size.lower * size.lower, size.upper * size.upper, a.doubtful)
-    value = _made(*_spanned(a, b, np.multiply))
-    return _undefined_where((_endless(a) & _contains_zero(b)) | (_contains_zero(a) & _endless(b)), value)
+        size = magnitude(a)
+        return made(size.lower * size.lower, size.upper * size.upper, a.doubtful)
+    value = made(*spanned(a, b, np.multiply))
+    return undefined_where((endless(a) & contains_zero(b)) | (contains_zero(a) & endless(b)), value)
 
 
 def _div(a: Interval, b: Interval) -> Interval:
-    value = _made(*_spanned(a, b, np.divide))
-    return _undefined_where(_contains_zero(b) | (_endless(a) & _endless(b)), value)
+    value = made(*spanned(a, b, np.divide))
+    return undefined_where(contains_zero(b) | (endless(a) & endless(b)), value)
 
 
 def _floordiv(a: Interval, b: Interval) -> Interval:
-    lower, upper, doubtful = _spanned(a, b, np.divide)
+    lower, upper, doubtful = spanned(a, b, np.divide)
     # Rounding may have raised the quotient to a whole number that the exact quotient does not reach.
-    value = _made(np.floor(np.nextafter(lower, -np.inf)), np.floor(np.nextafter(upper, np.inf)), doubtful)
-    return _undefined_where(_contains_zero(b) | ~np.isfinite(lower) | ~np.isfinite(upper), value)
+    value = made(np.floor(np.nextafter(lower, -np.inf)), np.floor(np.nextafter(upper, np.inf)), doubtful)
+    return undefined_where(contains_zero(b) | ~np.isfinite(lower) | ~np.isfinite(upper), value)
 
 
 def _mod(a: Interval, b: Interval) -> Interval:
-    value = _made(np.minimum(b.lower, 0), np.maximum(b.upper, 0), a.doubtful | b.doubtful)
-    value = _undefined_where(_contains_zero(b) | _endless(a) | _endless(b), value)
+    value = made(np.minimum(b.lower, 0), np.maximum(b.upper, 0), a.doubtful | b.doubtful)
+    value = undefined_where(contains_zero(b) | endless(a) | endless(b), value)
     # If the divisor is one number, the remainder rises with the dividend between two multiples of the divisor.
     quotients = np.floor(a.lower / b.lower), np.floor(a.upper / b.lower)
     sure = (b.lower == b.upper) & (quotients[0] == quotients[1]) & (np.abs(quotients[0]) < 1 / _EPSILON)
@@ -155,22 +87,22 @@ def _mod(a: Interval, b: Interval) -> Interval:
 def _pow(a: Interval, b: Interval) -> Interval:
     # For positive bases, powers are monotone in the base and in the exponent: the extremes lie in the corners.
     positive = Interval(np.maximum(a.lower, 0), np.maximum(a.upper, 0), a.doubtful)
-    lower, upper, doubtful = _spanned(positive, b, _POW)
-    value = _made(*_outwards(lower, upper, 0.0), doubtful)
-    value = _undefined_where((a.lower <= 0) & (b.lower < 0), value)
+    lower, upper, doubtful = spanned(positive, b, _POW)
+    value = made(*outwards(lower, upper, 0.0), doubtful)
+    value = undefined_where((a.lower <= 0) & (b.lower < 0), value)
     negative = a.lower < 0
     if not negative.any():
         return value
     whole = (b.lower == b.upper) & (np.floor(b.lower) == b.lower) & np.isfinite(b.lower)
     even = np.floor(b.lower / 2) * 2 == b.lower
-    size = _magnitude(a)
-    lower, upper, _ = _spanned(size, b, _POW)
-    squares = _made(*_outwards(lower, upper, 0.0), doubtful)
+    size = magnitude(a)
+    lower, upper, _ = spanned(size, b, _POW)
+    squares = made(*outwards(lower, upper, 0.0), doubtful)
     ends = _POW(a.lower, b.lower), _POW(a.upper, b.lower)
-    cubes = _made(*_outwards(np.minimum(*ends), np.maximum(*ends)), doubtful)
-    signed = _selected(np.broadcast_to(even, np.broadcast_shapes(even.shape, negative.shape)), squares, cubes)
-    signed = _undefined_where(_contains_zero(a) & (b.lower < 0), signed)
-    return _selected(negative & whole, signed, _undefined_where(negative, value))
+    cubes = made(*outwards(np.minimum(*ends), np.maximum(*ends)), doubtful)
+    signed = selected(np.broadcast_to(even, np.broadcast_shapes(even.shape, negative.shape)), squares, cubes)
+    signed = undefined_where(contains_zero(a) & (b.lower < 0), signed)
+    return selected(negative & whole, signed, undefined_where(negative, value))
 
 
 def _min(a: Interval, b: Interval) -> Interval:
@@ -192,19 +124,19 @@ def _rising(
     """A rising function that is defined everywhere, with values between `least` and `most`."""
 
     def applied(a: Interval) -> Interval:
-        return _made(*_outwards(rule(a.lower), rule(a.upper), least, most), a.doubtful)
+        return made(*outwards(rule(a.lower), rule(a.upper), least, most), a.doubtful)
 
     return applied
 
 
 def _sqrt(a: Interval) -> Interval:
-    value = _made(np.sqrt(np.maximum(a.lower, 0)), np.sqrt(np.maximum(a.upper, 0)), a.doubtful)
-    return _undefined_where(np.asarray(a.lower < 0), value)
+    value = made(np.sqrt(np.maximum(a.lower, 0)), np.sqrt(np.maximum(a.upper, 0)), a.doubtful)
+    return undefined_where(np.asarray(a.lower < 0), value)
 
 
 def _log(a: Interval, rule: Callable[[Floats], Floats] = _LOG, pole: float = 0.0) -> Interval:
-    value = _made(*_outwards(rule(np.maximum(a.lower, pole)), rule(np.maximum(a.upper, pole))), a.doubtful)
-    return _undefined_where(np.asarray(a.lower <= pole), value)
+    value = made(*outwards(rule(np.maximum(a.lower, pole)), rule(np.maximum(a.upper, pole))), a.doubtful)
+    return undefined_where(np.asarray(a.lower <= pole), value)
 
 
 def _log1p(a: Interval) -> Interval:
@@ -223,36 +155,36 @@ def _periodic(rule: Callable[[Floats], Floats], crest: float) -> Callable[[Inter
 
     def applied(a: Interval) -> Interval:
         ends = rule(a.lower), rule(a.upper)
-        lower, upper = _outwards(np.minimum(*ends), np.maximum(*ends), -1.0, 1.0)
+        lower, upper = outwards(np.minimum(*ends), np.maximum(*ends), -1.0, 1.0)
         lower = np.where(_reaches(a, crest + math.pi, 2 * math.pi), -1.0, lower)
         upper = np.where(_reaches(a, crest, 2 * math.pi), 1.0, upper)
-        return _undefined_where(_endless(a), Interval(lower, upper, a.doubtful))
+        return undefined_where(endless(a), Interval(lower, upper, a.doubtful))
 
     return applied
 
 
 def _tan(a: Interval) -> Interval:
-    value = _made(*_outwards(_TAN(a.lower), _TAN(a.upper)), a.doubtful)
-    return _undefined_where(_reaches(a, math.pi / 2, math.pi) | (value.lower > value.upper), value)
+    value = made(*outwards(_TAN(a.lower), _TAN(a.upper)), a.doubtful)
+    return undefined_where(_reaches(a, math.pi / 2, math.pi) | (value.lower > value.upper), value)
 
 
 def _asin(a: Interval) -> Interval:
-    value = _made(*_outwards(_ASIN(np.clip(a.lower, -1, 1)), _ASIN(np.clip(a.upper, -1, 1))), a.doubtful)
-    return _undefined_where((a.lower < -1) | (a.upper > 1), value)
+    value = made(*outwards(_ASIN(np.clip(a.lower, -1, 1)), _ASIN(np.clip(a.upper, -1, 1))), a.doubtful)
+    return undefined_where((a.lower < -1) | (a.upper > 1), value)
 
 
 def _acos(a: Interval) -> Interval:
     ends = _ACOS(np.clip(a.upper, -1, 1)), _ACOS(np.clip(a.lower, -1, 1))
-    return _undefined_where((a.lower < -1) | (a.upper > 1), _made(*_outwards(*ends, 0.0), a.doubtful))
+    return undefined_where((a.lower < -1) | (a.upper > 1), made(*outwards(*ends, 0.0), a.doubtful))
 
 
 def _cosh(a: Interval) -> Interval:
-    return _rising(_named("cosh"), 1.0)(_magnitude(a))
+    return _rising(_named("cosh"), 1.0)(magnitude(a))
 
 
 def _hypot(a: Interval, b: Interval) -> Interval:
-    a, b = _magnitude(a), _magnitude(b)
-    return _made(*_outwards(_HYPOT(a.lower, b.lower), _HYPOT(a.upper, b.upper), 0.0), a.doubtful | b.doubtful)
+    a, b = magnitude(a), magnitude(b)
+    return made(*outwards(_HYPOT(a.lower, b.lower), _HYPOT(a.upper, b.upper), 0.0), a.doubtful | b.doubtful)
 
 
 def _truth(surely: Mask, possibly: Mask, doubtful: Mask) -> Interval:
@@ -279,18 +211,11 @@ def _not(a: Interval) -> Interval:
     return _eq(a, Interval(zero, zero, np.asarray(False)))
 
 
-def _selected(mask: Mask, a: Interval, b: Interval) -> Interval:
-    """The first interval where a mask is set, and the second elsewhere."""
-    return Interval(
-        np.where(mask, a.lower, b.lower), np.where(mask, a.upper, b.upper), np.where(mask, a.doubtful, b.doubtful)
-    )
-
-
 def _where(condition: Interval, a: Interval, b: Interval) -> Interval:
     either = Interval(np.minimum(a.lower, b.lower), np.maximum(a.upper, b.upper), a.doubtful | b.doubtful)
     true = ~condition.doubtful & ((condition.lower > 0) | (condition.upper < 0))
     false = ~condition.doubtful & (condition.lower == 0) & (condition.upper == 0)
-    value = _selected(true, a, _selected(false, b, either))
+    value = selected(true, a, selected(false, b, either))
     return Interval(value.lower, value.upper, value.doubtful | condition.doubtful)
 
 
@@ -305,7 +230,7 @@ INTERVALS: dict[str, Callable[..., Interval]] = {
     "min": _min,
     "max": _max,
     "neg": _neg,
-    "abs": _magnitude,
+    "abs": magnitude,
     "sqrt": _sqrt,
     "exp": _rising(_named("exp"), 0.0),
     "log": _log,

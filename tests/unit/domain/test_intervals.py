@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import shine
 from shine.domain.bounds import bounds
-from shine.domain.intervals import Interval
+from shine.domain.interval import Interval
 from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD
 from shine.lang.tree import Tree
