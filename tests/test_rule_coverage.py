@@ -28,6 +28,7 @@ from shine.lang.partials import PARTIALS
 from shine.lang.primitives import ARITIES, BASIC
 from shine.lang.tape import application
 from shine.lang.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, UNARY_OPERATORS, Tree
+from shine.report.mathml import typeset
 
 FLOAT_ONLY = basic_where(lambda facts: facts.floats_only)
 INEXACT = basic_where(lambda facts: facts.inexact)
@@ -135,6 +136,11 @@ def test_an_export_writes_every_basic_primitive_that_is_not_listed_as_absent(to)
         except ExportError:
             refused.add(name)
     assert refused == CANNOT_WRITE.get(to, set())
+
+
+@pytest.mark.parametrize("name", STANDARD)
+def test_reports_typeset_every_primitive(name):
+    assert typeset(call(name))
 
 
 @pytest.mark.parametrize("name", BASIC)

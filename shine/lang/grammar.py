@@ -15,7 +15,7 @@ from keyword import iskeyword
 from typing import Any, NoReturn
 
 from shine.errors import UnsupportedSyntaxError
-from shine.lang.names import listed, name_problem, normalized, shown, value_text
+from shine.lang.names import MOST_PRIMITIVES, listed, name_problem, normalized, shown, value_text
 from shine.lang.primitives import FOLDED
 from shine.lang.tape import MAX_NODES, application
 from shine.lang.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, UNARY_OPERATORS, Primitive
@@ -23,6 +23,9 @@ from shine.lang.visitor import TreeVisitor, Visit
 
 NAMED_CONSTANTS: dict[str, float] = {"pi": math.pi}
 """Names of numbers; a parameter of the same name takes precedence."""
+
+LARGEST_EXACT = 2**53
+"""Whole numbers up to this size are exact in float64."""
 
 TOO_LARGE = "the number is too large; a number must be finite in float64 (at most about 1.8e308)"
 
@@ -205,7 +208,10 @@ class ExpressionVerifier(TreeVisitor):
         name = check_name(node.func.id, node.func)
         primitive = self.primitives.get(name)
         if primitive is None:
-            reject(f"unknown primitive {shown(name)}; known are {listed(sorted(self.primitives), 100)}", node.func)
+            reject(
+                f"unknown primitive {shown(name)}; known are {listed(sorted(self.primitives), MOST_PRIMITIVES)}",
+                node.func,
+            )
         if node.keywords:
             reject(f"{name} takes no keyword arguments", node)
         given = len(node.args)

@@ -11,6 +11,9 @@ from keyword import iskeyword
 MOST_CHARACTERS = 255
 """Longest name: Excel's names and file names may be as long, so that every export can use it."""
 
+MOST_PRIMITIVES = 100
+"""Number of primitives that a message lists: more than Shine has, so that users see all choices."""
+
 _COMPARED = 2_000
 """Most names that are searched for a similar one: comparing texts is slow."""
 

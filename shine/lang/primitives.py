@@ -10,7 +10,7 @@ import numpy as np
 
 from shine.lang.facts import FACTS, basic_where
 from shine.lang.lazy import cached_property
-from shine.lang.names import listed, shown
+from shine.lang.names import MOST_PRIMITIVES, listed, shown
 from shine.lang.tree import Primitive
 from shine.typing import Indices
 
@@ -95,6 +95,6 @@ def select(table: Mapping[str, Primitive], names: Sequence[str] | Iterable[str])
     chosen = []
     for name in names:
         if name not in table:
-            raise ValueError(f"unknown primitive {shown(name)}; known are {listed(sorted(table), 100)}")
+            raise ValueError(f"unknown primitive {shown(name)}; known are {listed(sorted(table), MOST_PRIMITIVES)}")
         chosen.append(table[name])
     return tuple(chosen)

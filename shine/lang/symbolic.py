@@ -13,7 +13,7 @@ from types import GeneratorType
 from typing import Any, NoReturn, Protocol, TypeGuard
 
 from shine.errors import GraphImportError, UnsupportedSyntaxError
-from shine.lang.grammar import check_name, check_number
+from shine.lang.grammar import LARGEST_EXACT, check_name, check_number
 from shine.lang.tree import CONDITIONAL, Primitive, Tree
 from shine.lang.values import ValueGraph
 from shine.lang.visitor import TreeVisitor
@@ -24,9 +24,6 @@ Steps = Generator[Any, int, int]
 
 MAX_POWER = 8
 """Largest whole exponent that is written as products."""
-
-_EXACT = 2**53
-"""Whole numbers up to here are exact in float64."""
 
 FUNCTIONS: dict[str, str] = {
     "Abs": "abs", "sign": "sign", "floor": "floor", "ceiling": "ceil", "exp": "exp", "log": "log",
@@ -216,7 +213,7 @@ def _product(reader: _Reader, node: Any, flipped: bool = False) -> Steps:
     below: list[int] = []
     negative = flipped
     for factor in node.args if type(node).__name__ == "Mul" else [node]:
-        if factor.is_Rational and max(abs(factor.p), factor.q) <= _EXACT:
+        if factor.is_Rational and max(abs(factor.p), factor.q) <= LARGEST_EXACT:
             # In integers, x/3 is rounded once and x*0.333... twice.
             negative ^= bool(factor.p < 0)
             above += [graph.constant(abs(int(factor.p)))] if abs(factor.p) != 1 else []

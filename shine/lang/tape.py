@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.errors import UnsupportedSyntaxError
-from shine.lang.names import listed, shown
+from shine.lang.names import MOST_PRIMITIVES, listed, shown
 from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.lang.tree import (
     BINARY_OPERATORS,
@@ -73,7 +73,7 @@ class _TapeWriter(TreeVisitor):
     def _call(self, name: str) -> None:
         code = self.primitives.function_codes.get(name)
         if code is None:
-            known = listed(self.primitives.function_codes, 100)
+            known = listed(self.primitives.function_codes, MOST_PRIMITIVES)
             raise UnsupportedSyntaxError(f"primitive {shown(name)} is not in the primitive set; it has {known}")
         self._append(code)
 

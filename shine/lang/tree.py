@@ -38,6 +38,9 @@ COMPARISONS: dict[type[ast.cmpop], str] = {
 BOOLEAN_OPERATORS: dict[type[ast.boolop], str] = {ast.And: "logical_and", ast.Or: "logical_or"}
 """Primitives of `and` and `or`, which yield one of their operands, as in Python."""
 
+_LONGEST_SHOWN = 200
+"""Characters of a formula in the `repr` of its tree."""
+
 CONDITIONAL = "where"
 """Primitive of the conditional expression: ``where(c, a, b)`` is ``a if c else b``."""
 
@@ -123,7 +126,7 @@ class Tree:
 
     def __repr__(self) -> str:
         text = str(self)
-        return f"Tree({text if len(text) <= 200 else text[:200] + '...'!r})"
+        return f"Tree({text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + '...'!r})"
 
 
 def names_in(expression: ast.expr) -> tuple[str, ...]:

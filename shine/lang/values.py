@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from shine.lang.facts import basic_where
 from shine.lang.folding import EXACT, folded
+from shine.lang.grammar import LARGEST_EXACT
 from shine.lang.interpretation import Interpretation
 from shine.lang.library import STANDARD
 from shine.lang.primitives import BASIC
@@ -85,7 +86,7 @@ class ValueGraph:
         known = [number for number in numbers if number is not None]
         value = folded(name, known) if len(known) == len(numbers) and name in EXACT else None
         if value is not None:
-            return self.constant(int(value) if value.is_integer() and abs(value) < 2**53 else value)
+            return self.constant(int(value) if value.is_integer() and abs(value) < LARGEST_EXACT else value)
         rule = _SIMPLER.get(name)
         simpler = rule(self, *operands) if rule else None
         if simpler is None and name in _REORDERED and (name, operands[::-1]) in self._known:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from shine.lang.grammar import LARGEST_EXACT
+
 Coefficient = tuple[float, float]
 """Numerator and positive denominator. The denominator is 1 if the quotient is exact."""
 
@@ -13,8 +15,6 @@ MINUS_ONE: Coefficient = (-1.0, 1.0)
 
 _LARGEST = 2.0**500
 """Coefficients beyond this, or below its inverse, are not merged: their products could overflow or underflow."""
-
-_EXACT = 2.0**53
 
 
 class Unfit(Exception):
@@ -39,7 +39,7 @@ def coefficient(numerator: float, denominator: float = 1.0) -> Coefficient:
         return numerator, denominator
     if math.frexp(denominator)[0] == 0.5 or math.fmod(numerator, denominator) == 0:
         return numerator / denominator, 1.0
-    if numerator.is_integer() and denominator.is_integer() and max(abs(numerator), denominator) < _EXACT:
+    if numerator.is_integer() and denominator.is_integer() and max(abs(numerator), denominator) < LARGEST_EXACT:
         common = math.gcd(int(numerator), int(denominator))
         return numerator / common, denominator / common
     return numerator, denominator
@@ -57,7 +57,7 @@ def plus(a: Coefficient, b: Coefficient) -> Coefficient:
     if a[1] == b[1]:
         return coefficient(a[0] + b[0], a[1])
     exact = coefficient(a[0] * b[1] + b[0] * a[1], a[1] * b[1])
-    whole = all(part.is_integer() for part in (*a, *b)) and max(map(abs, exact)) < _EXACT
+    whole = all(part.is_integer() for part in (*a, *b)) and max(map(abs, exact)) < LARGEST_EXACT
     return exact if whole else coefficient(value(a) + value(b))
 
 

@@ -18,6 +18,7 @@ ARITHMETIC = frozenset({"add", "sub", "mul", "div"})
 """Functions that a simplified formula may use, unless a primitive set is given."""
 
 _MOST_PASSES = 50
+"""Limit of the number of passes. Formulas settle after a few."""
 
 
 def simplify(

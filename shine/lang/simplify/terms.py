@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 
 from shine.lang.folding import EXACT, Functions, folded, folded_tree
+from shine.lang.grammar import LARGEST_EXACT
 from shine.lang.interpretation import Interpretation
 from shine.lang.primitives import ARITIES
 from shine.lang.tape import application
@@ -171,7 +172,11 @@ class Terms:
         # Written like the numbers in the formula; if it has none, in the short form.
         integers = not self._number_types or int in self._number_types
         negative_zero = value == 0 and math.copysign(1.0, value) < 0
-        return int(value) if integers and abs(value) < 2**53 and value.is_integer() and not negative_zero else value
+        return (
+            int(value)
+            if integers and abs(value) < LARGEST_EXACT and value.is_integer() and not negative_zero
+            else value
+        )
 
 
 class _Reader(Interpretation):
