@@ -119,3 +119,9 @@ def test_values(name):
     values = values[np.isfinite(values)]
     found = "truth" if np.isin(values, [0, 1]).all() else "whole" if (values == np.rint(values)).all() else None
     assert KNOWN[name].values == (None if name in WHOLE_BUT_UNUSED else found)
+
+
+@pytest.mark.parametrize("name", [name for name in UNARY if FACTS[name].inexact])
+def test_the_argument_with_an_exact_value(name):
+    values = applied(name, [0.0, 1.0])
+    assert [at for at, value in zip([0.0, 1.0], values, strict=True) if value in (0, 1)] == [FACTS[name].exact_at]
