@@ -17,7 +17,7 @@ from shine.errors import GraphImportError, UnsupportedSyntaxError
 from shine.frontends.sympy import from_sympy
 from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
-from shine.lang.symbolic import FUNCTIONS, RECIPROCALS
+from shine.lang.symbolic_rules import FUNCTIONS, RECIPROCALS
 
 sympy = pytest.importorskip("sympy", reason="needs SymPy: pip install 'shine[sympy]'")
 
