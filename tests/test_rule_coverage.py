@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -36,6 +38,13 @@ INEXACT = basic_where(lambda facts: facts.inexact)
 COMPOSITE = [name for name, primitive in STANDARD.items() if primitive.definition is not None]
 OPERATORS = [(BINARY_OPERATORS, 2), (UNARY_OPERATORS, 1), (COMPARISONS, 2), (BOOLEAN_OPERATORS, 2)]
 PARAMETERS = ("a", "b", "c")
+
+SEVERAL = 5
+"""A list of at least this number of primitives should be a fact."""
+
+ROWS_OF_A_TABLE = {"lowering.py", "intervals.py"}
+"""Files that use a list for several rows of a watched table."""
+
 CANNOT_WRITE: dict[str, set[str]] = {}
 """Basic primitives that an export refuses with an ExportError, by the name of the export."""
 
@@ -79,6 +88,18 @@ def test_every_basic_primitive_has_one_partial_an_argument_and_only_primitives_h
 def test_a_table_of_integers_lacks_the_listed_primitives_only(table):
     assert set(BASIC) - set(table) == FLOAT_ONLY
     assert set(table) <= set(BASIC)
+
+
+@pytest.mark.parametrize("layer", ["lang", "domain", "codegen", "evaluators", "gp"])
+def test_no_file_keeps_a_list_of_primitives_of_its_own(layer):
+    found = set()
+    for path in (Path(shine.__file__).parent / layer).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Set | ast.Tuple | ast.List):
+                names = [part.value for part in node.elts if isinstance(part, ast.Constant)]
+                if len(names) >= SEVERAL and set(names) <= set(STANDARD):
+                    found.add(path.name)
+    assert found <= ROWS_OF_A_TABLE, "make it a fact, see shine.lang.facts"
 
 
 def test_integers_have_a_zero_divisor_for_every_primitive_that_divides():

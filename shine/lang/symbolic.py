@@ -1,6 +1,6 @@
 """SymPy's expressions as formulas of the language.
 
-This module never imports SymPy: a program that has such an expression has imported it. Its classes are recognized by
+This module never imports SymPy: a caller with such an expression has imported it. SymPy's classes are recognized by
 their names.
 """
 
