@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shine.errors import CompilationError
-from shine.export.c_operations import identifier
+from shine.export.c.names import identifier
 from shine.lang.lazy import cached_property
 from shine.lang.program.program import Program
 

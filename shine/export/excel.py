@@ -6,17 +6,18 @@ import math
 from collections.abc import Callable, Mapping
 
 from shine.errors import ExportError
-from shine.export.phrases import ATOM, Corrected, Phrase, number_text, phrase, word, written
+from shine.export.expressions.corrected import Corrected
+from shine.export.expressions.phrases import ATOM, Phrase, number_text, phrase, word, written
 from shine.lang.tree import Tree
 
 LONGEST = 8192
-"""Characters of the longest formula that Excel takes."""
+"""Most characters of a formula in Excel."""
 
 DEEPEST = 64
-"""Levels of nested functions and parentheses that Excel takes."""
+"""Most levels of nested functions and parentheses in Excel."""
 
 _LARGEST = 9.99999999999999e307
-"""The largest number that can be typed; larger ones can only be computed."""
+"""The largest number that Excel reads; larger ones have to be computed."""
 
 _COMPARISON = 1
 
@@ -24,23 +25,23 @@ _COMPARISON = 1
 def excel_formula(tree: Tree, cells: Mapping[str, str] | None = None, *, digits: int | None = None) -> str:
     """The formula for a cell, beginning with ``=``.
 
-    Assigned values and functions are written out wherever they are used.
+    Assigned values and functions are written out at every use.
 
     Parameters
     ----------
     tree : Tree
     cells : mapping of str to str, optional
-        Where each feature is: a cell (``"B2"``, ``"$B$2"``), a name of the workbook, a column of a table
-        (``"[@speed]"``). By default the first row, a column a feature in their order: A1, B1, ...
+        Place of each feature: a cell (``"B2"``, ``"$B$2"``), a name of the workbook, a column of a table
+        (``"[@speed]"``). By default the cells of the first row, in the order of the features: A1, B1, ...
     digits : int, optional
-        Significant digits of constants; all they have by default, of which Excel itself reads the first 15.
+        Significant digits of constants; all digits by default. Excel itself reads the first 15.
 
     Raises
     ------
     ValueError
         If `cells` lacks a feature that the formula uses.
     ExportError
-        If a primitive has no meaning, or the formula is longer or more deeply nested than Excel allows.
+        If a primitive has no definition, or the formula is longer or more deeply nested than Excel allows.
 
     Examples
     --------
@@ -62,7 +63,7 @@ def excel_formula(tree: Tree, cells: Mapping[str, str] | None = None, *, digits:
 
 
 def column_letters(position: int) -> str:
-    """Letters of a column by its position from 0: A, ..., Z, AA, ..."""
+    """Letters of the column at a position: A for 0, ..., Z, AA, ..."""
     letters, number = "", position + 1
     while number:
         number, rest = divmod(number - 1, 26)
@@ -71,7 +72,7 @@ def column_letters(position: int) -> str:
 
 
 class _Cell:
-    """References of features; one that is not there is an error only where the formula uses it."""
+    """References to features; a missing one is an error only if the formula uses it."""
 
     @staticmethod
     def of(reference: str | None, name: str) -> Phrase:
@@ -91,7 +92,7 @@ def _nesting(text: str) -> int:
 
 
 class _Excel(Corrected):
-    """Excel's operators: a minus binds more strongly than ``^``, and ``^`` groups to the left."""
+    """Excel's operators: minus binds more strongly than ``^``, and ``^`` groups to the left."""
 
     form = "Excel"
     sum, product, power, unary = 3, 4, 5, 6
@@ -106,7 +107,7 @@ class _Excel(Corrected):
         number = self.number
         return {
             **{name: self.calls(function) for name, function in functions.items()},
-            **{name: self._comparison(symbol) for name, symbol in comparisons.items()},
+            **{name: self.comparison(symbol, _COMPARISON) for name, symbol in comparisons.items()},
             "add": self.add,
             "sub": self.sub,
             "mul": self.mul,
@@ -115,10 +116,10 @@ class _Excel(Corrected):
             "ceil": lambda a: self.neg(self.call("INT", self.neg(a))),
             "pow": self._pow,
             "neg": self.neg,
-            "logical_and": self._and,
-            "logical_or": self._or,
+            "logical_and": self.logical_and,
+            "logical_or": self.logical_or,
             "logical_not": self._not,
-            "where": self._where,
+            "where": self.where,
             "square": lambda a: self._pow(a, number(2)),
             "cube": lambda a: self._pow(a, number(3)),
             "log2": lambda a: self.call("LOG", a, number(2)),
@@ -146,32 +147,21 @@ class _Excel(Corrected):
             return operand
         return phrase(self.enclosed(operand, self.sum), "<>0", strength=_COMPARISON, condition=True)
 
-    def _comparison(self, symbol: str) -> Callable[[Phrase, Phrase], Phrase]:
-        def rule(left: Phrase, right: Phrase) -> Phrase:
-            left, right = self.operand(left, self.sum), self.operand(right, self.sum)
-            return phrase(left, symbol, right, strength=_COMPARISON, condition=True)
-
-        return rule
-
     def _pow(self, base: Phrase, exponent: Phrase) -> Phrase:
-        # Both in parentheses unless they are words: people, and other languages, read -2^2 and 2^3^2 otherwise.
+        # Parentheses around all but words: people, and other languages, read -2^2 and 2^3^2 differently.
         parts = self.operand(base, ATOM), "^", self.operand(exponent, self.unary)
         return phrase(*parts, strength=self.power)
 
-    def _and(self, left: Phrase, right: Phrase) -> Phrase:
-        if left.condition and right.condition:
-            return phrase("AND(", left, ", ", right, ")", condition=True)
-        return self._where(left, right, self.number(0) if left.condition else left)
+    def both(self, left: Phrase, right: Phrase) -> Phrase:
+        return phrase("AND(", left, ", ", right, ")", condition=True)
 
-    def _or(self, left: Phrase, right: Phrase) -> Phrase:
-        if left.condition and right.condition:
-            return phrase("OR(", left, ", ", right, ")", condition=True)
-        return self._where(left, self.number(1) if left.condition else left, right)
+    def either(self, left: Phrase, right: Phrase) -> Phrase:
+        return phrase("OR(", left, ", ", right, ")", condition=True)
 
     def _not(self, operand: Phrase) -> Phrase:
         if operand.condition:
             return phrase("NOT(", operand, ")", condition=True)
         return phrase(self.enclosed(operand, self.sum), "=0", strength=_COMPARISON, condition=True)
 
-    def _where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
+    def where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
         return phrase("IF(", self.truth(condition), ", ", self.numeric(yes), ", ", self.numeric(no), ")")

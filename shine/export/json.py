@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from shine.errors import ExportError, GraphImportError, UnsupportedSyntaxError
-from shine.export.translation import composites, is_standard
+from shine.export.expressions.translation import composites, is_standard
 from shine.lang.grammar import ExpressionVerifier, check_name, check_number
 from shine.lang.library import STANDARD
 from shine.lang.names import normalized

@@ -8,16 +8,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from shine.errors import ExportError
-from shine.export.phrases import Corrected, Phrase, number_text, phrase, word, written
+from shine.export.expressions.corrected import Corrected
+from shine.export.expressions.phrases import Phrase, number_text, phrase, word, written
 from shine.lang.tree import Tree
 
 _OR, _AND, _COMPARISON = 1, 2, 3
 
 DIALECTS = ("standard", "sqlite", "postgres", "duckdb")
-"""Dialects that are known; the standard one is what PostgreSQL understands."""
+"""Known dialects; PostgreSQL understands the standard one."""
 
 DEEPEST: dict[str, int] = {"sqlite": 1000, "duckdb": 1000}
-"""Levels of nesting an expression may have, where a data base says so."""
+"""Most levels of nesting of an expression, for data bases with a limit."""
 
 _RESERVED = """
     add all alter analyse analyze and anti any array as asc asof asymmetric at authorization begin between bigint
@@ -36,7 +37,7 @@ _RESERVED = """
     where window with within without year
 """
 RESERVED = frozenset(_RESERVED.split())
-"""Words that are no column names unless they are quoted, in SQL or in one of the dialects."""
+"""Words that need quotes as column names, in SQL or in one of the dialects."""
 
 
 def sql_expression(
@@ -44,25 +45,25 @@ def sql_expression(
 ) -> str:
     """The formula as an SQL expression.
 
-    Assigned values and functions are written out wherever they are used. NULL stands for NaN: it is the value of what
-    is computed with it, and comparisons with it do not hold.
+    Assigned values and functions are written out at every use. NULL stands for NaN: arithmetic with NULL gives NULL,
+    and comparisons with it are false.
 
     Parameters
     ----------
     tree : Tree
     columns : mapping of str to str, optional
-        What each feature is in SQL, put into the text as it is. By default the column of the same name, in quotes
-        unless it is in lower case and no reserved word. Columns hold double precision; integers work too.
+        SQL text of each feature, copied as it is. By default the column of the same name, in quotes unless it is
+        lower case and not a reserved word. Columns hold double precision; integers work too.
     dialect : {"standard", "sqlite", "postgres", "duckdb"}
     digits : int, optional
-        Significant digits of constants; all they have by default.
+        Significant digits of constants; all digits by default.
 
     Raises
     ------
     ValueError
         If the dialect is unknown, or `columns` lacks a feature of the formula.
     ExportError
-        If a primitive has no meaning, or the formula is too long or too deeply nested for the data base.
+        If a primitive has no definition, or the formula is too long or too deeply nested for the data base.
 
     Examples
     --------
@@ -86,7 +87,7 @@ def sql_expression(
 
 
 def quoted(name: str) -> str:
-    """A column's name as it stands in an expression, in quotes where it needs them."""
+    """A column's name in an expression, in quotes if it needs them."""
     if re.fullmatch(r"[a-z_][a-z0-9_]*", name) and name not in RESERVED:
         return name
     escaped = name.replace('"', '""')
@@ -94,9 +95,9 @@ def quoted(name: str) -> str:
 
 
 class _Sql(Corrected):
-    """SQL's operators. Its conditions know a third value, unknown, which counts as false here.
+    """SQL's operators. A condition in SQL can be unknown, which counts as false here.
 
-    The opposite of a condition holds where it is false or unknown: a number that is NULL, as NaN, is not 0.
+    The opposite of a condition holds where the condition is false or unknown: NULL, like NaN, is not 0.
     """
 
     form = "SQL"
@@ -126,7 +127,7 @@ class _Sql(Corrected):
         return {
             **{name: self._real(rule) for name, rule in real.items()},
             **{name: self._like_operands(self.calls(function)) for name, function in same.items()},
-            **{name: self._comparison(symbol) for name, symbol in comparisons.items()},
+            **{name: self.comparison(f" {symbol} ", _COMPARISON) for name, symbol in comparisons.items()},
             "ne": lambda a, b: self._opposite(self.rules()["eq"](a, b)),
             "add": self._real_if_any(self.add),
             "sub": self._real_if_any(self.sub),
@@ -136,10 +137,10 @@ class _Sql(Corrected):
             "min": self._like_operands(self._extreme("MIN", "<", ">=")),
             "max": self._like_operands(self._extreme("MAX", ">", "<=")),
             "sign": self.calls("SIGN"),
-            "logical_and": self._and,
-            "logical_or": self._or,
+            "logical_and": self.logical_and,
+            "logical_or": self.logical_or,
             "logical_not": lambda a: self._opposite(self.truth(a)),
-            "where": self._where,
+            "where": self.where,
             "square": self._like_operands(lambda a: self.power_of(a, 2)),
         }
 
@@ -167,11 +168,11 @@ class _Sql(Corrected):
         text = number_text(number, self.digits).upper()
         if "E" not in text and "." not in text:
             text += ".0"
-        # Without an exponent DuckDB reads a decimal number, whose arithmetic overflows after 38 digits.
+        # DuckDB reads a number without an exponent as a decimal, which overflows after 38 digits.
         return word(f"{text}E0" if self.dialect == "duckdb" and "E" not in text else text)
 
     def numeric(self, operand: Phrase) -> Phrase:
-        return self._where(operand, self.number(1.0), self.number(0.0)) if operand.condition else operand
+        return self.where(operand, self.number(1.0), self.number(0.0)) if operand.condition else operand
 
     def truth(self, operand: Phrase) -> Phrase:
         """An operand as a condition: whether a number is not 0."""
@@ -185,13 +186,6 @@ class _Sql(Corrected):
         made = phrase("(", condition, ") IS NOT TRUE", strength=_COMPARISON, condition=True)
         return replace(made, opposite=condition)
 
-    def _comparison(self, symbol: str) -> Callable[[Phrase, Phrase], Phrase]:
-        def rule(left: Phrase, right: Phrase) -> Phrase:
-            left, right = self.operand(left, self.sum), self.operand(right, self.sum)
-            return phrase(left, f" {symbol} ", right, strength=_COMPARISON, condition=True)
-
-        return rule
-
     def multiplied(self, left: Phrase, right: Phrase) -> Phrase:
         if left is right and not left.simple:
             return self.power_of(left, 2)
@@ -200,7 +194,7 @@ class _Sql(Corrected):
     def divided(self, left: Phrase, right: Phrase) -> Phrase:
         left, right = self.numeric(left), self.numeric(right)
         if not left.real and not right.real:
-            # Of integers, most data bases truncate the quotient.
+            # Most data bases truncate the quotient of integers.
             left = phrase("CAST(", left, " AS DOUBLE PRECISION)")
         return self.infix(left, " / ", right, self.product)
 
@@ -208,7 +202,7 @@ class _Sql(Corrected):
         return self.infix(base, " * ", base, self.product) if base.simple else self.call("POWER", base, self.number(2))
 
     def _remainder(self, left: Phrase, right: Phrase) -> Phrase | None:
-        """The exact remainder, with the sign of the dividend, where the data base has it."""
+        """The exact remainder, with the sign of the dividend; None if the data base lacks it."""
         return self.call("MOD", left, right) if self.dialect in ("sqlite", "duckdb") else None
 
     def _other_sign(self, remainder: Phrase, right: Phrase) -> Phrase:
@@ -224,7 +218,7 @@ class _Sql(Corrected):
             quotient = self.call("FLOOR", self.div(left, right))
             return self.infix(left, " - ", self.infix(right, " * ", quotient, self.product), self.sum)
         moved = self.infix(remainder, " + ", right, self.sum)
-        return self._where(self._other_sign(remainder, right), moved, remainder)
+        return self.where(self._other_sign(remainder, right), moved, remainder)
 
     def _floordiv(self, left: Phrase, right: Phrase) -> Phrase:
         remainder = self._remainder(left, right)
@@ -234,16 +228,19 @@ class _Sql(Corrected):
             "ROUND", self.divided(self.infix(left, " - ", replace(remainder, real=True), self.sum), right)
         )
         lower = self.infix(whole, " - ", self.number(1), self.sum)
-        return self._where(self._other_sign(remainder, right), lower, whole)
+        return self.where(self._other_sign(remainder, right), lower, whole)
 
     def _extreme(self, function: str, before: str, after: str) -> Callable[[Phrase, Phrase], Phrase]:
         if self.dialect == "sqlite":
             return self.calls(function)
 
+        ahead = self.comparison(f" {before} ", _COMPARISON)
+        behind = self.comparison(f" {after} ", _COMPARISON)
+
         def rule(left: Phrase, right: Phrase) -> Phrase:
-            # LEAST and GREATEST pass over NULL.
+            # LEAST and GREATEST ignore NULL.
             left, right = self.numeric(left), self.numeric(right)
-            first, second = self._comparison(before)(left, right), self._comparison(after)(left, right)
+            first, second = ahead(left, right), behind(left, right)
             return phrase("CASE WHEN ", first, " THEN ", left, " WHEN ", second, " THEN ", right, " END")
 
         return rule
@@ -254,19 +251,13 @@ class _Sql(Corrected):
         power = self.call("POWER", self.call("ABS", operand), self.number(1 / 3))
         return self.infix(self.call("SIGN", operand), " * ", power, self.product)
 
-    def _and(self, left: Phrase, right: Phrase) -> Phrase:
-        if left.condition and right.condition:
-            parts = self.enclosed(left, _AND), " AND ", self.enclosed(right, _AND + 1)
-            return phrase(*parts, strength=_AND, condition=True)
-        return self._where(left, right, self.number(0.0) if left.condition else left)
+    def both(self, left: Phrase, right: Phrase) -> Phrase:
+        return self.connected(left, " AND ", right, _AND)
 
-    def _or(self, left: Phrase, right: Phrase) -> Phrase:
-        if left.condition and right.condition:
-            parts = self.enclosed(left, _OR), " OR ", self.enclosed(right, _OR + 1)
-            return phrase(*parts, strength=_OR, condition=True)
-        return self._where(left, self.number(1.0) if left.condition else left, right)
+    def either(self, left: Phrase, right: Phrase) -> Phrase:
+        return self.connected(left, " OR ", right, _OR)
 
-    def _where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
+    def where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
         condition, yes, no = self.truth(condition), self.numeric(yes), self.numeric(no)
         if condition.opposite is not None:
             condition, yes, no = condition.opposite, no, yes

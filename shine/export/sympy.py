@@ -1,4 +1,4 @@
-"""Tree -> SymPy: the formula of real mathematics, which knows neither NaN nor the sign of zero."""
+"""Formulas as SymPy expressions of real numbers, which have neither NaN nor a signed zero."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from shine.errors import ExportError
-from shine.export.python import identifiers
-from shine.export.translation import Translation
+from shine.export.expressions.translation import Translation
+from shine.export.python.names import identifiers
 from shine.lang.tree import Tree
 
 
 def sympy_expression(tree: Tree) -> Any:
-    """The formula as a SymPy expression of real symbols that are called as the features.
+    """The formula as a SymPy expression of real symbols with the names of the features.
 
-    Numbers that are whole become integers, all others floats of 53 bits. Comparisons become relations, and
-    `Piecewise` with the values 1 and 0 where they are used as numbers. SymPy rewrites what is equal among real numbers,
-    so values can differ by rounding.
+    Whole numbers become integers, all others floats of 53 bits. Comparisons become relations; a comparison used as a
+    number becomes a `Piecewise` of 1 and 0. SymPy applies the identities of real numbers, so values can differ by
+    rounding.
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ def sympy_expression(tree: Tree) -> Any:
     Raises
     ------
     ExportError
-        If SymPy is not installed, cannot hold the formula (it compares what is not real, say), or is nested too
-        deeply for it.
+        If SymPy is not installed or cannot hold the formula (because it compares complex numbers, say), or the
+        formula is nested too deeply for SymPy.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def sympy_expression(tree: Tree) -> Any:
     except (TypeError, ValueError, ArithmeticError) as error:
         raise ExportError(f"SymPy cannot hold the formula: {' '.join(str(error).split())[:200]}") from None
     if undefined:
-        raise ExportError("SymPy cannot hold the formula: something in it is infinite or undefined, 1/0 say")
+        raise ExportError("SymPy cannot hold the formula: a part of it is infinite or undefined, such as 1/0")
     return expression
 
 
@@ -62,12 +62,12 @@ def sympy_source(tree: Tree, name: str = "f") -> str:
     ----------
     tree : Tree
     name : str
-        The variable that the expression is assigned to.
+        Name of the variable that holds the expression.
 
     Raises
     ------
     ValueError
-        If the name is no Python identifier.
+        If the name is not a Python identifier.
     ExportError
         As `sympy_expression`.
     """
@@ -78,7 +78,7 @@ def sympy_source(tree: Tree, name: str = "f") -> str:
     printer: Any = importlib.import_module("sympy.printing.str").StrPrinter
 
     class Printer(printer):
-        """SymPy's own text, with numbers that are read back as they are."""
+        """SymPy's own text, with numbers that read back exactly."""
 
         def _print_Float(self, number: Any) -> str:
             return f"Float({float(number)!r})"
@@ -108,7 +108,7 @@ def _sympy() -> Any:
 
 
 class _Sympy(Translation[Any]):
-    """Builds SymPy's objects; conditions are its Boolean ones."""
+    """Builds SymPy's objects; conditions are SymPy Booleans."""
 
     form = "SymPy"
 
@@ -158,11 +158,11 @@ class _Sympy(Translation[Any]):
         return self.sympy.Integer(int(value)) if float(value).is_integer() else self.sympy.Float(value)
 
     def numeric(self, value: Any) -> Any:
-        """A value as a number, 1 or 0 where it is a condition."""
+        """A value as a number: a condition becomes 1 or 0."""
         return self._choice(value, 1, 0) if self._is_condition(value) else value
 
     def _is_condition(self, value: Any) -> bool:
-        # A symbol is both of SymPy's kinds.
+        # A symbol is both a Boolean and an Expr.
         return isinstance(value, self.sympy.logic.boolalg.Boolean) and not isinstance(value, self.sympy.Expr)
 
     def _truth(self, value: Any) -> Any:
@@ -174,7 +174,7 @@ class _Sympy(Translation[Any]):
     def _choice(self, condition: Any, yes: Any, no: Any) -> Any:
         if condition in (self.sympy.true, self.sympy.false):
             return self.numeric(yes if condition == self.sympy.true else no)
-        # Not evaluated: merging nested cases takes exponential time.
+        # Unevaluated, because SymPy takes exponential time to merge nested cases.
         pairs = (self.numeric(yes), condition), (self.numeric(no), True)
         return self.sympy.Piecewise(*pairs, evaluate=False)
 

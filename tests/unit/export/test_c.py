@@ -25,7 +25,7 @@ from unit.export.native import (
 
 import shine
 from shine.export.c import c_files, c_source
-from shine.export.c_operations import identifier
+from shine.export.c.names import identifier
 from shine.kernels.kernel import Kernel
 from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD

@@ -70,9 +70,9 @@ def test_an_unknown_form_is_refused_with_those_there_are():
 
 def test_the_basic_primitives_have_rules_of_their_own():
     from shine.export.excel import _Excel
-    from shine.export.latex import _Latex
-    from shine.export.python import _Expression
+    from shine.export.latex.writer import LatexWriter
+    from shine.export.python.expression import Expression
     from shine.export.sql import _Sql
 
-    for writer in (_Expression(), _Latex(None), _Excel(), _Sql("standard", None)):
+    for writer in (Expression(), LatexWriter(None), _Excel(), _Sql("standard", None)):
         assert writer.rules().keys() >= BASIC.keys()

@@ -11,7 +11,8 @@ from agreement import FEATURES, random_tree
 from unit.export.oracles import EXACT, Reader, Undefined, close, exact, mp, tokens
 
 from shine.errors import ExportError
-from shine.export.latex import latex, latex_name, latex_names
+from shine.export.latex import latex
+from shine.export.latex.names import latex_name, latex_names
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
 from shine.lang.tape import application

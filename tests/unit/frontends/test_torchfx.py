@@ -22,7 +22,7 @@ from torch import nn  # noqa: E402 - after the skip
 from torch.nn import functional as F  # noqa: E402
 
 from shine.frontends.torchfx import from_export, from_fx  # noqa: E402
-from shine.frontends.torchfx_operations import ALIASES, MODULES, OPERATIONS  # noqa: E402
+from shine.frontends.torchfx.operations import ALIASES, MODULES, OPERATIONS  # noqa: E402
 
 pytestmark = pytest.mark.slow
 DTYPES = ("float64", "float32", "int64", "int32", "bool")

@@ -1,8 +1,7 @@
-"""A formula as straight-line code: every value once, in the order they can be computed in.
+"""A formula as straight-line code: a list of steps that computes every value once.
 
-What is exported node by node, or as a chain of assignments, starts from here: steps have no depth, so a formula that
-is nested more deeply than the target's parser allows is no special case, and a value that the formula computes twice
-is computed once.
+Forms with statements (C, torch, JAX) and graphs of nodes (ONNX, GraphDef) start from here. Steps have no depth, so a
+formula that nests deeper than the target's parser allows needs no special case.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ class Step:
     Parameters
     ----------
     primitive : Primitive or None
-        What is applied; None where the value is a parameter or a number.
+        The primitive applied; None if the value is a parameter or a number.
     operands : tuple of int
-        Positions of the steps it is applied to, all of them earlier ones.
+        Positions of the earlier steps that it is applied to.
     leaf : str or float
-        Name of the parameter, or the number; 0 where a primitive is applied.
+        Name of the parameter, or the number; 0 if a primitive is applied.
     """
 
     primitive: Primitive | None
@@ -38,8 +37,8 @@ class Step:
 
 
 @dataclass(frozen=True)
-class StraightLine:
-    """The steps of one tree; only those that its result needs.
+class Body:
+    """The steps of one tree that its result needs.
 
     Parameters
     ----------
@@ -47,7 +46,7 @@ class StraightLine:
     steps : tuple of Step
         The last one is the result.
     uses : tuple of int
-        How often each step is an operand; the result counts as used once more.
+        How often each step is an operand; the result counts one more.
     """
 
     tree: Tree
@@ -55,57 +54,57 @@ class StraightLine:
     uses: tuple[int, ...]
 
     def composites(self) -> Iterator[Primitive]:
-        """The primitives it applies that have a definition, as often as it applies them."""
+        """The composite primitives it applies, as often as it applies them."""
         return (step.primitive for step in self.steps if step.primitive and step.primitive.definition is not None)
 
 
 @dataclass(frozen=True)
-class Program:
+class StraightLine:
     """A formula and the functions it calls.
 
     Parameters
     ----------
-    main : StraightLine
-    functions : mapping of str to StraightLine
-        The bodies of the composite primitives it needs, each after those it calls itself. Names are unique: two
-        different primitives that are called the same have different names here.
+    main : Body
+    functions : mapping of str to Body
+        Bodies of the composite primitives it needs, by unique names, each after those that it calls itself. Two
+        different primitives with the same name get different names here.
     names : mapping of int to str
-        Name of each composite by the `id` of its `Primitive`.
+        Name of each composite primitive by the `id` of its `Primitive`.
     """
 
-    main: StraightLine
-    functions: Mapping[str, StraightLine]
+    main: Body
+    functions: Mapping[str, Body]
     names: Mapping[int, str]
 
     def name(self, primitive: Primitive) -> str:
-        """What a primitive is called in this program."""
+        """The name of a primitive in this code."""
         return self.names.get(id(primitive), primitive.name)
 
     def run(
         self, operations: Mapping[str, Callable[..., Any]], number: Callable[[float], Any], arguments: Sequence[Any]
     ) -> Any:
-        """The formula computed with given operations.
+        """Compute the formula with the given operations.
 
         Parameters
         ----------
         operations : mapping of str to callable
-            What each primitive without a body here is.
+            The operation of each primitive without a body.
         number : callable of a float
-            A number of the formula as an operand.
+            Makes an operand of a number in the formula.
         arguments : sequence
-            One a parameter.
+            One for each parameter.
         """
         values: list[Any] = []
         calls = [(self.main, values, dict(zip(self.main.tree.parameters, arguments, strict=True)))]
         while True:
-            line, values, given = calls[-1]
-            if len(values) == len(line.steps):
+            body, values, given = calls[-1]
+            if len(values) == len(body.steps):
                 calls.pop()
                 if not calls:
                     return values[-1]
                 calls[-1][1].append(values[-1])
                 continue
-            step = line.steps[len(values)]
+            step = body.steps[len(values)]
             operands = [values[operand] for operand in step.operands]
             if step.primitive is None:
                 values.append(given[step.leaf] if isinstance(step.leaf, str) else number(step.leaf))
@@ -116,21 +115,21 @@ class Program:
                 calls.append((body, [], dict(zip(body.tree.parameters, operands, strict=True))))
 
 
-def straight_line(tree: Tree, form: str, kept: Collection[str] = ()) -> StraightLine:
-    """The steps of a tree.
+def body_of(tree: Tree, form: str, kept: Collection[str] = ()) -> Body:
+    """The steps of one tree.
 
     Parameters
     ----------
     tree : Tree
     form : str
-        What it is exported to, for the error.
+        Name of the target, for errors.
     kept : collection of str
-        Composite primitives of the standard library that the target has as operations: they have no body in it.
+        Composite primitives of the standard library that are operations of the target, so they need no body.
 
     Raises
     ------
     ExportError
-        If the tree calls a function without a meaning.
+        If the tree calls a function without a definition.
     """
     steps: list[Step] = []
     known: dict[object, int] = {}
@@ -152,7 +151,7 @@ def straight_line(tree: Tree, form: str, kept: Collection[str] = ()) -> Straight
         elif kind == "name" and isinstance(detail, str):
             stack.append(assigned[detail] if detail in assigned else add(("name", detail), Step(None, (), detail)))
         elif kind == "constant" and isinstance(detail, str):
-            # Steps hold floats, whose repr tells -0.0 from 0.0.
+            # The repr of a float distinguishes -0.0 from 0.0.
             number = float(detail)
             stack.append(add(("number", repr(number)), Step(None, (), number)))
         elif kind == "compare" and isinstance(detail, tuple):
@@ -181,8 +180,8 @@ def _primitive(tree: Tree, name: str, form: str, kept: Collection[str]) -> Primi
     return primitive
 
 
-def _needed(tree: Tree, steps: list[Step], result: int) -> StraightLine:
-    """The steps without those the result does not need, numbered anew."""
+def _needed(tree: Tree, steps: list[Step], result: int) -> Body:
+    """The steps that the result needs, renumbered."""
     uses = [0] * len(steps)
     uses[result] = 1
     for position in range(result, -1, -1):
@@ -199,22 +198,22 @@ def _needed(tree: Tree, steps: list[Step], result: int) -> StraightLine:
         )
         for position in kept
     )
-    return StraightLine(tree, renumbered, tuple(uses[position] for position in kept))
+    return Body(tree, renumbered, tuple(uses[position] for position in kept))
 
 
-def program(tree: Tree, form: str, kept: Collection[str] = ()) -> Program:
-    """A formula and the functions it calls, as straight-line code; the parameters are those of `straight_line`.
+def straight_line(tree: Tree, form: str, kept: Collection[str] = ()) -> StraightLine:
+    """A formula and the functions it calls as straight-line code; parameters as in `body_of`.
 
     Raises
     ------
     ExportError
-        If the formula, or a function it calls, calls a function without a meaning.
+        If the formula, or a function it calls, calls a function without a definition.
     """
-    main = straight_line(tree, form, kept)
-    bodies: dict[int, StraightLine] = {}
+    main = body_of(tree, form, kept)
+    bodies: dict[int, Body] = {}
     names: dict[int, str] = {}
-    functions: dict[str, StraightLine] = {}
-    # Definitions may call definitions to any depth: an entry is a body and the composites of it that are still to come.
+    functions: dict[str, Body] = {}
+    # Definitions call definitions to any depth: an entry is a body and its composites that are still to come.
     waiting = [(0, main.composites())]
     while waiting:
         identity, composites = waiting[-1]
@@ -225,14 +224,14 @@ def program(tree: Tree, form: str, kept: Collection[str] = ()) -> Program:
                 functions[names[identity]] = bodies[identity]
             continue
         assert primitive.definition is not None
-        bodies[id(primitive)] = straight_line(primitive.definition, form, kept)
+        bodies[id(primitive)] = body_of(primitive.definition, form, kept)
         names[id(primitive)] = unique(primitive.name, names.values())
         waiting.append((id(primitive), bodies[id(primitive)].composites()))
-    return Program(main, functions, names)
+    return StraightLine(main, functions, names)
 
 
 def unique(wanted: str, taken: Collection[str]) -> str:
-    """A name, with a number added where it is taken already."""
+    """A name, with a number added if it is taken."""
     name, number = wanted, 1
     while name in taken:
         number += 1

@@ -1,7 +1,7 @@
-"""Straight-line code as text: expressions of a readable size, and a variable for what is used twice or nests deeper.
+"""Straight-line code as text in a programming language: a `Dialect` states how the language writes each primitive.
 
-A dialect is a table of how each primitive is written. Because expressions stay small, no target's parser meets a
-deep one, whatever the depth of the formula.
+A value that is used twice, or nests deeper than a reader likes, gets a variable. So expressions stay short, and no
+compiler meets a deep one, whatever the depth of the formula.
 """
 
 from __future__ import annotations
@@ -10,33 +10,31 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from shine.errors import ExportError
-from shine.export.steps import StraightLine, unique
+from shine.export.expressions.phrases import ATOM
+from shine.export.statements.straightline import Body, unique
 from shine.lang.tree import Primitive
 
 INLINE_DEPTH = 8
-"""Depth to which expressions are written into one another."""
+"""Depth to which expressions nest before a value gets a variable."""
 
 INLINE_LENGTH = 88
 """Length, in characters, above which a value gets a variable."""
 
-ATOM = 100
-"""Binding strength of what never needs parentheses."""
-
 
 @dataclass(frozen=True)
 class Form:
-    """How a primitive is written.
+    """How a language writes a primitive.
 
     Parameters
     ----------
     text : str
-        With ``{0}``, ``{1}``, ... where the operands go, each once.
+        The text, with ``{0}``, ``{1}``, ... once each in place of the operands.
     strength : int
-        How strongly it binds: an operand that binds weaker than it needs to is put in parentheses.
+        How strongly the text binds.
     needs : tuple of int
-        Least strength of each operand; 0 where the tuple is too short.
+        Least strength of each operand, which gets parentheses if it binds more weakly; 0 if the tuple is too short.
     conditions : tuple of int
-        Positions of the operands that are wanted as conditions, not as numbers.
+        Positions of the operands that are conditions, not numbers.
     """
 
     text: str
@@ -46,26 +44,26 @@ class Form:
 
 
 def call(function: str, arity: int) -> Form:
-    """A function applied to its operands."""
+    """The form of a function call."""
     return Form(f"{function}({', '.join('{' + str(position) + '}' for position in range(arity))})")
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How values are written in one language.
+    """How one language writes values.
 
     Parameters
     ----------
     name : str
-        Of the language, for errors.
+        Name of the language, for errors.
     forms : mapping of str to Form
-        Of the basic primitives.
+        Form of each basic primitive.
     conditions : mapping of str to Form
-        Of those primitives that are written in another way where only their truth matters.
+        Form, as a condition, of each primitive that has one.
     nonzero : Form
         The condition that a number is not zero.
     number : callable of a float to Form
-        A number of the formula.
+        Writes a number.
     """
 
     name: str
@@ -77,7 +75,7 @@ class Dialect:
 
 @dataclass(frozen=True)
 class _Text:
-    """A value as text; as a condition too, if it is written in another way then."""
+    """A value as text; `condition` is its text and strength as a condition, if the language has one."""
 
     text: str
     strength: int
@@ -86,7 +84,7 @@ class _Text:
 
 
 def write(
-    line: StraightLine,
+    body: Body,
     dialect: Dialect,
     parameters: Mapping[str, str],
     composite: Callable[[Primitive], Form],
@@ -96,20 +94,21 @@ def write(
 
     Parameters
     ----------
-    line : StraightLine
+    body : Body
     dialect : Dialect
     parameters : mapping of str to str
-        What each parameter is called in the text.
+        Name of each parameter in the text.
     composite : callable
-        How a composite primitive is called.
+        Form of a call of a composite primitive.
     taken : collection of str
-        Names that no variable may have.
+        Names that variables must not have.
 
     Returns
     -------
     assignments : list of (str, str)
         Variables and their values, in order.
     result : str
+        Expression of the result.
 
     Raises
     ------
@@ -119,7 +118,7 @@ def write(
     used = {*taken, *parameters.values()}
     texts: list[_Text] = []
     assignments: list[tuple[str, str]] = []
-    for step, uses in zip(line.steps, line.uses, strict=True):
+    for step, uses in zip(body.steps, body.uses, strict=True):
         if step.primitive is None:
             form = Form(parameters[step.leaf]) if isinstance(step.leaf, str) else dialect.number(step.leaf)
             texts.append(_Text(form.text, form.strength, 0))
@@ -134,7 +133,7 @@ def write(
             raise ExportError(f"primitive {name!r} cannot be exported to {dialect.name}")
         text = _filled(form, operands, dialect)
         depth = 1 + max((operand.depth for operand in operands), default=0)
-        last = len(texts) == len(line.steps) - 1
+        last = len(texts) == len(body.steps) - 1
         if not last and (uses > 1 or depth > INLINE_DEPTH or len(text) > INLINE_LENGTH):
             variable = unique(f"v{len(assignments) + 1}", used)
             used.add(variable)
@@ -148,7 +147,7 @@ def write(
 
 
 def _filled(form: Form, operands: list[_Text], dialect: Dialect) -> str:
-    """A form with its operands, in parentheses where they need them."""
+    """A form with its operands, in parentheses if they bind too weakly."""
     written = []
     for position, operand in enumerate(operands):
         text, strength = operand.text, operand.strength

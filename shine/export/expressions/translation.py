@@ -1,7 +1,7 @@
-"""Walking a formula to say it in another language: one rule a primitive, whatever a rule makes.
+"""Translates a formula with one rule for each primitive, whatever the rules make: text, or another library's objects.
 
-A rule gets the translated operands and returns the translated value. What has no rule of its own is translated by
-its definition, so that only the basic primitives need one.
+A rule gets the translated operands and returns the translated value. A primitive without a rule is translated by its
+definition, so only the basic primitives need rules.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from shine.lang.tree import Primitive, Tree
 from shine.lang.visitor import Visit
 
 NODE_KINDS = frozenset({"constant", "name", "assign", "compare"})
-"""Kinds of the tokens of a tree that are no calls of primitives."""
+"""Kinds of a tree's tokens that do not call a primitive."""
 
 Value = TypeVar("Value")
 
 
 class Translation(Interpretation, Generic[Value]):
-    """Translates trees, each value once; subclasses say how.
+    """Translates trees, each value once; a subclass supplies the rules.
 
     Attributes
     ----------
     form : str
-        What the formula is exported to, for errors.
+        Name of the other language, for errors.
     names : dict of str to Value
-        What each parameter and each assigned name is in the other language.
+        Translation of each parameter and of each assigned name.
     functions : mapping of str to Primitive
-        The functions that the tree in hand may call.
+        The functions that the current tree may call.
     """
 
     form = "another form"
@@ -47,19 +47,19 @@ class Translation(Interpretation, Generic[Value]):
         raise NotImplementedError
 
     def number(self, value: int | float) -> Value:
-        """A number in the other language."""
+        """The translation of a number."""
         raise NotImplementedError
 
     def apply(self, name: str, *operands: Value) -> Value:
-        """The value of a primitive that has a rule."""
+        """Translate a primitive that has a rule."""
         return self.rules()[name](*operands)
 
     def assigned(self, name: str, value: Value) -> Value:
-        """What an assigned name stands for; by default the value itself, wherever the name is used."""
+        """The translation of an assigned name; by default its value, repeated at every use."""
         return value
 
     def translate(self, tree: Tree, arguments: Sequence[Value]) -> Value:
-        """The value of a formula whose parameters are the arguments."""
+        """Translate a formula whose parameters have these translations."""
         # The outermost body is walked by hand: `visit` starts from a node of the syntax tree.
         self.names, self.functions = dict(zip(tree.parameters, arguments, strict=True)), tree.functions
         for name, value in tree.assignments:
@@ -68,7 +68,7 @@ class Translation(Interpretation, Generic[Value]):
         return result
 
     def expanded(self, definition: Tree, operands: Sequence[Value]) -> Visit:
-        """Translate the body of a function in the place of its call."""
+        """Translate a function's body in place of its call."""
         caller = self.names, self.functions
         self.names, self.functions = dict(zip(definition.parameters, operands, strict=True)), definition.functions
         for name, value in definition.assignments:
@@ -78,7 +78,7 @@ class Translation(Interpretation, Generic[Value]):
         return result
 
     def composite(self, primitive: Primitive, definition: Tree, operands: Sequence[Value]) -> Visit:
-        """Translate the call of a function without a rule."""
+        """Translate a call of a function without a rule; by default, write out its body."""
         return (yield from self.expanded(definition, operands))
 
     def visit_Constant(self, node: ast.Constant) -> Value:
@@ -107,18 +107,18 @@ class Translation(Interpretation, Generic[Value]):
 
 
 def is_standard(primitive: Primitive) -> bool:
-    """Whether a composite primitive is the one that Shine's library has under its name."""
+    """Whether a composite primitive is the one of Shine's library with that name."""
     known = STANDARD.get(primitive.name)
     return known is not None and (known is primitive or known.definition == primitive.definition)
 
 
 def composites(tree: Tree, form: str) -> list[Primitive]:
-    """The functions with a definition that a formula calls, directly or not, each after those it calls itself.
+    """The composite primitives that a formula calls, directly or not, each after those that it calls itself.
 
     Raises
     ------
     ExportError
-        If one that is called has no definition.
+        If one of them has no definition.
     """
     done: dict[int, Primitive] = {}
     stack: list[tuple[Primitive | None, Iterator[Primitive]]] = [(None, _called(tree, form))]
@@ -137,7 +137,7 @@ def composites(tree: Tree, form: str) -> list[Primitive]:
 
 
 def _called(tree: Tree, form: str) -> Iterator[Primitive]:
-    """The functions that a formula itself calls, without the basic ones."""
+    """The composite primitives that a formula calls directly."""
     for kind, _ in tree.tokens[1:]:
         if kind in BASIC or kind in NODE_KINDS:
             continue

@@ -1,48 +1,41 @@
-"""Tree -> LaTeX for mathematics mode; the text needs amsmath."""
+"""The LaTeX of each primitive."""
 
 from __future__ import annotations
 
 import math
-import re
-import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from shine.export.phrases import ATOM, Infix, Phrase, number_text, phrase, with_opposite, written
+from shine.export.expressions.infix import Infix
+from shine.export.expressions.phrases import ATOM, Phrase, number_text, phrase, with_opposite, written
+from shine.export.latex.names import latex_name, latex_names, operator
 from shine.lang.tree import Primitive, Tree
 from shine.lang.visitor import Visit
 
 _CASES, _OR, _AND, _NOT, _RELATION = 0, 1, 2, 3, 3
 _BASE = 8
-"""Strength of what may stand under an exponent; fractions, roots and calls may not."""
+"""Strength that the base of a power needs; fractions, roots and calls are below it."""
 
-_GREEK_LETTERS = (
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi "
-    "omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega"
-)
-_GREEK = frozenset(_GREEK_LETTERS.split())
 _POWERED = frozenset({"sin", "cos", "tan", "sinh", "cosh", "tanh"})
-"""Functions whose powers are written behind their names; an exponent of -1 would mean the inverse."""
-
-_SPECIAL = re.compile(r"[\\{}_^#&$%~ ]")
+"""Functions whose powers are written after their names; an exponent of -1 would mean the inverse."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Formula(Phrase):
-    """A phrase of LaTeX that knows what a factor next to it and a power of it look like.
+    """A phrase of LaTeX, with what decides how it stands next to a factor and in a power.
 
     Parameters
     ----------
     digit_first, digit_last : bool
-        Whether it begins or ends with a digit, which would run into a neighbour.
+        Whether it begins or ends with a digit, which would run into a neighbouring digit.
     fraction_first : bool
-        Whether it begins with a fraction, which behind a digit would read as the rest of a mixed number.
+        Whether it begins with a fraction, which would read as part of a mixed number after a digit.
     minus_first : bool
         Whether it begins with a minus.
     product : bool
-        Whether it is a product whose factors may join another one.
+        Whether it is a product, whose factors may join another product.
     function, argument : str, Phrase
-        The function it applies, where that is one that may be written with an exponent of its own.
+        The function that it applies and its argument, if the function's name may carry an exponent.
     """
 
     digit_first: bool = False
@@ -54,92 +47,6 @@ class Formula(Phrase):
     argument: Phrase | None = None
 
 
-def latex(tree: Tree, name: str | None = None, *, digits: int | None = None) -> str:
-    r"""The formula in LaTeX's mathematics mode.
-
-    Names of several letters are upright, Greek letters are recognized, what follows a letter's underscore or is a
-    number behind it is a subscript. Where the formula has assignments or calls its user's own functions, the text is
-    an `aligned` block with a line for each of them.
-
-    Parameters
-    ----------
-    tree : Tree
-    name : str, optional
-        What stands on the left side; nothing by default, or the formula's own name in an `aligned` block.
-    digits : int, optional
-        Significant digits of constants; all they have by default.
-
-    Raises
-    ------
-    ExportError
-        If a primitive has no meaning, or the text would be too long.
-
-    Examples
-    --------
-    >>> from shine.lang.parse import parse
-    >>> print(latex(parse("alpha*x1**2/(speed + 1)")))
-    \frac{\alpha x_{1}^{2}}{\mathrm{speed} + 1}
-    """
-    writer = _Latex(digits)
-    symbols = latex_names([*tree.parameters, *(assigned for assigned, _ in tree.assignments)])
-    writer.symbols = symbols
-    # e is Euler's number unless the formula has a name of its own that looks so.
-    writer.exponential = "e" not in symbols.values()
-    result = writer.numeric(writer.translate(tree, [_symbol(symbols[parameter]) for parameter in tree.parameters]))
-    lines = [*writer.lines]
-    for primitive in writer.primitives:  # grows while it is walked
-        lines.append(writer.definition(primitive))
-    if not lines:
-        text = written(result, writer.form)
-        return text if name is None else f"{latex_name(name)} = {text}"
-    lines.append((latex_name(name or tree.name), result))
-    rows = [f"{left} &= {written(right, writer.form)}" for left, right in lines]
-    return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
-
-
-def latex_name(name: str) -> str:
-    r"""A name in mathematics mode: ``x1`` is ``x_{1}``, ``speed`` is ``\mathrm{speed}``, ``alpha`` is ``\alpha``."""
-    words = [part for part in name.split("_") if part]
-    if not words:
-        return _upright(name)
-    match = re.fullmatch(r"(\D+)(\d+)", words[0])
-    if match:
-        words[:1] = match.groups()
-    subscripts = ", ".join(part if part.isdigit() else _letters(part) for part in words[1:])
-    return _letters(words[0]) + (f"_{{{subscripts}}}" if subscripts else "")
-
-
-def latex_names(names: Iterable[str]) -> dict[str, str]:
-    """Each name in mathematics mode; where two would look the same, the later ones are written letter by letter."""
-    result: dict[str, str] = {}
-    for name in names:
-        symbol = latex_name(name)
-        result[name] = symbol if symbol not in result.values() else _upright(name)
-    return result
-
-
-def _letters(text: str) -> str:
-    if text in _GREEK:
-        return f"\\{text}"
-    if len(text) == 1:
-        spelled = unicodedata.name(text, "").split()
-        if spelled[:1] == ["GREEK"] and spelled[2:3] == ["LETTER"] and len(spelled) == 4:
-            greek = "lambda" if spelled[3] == "LAMDA" else spelled[3].lower()
-            greek = greek if spelled[1] == "SMALL" else greek.capitalize()
-            return f"\\{greek}" if greek in _GREEK else text
-        if text.isascii() and text.isalpha():
-            return text
-    return _upright(text)
-
-
-def _upright(text: str) -> str:
-    return f"\\mathrm{{{_SPECIAL.sub(_escaped, text)}}}"
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return {"\\": r"\backslash{}", "~": r"\sim{}", "^": r"\wedge{}", " ": r"\ "}.get(match[0], f"\\{match[0]}")
-
-
 def _symbol(text: str) -> Formula:
     return Formula((text,), ATOM, len(text), 0)
 
@@ -149,7 +56,7 @@ def _minus_first(operand: Phrase) -> bool:
 
 
 def _formula(made: Phrase, first: Phrase | None = None, last: Phrase | None = None) -> Formula:
-    """A phrase with what is known of its first and its last factor."""
+    """A phrase with what its first and last factors say about digits and fractions."""
     return Formula(
         made.parts, made.strength, made.length, made.depth, made.condition, made.value, made.opposite,
         digit_first=isinstance(first, Formula) and first.digit_first,
@@ -158,8 +65,8 @@ def _formula(made: Phrase, first: Phrase | None = None, last: Phrase | None = No
     )  # fmt: skip
 
 
-class _Latex(Infix):
-    """Formulas as they are, nothing computed: a third stays a third."""
+class LatexWriter(Infix):
+    """Writes formulas as they are and computes nothing: a third stays a third."""
 
     form = "LaTeX"
     sum, product, unary, power = 4, 5, 4, 7
@@ -173,6 +80,23 @@ class _Latex(Infix):
         self.primitives: list[Primitive] = []
         self.inside = False
 
+    def formula(self, tree: Tree, name: str | None) -> str:
+        """The whole text: one expression, or an `aligned` block with a line a definition."""
+        self.symbols = latex_names([*tree.parameters, *(assigned for assigned, _ in tree.assignments)])
+        # e is Euler's number unless a name of the formula looks the same.
+        self.exponential = "e" not in self.symbols.values()
+        arguments = [_symbol(self.symbols[parameter]) for parameter in tree.parameters]
+        result = self.numeric(self.translate(tree, arguments))
+        lines = [*self.lines]
+        for primitive in self.primitives:  # grows while it is walked
+            lines.append(self.definition(primitive))
+        if not lines:
+            text = written(result, self.form)
+            return text if name is None else f"{latex_name(name)} = {text}"
+        lines.append((latex_name(name or tree.name), result))
+        rows = [f"{left} &= {written(right, self.form)}" for left, right in lines]
+        return "\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}"
+
     def table(self) -> Mapping[str, Callable[..., Phrase]]:
         functions = {
             "sin": r"\sin", "cos": r"\cos", "tan": r"\tan", "asin": r"\arcsin", "acos": r"\arccos", "atan": r"\arctan",
@@ -184,14 +108,14 @@ class _Latex(Infix):
         number = self.number
         return {
             **{name: self._function(name, symbol) for name, symbol in functions.items()},
-            **{name: self._relation(symbol) for name, symbol in relations.items()},
+            **{name: self.comparison(f" {symbol} ", _RELATION) for name, symbol in relations.items()},
             **{name: self._fence(*fence) for name, fence in fences.items()},
             "add": self.add,
             "sub": self.sub,
             "mul": self.mul,
             "div": self.div,
             "floordiv": lambda a, b: self._fence(r"\lfloor ", r"\rfloor")(self.divided(a, b)),
-            # Where a remainder begins and ends is clear in parentheses only.
+            # Only parentheses show where the operands of a remainder begin and end.
             "mod": lambda a, b: phrase(
                 self.operand(a, _BASE - 1), r" \bmod ", self.operand(b, _BASE - 1), strength=_RELATION
             ),
@@ -199,10 +123,10 @@ class _Latex(Infix):
             "neg": self.neg,
             "sqrt": lambda a: phrase(r"\sqrt{", self.numeric(a), "}", strength=_BASE - 1),
             "exp": self._exp,
-            "logical_and": self._and,
-            "logical_or": self._or,
+            "logical_and": self.logical_and,
+            "logical_or": self.logical_or,
             "logical_not": self._not,
-            "where": self._where,
+            "where": self.where,
             "square": lambda a: self._pow(a, number(2)),
             "cube": lambda a: self._pow(a, number(3)),
             "inv": lambda a: self.divided(number(1), a),
@@ -220,7 +144,7 @@ class _Latex(Infix):
         made = super().number(value)
         if made.opposite is None:
             return made
-        # A negative number begins with its minus, and is one: its power needs parentheses.
+        # A negative number begins with a minus, so its power needs parentheses.
         return replace(_formula(made, None, made.opposite), parts=("-", made.opposite), value=float(value))
 
     def positive(self, value: int | float) -> Phrase:
@@ -237,7 +161,7 @@ class _Latex(Infix):
         return phrase(r"\left(", operand, r"\right)")
 
     def numeric(self, operand: Phrase) -> Phrase:
-        # Iverson's bracket: 1 where the condition holds, 0 elsewhere.
+        # Iverson's bracket: 1 where the condition holds, else 0.
         return phrase(r"\left[", operand, r"\right]") if operand.condition else operand
 
     def _truth(self, operand: Phrase) -> Phrase:
@@ -258,13 +182,6 @@ class _Latex(Infix):
 
         return rule
 
-    def _relation(self, symbol: str) -> Callable[[Phrase, Phrase], Phrase]:
-        def rule(left: Phrase, right: Phrase) -> Phrase:
-            left, right = self.operand(left, self.sum), self.operand(right, self.sum)
-            return phrase(left, f" {symbol} ", right, strength=_RELATION, condition=True)
-
-        return rule
-
     def _fence(self, left: str, right: str) -> Callable[[Phrase], Phrase]:
         return lambda operand: phrase(rf"\left{left}", self.numeric(operand), rf"\right{right}", strength=_BASE)
 
@@ -278,7 +195,7 @@ class _Latex(Infix):
 
     def infix(self, left: Phrase, symbol: str, right: Phrase, strength: int) -> Phrase:
         first, second = self.operand(left, strength), self.numeric(right)
-        # What is added may be a sum itself; what is subtracted may not.
+        # An added sum needs no parentheses; a subtracted one does.
         joins = symbol == " + " and second.strength == self.sum and not _minus_first(second)
         made = phrase(first, symbol, second if joins else self.enclosed(second, strength + 1), strength=strength)
         return replace(_formula(made), minus_first=_minus_first(first))
@@ -295,7 +212,7 @@ class _Latex(Infix):
 
     def _factor(self, operand: Phrase, minimum: int) -> Phrase:
         number = self.numeric(operand)
-        # Only the first factor may bring a minus, and then the product brings it.
+        # Only the first factor may begin with a minus; then the product does, too.
         if number.opposite is not None and minimum == self.product and number.strength >= self.unary:
             return number
         if isinstance(number, Formula) and number.product and not number.minus_first:
@@ -332,29 +249,23 @@ class _Latex(Infix):
             return self.call(r"\exp", exponent)
         return phrase("e^{", self.numeric(exponent), "}", strength=self.power)
 
-    def _and(self, left: Phrase, right: Phrase) -> Phrase:
-        if left.condition and right.condition:
-            parts = self.enclosed(left, _AND), r" \land ", self.enclosed(right, _AND + 1)
-            return phrase(*parts, strength=_AND, condition=True)
-        return self._where(left, right, self.number(0) if left.condition else left)
+    def both(self, left: Phrase, right: Phrase) -> Phrase:
+        return self.connected(left, r" \land ", right, _AND)
 
-    def _or(self, left: Phrase, right: Phrase) -> Phrase:
-        if left.condition and right.condition:
-            parts = self.enclosed(left, _OR), r" \lor ", self.enclosed(right, _OR + 1)
-            return phrase(*parts, strength=_OR, condition=True)
-        return self._where(left, self.number(1) if left.condition else left, right)
+    def either(self, left: Phrase, right: Phrase) -> Phrase:
+        return self.connected(left, r" \lor ", right, _OR)
 
     def _not(self, operand: Phrase) -> Phrase:
         if not operand.condition:
-            return self._relation("=")(operand, self.number(0))
+            return self.comparison(" = ", _RELATION)(operand, self.number(0))
         return phrase(r"\lnot ", self.enclosed(operand, _RELATION + 1), strength=_NOT, condition=True)
 
-    def _where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
+    def where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
         parts = self.numeric(yes), r" & \text{if } ", self._truth(condition), r" \\ ", self.numeric(no)
         return phrase(r"\begin{cases} ", *parts, r" & \text{otherwise} \end{cases}", strength=_CASES)
 
     def assigned(self, name: str, value: Phrase) -> Phrase:
-        # Inside a function that is written out in place, names would mean something else at every call.
+        # Names in a function that is written out in place would mean something else at every call.
         if self.inside or value.simple:
             return value
         symbol = self.symbols[name]
@@ -364,19 +275,15 @@ class _Latex(Infix):
     def composite(self, primitive: Primitive, definition: Tree, operands: Sequence[Phrase]) -> Visit:
         if not any(known is primitive for known in self.primitives):
             self.primitives.append(primitive)
-        return self.call(_operator(primitive.name), *operands)
+        return self.call(operator(primitive.name), *operands)
         yield
 
     def definition(self, primitive: Primitive) -> tuple[str, Phrase]:
-        """The line that defines a function: its left and its right side."""
+        """The line that defines a function: its left and right side."""
         assert primitive.definition is not None
         symbols = latex_names(primitive.definition.parameters)
         arguments = [_symbol(symbol) for symbol in symbols.values()]
         self.inside = True
         self.exponential = "e" not in symbols.values()
         result = self.numeric(self.translate(primitive.definition, arguments))
-        return written(self.call(_operator(primitive.name), *arguments), self.form), result
-
-
-def _operator(name: str) -> str:
-    return rf"\operatorname{{{_SPECIAL.sub(_escaped, name)}}}"
+        return written(self.call(operator(primitive.name), *arguments), self.form), result

@@ -1,7 +1,7 @@
-"""What the exports to torch and to JAX share: a formula as a function of tensors, and as the text of a module.
+"""Formulas for libraries of arrays in Python (torch, JAX): as a function of arrays, and as the text of a module.
 
-Both are made from a module of operations (`torch_operations`, `jax_operations`): the function calls them, and the text
-has copies of those that it needs, so that it stands alone.
+Both use a module of operations (`shine.export.torch.operations`, `shine.export.jax.operations`): the function calls
+them; the text contains copies of the ones it needs, so that it stands alone.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
-from shine.export.statements import ATOM, Dialect, Form, call, write
-from shine.export.steps import Program, StraightLine, program, unique
+from shine.export.expressions.phrases import ATOM
+from shine.export.statements.dialect import Dialect, Form, call, write
+from shine.export.statements.straightline import Body, StraightLine, straight_line, unique
 from shine.lang.library import STANDARD
 from shine.lang.tree import Primitive, Tree
 
@@ -39,14 +40,14 @@ _CONDITIONS: dict[str, Form] = {
 
 
 def array_function(tree: Tree, form: str, operations: ModuleType) -> Callable[..., Any]:
-    """A formula as a function of one matrix or of columns, computed step by step with a module's operations."""
-    compiled = _program(tree, form, operations)
+    """A formula as a function of one matrix or of columns, computed step by step with the operations of a module."""
+    code = _code(tree, form, operations)
     count = len(tree.parameters)
-    constant = _is_constant(compiled.main)
+    constant = _is_constant(code.main)
 
     def formula(*arguments: Any) -> Any:
         columns = operations.columns_of(arguments, count)
-        value = compiled.run(operations.OPERATIONS, operations.numbers([*columns, *arguments][0]), columns)
+        value = code.run(operations.OPERATIONS, operations.numbers([*columns, *arguments][0]), columns)
         return operations.filled(value, columns, arguments) if constant else value
 
     formula.__name__ = formula.__qualname__ = tree.name
@@ -55,22 +56,22 @@ def array_function(tree: Tree, form: str, operations: ModuleType) -> Callable[..
 
 
 def array_source(tree: Tree, name: str, form: str, operations: ModuleType, library: str, imports: str) -> str:
-    """A formula as the text of a Python module that needs nothing but the library.
+    """A formula as the text of a Python module that needs only the library.
 
     Parameters
     ----------
     tree : Tree
     name : str
-        Of the function; a name that Python does not have is changed.
+        Name of the function; changed if it is not a Python identifier.
     form : str
-        What the export is called in errors.
+        Name of the export, for errors.
     operations : module
     library : str
-        What the functions of the library are attributes of in the text.
+        The library's name in the text.
     imports : str
-        The text's imports.
+        The text's import statements.
     """
-    compiled = _program(tree, form, operations)
+    code = _code(tree, form, operations)
     own = dict(inspect.getmembers(operations, inspect.isfunction))
     own = {key: value for key, value in own.items() if value.__module__ == operations.__name__}
     taken = [library, "number", "arguments", *imports.split(), *own, *keyword.kwlist]
@@ -78,20 +79,19 @@ def array_source(tree: Tree, name: str, form: str, operations: ModuleType, libra
     name = name if name.isidentifier() else f"f{name}"
     taken.append(name)
     composites = {}
-    for function in compiled.functions:
+    for function in code.functions:
         composites[function] = unique(function, taken)
         taken.append(composites[function])
 
     def composite(primitive: Primitive) -> Form:
-        function = composites[compiled.name(primitive)]
+        function = composites[code.name(primitive)]
         return call(function, primitive.arity) if primitive.arity else Form(f"{function}(number)")
 
     dialect = _dialect(form, operations, library, own)
     texts = [
-        _function(line, dialect, composites[function], composite, taken)
-        for function, line in compiled.functions.items()
+        _function(body, dialect, composites[function], composite, taken) for function, body in code.functions.items()
     ]
-    texts.append(_main(compiled.main, dialect, name, composite, taken))
+    texts.append(_main(code.main, dialect, name, composite, taken))
     needed = _needed("\n".join(texts), own)
     helpers = [inspect.getsource(own[helper]) for helper in own if helper in needed]
     helpers.sort(key=inspect.getsource(operations).index)
@@ -101,12 +101,12 @@ def array_source(tree: Tree, name: str, form: str, operations: ModuleType, libra
     return "\n\n".join([comment, *(text.rstrip("\n") + "\n" for text in (*helpers, *texts))])
 
 
-def _program(tree: Tree, form: str, operations: ModuleType) -> Program:
-    return program(tree, form, [name for name in operations.OPERATIONS if name in STANDARD])
+def _code(tree: Tree, form: str, operations: ModuleType) -> StraightLine:
+    return straight_line(tree, form, [name for name in operations.OPERATIONS if name in STANDARD])
 
 
-def _is_constant(line: StraightLine) -> bool:
-    return not any(isinstance(step.leaf, str) for step in line.steps)
+def _is_constant(body: Body) -> bool:
+    return not any(isinstance(step.leaf, str) for step in body.steps)
 
 
 def _documentation(tree: Tree) -> str:
@@ -124,7 +124,7 @@ def _dialect(form: str, operations: ModuleType, library: str, own: Mapping[str, 
 
 
 def _needed(text: str, own: Mapping[str, Any]) -> set[str]:
-    """The functions of the operations' module that a text calls, and those which they call."""
+    """The functions of the operations' module that a text calls, directly or not."""
     needed = set(re.findall(r"(?<![\w.])\w+(?=\()", text)) & set(own)
     waiting = list(needed)
     while waiting:
@@ -134,39 +134,35 @@ def _needed(text: str, own: Mapping[str, Any]) -> set[str]:
     return needed
 
 
-def _body(
-    line: StraightLine,
+def _statements(
+    body: Body,
     dialect: Dialect,
     names: Mapping[str, str],
     composite: Callable[[Primitive], Form],
     taken: list[str],
 ) -> tuple[list[str], str]:
-    assignments, result = write(line, dialect, names, composite, taken)
+    assignments, result = write(body, dialect, names, composite, taken)
     return [f"    {variable} = {value}\n" for variable, value in assignments], result
 
 
-def _function(
-    line: StraightLine, dialect: Dialect, name: str, composite: Callable[[Primitive], Form], taken: list[str]
-) -> str:
-    names = _parameters(line.tree, taken)
-    lines, result = _body(line, dialect, names, composite, taken)
+def _function(body: Body, dialect: Dialect, name: str, composite: Callable[[Primitive], Form], taken: list[str]) -> str:
+    names = _parameters(body.tree, taken)
+    lines, result = _statements(body, dialect, names, composite, taken)
     signature = ", ".join(names.values()) or "number"
     number = f"    number = numbers({next(iter(names.values()))})\n" if names else ""
     uses_numbers = any("number(" in text for text in (*lines, result))
     return f"def {name}({signature}):\n{number if uses_numbers else ''}{''.join(lines)}    return {result}\n"
 
 
-def _main(
-    line: StraightLine, dialect: Dialect, name: str, composite: Callable[[Primitive], Form], taken: list[str]
-) -> str:
-    names = _parameters(line.tree, [*taken, "columns"])
-    lines, result = _body(line, dialect, names, composite, [*taken, "columns"])
+def _main(body: Body, dialect: Dialect, name: str, composite: Callable[[Primitive], Form], taken: list[str]) -> str:
+    names = _parameters(body.tree, [*taken, "columns"])
+    lines, result = _statements(body, dialect, names, composite, [*taken, "columns"])
     count = len(names)
     unpacked = f"    {', '.join(names.values())}{',' if count == 1 else ''} = columns\n" if names else ""
-    called = ", ".join(line.tree.parameters) or "none"
+    called = ", ".join(body.tree.parameters) or "none"
     uses_numbers = any("number" in text for text in (*lines, result))
     number = "    number = numbers([*columns, *arguments][0])\n" if uses_numbers else ""
-    if _is_constant(line):
+    if _is_constant(body):
         result = f"filled({result}, columns, arguments)"
     return (
         f"def {name}(*arguments):\n"

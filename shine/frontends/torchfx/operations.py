@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from shine.frontends.torchfx_values import Value, Values, refuse
+from shine.frontends.torchfx.values import Value, Values, refuse
 
 Rule = Callable[..., Value]
 

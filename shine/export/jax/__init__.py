@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from shine.errors import ExportError
-from shine.export.arrays import array_function, array_source
+from shine.export.statements.array_library import array_function, array_source
 from shine.lang.tree import Tree
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def jax_source(tree: Tree, name: str = "f") -> str:
 
 def _operations() -> ModuleType:
     try:
-        from shine.export import jax_operations
+        from shine.export.jax import operations
     except ImportError:
         raise ExportError("the export to JAX needs jax; install it with: pip install 'shine[jax]'") from None
-    return jax_operations
+    return operations

@@ -1,16 +1,17 @@
-"""Formulas as C: a header and a source in C99 that need nothing but <math.h>."""
+"""Formulas as C: a header and a source in C99 that need only <math.h>."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from shine.export.c_operations import HELPERS, dialect, identifier
-from shine.export.statements import Form, call, write
-from shine.export.steps import Program, StraightLine, program
+from shine.export.c.dialect import HELPERS, dialect
+from shine.export.c.names import identifier
+from shine.export.statements.dialect import Form, call, write
+from shine.export.statements.straightline import Body, StraightLine, straight_line
 from shine.lang.tree import Primitive, Tree
 
 _SHOWN = 1000
-"""Longest formula, in characters, that is repeated in a comment."""
+"""Most characters of a formula in a comment."""
 
 _NOTICE = """\
 Doubles throughout, and IEEE 754 all the way: NaN and infinities go in and come out. Compile without
@@ -85,9 +86,9 @@ def c_files(tree: Tree, name: str = "f") -> dict[str, str]:
     Parameters
     ----------
     tree : Tree
-        Its parameters are the arguments of the C function, in this order.
+        Its parameters become the arguments of the C function, in this order.
     name : str
-        What the function is called; changed where C has no such name, or its library has it already.
+        Name of the function; changed if C does not allow it or its library already has it.
 
     Returns
     -------
@@ -98,7 +99,7 @@ def c_files(tree: Tree, name: str = "f") -> dict[str, str]:
     Raises
     ------
     ExportError
-        If the formula calls a function without a meaning.
+        If the formula calls a function without a definition.
 
     Examples
     --------
@@ -127,12 +128,12 @@ def c_source(tree: Tree, name: str = "f") -> str:
     Returns
     -------
     str
-        What `c_files` puts into two files.
+        The content of the two files of `c_files`.
 
     Raises
     ------
     ExportError
-        If the formula calls a function without a meaning.
+        If the formula calls a function without a definition.
     """
     writer = _Writer(tree, name)
     comment = f"/*\n{_commented(writer.description())}\n */\n"
@@ -143,35 +144,35 @@ def c_source(tree: Tree, name: str = "f") -> str:
 
 
 class _Writer:
-    """The pieces of a formula's files."""
+    """Writes the pieces of a formula's files."""
 
     def __init__(self, tree: Tree, name: str) -> None:
         self.tree = tree
         self.name = identifier(name)
-        self.program: Program = program(tree, "C")
+        self.code: StraightLine = straight_line(tree, "C")
         own = [f"{self.name}_{suffix}" for suffix in (*HELPERS, "batch", "n_features")]
         self.globals = [self.name, *own]
         self.composites: dict[str, str] = {}
-        for function in self.program.functions:
+        for function in self.code.functions:
             self.composites[function] = identifier(f"{self.name}_{function}", self.globals)
             self.globals.append(self.composites[function])
         self.parameters = self._parameters(tree)
 
     def _parameters(self, tree: Tree) -> dict[str, str]:
-        """What each parameter is called in C."""
+        """The name of each parameter in C."""
         names: dict[str, str] = {}
         for parameter in tree.parameters:
             names[parameter] = identifier(parameter, {*self.globals, *names.values()})
         return names
 
     def description(self) -> str:
-        """What the files are, with the formula unless it is very long."""
+        """The comment at the top: the formula, shortened if it is very long, and how to compile it."""
         text = ascii(str(self.tree))[1:-1].replace("\\n", "\n")
         formula = text if len(text) <= _SHOWN else text[:_SHOWN] + " ..."
         return f"{formula}\n\nWritten by Shine.\n\n{_NOTICE}"
 
     def declarations(self) -> str:
-        """Prototypes and what they promise."""
+        """Prototypes with their documentation."""
         renamed = [f" * {ascii(old)[1:-1]} is called {new}.\n" for old, new in self.parameters.items() if old != new]
         return _DECLARATIONS.format(
             name=self.name,
@@ -183,27 +184,27 @@ class _Writer:
     def functions(self) -> Iterator[str]:
         """Definitions: helpers, composites, the formula, its batch."""
         texts = [
-            f"static double {self._function(self.composites[function], self._parameters(line.tree), line)}"
-            for function, line in self.program.functions.items()
+            f"static double {self._function(self.composites[function], self._parameters(body.tree), body)}"
+            for function, body in self.code.functions.items()
         ]
-        texts.append(f"double {self._function(self.name, self.parameters, self.program.main)}")
+        texts.append(f"double {self._function(self.name, self.parameters, self.code.main)}")
         for helper, (parameters, body) in HELPERS.items():
-            # What is never called would be a warning.
+            # Compilers warn of a static function that is never called.
             if any(f"{self.name}_{helper}(" in text for text in texts):
                 yield f"static double {self.name}_{helper}({parameters})\n{{\n{body}\n}}\n"
         yield from texts
         yield self._batch()
 
-    def _function(self, name: str, parameters: dict[str, str], line: StraightLine) -> str:
-        assignments, result = write(line, dialect(self.name), parameters, self._call, self.globals)
-        used = {step.leaf for step in line.steps}
+    def _function(self, name: str, parameters: dict[str, str], body: Body) -> str:
+        assignments, result = write(body, dialect(self.name), parameters, self._call, self.globals)
+        used = {step.leaf for step in body.steps}
         statements = [f"(void){new};" for old, new in parameters.items() if old not in used]
         variables = [f"const double {variable} = {value};" for variable, value in assignments]
-        body = "".join(f"    {statement}\n" for statement in (*variables, *statements, f"return {result};"))
-        return f"{name}({_signature(parameters.values())})\n{{\n{body}}}\n"
+        text = "".join(f"    {statement}\n" for statement in (*variables, *statements, f"return {result};"))
+        return f"{name}({_signature(parameters.values())})\n{{\n{text}}}\n"
 
     def _call(self, primitive: Primitive) -> Form:
-        return call(self.composites[self.program.name(primitive)], primitive.arity)
+        return call(self.composites[self.code.name(primitive)], primitive.arity)
 
     def _batch(self) -> str:
         count = len(self.parameters)

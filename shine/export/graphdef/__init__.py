@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from shine.errors import ExportError, GraphImportError
-from shine.export.steps import program, unique
+from shine.export.statements.straightline import straight_line, unique
 from shine.frontends.graphdef.messages import TYPE_NAMES, Messages, messages
 from shine.lang.library import STANDARD
 from shine.lang.tree import Tree
@@ -68,17 +68,17 @@ def graphdef(tree: Tree, name: str = "f", dtype: str = "float64") -> Any:
     """
     if dtype not in _TYPES:
         raise ValueError(f"unknown dtype {dtype!r}; use one of {', '.join(_TYPES)}")
-    compiled = program(tree, _FORM, list(_COMPOSITES))
+    code = straight_line(tree, _FORM, list(_COMPOSITES))
     graph = _Graph(_messages(), dtype)
     arguments = [graph.placeholder(parameter) for parameter in tree.parameters]
     rules = _FLOAT if dtype in ("float64", "float32") else _INTEGER
-    for line in (compiled.main, *compiled.functions.values()):
-        for primitive in (step.primitive for step in line.steps if step.primitive):
+    for body in (code.main, *code.functions.values()):
+        for primitive in (step.primitive for step in body.steps if step.primitive):
             if primitive.definition is None and primitive.name not in rules:
                 raise ExportError(
                     f"primitive {primitive.name!r} cannot be exported to {_FORM} in {dtype}; use float64 or float32"
                 )
-    result = compiled.run(rules, graph.number, arguments)
+    result = code.run(rules, graph.number, arguments)
     graph.add("Identity", name or "f", result.as_number(), T=dtype)
     return graph.message
 

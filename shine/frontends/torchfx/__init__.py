@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from shine.errors import GraphImportError, ShineError
-from shine.frontends.torchfx_operations import ALIASES, METHODS, MODULES, OPERATIONS, Rule
-from shine.frontends.torchfx_values import Value, Values, refuse
+from shine.frontends.torchfx.operations import ALIASES, METHODS, MODULES, OPERATIONS, Rule
+from shine.frontends.torchfx.values import Value, Values, refuse
 from shine.lang.program.program import Program
 
 COPIES = frozenset({"clone", "lift_fresh_copy", "_to_copy"})

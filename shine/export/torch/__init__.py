@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from shine.errors import ExportError
-from shine.export.arrays import array_function, array_source
+from shine.export.statements.array_library import array_function, array_source
 from shine.lang.tree import Tree
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def torch_source(tree: Tree, name: str = "f") -> str:
 
 def _operations() -> ModuleType:
     try:
-        from shine.export import torch_operations
+        from shine.export.torch import operations
     except ImportError:
         raise ExportError("the export to torch needs torch; install it with: pip install 'shine[torch]'") from None
-    return torch_operations
+    return operations

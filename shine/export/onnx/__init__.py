@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from shine.errors import ExportError
-from shine.export.steps import program
+from shine.export.statements.straightline import straight_line
 from shine.lang.tree import Tree
 
 if TYPE_CHECKING:
@@ -51,17 +51,17 @@ def onnx_model(tree: Tree, name: str = "f", dtype: str = "float64") -> ModelProt
         onnx: Any = importlib.import_module("onnx")
     except ImportError:
         raise ExportError("the export to ONNX needs onnx; install it with: pip install 'shine[onnx]'") from None
-    from shine.export.onnx_operations import Graph, Value, operations
+    from shine.export.onnx.operations import Graph, Value, operations
 
-    compiled = program(tree, "ONNX")
+    code = straight_line(tree, "ONNX")
     graph, helper = Graph(onnx), onnx.helper
     kind = getattr(onnx.TensorProto, _ELEMENTS[dtype])
-    used = {step.leaf for step in compiled.main.steps if isinstance(step.leaf, str)}
+    used = {step.leaf for step in code.main.steps if isinstance(step.leaf, str)}
     columns = [
         _column(graph, position) if used and parameter in used else ""
         for position, parameter in enumerate(tree.parameters)
     ]
-    result = compiled.run(
+    result = code.run(
         operations(kind, onnx.TensorProto.DOUBLE),
         lambda number: Value(graph, graph.number(_representable(number, dtype), kind), kind),
         [Value(graph, column, kind) for column in columns],

@@ -1,0 +1,60 @@
+"""Formulas as Python source that needs only NumPy, with the values of the reference tier, special values included."""
+
+from __future__ import annotations
+
+import keyword
+
+from shine.export.expressions.phrases import word, written
+from shine.export.python.expression import Expression
+from shine.export.python.module import Module
+from shine.export.python.names import identifiers
+from shine.lang.tree import Tree
+
+
+def python_source(tree: Tree, name: str = "f", *, digits: int | None = None) -> str:
+    """A module with the formula as a function of NumPy arrays.
+
+    It imports only NumPy. Functions that the formula calls become functions of the module; deeply nested expressions
+    are broken into statements. Its values are those of the reference tier, NaN, infinities and signed zeros included.
+
+    Parameters
+    ----------
+    tree : Tree
+    name : str
+        Name of the function.
+    digits : int, optional
+        Significant digits of constants; all digits by default.
+
+    Raises
+    ------
+    ValueError
+        If the name is not a Python identifier.
+    ExportError
+        If a primitive has no definition, or the text would be too long.
+    """
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise ValueError(f"{name!r} is not a name for a Python function")
+    return Module(digits, name).text(tree, name)
+
+
+def python_expression(tree: Tree, *, digits: int | None = None) -> str:
+    """The formula as one NumPy expression of its parameters, which are float64 arrays.
+
+    Assigned values and functions are written out at every use. `np.minimum` and `np.maximum` may return either of 0.0
+    and -0.0.
+
+    Raises
+    ------
+    ExportError
+        If a primitive has no definition, or the text would be too long.
+
+    Examples
+    --------
+    >>> from shine.lang.parse import parse
+    >>> python_expression(parse("sqrt(a*a + 1) if a > 0 else 0"))
+    'np.where(a > 0, np.sqrt(a*a + 1), 0.0)'
+    """
+    writer = Expression(digits)
+    names = identifiers(tree.parameters, {"np"})
+    result = writer.translate(tree, [word(names[name]) for name in tree.parameters])
+    return written(writer.numeric(result), "a Python expression")
