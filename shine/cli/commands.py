@@ -132,7 +132,18 @@ def predict(run: Path, data: Path, index: int | None, out: Path | None, as_json:
     predict(run, data, index, out, as_json)
 
 
-@shine.command(cls=FormulaCommand)
+class _ExportCommand(FormulaCommand):
+    """The command whose help lists the forms of the table of exports."""
+
+    def get_help(self, ctx: click.Context) -> str:
+        from shine.export import EXPORTS
+
+        *forms, last = EXPORTS
+        self.help = (self.help or "").replace("{formats}", f"{', '.join(forms)} or {last}")
+        return super().get_help(ctx)
+
+
+@shine.command(cls=_ExportCommand)
 @click.argument("source", metavar="RUN|FORMULA")
 @click.option("--to", required=True, metavar="FORMAT", help="Language of the result.")
 @index_option
@@ -142,8 +153,7 @@ def predict(run: Path, data: Path, index: int | None, out: Path | None, as_json:
 def export(source: str, to: str, index: int | None, out: Path | None, name: str, as_json: bool) -> None:
     """Write the formula of a run, or one given as text, in another language.
 
-    FORMAT is python, latex, sympy, json, excel, sql, c, torch, jax, onnx or graphdef. C makes a source and, with --out,
-    a header beside it.
+    FORMAT is {formats}. C makes a source and, with --out, a header beside it.
 
     \b
     Example:

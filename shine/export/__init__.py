@@ -1,35 +1,19 @@
-"""Formulas in other forms: source, typesetting, spreadsheets, data bases, other libraries. See docs/exports.md."""
+"""Formulas in other forms: source code, typesetting, spreadsheets, data bases, other libraries. See docs/exports.md.
+
+Each form is a module or a room of its name. It builds on `expressions` if it holds a formula in one expression, on
+`statements` if it has statements or nodes.
+"""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from shine.lang.tree import Tree
 
-
-@dataclass(frozen=True)
-class Export:
-    """A form that formulas can be written in.
-
-    Parameters
-    ----------
-    suffix : str
-        Ending of the files it is kept in.
-    text : callable of (Tree, str) to str or bytes
-        Writes a formula under a name.
-    binary : bool
-        Whether it is bytes, not text.
-    extra : str, optional
-        The extra of the package that it needs.
-    """
-
-    suffix: str
-    text: Callable[[Tree, str], str | bytes]
-    binary: bool = False
-    extra: str | None = None
+Writer = Callable[[Tree, str], str | bytes]
+"""Writes a formula under a name."""
 
 
 def _late(module: str, function: str) -> Callable[..., Any]:
@@ -41,25 +25,30 @@ def _late(module: str, function: str) -> Callable[..., Any]:
     return call
 
 
-def _unnamed(module: str, function: str) -> Callable[[Tree, str], str]:
+def _line(module: str, function: str) -> Writer:
+    """A function that returns one expression, which becomes a line."""
+    return lambda tree, name: f"{_late(module, function)(tree, name)}\n"
+
+
+def _unnamed_line(module: str, function: str) -> Writer:
     """The same for a form in which a formula has no name."""
     return lambda tree, name: f"{_late(module, function)(tree)}\n"
 
 
-EXPORTS: dict[str, Export] = {
-    "python": Export(".py", _late("python", "python_source")),
-    "latex": Export(".tex", lambda tree, name: f"{_late('latex', 'latex')(tree, name)}\n"),
-    "sympy": Export(".py", _late("sympy", "sympy_source"), extra="sympy"),
-    "json": Export(".json", _late("json", "to_json")),
-    "c": Export(".c", _late("c", "c_source")),
-    "torch": Export(".py", _late("torch", "torch_source"), extra="torch"),
-    "jax": Export(".py", _late("jax", "jax_source"), extra="jax"),
-    "onnx": Export(".onnx", _late("onnx", "onnx_bytes"), binary=True, extra="onnx"),
-    "graphdef": Export(".pbtxt", _late("graphdef", "graphdef_text"), extra="tensorflow"),
-    "excel": Export(".txt", _unnamed("excel", "excel_formula")),
-    "sql": Export(".sql", _unnamed("sql", "sql_expression")),
+EXPORTS: dict[str, Writer] = {
+    "python": _late("python", "python_source"),
+    "latex": _line("latex", "latex"),
+    "sympy": _late("sympy", "sympy_source"),
+    "json": _late("json", "to_json"),
+    "c": _late("c", "c_source"),
+    "torch": _late("torch", "torch_source"),
+    "jax": _late("jax", "jax_source"),
+    "onnx": _late("onnx", "onnx_bytes"),
+    "graphdef": _late("graphdef", "graphdef_text"),
+    "excel": _unnamed_line("excel", "excel_formula"),
+    "sql": _unnamed_line("sql", "sql_expression"),
 }
-"""The forms by name."""
+"""The writer of each form."""
 
 
 def export(tree: Tree, to: str, name: str = "f") -> str | bytes:
@@ -72,19 +61,19 @@ def export(tree: Tree, to: str, name: str = "f") -> str | bytes:
     to : str
         One of `EXPORTS`.
     name : str
-        What the formula is called there, where it has a name.
+        Name of the formula, in forms that have one.
 
     Returns
     -------
     str or bytes
-        Bytes where the form is binary.
+        Bytes for ONNX, text for all other forms.
 
     Raises
     ------
     ValueError
-        If there is no such form, or it takes no such name.
+        If the form is unknown or does not allow the name.
     ExportError
-        If the formula cannot be written in it, or a library that it takes is missing.
+        If the form cannot hold the formula, or needs a library that is not installed.
 
     Examples
     --------
@@ -94,4 +83,4 @@ def export(tree: Tree, to: str, name: str = "f") -> str | bytes:
     """
     if to not in EXPORTS:
         raise ValueError(f"unknown export {to!r}; use one of {', '.join(EXPORTS)}")
-    return EXPORTS[to].text(tree, name)
+    return EXPORTS[to](tree, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shine.export.latex.writer import LatexWriter
+from shine.export.latex.writer import latex_text
 from shine.lang.tree import Tree
 
 
@@ -32,4 +32,4 @@ def latex(tree: Tree, name: str | None = None, *, digits: int | None = None) -> 
     >>> print(latex(parse("alpha*x1**2/(speed + 1)")))
     \frac{\alpha x_{1}^{2}}{\mathrm{speed} + 1}
     """
-    return LatexWriter(digits).formula(tree, name)
+    return latex_text(tree, name, digits)

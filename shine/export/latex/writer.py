@@ -47,6 +47,11 @@ class Formula(Phrase):
     argument: Phrase | None = None
 
 
+def latex_text(tree: Tree, name: str | None, digits: int | None) -> str:
+    """The whole text: one expression, or an `aligned` block with a line a definition."""
+    return _Latex(digits).formula(tree, name)
+
+
 def _symbol(text: str) -> Formula:
     return Formula((text,), ATOM, len(text), 0)
 
@@ -65,7 +70,7 @@ def _formula(made: Phrase, first: Phrase | None = None, last: Phrase | None = No
     )  # fmt: skip
 
 
-class LatexWriter(Infix):
+class _Latex(Infix):
     """Writes formulas as they are and computes nothing: a third stays a third."""
 
     form = "LaTeX"

@@ -18,6 +18,7 @@ class Expression(Infix):
     sum, product, unary, power = 4, 5, 6, 7
 
     def table(self) -> Mapping[str, Callable[..., Phrase]]:
+        """The NumPy expression of each primitive."""
         functions = {
             "abs": "abs", "sqrt": "sqrt", "exp": "exp", "log": "log", "floor": "floor", "ceil": "ceil", "sign": "sign",
             "sin": "sin", "cos": "cos", "tan": "tan", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
@@ -49,6 +50,7 @@ class Expression(Infix):
         }
 
     def positive(self, value: int | float) -> Phrase:
+        """The phrase of a number that is not negative, or NaN."""
         if not math.isfinite(value):
             return word("np.nan" if math.isnan(value) else "np.inf")
         # NumPy makes objects of integers beyond 64 bits; floats have the same value.
@@ -62,6 +64,7 @@ class Expression(Infix):
         return repr(float(f"{value:.{self.digits}g}"))
 
     def numeric(self, operand: Phrase) -> Phrase:
+        """An operand as a number: a condition becomes 1.0 or 0.0."""
         if not operand.condition:
             return operand
         return phrase("np.where(", operand, ", 1.0, 0.0)")
@@ -84,9 +87,11 @@ class Expression(Infix):
         return phrase("np.power(", base, ", np.full_like(", base, ", 0.5))")
 
     def both(self, left: Phrase, right: Phrase) -> Phrase:
+        """The condition that two conditions hold."""
         return self.connected(left, " & ", right, _AND)
 
     def either(self, left: Phrase, right: Phrase) -> Phrase:
+        """The condition that at least one of two conditions holds."""
         return self.connected(left, " | ", right, _OR)
 
     def _not(self, operand: Phrase) -> Phrase:
@@ -95,6 +100,7 @@ class Expression(Infix):
         return phrase(self.enclosed(operand, self.sum), " == 0", strength=_COMPARISON, condition=True)
 
     def where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
+        """A call of `np.where`; one of the operands if the condition is a number."""
         if condition.value is not None:
             chosen, other = (yes, no) if condition.value != 0 else (no, yes)
             # A number in place of an array would lose the shape.

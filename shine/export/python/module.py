@@ -61,6 +61,7 @@ class Module(Expression):
         self.local: set[str] = set()
 
     def table(self) -> Mapping[str, Callable[..., Phrase]]:
+        """The rules of expressions, with the module's own helpers."""
         return {
             **super().table(),
             "min": lambda a, b: self.call(self._helper("minimum"), a, b),
@@ -68,6 +69,7 @@ class Module(Expression):
         }
 
     def power_half(self, base: Phrase) -> Phrase:
+        """``base**0.5``, by a helper."""
         return self.call(self._helper("power_half"), base)
 
     def _helper(self, helper: str) -> str:
@@ -132,6 +134,7 @@ class Module(Expression):
         return names, self.numeric(result)
 
     def assigned(self, name: str, value: Phrase) -> Phrase:
+        """A variable of the function, unless the value is short."""
         return value if value.simple else self._statement(name, value)
 
     def _statement(self, wanted: str, value: Phrase) -> Phrase:
@@ -142,12 +145,14 @@ class Module(Expression):
         return word(name, condition=value.condition)
 
     def apply(self, name: str, *operands: Phrase) -> Phrase:
+        """The phrase of a primitive, broken into statements if it is deep."""
         return self._shallow(super().apply(name, *operands))
 
     def _shallow(self, made: Phrase) -> Phrase:
         return made if made.depth < DEEPEST else self._statement("step", made)
 
     def composite(self, primitive: Primitive, definition: Tree, operands: Sequence[Phrase]) -> Visit:
+        """A call of a function of the module."""
         # Python's own arithmetic would apply to numbers that are not arrays, where 1/0 is an error.
         if any(operand.value is not None for operand in operands) or id(primitive) in self.constants:
             return (yield from self.expanded(definition, operands))
