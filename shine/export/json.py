@@ -1,8 +1,11 @@
-"""Trees as JSON, in a schema that other programs can read and write: `to_json` and `from_json`.
+"""Formulas as JSON, in a schema that other programs can read and write: `to_json` and `from_json`.
 
 A formula is a list of items in postfix order: a number, the name of a feature or an assigned value, or an object that
-applies a primitive to the values before it. Nothing is nested, so no formula is too deep for a parser of JSON.
+applies a primitive to the values before it. Nothing nests, so no formula is too deep for a parser of JSON.
 docs/exports.md describes the schema.
+
+The checks are written by hand, not with pydantic: on one wrong item it reports every alternative of the union (five to
+seven errors), and it accepts NaN and repeated keys. Most checks are about the language anyway: stack, arity, names.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ SCHEMA = "shine-formula"
 SCHEMA_VERSION = 1
 
 LONGEST = 100_000_000
-"""Characters of the longest text that is read."""
+"""Most characters of a text that is read."""
 
 _COMPARISON_NODES = {name: node for node, name in COMPARISONS.items()}
 _KEYS = {"schema", "schema_version", "name", "features", "functions", "assignments", "result"}
@@ -34,15 +37,15 @@ _FUNCTION_KEYS = {"name", "parameters", "assignments", "result"}
 
 
 def to_json(tree: Tree, name: str | None = None, *, indent: int | None = 2) -> str:
-    """The formula as JSON; `from_json` makes the same tree of it.
+    """The formula as JSON; `from_json` returns the same tree.
 
     Parameters
     ----------
     tree : Tree
     name : str, optional
-        What the formula is called; its own name by default.
+        Name of the formula; its own name by default.
     indent : int, optional
-        Spaces a level; None for one line.
+        Spaces for each level; None for a single line.
 
     Raises
     ------
@@ -80,7 +83,7 @@ def to_json(tree: Tree, name: str | None = None, *, indent: int | None = 2) -> s
 
 
 def _body(tree: Tree) -> dict[str, Any]:
-    """Assignments and result; the nodes that a value needs stand before it."""
+    """Assignments and result; the operands of an item come before it."""
     assignments: list[dict[str, Any]] = []
     items: list[Any] = []
     for kind, detail in tree.tokens[1:]:
@@ -106,7 +109,7 @@ def _item(kind: str, detail: Any) -> Any:
 
 
 def _pretty(document: Mapping[str, Any], space: str) -> str:
-    """JSON with the levels that people read on lines of their own, and each list of nodes on one."""
+    """JSON with a line for each key, function and assignment."""
     lines = []
     for key, value in document.items():
         text = json.dumps(value, allow_nan=False)
@@ -118,9 +121,9 @@ def _pretty(document: Mapping[str, Any], space: str) -> str:
 
 
 def from_json(text: str | bytes) -> Tree:
-    """The formula that `to_json`, or another program, has written.
+    """The formula in a text that `to_json` or another program wrote.
 
-    Everything is verified as if it were a formula of the language; nothing is evaluated.
+    It is verified like a formula of the language; nothing is evaluated.
 
     Parameters
     ----------
@@ -133,7 +136,7 @@ def from_json(text: str | bytes) -> Tree:
     Raises
     ------
     GraphImportError
-        If the text is not JSON of the schema, of a newer version, or no formula of the language: what, and where.
+        If the text is not JSON of the schema, has a newer version, or is not a formula of the language: what, and where.
     """
     if len(text) > LONGEST:
         _refuse(f"it has {len(text)} characters; at most {LONGEST} are read")
@@ -161,7 +164,7 @@ def from_json(text: str | bytes) -> Tree:
         if name in BASIC or name in own:
             _refuse(f"{place}: there is already a function {name!r}")
         definition = _tree(entry, name, "parameters", dict(table), f"{place}.")
-        # What a file says a function is, counts, should Shine's library compute it in another way.
+        # The file's definition counts, even if Shine's library computes the function differently.
         own[name] = Primitive(name, len(definition.parameters), definition)
         if not is_standard(own[name]):
             table[name] = own[name]
@@ -207,7 +210,7 @@ def _expression(items: object, names: Mapping[str, str | None], table: Mapping[s
                 _apply(item, stack, table, here)
     if len(stack) != 1:
         _refuse(f"{place} leaves {len(stack)} values, not 1")
-    # Counts the nodes, and puts them into the language's normal form.
+    # Counts the nodes and brings them into the language's normal form.
     verified: ast.expr = _checked(ExpressionVerifier(table, names).visit, stack[0], place)
     return verified
 
@@ -279,7 +282,7 @@ def _unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _refuse_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is not a number of JSON")
 
 
 def _shown(value: object) -> str:

@@ -37,7 +37,7 @@ def jax_function(tree: Tree) -> Callable[..., Array]:
     Raises
     ------
     ExportError
-        If JAX is not installed, or the formula calls a function without a meaning.
+        If JAX is not installed, or the formula calls a function without a definition.
 
     Notes
     -----
@@ -56,13 +56,13 @@ def jax_function(tree: Tree) -> Callable[..., Array]:
 
 
 def jax_source(tree: Tree, name: str = "f") -> str:
-    """A formula as a Python module that needs nothing but JAX.
+    """A formula as a Python module that needs only JAX.
 
     Parameters
     ----------
     tree : Tree
     name : str
-        What the function is called in it; it takes what `jax_function`'s result takes.
+        Name of the function in it; it takes the same arguments as the result of `jax_function`.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def jax_source(tree: Tree, name: str = "f") -> str:
     Raises
     ------
     ExportError
-        If JAX is not installed, or the formula calls a function without a meaning.
+        If JAX is not installed, or the formula calls a function without a definition.
     """
     return array_source(tree, name, "JAX", _operations(), "jnp", _IMPORTS)
 

@@ -1,8 +1,8 @@
-"""What the primitives are in JAX. Importing this module imports JAX; the text of its functions is exported.
+"""The operation of each primitive in JAX. Importing this module imports JAX; exports contain the text of its functions.
 
-The functions take arrays of one dtype, float64 or float32. Where JAX has a function, it is used; where that one
-means something else at NaN, signed zeros or the ends of the range, it is put right here. Choices between two values
-keep what is not chosen away from zero divisors and the like, so that its derivative is never NaN.
+The functions take arrays of one dtype, float64 or float32. They replace JAX's own functions that differ at NaN, signed
+zeros or the ends of the range. A choice between two values keeps the value that is not chosen away from zero divisors
+and the like, so that its derivative is never NaN.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from jax import Array
 
 
 def columns_of(arguments: Sequence[Array], count: int) -> list[Array]:
-    """The features of a formula: the columns of one matrix, or as they were given.
+    """The features of a formula: the columns of one matrix, or the arguments themselves.
 
-    One argument has a feature at each position of its last axis; where there is one feature only, and fewer than two
-    axes, it is that feature.
+    A single argument holds a feature at each position of its last axis; if the formula has one feature and the argument
+    fewer than two axes, it is that feature.
     """
     columns = list(arguments)
     if len(arguments) == 1 and (count != 1 or arguments[0].ndim > 1):
@@ -31,12 +31,12 @@ def columns_of(arguments: Sequence[Array], count: int) -> list[Array]:
 
 
 def numbers(like: Array) -> Callable[[float], Array]:
-    """What makes numbers of the same dtype."""
+    """A function that makes numbers of the same dtype."""
     if not jnp.issubdtype(like.dtype, jnp.floating):
         raise TypeError(f"the formula takes floating-point numbers, not {like.dtype}")
 
     def number(value: float) -> Array:
-        # What is too large for float32 is infinite in it.
+        # Numbers too large for float32 become infinite.
         with np.errstate(over="ignore"):
             return jnp.asarray(value, dtype=like.dtype)
 
@@ -44,7 +44,7 @@ def numbers(like: Array) -> Callable[[float], Array]:
 
 
 def filled(value: Array, columns: Sequence[Array], arguments: Sequence[Array]) -> Array:
-    """A value that depends on no feature, once a row."""
+    """A value that depends on no feature, repeated for each row."""
     return jnp.broadcast_to(value, columns[0].shape if columns else arguments[0].shape[:-1])
 
 
@@ -111,32 +111,32 @@ def tanh(a: Array) -> Array:
 
 
 def less(a: Array, b: Array) -> Array:
-    """1 where a < b, 0 elsewhere."""
+    """1 where a < b, else 0."""
     return (a < b).astype(a.dtype)
 
 
 def less_equal(a: Array, b: Array) -> Array:
-    """1 where a <= b, 0 elsewhere."""
+    """1 where a <= b, else 0."""
     return (a <= b).astype(a.dtype)
 
 
 def greater(a: Array, b: Array) -> Array:
-    """1 where a > b, 0 elsewhere."""
+    """1 where a > b, else 0."""
     return (a > b).astype(a.dtype)
 
 
 def greater_equal(a: Array, b: Array) -> Array:
-    """1 where a >= b, 0 elsewhere."""
+    """1 where a >= b, else 0."""
     return (a >= b).astype(a.dtype)
 
 
 def equal(a: Array, b: Array) -> Array:
-    """1 where a == b, 0 elsewhere."""
+    """1 where a == b, else 0."""
     return (a == b).astype(a.dtype)
 
 
 def not_equal(a: Array, b: Array) -> Array:
-    """1 where a != b, 0 elsewhere."""
+    """1 where a != b, else 0."""
     return (a != b).astype(a.dtype)
 
 
@@ -151,7 +151,7 @@ def logical_or(a: Array, b: Array) -> Array:
 
 
 def logical_not(a: Array) -> Array:
-    """1 where a is 0, 0 elsewhere."""
+    """1 where a is 0, else 0."""
     return (a == 0).astype(a.dtype)
 
 
@@ -236,4 +236,4 @@ OPERATIONS: dict[str, Callable[..., Array]] = {
     "protected_div": protected_div,
     "protected_log": protected_log,
 }
-"""The basic primitives, and those composites whose derivative would be NaN where the formula itself has a value."""
+"""The basic primitives, and the composite ones whose derivative would be NaN at points where they have a value."""

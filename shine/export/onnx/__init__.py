@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from shine.errors import ExportError
+from shine.export.onnx.graph import Graph, Value
 from shine.export.statements.straightline import straight_line
 from shine.lang.tree import Tree
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 _OPSET, _VERSION = 17, 8
-"""Of the operators, and of the format: both of 2022, which runtimes of today and those of then have."""
+"""Versions of the operators and of the format, both of 2022: old and new runtimes read them."""
 
 _ELEMENTS = {"float64": "DOUBLE", "float32": "FLOAT"}
 
@@ -25,9 +26,9 @@ def onnx_model(tree: Tree, name: str = "f", dtype: str = "float64") -> ModelProt
     ----------
     tree : Tree
     name : str
-        Of the graph.
+        Name of the graph.
     dtype : {"float64", "float32"}
-        Of the input and the output.
+        Type of the input and of the output.
 
     Returns
     -------
@@ -37,9 +38,9 @@ def onnx_model(tree: Tree, name: str = "f", dtype: str = "float64") -> ModelProt
     Raises
     ------
     ExportError
-        If onnx is not installed, or the formula calls a function without a meaning.
+        If onnx is not installed, or the formula calls a function without a definition.
     ValueError
-        If there is no such dtype.
+        If the dtype is unknown.
 
     Notes
     -----
@@ -51,7 +52,7 @@ def onnx_model(tree: Tree, name: str = "f", dtype: str = "float64") -> ModelProt
         onnx: Any = importlib.import_module("onnx")
     except ImportError:
         raise ExportError("the export to ONNX needs onnx; install it with: pip install 'shine[onnx]'") from None
-    from shine.export.onnx.operations import Graph, Value, operations
+    from shine.export.onnx.operations import operations
 
     code = straight_line(tree, "ONNX")
     graph, helper = Graph(onnx), onnx.helper
@@ -100,7 +101,7 @@ def _column(graph: Any, position: int) -> str:
 
 
 def _representable(number: float, dtype: str) -> float:
-    """A number as the dtype has it: too large ones are infinite in float32."""
+    """A number in the dtype: too large numbers become infinite in float32."""
     if dtype == "float64":
         return number
     import numpy as np

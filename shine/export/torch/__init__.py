@@ -36,7 +36,7 @@ def torch_function(tree: Tree) -> Callable[..., Tensor]:
     Raises
     ------
     ExportError
-        If torch is not installed, or the formula calls a function without a meaning.
+        If torch is not installed, or the formula calls a function without a definition.
 
     Notes
     -----
@@ -54,13 +54,13 @@ def torch_function(tree: Tree) -> Callable[..., Tensor]:
 
 
 def torch_source(tree: Tree, name: str = "f") -> str:
-    """A formula as a Python module that needs nothing but torch.
+    """A formula as a Python module that needs only torch.
 
     Parameters
     ----------
     tree : Tree
     name : str
-        What the function is called in it; it takes what `torch_function`'s result takes.
+        Name of the function in it; it takes the same arguments as the result of `torch_function`.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def torch_source(tree: Tree, name: str = "f") -> str:
     Raises
     ------
     ExportError
-        If torch is not installed, or the formula calls a function without a meaning.
+        If torch is not installed, or the formula calls a function without a definition.
     """
     return array_source(tree, name, "torch", _operations(), "torch", _IMPORTS)
 

@@ -1,8 +1,8 @@
-"""What the primitives are in torch. Importing this module imports torch; the text of its functions is exported.
+"""The operation of each primitive in torch. Importing this module imports torch; exports contain the text of its functions.
 
-The functions take tensors of one dtype, float64 or float32. Where torch has a function, it is used; where that one
-means something else at NaN, signed zeros or the ends of the range, it is put right here. Choices between two values
-keep what is not chosen away from zero divisors and the like, so that its derivative is never NaN.
+The functions take tensors of one dtype, float64 or float32. They replace torch's own functions that differ at NaN, signed
+zeros or the ends of the range. A choice between two values keeps the value that is not chosen away from zero divisors
+and the like, so that its derivative is never NaN.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from torch import Tensor
 
 
 def columns_of(arguments: Sequence[Tensor], count: int) -> list[Tensor]:
-    """The features of a formula: the columns of one matrix, or as they were given.
+    """The features of a formula: the columns of one matrix, or the arguments themselves.
 
-    One argument has a feature at each position of its last axis; where there is one feature only, and fewer than two
-    axes, it is that feature.
+    A single argument holds a feature at each position of its last axis; if the formula has one feature and the argument
+    fewer than two axes, it is that feature.
     """
     columns = list(arguments)
     if len(arguments) == 1 and (count != 1 or arguments[0].ndim > 1):
@@ -30,14 +30,14 @@ def columns_of(arguments: Sequence[Tensor], count: int) -> list[Tensor]:
 
 
 def numbers(like: Tensor) -> Callable[[float], Tensor]:
-    """What makes numbers of the same dtype and on the same device."""
+    """A function that makes numbers of the same dtype and on the same device."""
     if not like.dtype.is_floating_point:
         raise TypeError(f"the formula takes floating-point numbers, not {like.dtype}")
     return like.new_tensor
 
 
 def filled(value: Tensor, columns: Sequence[Tensor], arguments: Sequence[Tensor]) -> Tensor:
-    """A value that depends on no feature, once a row."""
+    """A value that depends on no feature, repeated for each row."""
     return torch.broadcast_to(value, columns[0].shape if columns else arguments[0].shape[:-1])
 
 
@@ -52,12 +52,12 @@ def maximum(a: Tensor, b: Tensor) -> Tensor:
 
 
 def sign(a: Tensor) -> Tensor:
-    """1, -1 or 0, and NaN of NaN, of which torch makes 0."""
+    """1, -1 or 0; NaN for NaN, where torch gives 0."""
     return torch.where(a != a, a, torch.sign(a))
 
 
 def fmod(a: Tensor, b: Tensor) -> Tensor:
-    """The exact remainder; torch's is NaN where a / b overflows, so multiples of b that are closer to a go first."""
+    """The exact remainder; torch's is NaN if a / b overflows, so large multiples of b are removed first."""
     step = 2.0**550 if a.dtype == torch.float64 else 2.0**90
     return torch.fmod(torch.fmod(torch.fmod(a, b * step * step), b * step), b)
 
@@ -97,32 +97,32 @@ def cosh(a: Tensor) -> Tensor:
 
 
 def less(a: Tensor, b: Tensor) -> Tensor:
-    """1 where a < b, 0 elsewhere."""
+    """1 where a < b, else 0."""
     return (a < b).to(a.dtype)
 
 
 def less_equal(a: Tensor, b: Tensor) -> Tensor:
-    """1 where a <= b, 0 elsewhere."""
+    """1 where a <= b, else 0."""
     return (a <= b).to(a.dtype)
 
 
 def greater(a: Tensor, b: Tensor) -> Tensor:
-    """1 where a > b, 0 elsewhere."""
+    """1 where a > b, else 0."""
     return (a > b).to(a.dtype)
 
 
 def greater_equal(a: Tensor, b: Tensor) -> Tensor:
-    """1 where a >= b, 0 elsewhere."""
+    """1 where a >= b, else 0."""
     return (a >= b).to(a.dtype)
 
 
 def equal(a: Tensor, b: Tensor) -> Tensor:
-    """1 where a == b, 0 elsewhere."""
+    """1 where a == b, else 0."""
     return (a == b).to(a.dtype)
 
 
 def not_equal(a: Tensor, b: Tensor) -> Tensor:
-    """1 where a != b, 0 elsewhere."""
+    """1 where a != b, else 0."""
     return (a != b).to(a.dtype)
 
 
@@ -137,7 +137,7 @@ def logical_or(a: Tensor, b: Tensor) -> Tensor:
 
 
 def logical_not(a: Tensor) -> Tensor:
-    """1 where a is 0, 0 elsewhere."""
+    """1 where a is 0, else 0."""
     return (a == 0).to(a.dtype)
 
 
@@ -221,4 +221,4 @@ OPERATIONS: dict[str, Callable[..., Tensor]] = {
     "protected_div": protected_div,
     "protected_log": protected_log,
 }
-"""The basic primitives, and those composites whose derivative would be NaN where the formula itself has a value."""
+"""The basic primitives, and the composite ones whose derivative would be NaN at points where they have a value."""
