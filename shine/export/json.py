@@ -136,7 +136,8 @@ def from_json(text: str | bytes) -> Tree:
     Raises
     ------
     GraphImportError
-        If the text is not JSON of the schema, has a newer version, or is not a formula of the language: what, and where.
+        What is wrong and where, if the text is not JSON of the schema, has a newer version, or is not a formula of
+        the language.
     """
     if len(text) > LONGEST:
         _refuse(f"it has {len(text)} characters; at most {LONGEST} are read")

@@ -1,8 +1,8 @@
-"""The operation of each primitive in torch. Importing this module imports torch; exports contain the text of its functions.
+"""The operation of each primitive in torch. Importing this module imports torch; exports contain its functions' text.
 
-The functions take tensors of one dtype, float64 or float32. They replace torch's own functions that differ at NaN, signed
-zeros or the ends of the range. A choice between two values keeps the value that is not chosen away from zero divisors
-and the like, so that its derivative is never NaN.
+The functions take tensors of one dtype, float64 or float32. They replace torch's own functions that differ at NaN,
+signed zeros or the ends of the range. A choice between two values keeps the value that is not chosen away from zero
+divisors and the like, so that its derivative is never NaN.
 """
 
 from __future__ import annotations
