@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shine.lang.parse import parse
-from shine.report import scales
-from shine.report.drawing import LARGEST, tree_figure
-from shine.report.fit import _CELL, hexagons
-from shine.report.layout import SIBLINGS, tidy
+from shine.report.charts import scales
+from shine.report.charts.tree import LARGEST, tree_figure
+from shine.report.charts.fit import _CELL, hexagons
+from shine.report.charts.layout import SIBLINGS, tidy
 from shine.report.markup import element, render, verbatim
 from shine.report.wording import count, decimal_parts, duration, fraction, number, shortened
 

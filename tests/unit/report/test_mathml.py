@@ -18,7 +18,7 @@ from shine.lang.tape import application
 from shine.lang.tree import Tree
 from shine.report.markup import depth, render
 from shine.report.mathml import typeset
-from shine.report.symbols import name_element, number_element
+from shine.report.mathml.symbols import name_element, number_element
 
 OPERATORS = {
     "−": "-", "×": "*", "⋅": "*", "\u2062": "*", "\u2061": "", "≤": "<=", "≥": ">=", "=": "==", "≠": "!=",

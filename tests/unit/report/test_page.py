@@ -13,8 +13,8 @@ from shine.data.dataset import Dataset
 from shine.errors import DataError
 from shine.lang.parse import parse
 from shine.report import report_html
-from shine.report.dependence import dependences
-from shine.report.fit import Fit, fit_numbers
+from shine.report.charts.dependence import dependences
+from shine.report.charts.fit import Fit, fit_numbers
 from shine.report.page import _own
 
 RNG = np.random.default_rng(0)

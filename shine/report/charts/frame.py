@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from shine.report.charts.scales import Scale
 from shine.report.markup import Content, Element, coordinate, element
-from shine.report.scales import Scale
 from shine.report.wording import superscript
 from shine.typing import Floats
 

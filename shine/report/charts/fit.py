@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shine.report.chart import Chart, Figure, dots, rule
+from shine.report.charts.frame import Chart, Figure, dots, rule
+from shine.report.charts.scales import Scale, counts, linear, logarithmic, spans_decades
 from shine.report.markup import Content, coordinate, element
-from shine.report.scales import Scale, counts, linear, logarithmic, spans_decades
 from shine.report.wording import count, fraction, number
 from shine.typing import Floats
 

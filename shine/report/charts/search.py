@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from shine.report.chart import Chart, Figure, rule, steps
+from shine.report.charts.frame import Chart, Figure, rule, steps
+from shine.report.charts.scales import Scale, linear, logarithmic, whole
 from shine.report.markup import Content, Element, element
-from shine.report.scales import Scale, linear, logarithmic, whole
 from shine.report.subject import ModelLike, is_number
 from shine.report.wording import count, duration, number, shortened
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from shine.lang.tree import Tree
 from shine.lang.visitor import TreeVisitor, Visit
-from shine.report.chart import Figure
-from shine.report.layout import tidy
+from shine.report.charts.frame import Figure
+from shine.report.charts.layout import tidy
 from shine.report.markup import Content, Element, coordinate, element
 from shine.report.wording import MINUS, count, number, shortened
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.data.dataset import Dataset
-from shine.report.chart import Chart, Figure, dots, line
+from shine.report.charts.frame import Chart, Figure, dots, line
+from shine.report.charts.scales import linear, logarithmic, spans_decades
 from shine.report.markup import Content, coordinate, element
-from shine.report.scales import linear, logarithmic, spans_decades
 from shine.report.subject import ModelLike, columns_of, used_features
 from shine.report.wording import number, shortened
 from shine.typing import Floats

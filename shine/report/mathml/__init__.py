@@ -1,0 +1,64 @@
+"""Formulas typeset as MathML Core, which browsers display without help.
+
+The markup is written by hand. latex2mathml on our LaTeX makes each letter of a word an element of its own, has no
+invisible times or function application for screen readers, and cannot carry the exact value of a rounded constant.
+SymPy's printer would need an extra, rewrites the formula, and writes cases as a call of "piecewise".
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from shine.lang.tree import Tree
+from shine.report.markup import Content, Element, element
+from shine.report.mathml.operators import summands
+from shine.report.mathml.pieces import Piece, signed
+from shine.report.mathml.typesetter import Typesetter
+
+
+@dataclass(frozen=True)
+class Typeset:
+    """One formula, or one value that a formula assigns.
+
+    Parameters
+    ----------
+    name : str or None
+        Name that it is assigned to; None for the result.
+    terms : tuple of Element
+        ``<math>`` elements in reading order: one for each term of a sum, so that lines can break between them.
+    """
+
+    name: str | None
+    terms: tuple[Element, ...]
+
+
+def typeset(tree: Tree) -> tuple[Typeset, ...]:
+    """A formula as MathML: its assignments in order, then its result.
+
+    Constants are rounded to six significant digits; ``data-exact`` of their elements holds all digits.
+
+    Parameters
+    ----------
+    tree : Tree
+        A tree of any depth.
+    """
+    lines = [*tree.assignments, (None, tree.result)]
+    return tuple(Typeset(name, tuple(math(*term) for term in _terms(value))) for name, value in lines)
+
+
+def math(*content: Content) -> Element:
+    """A ``<math>`` element in the style of a displayed formula."""
+    return element("math", *content, displaystyle="true")
+
+
+def _terms(node: ast.expr) -> Iterator[tuple[Content, ...]]:
+    """The content of each ``<math>`` element of an expression, one for each term."""
+    typesetter = Typesetter()
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub)):
+        yield (typesetter.visit(node).markup,)
+        return
+    for position, (negative, term) in enumerate(summands(node)):
+        piece: Piece = typesetter.visit(term)
+        yield tuple(signed(piece, negative, position == 0))

@@ -1,0 +1,66 @@
+"""The top of the page: the chosen formula and the key figures."""
+
+from __future__ import annotations
+
+from shine.data.dataset import Dataset
+from shine.report.markup import Content, Element, element
+from shine.report.mathml import math as math_element
+from shine.report.mathml.symbols import name_element
+from shine.report.sections.parts import copy_button, formula
+from shine.report.subject import ModelLike, ResultLike, used_features
+from shine.report.wording import count, duration, fraction, number, shortened
+
+_ENDED = {"loss": "loss reached", "generations": "generations", "seconds": "time limit", "interrupted": "the user"}
+
+
+def header(result: ResultLike, best: ModelLike, dataset: Dataset, title: str, target: str) -> Content:
+    """The title, a sentence about the result, and the chosen formula."""
+    name = name_element(shortened(target, 20))
+    # Only a letter gets a hat; over a word it would sit on one of the letters.
+    hatted = element("mover", name, element("mo", "^")) if len(target) == 1 else name
+    head = math_element(hatted, element("mo", "="))
+    return [
+        element("h1", title),
+        element("p", _summary(result, best, dataset), class_="summary"),
+        element(
+            "section",
+            element("h2", "The chosen formula", class_="badge", style="margin: 0"),
+            formula(best.tree, head),
+            element("div", element("code", best.expression, id="chosen"), copy_button("chosen", "the chosen formula"),
+                    class_="bar"),
+            class_="card hero",
+        ),
+    ]  # fmt: skip
+
+
+def _summary(result: ResultLike, best: ModelLike, dataset: Dataset) -> str:
+    alone = len(result.front) == 1
+    place = "The only formula" if alone else f"Chosen among {count(len(result.front), 'formula')}"
+    if best.r2 is None or not best.r2 > 0:
+        return f"{place} on the Pareto front."
+    share = "all" if best.r2 == 1 else "more than 99.9 %" if best.r2 >= 0.9995 else f"{100 * best.r2:.1f} %"
+    size = f"{count(best.tree.size, 'node')} and {len(used_features(best.tree))} of"
+    features = count(len(dataset.features), "feature")
+    return f"It explains {share} of the target's variance with {size} {features}. {place} on the Pareto front."
+
+
+def key_figures(result: ResultLike, best: ModelLike, dataset: Dataset) -> Element:
+    """Loss, size, rows and time at a glance."""
+    used = used_features(best.tree)
+    rate = f"{count(result.evaluations / result.seconds)} a second" if result.seconds > 0 else None
+    weighted = "weighted" if dataset.weights is not None else None
+    figures: list[tuple[str, str, str | None]] = [
+        ("Loss", number(best.loss), None),
+        ("R²", fraction(best.r2), None),
+        ("Complexity", count(best.complexity), f"{count(best.tree.size, 'node')}, {count(len(used), 'feature')}"),
+        ("Rows", count(dataset.n_rows), weighted),
+        ("Features", count(len(dataset.features)), None),
+        ("Evaluations", count(result.evaluations), rate),
+        ("Time", duration(result.seconds), count(result.generations, "generation")),
+        ("Ended by", _ENDED.get(result.stopped_by, result.stopped_by), f"seed {result.seed}"),
+    ]
+    items = [
+        element("div", element("dt", name), element("dd", value, element("small", detail) if detail else None))
+        for name, value, detail in figures
+    ]
+    return element("dl", items, class_="card figures-key")
