@@ -1,4 +1,7 @@
-"""Reports of a search: a page of HTML that stands alone, and plots with Matplotlib."""
+"""Reports of a search: a self-contained page of HTML, and plots with Matplotlib.
+
+A page (`page`) has `sections`, and sections have `charts` and formulas (`mathml`).
+"""
 
 from __future__ import annotations
 

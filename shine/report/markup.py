@@ -1,4 +1,9 @@
-"""A small document tree for HTML, SVG and MathML: text is escaped because it is text, and cannot be otherwise."""
+"""A small document tree for HTML, SVG and MathML that escapes all text.
+
+No library does as well: xml.etree's HTML output recurses and closes every SVG shape with a tag of its own, and its XML
+output breaks scripts and empty elements. Template engines such as Jinja2 would be another dependency, and charts are
+made by code, not by templates.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +13,18 @@ from html import escape
 from typing import Union
 
 Content = Union["Element", str, None, Sequence["Content"]]
-"""What an element may hold: elements, text, nothing, and sequences of these."""
+"""Content of an element: elements, text, None, and sequences of these."""
 
 _VOID = frozenset({"meta", "br", "hr", "wbr"})
-"""Elements of HTML that have no end."""
+"""Elements of HTML without an end tag."""
 
 _SHAPES = frozenset({"circle", "ellipse", "line", "path", "polygon", "polyline", "rect", "mspace", "use"})
-"""Elements of SVG and MathML that may end where they begin."""
+"""Elements of SVG and MathML that are written as one tag if they are empty."""
 
 
 @dataclass(frozen=True)
 class Element:
-    """An element with its attributes and its content; made by `element`."""
+    """An element with its attributes and content; `element` makes it."""
 
     name: str
     attributes: tuple[tuple[str, str], ...]
@@ -28,7 +33,7 @@ class Element:
 
 @dataclass(frozen=True)
 class Verbatim(Element):
-    """An element whose text HTML does not decode: a style sheet or a script."""
+    """A style sheet or a script, whose text HTML does not decode."""
 
 
 def element(name: str, *content: Content, **attributes: object) -> Element:
@@ -39,15 +44,15 @@ def element(name: str, *content: Content, **attributes: object) -> Element:
     name : str
     *content : Element, str, None or sequences of these
     **attributes : object
-        ``class_`` is written ``class``, and ``stroke_width`` is written ``stroke-width``. Numbers are rounded to what
-        can be seen in a drawing; an attribute that is None is left out.
+        ``class_`` becomes ``class``, and ``stroke_width`` becomes ``stroke-width``. Floats are rounded to hundredths;
+        an attribute that is None is left out.
     """
     written = [(key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items()]
     return Element(name, tuple((key, _value(value)) for key, value in written if value is not None), content)
 
 
 def verbatim(name: str, text: str) -> Verbatim:
-    """A style sheet or script of Shine's own.
+    """A style sheet or script that belongs to Shine.
 
     Raises
     ------
@@ -60,7 +65,7 @@ def verbatim(name: str, text: str) -> Verbatim:
 
 
 def coordinate(value: float) -> str:
-    """A length in a drawing: hundredths at most."""
+    """A length in a drawing, rounded to hundredths."""
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
@@ -70,7 +75,7 @@ def _value(value: object) -> str:
 
 
 def depth(root: Content) -> int:
-    """How deep elements nest."""
+    """Number of levels of nested elements."""
     deepest, stack = 0, [(root, 0)]
     while stack:
         item, level = stack.pop()
@@ -88,7 +93,7 @@ def render(root: Content) -> str:
 
 
 def _parts(root: Content) -> Iterator[str]:
-    # What is left to write, last first; `Verbatim` without content stands for text that is markup already.
+    # A stack of the content still to write.
     stack: list[Content | _End] = [root]
     while stack:
         item = stack.pop()

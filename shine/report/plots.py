@@ -1,4 +1,4 @@
-"""Plots with Matplotlib, for notebooks and papers; the page of HTML needs none of them."""
+"""Plots with Matplotlib, for notebooks and papers; the HTML page does not use them."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _BLUE, _ORANGE, _GREY = "#0b62a8", "#b04a00", "#56606b"
 def pareto(front: Sequence[ModelLike], ax: Any = None, *, best_index: int | None = None) -> Any:
     """Loss against complexity, the chosen formula marked.
 
-    The axis of the losses is logarithmic down to the smallest positive one; where a loss is zero, it is linear from
-    there to zero.
+    The axis of the losses is logarithmic down to the smallest positive loss; if a loss is zero, the axis is linear
+    from there to zero.
 
     Parameters
     ----------
     front : sequence of Model
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; those of a new figure by default.
     best_index : int, optional
-        Position of the chosen formula; that of the front itself by default, if it has one.
+        Position of the chosen formula; by default `best_index` of the front, if it has one.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def pareto(front: Sequence[ModelLike], ax: Any = None, *, best_index: int | None
 
 
 def predictions(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
-    """Predicted against measured values; on the dashed line both are equal.
+    """Predicted against measured values; they are equal on the dashed line.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def predictions(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
 
 
 def residuals(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
-    """Measured less predicted values, against the predicted ones.
+    """Residuals (measured minus predicted values) against the predicted values.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a report is about, as far as it needs to know: any result of this form can be reported."""
+"""The result that a report describes, as protocols: any result with these attributes can be reported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shine.typing import Floats
 
 
 class ModelLike(Protocol):
-    """A formula with what was measured of it; `shine.search.model.Model` is one."""
+    """A formula with its measures; `shine.search.model.Model` is one."""
 
     @property
     def tree(self) -> Tree:
@@ -22,12 +22,12 @@ class ModelLike(Protocol):
 
     @property
     def expression(self) -> str:
-        """The formula as text that can be copied."""
+        """The formula as text to copy."""
         ...
 
     @property
     def loss(self) -> float:
-        """As the search measured it."""
+        """Loss as the search measured it."""
         ...
 
     @property
@@ -37,7 +37,7 @@ class ModelLike(Protocol):
 
     @property
     def complexity(self) -> int:
-        """Number of nodes, or what they count."""
+        """Number of nodes, or their weighted number."""
         ...
 
     def predict(self, X: Floats) -> Floats:
@@ -46,7 +46,7 @@ class ModelLike(Protocol):
 
 
 class ResultLike(Protocol):
-    """What a search found; `shine.search.model.Result` is one."""
+    """The result of a search; `shine.search.model.Result` is one."""
 
     @property
     def front(self) -> Sequence[ModelLike]:
@@ -85,13 +85,13 @@ class ResultLike(Protocol):
 
 
 def used_features(tree: Tree) -> tuple[str, ...]:
-    """Parameters that occur in a formula, in their order."""
+    """The parameters that a formula uses, in their order."""
     found = {detail for kind, detail in tree.tokens[1:] if kind == "name"}
     return tuple(name for name in tree.parameters if name in found)
 
 
 def columns_of(tree: Tree, dataset: Dataset) -> Floats:
-    """The columns a formula needs, in the order of its parameters, shape (n_rows, n_parameters).
+    """The columns that a formula needs, in the order of its parameters, shape (n_rows, n_parameters).
 
     Raises
     ------

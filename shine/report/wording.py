@@ -7,15 +7,15 @@ from decimal import Decimal
 
 MINUS = "\N{MINUS SIGN}"
 NOTHING = "\N{EN DASH}"
-"""Stands where there is no number."""
+"""Written if there is no number."""
 
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _PLAIN = range(-4, 6)
-"""Powers of ten of the first digit for which a number is written without one."""
+"""Powers of ten of the first digit for which a number is written without an exponent."""
 
 
 def decimal_parts(value: float, digits: int = 6) -> tuple[str, int | None]:
-    """Absolute value to so many significant digits: its digits, and the power of ten they are multiplied by, if any.
+    """Absolute value rounded to `digits` significant digits: the digits, and the power of ten of the notation, if any.
 
     Examples
     --------
@@ -24,7 +24,7 @@ def decimal_parts(value: float, digits: int = 6) -> tuple[str, int | None]:
     """
     if isinstance(value, float) and not math.isfinite(value):
         return ("NaN" if math.isnan(value) else "∞"), None
-    # A decimal holds every integer; a float does not.
+    # A Decimal holds every integer; a float does not.
     mantissa, _, exponent = f"{abs(Decimal(value)):.{digits - 1}e}".partition("e")
     power = int(exponent)
     if value == 0 or power not in _PLAIN:
@@ -35,7 +35,7 @@ def decimal_parts(value: float, digits: int = 6) -> tuple[str, int | None]:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A number in a sentence or a table, to so many significant digits; a dash where there is none."""
+    """A number in a sentence or a table, rounded to `digits` significant digits; a dash if there is none."""
     if value is None or math.isnan(value):
         return NOTHING
     mantissa, power = decimal_parts(value, digits)
@@ -44,7 +44,7 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def fraction(value: float | None) -> str:
-    """A coefficient of determination: rounded, but to 1 only if it is 1 in every digit that is shown.
+    """A coefficient of determination, rounded to four digits; 1 only if it is exactly 1.
 
     Examples
     --------
@@ -66,13 +66,13 @@ def superscript(power: int) -> str:
 
 
 def count(value: float, thing: str = "") -> str:
-    """A whole number with its digits in groups, and what it counts: ``1 row``, ``12 000 rows``."""
+    """A whole number with grouped digits and the thing it counts: ``1 row``, ``12 000 rows``."""
     digits = f"{int(value):,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
     return f"{digits} {thing}{'' if value == 1 else 's'}" if thing else digits
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it: ``0.21 s``, ``12.3 s``, ``4 min 5 s``, ``3 h 12 min``."""
+    """A time in familiar units: ``0.21 s``, ``12.3 s``, ``4 min 5 s``, ``3 h 12 min``."""
     if seconds < 99.95:
         return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.1f} s"
     whole = round(seconds)
@@ -82,7 +82,7 @@ def duration(seconds: float) -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    """A text of at most so many characters, its middle left out where it is longer."""
+    """A text of at most `length` characters; a longer text loses its middle."""
     if len(text) <= length:
         return text
     head = (length - 1) * 2 // 3

@@ -1,4 +1,4 @@
-"""How a formula's value follows one feature: partial dependence."""
+"""Partial dependence: how a formula's value depends on one feature."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from shine.typing import Floats
 _POINTS = 41
 _ROWS = 200
 _LINES = 25
-"""Points of the grid, rows that are averaged over, and rows that are drawn."""
+"""Points of the grid, rows of the average, and rows drawn."""
 
 _FEW = 8
-"""Distinct values up to which a feature is drawn as separate points."""
+"""A feature with at most this many distinct values is drawn as points."""
 
 
 @dataclass(frozen=True)
 class Dependence:
-    """What a formula does along one feature.
+    """Partial dependence of a formula on one feature.
 
     Parameters
     ----------
     feature : str
     grid : ndarray of shape (n_points,)
-        Quantiles of the feature, rising.
+        Quantiles of the feature in rising order.
     mean : ndarray of shape (n_points,)
-        Average value over the rows; NaN where no row has a finite one.
+        Mean value over the rows; NaN if no row has a finite value.
     rows : ndarray of shape (n_lines, n_points)
-        Values for some rows one by one.
+        Values of single rows.
     """
 
     feature: str
@@ -46,7 +46,7 @@ class Dependence:
 
     @property
     def effect(self) -> float:
-        """Range of the average value."""
+        """Range of the mean value."""
         finite = self.mean[np.isfinite(self.mean)]
         return float(finite.max() - finite.min()) if len(finite) else 0.0
 
@@ -54,10 +54,10 @@ class Dependence:
 def dependences(model: ModelLike, dataset: Dataset) -> list[Dependence]:
     """Partial dependence (Friedman 2001) of a formula on each feature it uses, the largest effect first.
 
-    The feature takes each value of a grid of its quantiles in turn, from the 1st to the 99th percentile, while the
-    other features keep the values they have in the rows; the mean over the rows is the dependence. At most 200 rows
-    are taken, evenly spaced through the data set. The rows one by one are the individual conditional expectations of
-    Goldstein et al. (2015): where their lines are not parallel, the feature interacts with others.
+    The feature takes each value of a grid of its quantiles, from the 1st to the 99th percentile, while the other
+    features keep the values of the row; the mean over the rows is the dependence. It uses at most 200 rows, evenly
+    spaced through the data set. The lines of single rows are the individual conditional expectations of Goldstein et
+    al. (2015): if they are not parallel, the feature interacts with others.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def _dependence(
 
 
 def dependence_figures(found: Sequence[Dependence], target: str) -> list[Figure]:
-    """A small chart of each dependence, all with the same vertical axis, so that effects can be compared."""
+    """A small chart of each dependence; all have the same vertical axis, so that effects can be compared."""
     means = np.concatenate([dependence.mean for dependence in found]) if found else np.empty(0)
     rows = np.concatenate([dependence.rows.ravel() for dependence in found]) if found else np.empty(0)
     rows = rows[np.isfinite(rows)]

@@ -1,4 +1,4 @@
-"""Charts of how well a formula fits: predicted against measured, and the residuals."""
+"""Charts of the fit: predicted against measured values, and the residuals."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from shine.report.wording import count, fraction, number
 from shine.typing import Floats
 
 _MOST_DOTS = 1500
-"""Rows that are drawn one by one; more are counted in cells."""
+"""Most rows drawn as single dots; more rows are counted in cells."""
 
 _CELL = 5.0
 """Half the height of a cell."""
 
 LEVELS = 6
-"""Shades of a cell."""
+"""Number of shades of cells."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Fit:
     ----------
     measured, predicted : ndarray of shape (n_finite,)
     lost : int
-        Number of the other rows.
+        Number of the rows left out.
     """
 
     measured: Floats
@@ -40,30 +40,30 @@ class Fit:
 
     @classmethod
     def of(cls, measured: Floats, predicted: Floats) -> Fit:
-        """The rows that have both values."""
+        """The rows where both values are finite."""
         there = np.isfinite(predicted) & np.isfinite(measured)
         return cls(measured[there], predicted[there], int(len(measured) - there.sum()))
 
     @property
     def residuals(self) -> Floats:
-        """Measured less predicted."""
+        """Measured minus predicted values."""
         with np.errstate(over="ignore"):
             difference: Floats = self.measured - self.predicted
         return difference
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What has to be said where rows are missing."""
+        """A note if rows are missing."""
         if not self.lost:
             return ()
         return (f"{count(self.lost, 'row')} whose prediction is not a finite number {_are(self.lost)} left out.",)
 
 
 def fit_figures(fit: Fit, target: str) -> list[Figure]:
-    """Predicted against measured, residuals against predicted, histogram of the residuals; none without rows."""
+    """Predicted against measured values, residuals against predictions, histogram of residuals; empty without rows."""
     if not len(fit.measured):
         return []
-    # Where values differ by orders of magnitude, the residuals of the large ones would be all there is to see.
+    # If values differ by orders of magnitude, only the residuals of the large ones would be visible.
     relative = spans_decades(fit.measured) and (fit.predicted > 0).mean() > 0.9
     if relative:
         there = fit.predicted > 0
@@ -93,7 +93,7 @@ def _predicted_figure(fit: Fit, target: str, relative: bool) -> Figure:
 
 
 def _common_scale(fit: Fit, relative: bool) -> Scale:
-    """One axis for both: that of the measured values, and of the predictions that are not far off them."""
+    """One axis for measured values and predictions, without predictions far off the measured range."""
     measured, predicted = fit.measured, fit.predicted
     low, high = float(measured.min()), float(measured.max())
     spread = high - low
@@ -115,7 +115,7 @@ def _residual_figure(fit: Fit, target: str, label: str, relative: bool) -> Figur
 
 
 def _typical(values: Floats) -> Floats:
-    """The values without those far from most of them, which would squeeze the rest into a line."""
+    """The values without outliers, which would squeeze the rest into a line."""
     finite = values[np.isfinite(values)]
     low, high = np.quantile(finite, [0.05, 0.95]) if len(finite) else (0.0, 0.0)
     reach = min(20 * (float(high) / 2 - float(low) / 2), 1e308)
@@ -128,7 +128,7 @@ def _histogram_figure(fit: Fit, label: str, relative: bool) -> Figure:
     residuals = residuals[np.isfinite(residuals)]
     typical = _typical(residuals)
     scale = linear(typical, margin=0.02)
-    # Rice's rule; odd, so that a single value stands in the middle of a bar.
+    # Rice's rule; an odd number, so that a single value is in the middle of a bar.
     wanted = int(min(51, max(7, math.ceil(2 * len(typical) ** (1 / 3))))) | 1
     edges = np.linspace(scale.low / 2, scale.high / 2, wanted + 1) * 2
     rows_in, _ = np.histogram(typical, edges)
@@ -152,7 +152,7 @@ def _histogram_figure(fit: Fit, label: str, relative: bool) -> Figure:
 
 
 def fit_numbers(fit: Fit) -> dict[str, str]:
-    """Figures that say how well a formula fits, by what they are called; none without rows."""
+    """Measures of the fit by name; empty without rows."""
     if not len(fit.measured):
         return {}
     with np.errstate(all="ignore"):
@@ -166,7 +166,7 @@ def fit_numbers(fit: Fit) -> dict[str, str]:
     return {
         "Root mean squared error": number(root),
         "Mean absolute error": number(absolute),
-        # What is left of a mean that is zero but for rounding says nothing.
+        # A mean this small is only rounding error.
         "Mean residual": number(0.0 if abs(mean) < 1e-9 * spread else mean),
         "Half of the rows are within": f"±{number(half)}",
         "95 % of the rows are within": f"±{number(most)}",
@@ -176,7 +176,7 @@ def fit_numbers(fit: Fit) -> dict[str, str]:
 
 
 def _cloud(chart: Chart, x: Floats, y: Floats) -> tuple[Content, str, int]:
-    """Rows as dots, or as shaded cells where they are many; what to say of it, and how many are off the chart."""
+    """Rows as dots, or as shaded cells if they are many; a caption; and the number of rows off the chart."""
     across, down = chart.x.places(x), chart.y.places(y)
     edge = 0.01
     with np.errstate(invalid="ignore"):
@@ -196,7 +196,7 @@ def _each(rows: int) -> str:
 
 
 def hexagons(x: Floats, y: Floats) -> tuple[Content, int]:
-    """Points counted in a honeycomb (Carr et al. 1987): its cells, shaded by the logarithm of their counts.
+    """Points counted in hexagonal cells (Carr et al. 1987), shaded by the logarithm of their counts.
 
     Parameters
     ----------
@@ -206,12 +206,12 @@ def hexagons(x: Floats, y: Floats) -> tuple[Content, int]:
     Returns
     -------
     content
-        One path a shade.
+        One path for each shade.
     int
-        Points of the fullest cell.
+        Number of points in the fullest cell.
     """
     wide, high = _CELL * math.sqrt(3), _CELL * 3
-    # The centres are two rectangular grids, the second between the first; the nearer one takes a point.
+    # The centres form two rectangular grids, one shifted by half a cell; a point belongs to the nearer centre.
     even_x, even_y = np.rint(x / wide), np.rint(y / high)
     odd_x, odd_y = np.floor(x / wide), np.floor(y / high)
     to_even = (x - even_x * wide) ** 2 + (y - even_y * high) ** 2

@@ -1,4 +1,4 @@
-"""The frame of a chart: its axes, grid and labels, as SVG whose colours the style sheet of the page sets."""
+"""The frame of a chart: axes, grid and labels as SVG; the page's style sheet sets the colours."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _LETTER = 8.8
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing with its words.
+    """A drawing with its title and caption.
 
     Parameters
     ----------
     title : str
     drawing : Element
     caption : Content
-        What it shows.
+        What the drawing shows.
     notes : tuple of str
-        What it leaves out.
+        What the drawing leaves out.
     """
 
     title: str
@@ -41,7 +41,7 @@ class Figure:
 
 
 class Chart:
-    """A frame with two axes, and what is drawn in it.
+    """A frame with two axes, and its content.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Chart:
         self.content += content
 
     def add_above(self, *content: Content) -> None:
-        """Draw something over everything else, which may reach beyond the frame."""
+        """Draw something on top, which may reach beyond the frame."""
         self.above += content
 
     def drawing(self, described: str, identity: str) -> Element:
@@ -77,9 +77,9 @@ class Chart:
         Parameters
         ----------
         described : str
-            What it shows, for those who cannot see it.
+            What it shows, for screen readers.
         identity : str
-            A name that no other chart of the page has.
+            A name that is unique on the page.
         """
         clip = element("clipPath", element("rect", x=self.left, y=self.top - 4, width=self.right - self.left,
                                            height=self.bottom - self.top + 8), id=f"clip-{identity}")  # fmt: skip
@@ -102,7 +102,7 @@ class Chart:
         widest = max((len(tick.label) for tick in self.x.ticks), default=1)
         for tick, place in _spaced(self.x, _LETTER * widest + 8):
             parts.append(element("path", class_="tick", d=f"M{coordinate(place)},{self.bottom}v5"))
-            # A label at the very end of the axis is kept inside of the drawing.
+            # A label at the end of the axis stays inside the drawing.
             inward = self.width - 2 - place < _LETTER * len(tick) / 2
             at = self.width - 2 if inward else place
             parts.append(element("text", tick, x=at, y=self.bottom + 19, text_anchor="end" if inward else "middle"))
@@ -114,7 +114,7 @@ class Chart:
         return element("g", parts, class_="axes", aria_hidden="true")
 
     def _breaks(self) -> list[Content]:
-        """Where a logarithmic axis is broken, so that zero has a place."""
+        """The break of a logarithmic axis that makes room for zero."""
         if self.y.zero is None:
             return []
         at = (self.y.start * 2 + self.y.zero) / 3
@@ -132,7 +132,7 @@ def _named(label: str, scale: Scale) -> str:
 
 
 def _spaced(scale: Scale, room: float) -> list[tuple[str, float]]:
-    """Labels and places of the ticks; every second, third, ... where they would touch."""
+    """Labels and places of the ticks; only every second, third, ... if they would touch."""
     places = [(tick.label, scale.place(tick.value)) for tick in scale.ticks]
     for every in range(1, len(places) + 1):
         kept = places[::every]
@@ -142,14 +142,14 @@ def _spaced(scale: Scale, room: float) -> list[tuple[str, float]]:
 
 
 def dots(x: Floats, y: Floats, radius: float, **attributes: object) -> Element:
-    """Points as one group of circles; those without a place are left out."""
+    """Points as one group of circles; points without a place are left out."""
     there = np.isfinite(x) & np.isfinite(y)
     circles = [element("circle", cx=float(a), cy=float(b), r=radius) for a, b in zip(x[there], y[there], strict=True)]
     return element("g", circles, **attributes)
 
 
 def line(x: Floats, y: Floats, **attributes: object) -> Element:
-    """A line through points, interrupted where one has no place."""
+    """A line through points, interrupted at points without a place."""
     parts, pen = [], "M"
     for a, b in zip(x.tolist(), y.tolist(), strict=True):
         if a != a or b != b:
@@ -161,7 +161,7 @@ def line(x: Floats, y: Floats, **attributes: object) -> Element:
 
 
 def steps(x: Floats, y: Floats, end: float, **attributes: object) -> Element:
-    """A line that keeps each value up to the next point, and the last up to the end."""
+    """A line that keeps each value up to the next point, and the last value up to `end`."""
     points: list[tuple[float, float]] = [
         (a, b) for a, b in zip(x.tolist(), y.tolist(), strict=True) if a == a and b == b
     ]
@@ -173,7 +173,7 @@ def steps(x: Floats, y: Floats, end: float, **attributes: object) -> Element:
 
 
 def rule(chart: Chart, value: float, class_: str) -> Element | None:
-    """A horizontal line at a value of the y axis; nothing if the value has no place there."""
+    """A horizontal line at a value of the y axis; None if the value has no place on the axis."""
     place = chart.y.place(value)
     if place != place:
         return None

@@ -1,4 +1,4 @@
-"""Where the nodes of a drawn tree go: tidy, after Reingold and Tilford (1981), with labels of different widths."""
+"""Places of a drawn tree's nodes: a tidy layout after Reingold and Tilford (1981), for labels of different widths."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ class _Outline:
 
 
 def tidy(widths: Sequence[float], children: Sequence[Sequence[int]]) -> list[tuple[float, int]]:
-    """Horizontal place of each node's middle, and its level, the root's being 0.
+    """Horizontal place of each node's middle, and its level; the root has level 0.
 
-    A parent stands above the middle of its outer children; two subtrees stand as close as their outlines allow; a
-    subtree looks the same wherever it occurs. The leftmost edge is at 0.
+    A parent stands above the middle of its outer children, two subtrees stand as close as their outlines allow, and
+    equal subtrees look the same. The leftmost edge is at 0.
 
     Parameters
     ----------
-    widths : sequence of float, one a node
+    widths : sequence of float, one for each node
     children : sequence of sequences of int
-        Positions of each node's children from left to right, all larger than its own; the first node is the root.
+        Positions of each node's children from left to right, all after the node's own; the first node is the root.
 
     Returns
     -------
-    list of (float, int), one a node
+    list of (float, int), one for each node
 
     Notes
     -----
-    Where two outlines are put together only the levels they share are looked at, and the longer one is kept. So the
-    whole takes time in proportion to the number of nodes, and nothing recurs.
+    Merging two outlines visits only the levels they share, and keeps the longer one. So the time is proportional to
+    the number of nodes, without recursion.
     """
     relative = [0.0] * len(widths)
     outlines: dict[int, _Outline] = {}
@@ -65,7 +65,7 @@ def tidy(widths: Sequence[float], children: Sequence[Sequence[int]]) -> list[tup
 
 
 def _distance(left: _Outline, right: _Outline) -> float:
-    """How far the right subtree has to be from where the left one's first child stands."""
+    """Least distance of the right subtree from the first child of the left one."""
     shared = min(len(left.rights), len(right.lefts))
     gaps = (
         (left.rights[-level] + left.offset) - (right.lefts[-level] + right.offset) for level in range(1, shared + 1)
@@ -74,7 +74,7 @@ def _distance(left: _Outline, right: _Outline) -> float:
 
 
 def _together(left: _Outline, right: _Outline) -> _Outline:
-    """The outline of both: the deeper one's, overwritten on the levels that the other has too."""
+    """The outline of both: the deeper one, overwritten on the levels of the other."""
     if len(left.lefts) >= len(right.lefts):
         for level in range(1, len(right.rights) + 1):
             left.rights[-level] = right.rights[-level] + right.offset - left.offset

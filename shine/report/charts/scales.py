@@ -1,4 +1,4 @@
-"""Axes of a chart: from values to places, and where to put ticks."""
+"""Axes of a chart: places of values, and ticks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shine.typing import Floats
 _LARGEST = sys.float_info.max
 
 _ZERO_BAND = 26.0
-"""Length of the part of a logarithmic axis that is kept for zeros, in the drawing's units."""
+"""Length reserved for zeros on a logarithmic axis, in the drawing's units."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,15 @@ class Scale:
     Parameters
     ----------
     low, high : float
-        Values at its ends; positive if it is logarithmic.
+        Values at its ends; positive on a logarithmic axis.
     start, end : float
-        Places of these two.
+        Places of its ends.
     ticks : tuple of Tick
     logarithmic : bool
     factor : int
-        Power of ten that the labels leave out.
+        Power of ten that the labels omit.
     zero : float or None
-        Place of zero, which a logarithmic axis has only behind a break.
+        Place of zero behind a break, on a logarithmic axis.
     """
 
     low: float
@@ -55,14 +55,14 @@ class Scale:
     zero: float | None = None
 
     def places(self, values: ArrayLike) -> Floats:
-        """Places of values in the drawing, shape as given; NaN where a value has none."""
+        """Places of values in the drawing, in the same shape; NaN for a value without a place."""
         array = np.asarray(values, dtype=np.float64)
         with np.errstate(all="ignore"):
             if self.logarithmic:
                 lowest = math.log(self.low)
                 share = (np.log(array) - lowest) / (math.log(self.high) - lowest)
             else:
-                # Halved, because the difference of two large numbers may be infinite.
+                # Halves, because the difference of two large numbers may overflow.
                 share = (array / 2 - self.low / 2) / (self.high / 2 - self.low / 2)
             places = self.start + share * (self.end - self.start)
         if self.logarithmic:
@@ -75,7 +75,7 @@ class Scale:
         return float(self.places(value))
 
     def along(self, start: float, end: float) -> Scale:
-        """The same axis elsewhere in the drawing; one that keeps a band for zeros keeps it at its start."""
+        """The same axis at other places of the drawing; room for zeros is at its start."""
         if self.zero is None:
             return replace(self, start=start, end=end)
         inward = math.copysign(_ZERO_BAND, end - start)
@@ -83,15 +83,15 @@ class Scale:
 
 
 def linear(values: ArrayLike, ticks: int = 5, margin: float = 0.04) -> Scale:
-    """An axis with all finite values on it.
+    """An axis that shows all finite values.
 
     Parameters
     ----------
     values : array-like
     ticks : int
-        About how many to have.
+        Approximate number of ticks.
     margin : float
-        Share of the range to leave free at either end.
+        Share of the range left free at either end.
     """
     array = np.asarray(values, dtype=np.float64)
     array = array[np.isfinite(array)]
@@ -106,7 +106,7 @@ def linear(values: ArrayLike, ticks: int = 5, margin: float = 0.04) -> Scale:
 
 
 def whole(values: ArrayLike, ticks: int = 6) -> Scale:
-    """An axis of whole numbers; its ticks are whole."""
+    """An axis of whole numbers with whole ticks."""
     array = np.asarray(values, dtype=np.float64)
     low, high = float(array.min()), float(array.max())
     room = max(0.05 * (high - low), 0.6)
@@ -118,13 +118,13 @@ def whole(values: ArrayLike, ticks: int = 6) -> Scale:
 
 
 def counts(values: ArrayLike) -> Scale:
-    """An axis of counts: from zero, with whole ticks."""
+    """An axis of counts: it begins at zero and has whole ticks."""
     largest = float(np.max(values, initial=1))
     return replace(whole([0.0, largest]), low=0.0, high=1.04 * largest)
 
 
 def spans_decades(values: ArrayLike, ratio: float = 500.0) -> bool:
-    """Whether values are all positive, and so far apart that most would lie on each other on a linear axis."""
+    """Whether all values are positive and so far apart that most would coincide on a linear axis."""
     array = np.asarray(values, dtype=np.float64)
     if not array.size or not (array > 0).all():
         return False
@@ -133,12 +133,12 @@ def spans_decades(values: ArrayLike, ratio: float = 500.0) -> bool:
 
 
 def logarithmic(values: ArrayLike, ticks: int = 6) -> Scale:
-    """A logarithmic axis with all positive values on it, and zero behind a break if there is one among the values."""
+    """A logarithmic axis that shows all positive values, and zero behind a break if it is among the values."""
     array = np.asarray(values, dtype=np.float64)
     positive = array[(array > 0) & np.isfinite(array)]
     low, high = (float(positive.min()), float(positive.max())) if positive.size else (0.1, 1.0)
     decades = math.log10(high) - math.log10(low)
-    # A tenth of a decade at least; a band as narrow as rounding errors would have no ticks.
+    # At least a tenth of a decade: a range of rounding errors would have no ticks.
     room = max(0.05 * decades, (0.1 - decades) / 2)
     low, high = max(low / 10**room, 5e-324), min(high * 10**room, _LARGEST)
     zero = 0.0 if (array == 0).any() else None
@@ -151,7 +151,7 @@ def logarithmic(values: ArrayLike, ticks: int = 6) -> Scale:
 
 
 def _round_steps(around: float) -> list[float]:
-    """Steps of 1, 2, 2.5 and 5 times powers of ten about as large as a number, the smallest first."""
+    """Steps of 1, 2, 2.5 and 5 times powers of ten near a number, in rising order."""
     power = math.floor(math.log10(around))
     steps = [size * 10.0**decade for decade in (power - 1, power, power + 1) for size in (1, 2, 2.5, 5)]
     return [step for step in steps if step == round(step)] if around >= 1 else steps
@@ -164,7 +164,7 @@ def _linear_ticks(low: float, high: float, wanted: int) -> tuple[tuple[Tick, ...
     factor = power if not -4 < power < 5 else 0
     if spread <= 1e-10 * largest:
         return (), False, 0
-    # In units of the factor, so that neither products nor labels overflow.
+    # In units of the factor, so that products and labels do not overflow.
     unit_low, unit_high = low / 10.0**factor, high / 10.0**factor
     raw = (unit_high - unit_low) / wanted
     power = math.floor(math.log10(raw))

@@ -1,4 +1,4 @@
-"""Charts of the search: the Pareto front, and how the loss fell over time."""
+"""Charts of the search: the Pareto front, and the loss over time."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from shine.report.subject import ModelLike, is_number
 from shine.report.wording import count, duration, number, shortened
 
 _MOST_POINTS = 1000
-"""Points of the line of losses, at most."""
+"""Most points of the line of losses."""
 
 
 def pareto_figure(front: Sequence[ModelLike], best_index: int, identity: str = "pareto") -> Figure:
-    """Loss against complexity, the chosen formula marked; each point leads to its row of the table."""
+    """Loss against complexity, the chosen formula marked; each point links to its row of the table."""
     losses = np.array([model.loss for model in front], dtype=np.float64)
     complexities = np.array([model.complexity for model in front], dtype=np.float64)
     y, label = _loss_axis(losses)
@@ -61,7 +61,7 @@ def _point(model: ModelLike, position: int, x: float, y: float, chosen: bool) ->
 def _chosen_label(chart: Chart, x: float, y: float) -> Element | None:
     if y != y:
         return None
-    # No other formula lies up and to the right of a point of the front.
+    # The front has no other point up and to the right of a point.
     left = x > chart.right - 64
     if left:
         return element("text", "chosen", class_="label chosen", x=x + 4, y=max(y - 13, 12), text_anchor="end")
@@ -75,14 +75,14 @@ def _loss_axis(losses: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[Scale, st
 
 
 def history_figure(history: Sequence[Mapping[str, Any]], best: ModelLike, identity: str = "history") -> Figure | None:
-    """The best loss over time; nothing where no generation was recorded.
+    """The best loss over time; None if no generation was recorded.
 
     Parameters
     ----------
     history : sequence of mappings
-        Lines of ``log.jsonl``: ``seconds``, ``loss`` and ``generation``, of which a loss may be None.
+        Lines of ``log.jsonl`` with ``seconds``, ``loss`` (may be None) and ``generation``.
     best : ModelLike
-        The chosen formula, whose loss is drawn as a level.
+        The chosen formula; a horizontal line shows its loss.
     identity : str
     """
     lines = [entry for entry in history if is_number(entry.get("seconds")) and is_number(entry.get("loss"))]
@@ -117,13 +117,13 @@ def _level_label(chart: Chart, loss: float) -> Content:
     place = chart.y.place(loss)
     if place != place:
         return None
-    # The line of losses comes from above and ends near the level: on the left, below it, nothing else is drawn.
+    # The line of losses comes from above and ends near the level, so the space on the left below the level is free.
     below = place + 16 < chart.bottom
     return element("text", "chosen", class_="label chosen", x=chart.left + 6, y=place + 15 if below else place - 6)
 
 
 def _changes(losses: np.ndarray[Any, np.dtype[np.float64]]) -> list[int]:
-    """Positions where a loss differs from the one before, the first included; thinned evenly where they are many."""
+    """Position 0 and those where the loss changes, thinned evenly if they are many."""
     positions = np.flatnonzero(np.concatenate([[True], losses[1:] != losses[:-1]]))
     if len(positions) > _MOST_POINTS:
         positions = positions[np.unique(np.linspace(0, len(positions) - 1, _MOST_POINTS).astype(int))]

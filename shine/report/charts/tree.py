@@ -14,7 +14,7 @@ from shine.report.markup import Content, Element, coordinate, element
 from shine.report.wording import MINUS, count, number, shortened
 
 LARGEST = 120
-"""Nodes of a tree that is drawn; a larger one could not be read."""
+"""Most nodes of a tree that is drawn; nobody could read a larger one."""
 
 _LEVEL, _HIGH, _LETTER, _EDGE = 52.0, 26.0, 7.6, 6.0
 
@@ -78,7 +78,7 @@ class _Listing(TreeVisitor):
         return (yield from self._applied(_FUNCTIONS.get(name, shortened(name, 18)), node.args, name))
 
     def all_of(self, tree: Tree) -> None:
-        """The whole formula; where it assigns names, its root holds a branch for each and one for the result."""
+        """List the whole formula; with assignments, its root has a branch for each and one for the result."""
         if not tree.assignments:
             self.visit(tree.result)
             return
@@ -90,7 +90,7 @@ class _Listing(TreeVisitor):
 
 
 def tree_figure(tree: Tree, identity: str = "tree") -> Figure | None:
-    """The tree drawn: functions, features and constants in colours of their own; nothing if it is too large."""
+    """The tree with functions, features and constants in different colours; None if it is too large."""
     if tree.size > LARGEST:
         return None
     listing = _Listing()
@@ -114,7 +114,7 @@ def tree_figure(tree: Tree, identity: str = "tree") -> Figure | None:
         element("path", d=branches, class_="branches"),
         nodes,
         viewBox=f"0 0 {coordinate(wide)} {coordinate(high)}",
-        # As wide as there is room, and to be scrolled where its letters would become too small.
+        # As wide as the page allows; it scrolls before its letters become too small.
         style=f"max-width: {wide:.0f}px; min-width: {min(wide, 0.62 * wide + 60):.0f}px",
         role="img",
         aria_label=f"Tree of the chosen formula, {count(len(nodes), 'node')}.",
@@ -126,7 +126,7 @@ def tree_figure(tree: Tree, identity: str = "tree") -> Figure | None:
 
 
 def _node(listing: _Listing, index: int, x: float, y: float, width: float) -> Element:
-    # Constants have square corners, so that kinds differ by more than colour.
+    # Constants have square corners, so that kinds differ not only by colour.
     round_ = 4.0 if listing.kinds[index] == "constant" else _HIGH / 2
     exact = listing.exact[index]
     return element(

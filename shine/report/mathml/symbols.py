@@ -1,4 +1,4 @@
-"""Names and numbers typeset: the leaves of a formula as MathML."""
+"""Names and numbers of a formula as MathML."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _GREEK = {
     "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ",
     "chi": "χ", "psi": "ψ", "omega": "ω",
 }  # fmt: skip
-"""Names of letters; `pi` is not among them, because a reader would take the letter for the constant."""
+"""Greek letters by name; not `pi`, because a reader would take the letter for the constant."""
 
 LONGEST_NAME = 28
-"""Characters of a name that are shown."""
+"""Most characters of a name that are shown."""
 
 
 def name_element(name: str) -> Element:
-    """A name: letters in italics, words upright, Greek letters as such, digits and short endings as subscripts.
+    """A name: letters in italics, words upright, Greek letters, and digits and short endings as subscripts.
 
-    A name that is too long is shortened; ``data-exact`` holds it in full.
+    A long name is shortened; ``data-exact`` holds it in full.
     """
     shown = shortened(name, LONGEST_NAME)
     exact = name if shown != name else None
@@ -41,7 +41,7 @@ def is_word(name: str) -> bool:
 def number_element(value: float, exact: str) -> Element:
     """The absolute value of a constant, rounded to six digits; scientific where it is very large or small.
 
-    ``data-exact`` holds the text that is given for it in full, if something is left out.
+    ``data-exact`` holds the text `exact` if the rounded constant differs from it.
     """
     mantissa, power = decimal_parts(value)
     told = None if mantissa == exact.removesuffix(".0") else exact
@@ -53,7 +53,7 @@ def number_element(value: float, exact: str) -> Element:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """A name's letter or word, and its subscript, which may be empty."""
+    """The letter or word of a name, and its subscript, which may be empty."""
     counted = re.fullmatch(r"([^\W\d_]+)_?(\d{1,4})", name)
     if counted and (len(counted[1]) <= 2 or counted[1] in _GREEK or "_" in name):
         return counted[1], counted[2]
