@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shine.errors import GraphImportError
-from shine.frontends.translation import Translation
+from shine.frontends.rewriting import Rewriting
 from shine.lang.library import STANDARD
 from shine.lang.names import normalized, shown
 from shine.lang.parse import Source, parse
@@ -90,7 +90,7 @@ def seed_tree(source: Seed, features: Sequence[str], table: Mapping[str, Primiti
     tree = parse(source, features, table)
     if not is_symbolic(source) or functions_of(tree) <= set(names):
         return tree
-    terms = Translation(names)
+    terms = Rewriting(names)
     value = terms.read(tree, [terms.parameter(name) for name in tree.parameters], names)
     return replace(written(terms, value, tree.parameters), functions=table)
 
@@ -185,7 +185,7 @@ def graph_tree(
                 f"the graph's input {inputs[name].label!r} is no feature; the features are {_few(features)}; "
                 f"say which it is: features: {{{inputs[name].label}: {features[0]}}}",
             )
-    terms = Translation(names)
+    terms = Rewriting(names)
     value = terms.read(tree, [terms.parameter(chosen[name]) for name in tree.parameters], names)
     return written(terms, value, features)
 

@@ -13,7 +13,7 @@ from agreement import APPROXIMATE, FEATURES, WRITTEN, random_tree
 from shine.arrays import COMPILED
 from shine.data.dataset import Dataset
 from shine.evaluators.machine import MachineEvaluator
-from shine.frontends.translation import Translation
+from shine.frontends.rewriting import Rewriting
 from shine.kernels.kernel import Kernel
 from shine.lang.derivative import gradient
 from shine.lang.interpret import REFERENCE
@@ -110,7 +110,7 @@ def test_every_function_of_one_constant_is_folded_to_its_value(name):
 def test_a_translation_folds_other_primitives_to_the_bits_of_the_evaluation():
     for tree, value in zip(TREES, VALUES.tolist(), strict=True):
         if math.isfinite(value):
-            terms = Translation(("add",))
+            terms = Rewriting(("add",))
             found = terms.number(terms.read(tree, [terms.parameter(name) for name in FEATURES], ("add",)))
             assert found is None or found == value, str(tree)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from shine.errors import GraphImportError
+from shine.frontends.graphdef.memory import MAX_MEMORY, parsed_size
 from shine.frontends.graphdef.messages import messages
-from shine.frontends.graphdef.weight import MAX_MEMORY, parsed_size
 
 MAX_BYTES = 128 << 20
 """Largest graph that is read, in bytes."""

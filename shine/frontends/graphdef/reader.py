@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from shine.errors import GraphImportError
+from shine.frontends.graphdef.constants import Tensors
+from shine.frontends.graphdef.definitions import FUNCTIONS
 from shine.frontends.graphdef.files import Source, read_message
-from shine.frontends.graphdef.formulas import FUNCTIONS
-from shine.frontends.graphdef.library import Function, Library, check_arguments
-from shine.frontends.graphdef.nodes import Node
+from shine.frontends.graphdef.functions import Function, Library, check_arguments
+from shine.frontends.graphdef.node import Node
 from shine.frontends.graphdef.operations import rule
-from shine.frontends.graphdef.structure import (
+from shine.frontends.graphdef.order import (
     MAX_NODES,
     PLACEHOLDERS,
     Reference,
@@ -24,7 +25,6 @@ from shine.frontends.graphdef.structure import (
     shown,
     unread_nodes,
 )
-from shine.frontends.graphdef.tensors import Tensors
 from shine.frontends.graphdef.values import Building, Value
 from shine.lang.program.program import Program
 

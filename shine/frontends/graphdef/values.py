@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.errors import GraphImportError
+from shine.frontends.graphdef.constants import Tensor
 from shine.frontends.graphdef.shapes import Shape, covers
-from shine.frontends.graphdef.tensors import Tensor
 from shine.lang.program.builder import ProgramBuilder, number
 from shine.lang.program.program import STORAGE_TYPES
 from shine.lang.tape import application

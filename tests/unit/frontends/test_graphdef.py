@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shine.frontends.graphdef import load_graph
-from shine.frontends.graphdef.formulas import FUNCTIONS
+from shine.frontends.graphdef.definitions import FUNCTIONS
 from shine.frontends.graphdef.messages import messages
 from shine.lang.program.interpret import interpret
 from shine.lang.program.program import Program

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from shine.errors import GraphImportError
-from shine.frontends.graphdef import weight
+from shine.frontends.graphdef import memory
+from shine.frontends.graphdef.constants import DTYPES, tensor_from_message
 from shine.frontends.graphdef.messages import messages
 from shine.frontends.graphdef.shapes import broadcast, covers, same
-from shine.frontends.graphdef.tensors import DTYPES, tensor_from_message
 
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 
@@ -141,15 +141,15 @@ def test_the_same_shape_is_known_from_any_of_the_arrays(shape, known):
 
 
 def test_memory_is_counted_by_what_a_message_holds(monkeypatch):
-    monkeypatch.setattr(weight, "MAX_MEMORY", 1 << 20)
+    monkeypatch.setattr(memory, "MAX_MEMORY", 1 << 20)
     descriptor = messages().GraphDef.DESCRIPTOR
     graph = messages().GraphDef()
     tensor = graph.node.add(name="c", op="Const").attr["value"].tensor
     tensor.tensor_content = bytes(1 << 19)
     content = graph.SerializeToString()
-    assert len(content) < weight.parsed_size(content, descriptor) < len(content) + 2000
+    assert len(content) < memory.parsed_size(content, descriptor) < len(content) + 2000
     # The same bytes, were they nodes without anything in them, would not fit.
-    assert weight.parsed_size(b"\x0a\x00" * (1 << 18), descriptor) > 1 << 20
+    assert memory.parsed_size(b"\x0a\x00" * (1 << 18), descriptor) > 1 << 20
     # What is cut or damaged is walked over as far as it is a message.
-    assert weight.parsed_size(content[: len(content) // 2], descriptor) < len(content)
-    assert weight.parsed_size(bytes(1 << 19), descriptor) < len(content)
+    assert memory.parsed_size(content[: len(content) // 2], descriptor) < len(content)
+    assert memory.parsed_size(bytes(1 << 19), descriptor) < len(content)

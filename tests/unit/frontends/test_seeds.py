@@ -16,8 +16,8 @@ import shine
 from shine import SymbolicClassifier, SymbolicRegressor, evolve
 from shine.config import GraphSeed, Job, dump_config, read_config, read_job
 from shine.errors import ConfigError, GraphImportError, UnsupportedSyntaxError
+from shine.frontends.rewriting import ALTERNATIVES, Rewriting
 from shine.frontends.seeds import GraphSeedError, graph_tree, seed_tree
-from shine.frontends.translation import ALTERNATIVES, Translation
 from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
@@ -135,7 +135,7 @@ SAID_BY_OTHERS = ("add", "sub", "mul", "neg", "square", "cube", "abs", "relu", "
 @given(trees(SAID_BY_OTHERS))
 def test_a_formula_in_other_words_computes_the_same_numbers(tree):
     words = {"add", "mul", "max"}
-    terms = Translation(words)
+    terms = Rewriting(words)
     translated = written(
         terms, terms.read(tree, [terms.parameter(name) for name in tree.parameters], words), PARAMETERS
     )
@@ -168,7 +168,7 @@ def test_a_formula_in_other_words_computes_the_same_numbers(tree):
 )
 def test_a_primitive_that_is_missing_is_said_in_others(text, words, expected):
     tree = parse(text, ["x", "y"])
-    terms = Translation(words)
+    terms = Rewriting(words)
     value = terms.read(tree, [terms.parameter(name) for name in tree.parameters], words)
     assert str(written(terms, value, tree.parameters)) == expected
 
@@ -195,7 +195,7 @@ def test_formulas_are_written_so_that_they_can_be_read_again():
         deep = parse(ast.Call(ast.Name("cos", ast.Load()), [deep.result], []))
     for _ in range(9):
         deep = parse(ast.BinOp(deep.result, ast.Mult(), deep.result))
-        terms = Translation(STANDARD)
+        terms = Rewriting(STANDARD)
         deep = written(terms, terms.read(deep, [terms.parameter("x")], STANDARD), ["x"])
         assert parse(str(deep), ["x"]).tokens == deep.tokens
         deep = parse(ast.parse(f"sin({'cos(' * 30}x{')' * 30})", mode="eval").body)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from shine.errors import GraphImportError
-from shine.frontends.graphdef.structure import shown
-from shine.frontends.graphdef.tensors import Tensor, Tensors, dtype_name, shape_from_message, tensor_from_message
+from shine.frontends.graphdef.constants import Tensor, Tensors, dtype_name, shape_from_message, tensor_from_message
+from shine.frontends.graphdef.order import shown
 
 _NO_SHAPE_BEFORE = 22
 """Version of TensorFlow's graphs before which the shape of a scalar meant that nothing is known."""

@@ -29,7 +29,7 @@ MAX_POWER = 8
 """Largest whole exponent that becomes products."""
 
 
-class Translation(ValueGraph):
+class Rewriting(ValueGraph):
     """Values that are computed with some primitives only, as far as that goes.
 
     Composite primitives that are not among them become what they are made of, constants of constants become one number,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from shine.errors import GraphImportError
-from shine.frontends.graphdef.nodes import Node, bound
-from shine.frontends.graphdef.structure import Reference, Step, named_nodes, ordered_steps, parse_reference, shown
-from shine.frontends.graphdef.tensors import dtype_name
+from shine.frontends.graphdef.constants import dtype_name
+from shine.frontends.graphdef.node import Node, bound
+from shine.frontends.graphdef.order import Reference, Step, named_nodes, ordered_steps, parse_reference, shown
 from shine.frontends.graphdef.values import Value
 
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
