@@ -322,7 +322,7 @@ def remaining(files: int, done: Sequence[tuple[int, int]]) -> Iterator[tuple[int
         position = max(position, end)
 
 
-TEXT_ERROR = "it is no GraphDef as text"
+TEXT_ERROR = "it is not a GraphDef as text"
 """How messages begin that go on with protobuf's, which are others in other versions of it."""
 
 

@@ -71,7 +71,7 @@ SUPPORTED = "supported are DT_FLOAT, DT_DOUBLE, DT_INT32, DT_INT64, DT_BOOL"
 REJECTED: dict[str, tuple[str, str]] = {
     "empty": ("", "it is empty; a GraphDef as text or binary is expected"),
     "blank": ("\n  # nothing\n", "the graph has no nodes"),
-    "prose": ("To be, or not to be", "it is no GraphDef as text: 1:4"),
+    "prose": ("To be, or not to be", "it is not a GraphDef as text: 1:4"),
     "latin": ("node { name: 'x' op: '\udce9' }", "neither a binary GraphDef nor UTF-8 text: invalid continuation byte"),
     "saved model": (
         "saved_model_schema_version: 1 meta_graphs { }",
@@ -319,7 +319,7 @@ def test_a_binary_graph_that_is_nested_deeply():
     for _ in range(2000):  # a list of functions with attributes that are lists of functions ...
         entry = b"\x12" + length(b"\x0a" + length(b"\x4a" + length(b"\x12" + length(message))))
         message = entry
-    with pytest.raises(GraphImportError, match="it is no GraphDef"):
+    with pytest.raises(GraphImportError, match="it is not a GraphDef"):
         load_graph(b"\x0a" + length(b"\x2a" + length(message)))
 
 
@@ -343,9 +343,9 @@ def test_the_place_of_a_file_is_named(tmp_path):
     ):
         load_graph(str(tmp_path))
     path.write_bytes(b"\x00")
-    with pytest.raises(GraphImportError, match=r"net\.pb: it is no GraphDef"):
+    with pytest.raises(GraphImportError, match=r"net\.pb: it is not a GraphDef"):
         load_graph(path)
-    with pytest.raises(GraphImportError, match="it is no ordinary file"):
+    with pytest.raises(GraphImportError, match="it is not a regular file"):
         load_graph("/dev/zero")
     with pytest.raises(GraphImportError, match="it is not the path of a file"):
         load_graph("a\0b")

@@ -1,4 +1,4 @@
-"""Constants: TensorProto messages as arrays, checked before anything is allocated."""
+"""Constants: TensorProto messages as arrays, checked before memory is allocated."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from shine.frontends.graphdef.shapes import MAX_ELEMENTS, Shape, checked_shape, 
 from shine.typing import AnyArray
 
 DTYPES: dict[int, str] = {1: "float32", 2: "float64", 3: "int32", 9: "int64", 10: "bool"}
-"""Shine's storage types by TensorFlow's number of them."""
+"""Shine's storage types by TensorFlow's numbers."""
 
 MAX_FILLED = 1 << 22
-"""Most elements that repeating last values makes in a graph; constants that are all one number do not count."""
+"""Most elements in a graph made by repeating last values, without constants of equal elements."""
 
 _FIELDS: dict[str, str] = {
     "float32": "float_val",
@@ -27,7 +27,7 @@ _FIELDS: dict[str, str] = {
     "int64": "int64_val",
     "bool": "bool_val",
 }
-"""Where a message keeps values that it does not keep as bytes."""
+"""Field of a message for values that are not bytes."""
 
 _OTHER_FIELDS = ("half_val", "string_val", "uint32_val", "uint64_val")
 
@@ -42,7 +42,7 @@ class Tensor:
         A storage type of Shine.
     shape : tuple of int
     values : ndarray
-        Of that shape, or one element where all are the same.
+        An array of that shape, or one element if all are equal.
     """
 
     dtype: str
@@ -51,14 +51,14 @@ class Tensor:
 
     @property
     def number(self) -> float | int | None:
-        """The value that every element has; None if they differ or there is none. A bool is 0 or 1."""
+        """The value of every element; None if they differ or there are none. A bool is 0 or 1."""
         if self.values.size != 1:
             return None
         value: float | int = self.values.item()
         return int(value) if self.dtype == "bool" else value
 
     def array(self) -> AnyArray:
-        """The whole array, which takes no memory where all elements are the same."""
+        """The whole array; it takes no memory if all elements are equal."""
         if self.values.size == 1:
             return np.broadcast_to(self.values.reshape(()), self.shape)
         return self.values.reshape(self.shape)
@@ -85,7 +85,7 @@ def shape_from_message(message: Any) -> Shape:
     Raises
     ------
     GraphImportError
-        If it is no shape of an array.
+        If it is not a shape of an array.
     """
     if message.unknown_rank:
         return None
@@ -93,14 +93,14 @@ def shape_from_message(message: Any) -> Shape:
 
 
 class Tensors:
-    """The constants of a graph: each is read once, however often a function with it is called."""
+    """The constants of a graph: each is read once, however often its function is called."""
 
     def __init__(self) -> None:
         self._known: dict[int, Tensor] = {}
         self._room = MAX_FILLED
 
     def read(self, key: int, message: Callable[[], Any]) -> Tensor:
-        """The constant of a key, from its TensorProto if it is not known yet; see `tensor_from_message`."""
+        """The constant with a key, read from its TensorProto the first time; see `tensor_from_message`."""
         if key not in self._known:
             written = message()
             tensor = tensor_from_message(written, self._room)
@@ -111,21 +111,21 @@ class Tensors:
 
 
 def tensor_from_message(message: Any, room: int = MAX_FILLED) -> Tensor:
-    """The constant in a TensorProto, in whichever way it is written.
+    """The constant in a TensorProto.
 
-    Values are bytes in little-endian order, or numbers of which the last one is repeated up to the end; without
-    any, all are zero.
+    Its values are bytes in little-endian order, or numbers, the last of which is repeated to the end; without values,
+    all elements are zero.
 
     Parameters
     ----------
     message : TensorProto
     room : int
-        How many elements may be made by repeating the last value, unless all are the same.
+        Most elements made by repeating the last value, unless all elements are equal.
 
     Raises
     ------
     GraphImportError
-        If type, shape and number of values do not go together, or are more than Shine takes.
+        If type, shape and number of values do not agree, or exceed Shine's limits.
     """
     dtype = dtype_name(message.dtype)
     shape = shape_from_message(message.tensor_shape)
@@ -149,7 +149,7 @@ def _from_bytes(content: bytes, dtype: str, elements: int) -> AnyArray:
             f"tensor_content has {len(content)} bytes, but {elements} elements of {dtype} take "
             f"{elements * kind.itemsize}"
         )
-    # Compared as bits: NaN is the same as itself here, and -0.0 is not 0.0.
+    # Comparing bits: NaN equals itself, and -0.0 differs from 0.0.
     bits = np.frombuffer(content, f"u{kind.itemsize}")
     uniform = bool((bits == bits[0]).all())
     values = np.frombuffer(content, kind, count=1 if uniform else -1)

@@ -1,4 +1,4 @@
-"""What TensorFlow's operations compute, where that is no primitive of Shine: functions of the language."""
+"""Definitions, in the language, of TensorFlow's operations that are not primitives of Shine."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from shine.lang.tree import Primitive
 
 _DEFINITIONS = """
 def sigmoid(x):
-    # Of the standard's, the exponential overflows where the result is subnormal.
+    # The exponential of the standard sigmoid overflows where the result is subnormal.
     small = exp(-abs(x))
     return 1 / (1 + small) if x >= 0 else small / (1 + small)
 
 def softplus(x, threshold):
-    # Beyond the threshold TensorFlow leaves out what it takes for less than the rounding.
+    # Beyond the threshold TensorFlow drops the terms below its rounding.
     power = exp(x)
     return x if x > -threshold else power if x < threshold else log1p(power)
 
@@ -21,7 +21,7 @@ def relu6(x):
     return min(max(x, 0), 6)
 
 def elu(x):
-    # As TensorFlow does, without regard to the digits that are lost near 0.
+    # As in TensorFlow, although it loses digits near 0.
     return exp(x) - 1 if x < 0 else x
 
 def selu(x):
@@ -44,7 +44,7 @@ def floor_div(a, b):
     return floor(a / b)
 
 def floor_mod(a, b):
-    # Python gives a zero the sign of the divisor; here it has that of the dividend.
+    # Python gives a zero the sign of the divisor, TensorFlow that of the dividend.
     remainder = a % b
     return a * 0 if remainder == 0 else remainder
 
@@ -56,7 +56,7 @@ def integer_truncate_mod(a, b):
     return a - a / b * b
 
 def integer_pow(a, b):
-    # A negative exponent is an error: the second term divides by zero then.
+    # With a negative exponent, the second term divides by zero, which is the error.
     return a ** b + 0 // (b >= 0)
 
 def div_no_nan(a, b):
@@ -75,7 +75,7 @@ def xlog1py(a, b):
     return a if a == 0 else a * log1p(b)
 
 def round_even(x):
-    # Of two neighbours at the same distance, the even one.
+    # Halves go to the even neighbour.
     below = floor(x)
     rest = x - below
     odd = below - 2 * floor(below / 2)
@@ -92,7 +92,7 @@ def atan2(y, x):
     return -angle if y < 0 or (y == 0 and 1 / y < 0) else angle
 
 def asinh(x):
-    # log(2 |x|) from where the square would overflow, or 1 be lost beside it.
+    # log(2 |x|) for large x, where the square would overflow, or absorb the 1.
     size = abs(x)
     squared = size * size
     near = log1p(size + squared / (1 + sqrt(1 + squared)))
@@ -109,7 +109,7 @@ def acosh(x):
 def atanh(x):
     size = abs(x)
     twice = 2 * size
-    # Near 0 the rounding of the quotient alone would be an error of the result.
+    # Near 0 the rounding of a single quotient would show in the result.
     near = log1p(twice + twice * size / (1 - size))
     far = log1p(twice / (1 - size))
     value = (near if size < 0.5 else far) / 2
@@ -123,7 +123,7 @@ def clip(x, low, high):
     return low if below < low else below
 
 def zeros_like(x):
-    # Mentions its argument for the sake of the shape.
+    # Uses its argument for its shape.
     return 0 if x == x else 0
 
 def ones_like(x):
@@ -132,4 +132,4 @@ def ones_like(x):
 
 
 FUNCTIONS: dict[str, Primitive] = with_definitions(STANDARD, _DEFINITIONS)
-"""The functions that an imported graph may call: the standard ones, and those above."""
+"""The functions that an imported graph may call: the standard ones and the definitions above."""

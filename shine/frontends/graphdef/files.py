@@ -1,4 +1,4 @@
-"""From a file or bytes to a message: what is neither a graph nor of a size that fits is refused before it is parsed."""
+"""File or bytes -> message; refuses other files and too large ones before it parses them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ MAX_BYTES = 128 << 20
 """Largest graph that is read, in bytes."""
 
 MAX_TEXT = 32 << 20
-"""Largest graph as text, in bytes: text takes far longer to parse, and more memory."""
+"""Largest graph as text, in bytes: parsing text takes far more time and memory."""
 
 MAX_NESTING = 60
-"""Deepest nesting of messages in text; protobuf's parser recurses, and no graph comes near it."""
+"""Most nesting of messages in text: protobuf's parser recurses, and real graphs nest far less."""
 
 _SAMPLE = 4096
-"""How many bytes tell text from binary. Of a binary graph, lengths and field numbers below 32 are among the first."""
+"""Bytes that tell text from binary: a binary graph has lengths and field numbers below 32 among the first."""
 
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
@@ -32,7 +32,7 @@ _TOKENS = re.compile(rb"""\"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|'[^'\\\n]*(?:\\.[^'\\\n
 _OTHER_MODELS = re.compile(r"\s*(saved_model_schema_version|meta_graphs|meta_info_def|graph_def)\b")
 
 _TEXT_MESSAGE, _TEXT_LINE, _TEXT_BYTE = 150, 64, 6
-"""Memory that parsing text takes, measured: bytes a message, a line, and a byte of text."""
+"""Bytes of memory that parsing text takes for each message, line, and byte of text; measured."""
 
 _FREEZE = (
     "freeze it first, with convert_variables_to_constants_v2 of tensorflow.python.framework.convert_to_constants, "
@@ -40,16 +40,16 @@ _FREEZE = (
 )
 
 Source = str | os.PathLike[str] | bytes
-"""Where a graph is: the path of a file, or its content."""
+"""The path of a graph's file, or the content."""
 
 
 def read_message(source: Source) -> Any:
-    """The GraphDef in a file, be it text or binary.
+    """The GraphDef in a file, as text or binary.
 
     Raises
     ------
     GraphImportError
-        If there is none, or it is too large.
+        If it is not a GraphDef, or too large.
     """
     content = source if isinstance(source, bytes) else _read(source)
     if not content:
@@ -67,11 +67,11 @@ def _read(path: str | os.PathLike[str]) -> bytes:
                 raise GraphImportError(f"it is a SavedModel, with its variables in other files; {_FREEZE}")
             raise GraphImportError("it is a folder; give the path of a GraphDef file in it")
         if not stat.S_ISREG(status.st_mode):
-            raise GraphImportError("it is no ordinary file")
+            raise GraphImportError("it is not a regular file")
         if status.st_size > MAX_BYTES:
             raise GraphImportError(_too_large(status.st_size, MAX_BYTES))
         with open(path, "rb") as file:
-            # A file may grow after its size was asked for.
+            # The file may have grown since.
             return file.read(MAX_BYTES + 1)
     except OSError as error:
         raise GraphImportError(f"it cannot be read: {error.strerror or error}") from None
@@ -98,13 +98,14 @@ def _from_binary(content: bytes) -> Any:
         _reject_model(content)
         if graph is None:
             raise GraphImportError(
-                "it is no GraphDef: neither text nor a protobuf message of one; is it truncated, or something else?"
+                "it is not a GraphDef, neither as text nor as a protobuf message; it may be truncated or another kind of "
+                "file"
             )
     return graph
 
 
 def _reject_model(content: bytes) -> None:
-    """Say so if the content is that of one of TensorFlow's other model files."""
+    """Raise an error with advice if the content is another model file of TensorFlow's."""
     formats = messages()
     for name, kind in (("SavedModel", formats.SavedModel), ("MetaGraphDef", formats.MetaGraphDef)):
         if parsed_size(content, kind.DESCRIPTOR) > MAX_MEMORY:
@@ -133,12 +134,12 @@ def _from_text(content: bytes) -> Any:
     try:
         formats.text_format.Parse(text, graph, allow_unknown_field=True, descriptor_pool=formats.pool)
     except (formats.text_format.ParseError, ValueError) as error:
-        raise GraphImportError(f"it is no GraphDef as text: {str(error)[:200]}") from None
+        raise GraphImportError(f"it is not a GraphDef as text: {str(error)[:200]}") from None
     return graph
 
 
 def _check_text(content: bytes) -> None:
-    """Refuse what protobuf would take too much memory to parse, or more than Python's stack."""
+    """Refuse text that protobuf would need too much memory or stack to parse."""
     opened, lines = content.count(b"{") + content.count(b"<"), content.count(b"\n")
     if opened * _TEXT_MESSAGE + lines * _TEXT_LINE + len(content) * _TEXT_BYTE > MAX_MEMORY:
         raise GraphImportError(

@@ -1,4 +1,4 @@
-"""Functions of a graph: what a call of one computes."""
+"""The functions that a graph brings along, and their calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Function:
     name : str
     arguments, results : tuple of ArgDef
     references : tuple of Reference
-        What each result is in the body.
+        Each result in the body.
     steps : list of Step
     defaults : mapping of str to AttrValue
     """
@@ -38,7 +38,7 @@ class Function:
 
 
 class Library:
-    """The functions that a graph brings along; each is verified when it is first called.
+    """The functions of a graph; each is verified at its first call.
 
     Parameters
     ----------
@@ -59,12 +59,12 @@ class Library:
             self._messages[each.signature.name] = each
 
     def called(self, node: Node) -> tuple[Function, Mapping[str, Any]] | None:
-        """The function that a node calls, and the attributes it calls it with; None if it calls none.
+        """The function that a node calls, with the attributes of the call; None if it calls none.
 
         Raises
         ------
         GraphImportError
-            If there is no such function, or it is malformed.
+            If the function does not exist or is malformed.
         """
         if node.op in _CALLS:
             name, bindings = node.function()
@@ -114,7 +114,7 @@ def check_arguments(
     Raises
     ------
     GraphImportError
-        If their number or an element type is not what the function declares.
+        If their number or an element type differs from the function's declaration.
     """
     if len(values) != len(declared):
         raise GraphImportError(f"gives {len(values)} {what}s, but its function declares {len(declared)}")

@@ -1,7 +1,6 @@
-"""How much memory a message takes once it is parsed, found by walking over its bytes.
+"""An upper bound of the memory of a parsed message, computed from its bytes before parsing.
 
-Two bytes of a file can become a hundred of memory: an empty message in a list. The size of a file alone therefore says
-too little about a large one.
+Two bytes of a file can become a hundred in memory (an empty message in a list), so the size of a file is not enough.
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ MAX_MEMORY = 280 << 20
 """Most memory that parsing may take, in bytes."""
 
 _PER_BYTE = 80
-"""Most memory that a byte of a file can take, measured over messages of every kind of field."""
+"""Most memory for a byte of a file, measured over messages with every kind of field."""
 
 _MESSAGE, _STRING, _NUMBER, _PACKED = 140, 48, 32, 16
-"""Memory of a message, a string and a number, with the growth of the list they are in; and of a byte of packed
-numbers. All of it measured, and rounded up."""
+"""Memory of a message, a string and a number, each in a growing list, and of a byte of packed numbers; measured and
+rounded up."""
 
 _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
 _GROUP = (3, 4)
@@ -25,19 +24,19 @@ _FIXED_SIZES = {_FIXED64: 8, _FIXED32: 4}
 
 
 def parsed_size(content: bytes, descriptor: Any) -> int:
-    """An upper bound of the memory that a message takes.
+    """An upper bound of the memory of a message.
 
     Parameters
     ----------
     content : bytes
     descriptor : google.protobuf.descriptor.Descriptor
-        Of the message it is.
+        Descriptor of the message.
 
     Returns
     -------
     int
-        In bytes; more than `MAX_MEMORY` is not counted further. Bytes that are no message count up to there:
-        protobuf stops there too.
+        In bytes; counting stops above `MAX_MEMORY`, and at the first byte that is not part of a message, where
+        protobuf stops, too.
     """
     if len(content) * _PER_BYTE <= MAX_MEMORY:
         return len(content) * _PER_BYTE
@@ -80,7 +79,7 @@ def parsed_size(content: bytes, descriptor: Any) -> int:
 
 
 def _varint(content: bytes, position: int, end: int) -> tuple[int, int]:
-    """A number in base 128, and where it ends; -1 if it does not."""
+    """A number in base 128 and its end; the end is -1 if the number is cut off."""
     value = shift = 0
     while 0 <= position < end and shift < 70:
         byte = content[position]
@@ -94,7 +93,7 @@ def _varint(content: bytes, position: int, end: int) -> tuple[int, int]:
 
 @cache
 def _fields(descriptor: Any) -> dict[int, Any]:
-    """What each field of variable length holds: the descriptor of a message, or the memory a byte of it takes."""
+    """For each field: the descriptor of its message, or the memory of one of its bytes."""
     return {
         field.number: field.message_type
         if field.message_type is not None

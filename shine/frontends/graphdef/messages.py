@@ -1,8 +1,8 @@
 """The protobuf messages that a graph is written in, without TensorFlow.
 
-The table below names those fields of TensorFlow's graph.proto, node_def.proto, attr_value.proto, tensor.proto,
-tensor_shape.proto, function.proto, op_def.proto, versions.proto, meta_graph.proto and saved_model.proto that are read;
-all others are fields that protobuf does not know, which it carries along unread.
+The table lists the fields that Shine reads of TensorFlow's graph.proto, node_def.proto, attr_value.proto, tensor.proto,
+tensor_shape.proto, function.proto, op_def.proto, versions.proto, meta_graph.proto and saved_model.proto. Protobuf
+skips all other fields as unknown.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ _MESSAGES: dict[str, str] = {
 }
 """Fields of each message: number, name and type; ``*`` is repeated, ``map<T>`` is from names to T.
 
-TensorFlow's nested messages stand beside the others here, under names of their own; neither form has those names in it.
+TensorFlow's nested messages have names of their own here; neither binary nor text contains these names.
 """
 
 _ONE_OF = {"AttrValue": "value"}
-"""Messages of which one field at most is set, with the name of the choice."""
+"""Messages with at most one field set, and the name of the choice."""
 
 _TYPES = (
     "INVALID FLOAT DOUBLE INT32 UINT8 INT16 INT8 STRING COMPLEX64 INT64 BOOL QINT8 QUINT8 QINT32 BFLOAT16 QINT16 "
@@ -59,7 +59,7 @@ _TYPES = (
     "FLOAT8_E4M3B11FNUZ FLOAT8_E5M2FNUZ INT4 UINT4 INT2 UINT2 FLOAT4_E2M1FN"
 )
 _REFERENCE = 100
-"""What is added to the number of a type for references to variables of it."""
+"""Added to the number of a type for references to variables of the type."""
 
 TYPE_NAMES: dict[int, str] = {
     **{number: f"DT_{name}" for number, name in enumerate(_TYPES.split())},
@@ -69,7 +69,7 @@ TYPE_NAMES: dict[int, str] = {
 
 
 class Messages(NamedTuple):
-    """The classes of the messages that files are made of, and what else reading them needs of protobuf."""
+    """The classes of messages in files, and the parts of protobuf that read them."""
 
     GraphDef: Any
     MetaGraphDef: Any
@@ -81,7 +81,7 @@ class Messages(NamedTuple):
 
 @cache
 def messages() -> Messages:
-    """The message classes, made on first use in a pool of their own: TensorFlow may be imported in the same process.
+    """The message classes, made at first use in their own pool, because TensorFlow may be imported, too.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def _add_field(protobuf: Any, message: Any, number: str, name: str, kind: str) -
     repeated = kind.endswith("*")
     kind = kind.removesuffix("*")
     if kind.startswith("map<"):
-        # A map is a repeated message of its keys and values, with a name that protobuf prescribes.
+        # A map is a repeated message of keys and values; protobuf prescribes its name.
         entry = message.nested_type.add(name="".join(part.capitalize() for part in name.split("_")) + "Entry")
         entry.options.map_entry = True
         _add_field(protobuf, entry, "1", "key", "string")

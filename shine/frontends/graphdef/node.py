@@ -1,4 +1,4 @@
-"""One node of a graph, as the rules of operations see it."""
+"""One node of a graph, with its attributes as rules see them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from shine.frontends.graphdef.constants import Tensor, Tensors, dtype_name, shap
 from shine.frontends.graphdef.order import shown
 
 _NO_SHAPE_BEFORE = 22
-"""Version of TensorFlow's graphs before which the shape of a scalar meant that nothing is known."""
+"""Before this version of TensorFlow's graphs, the shape of a scalar meant an unknown shape."""
 
 
 class Node:
-    """A NodeDef, with what the call of its function puts for the placeholders among its attributes.
+    """A NodeDef; a call of its function fills the placeholders among its attributes.
 
     Parameters
     ----------
     message : NodeDef
     bindings : mapping of str to AttrValue
     tensors : Tensors
-        Constants that were read before, by the identity of their message.
+        Constants read before.
     """
 
     __slots__ = ("_bindings", "_message", "_tensors", "name", "op")
@@ -43,7 +43,7 @@ class Node:
         ----------
         key : str
         kind : str
-            The field of AttrValue that it must be.
+            Name of the field of AttrValue that must hold it.
 
         Raises
         ------
@@ -66,7 +66,7 @@ class Node:
         return getattr(value, kind)
 
     def dtype(self, key: str) -> str:
-        """The storage type that an attribute names."""
+        """The storage type named by an attribute."""
         number = self.attribute(key, "type")
         try:
             return dtype_name(number)
@@ -74,7 +74,7 @@ class Node:
             raise GraphImportError(f"attr {key!r}: {error}") from None
 
     def shape(self, producer: int) -> tuple[int | None, ...] | None:
-        """The shape of a placeholder, as far as the graph says, which a program of some version made."""
+        """The shape of a placeholder, or what the graph says of it; `producer` is the version that wrote the graph."""
         message = self.optional("shape", "shape")
         if message is None:
             return None
@@ -85,27 +85,27 @@ class Node:
         """The value of a constant."""
         attributes = self._message.attr
         if "value" in attributes and attributes["value"].WhichOneof("value") == "placeholder":
-            # Another one in each call.
+            # Each call has its own constant.
             return tensor_from_message(self.attribute("value", "tensor"), room=0)
         return self._tensors.read(id(self._message), lambda: self.attribute("value", "tensor"))
 
     def function(self) -> tuple[str, Mapping[str, Any]]:
-        """The function that attribute ``f`` names, and the attributes it is called with."""
+        """The name of the function in attribute ``f``, and the attributes of the call."""
         message = self.attribute("f", "func")
         return message.name, {key: bound(value, self._bindings) for key, value in message.attr.items()}
 
     def attributes(self) -> Mapping[str, Any]:
-        """All attributes, of a node whose op is a function."""
+        """All attributes of a node whose op is a function."""
         return {key: bound(value, self._bindings) for key, value in self._message.attr.items()}
 
 
 def bound(value: Any, bindings: Mapping[str, Any]) -> Any:
-    """An AttrValue, or what stands in its place if it is a placeholder.
+    """An AttrValue, or its binding if it is a placeholder.
 
     Raises
     ------
     GraphImportError
-        If the placeholder is none of the bindings.
+        If the placeholder has no binding.
     """
     if value.WhichOneof("value") != "placeholder":
         return value

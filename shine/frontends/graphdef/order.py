@@ -1,4 +1,4 @@
-"""How nodes hang together: what each one reads, and the order in which all can be computed."""
+"""The order of nodes: what each node reads, and a sequence in which all can be computed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 from shine.errors import GraphImportError
 
 MAX_NODES = 120_000
-"""Most nodes that are computed, those of called functions included; about 3 KB of memory each."""
+"""Most nodes that are computed, with those of called functions; each takes about 3 KB of memory."""
 
 _REFERENCE = re.compile(r"(?P<node>[^:^]+)(?::(?P<output>[A-Za-z_][A-Za-z0-9_]*))?(?::(?P<index>[0-9]{1,6}))?")
 
 PLACEHOLDERS = ("Placeholder", "PlaceholderWithDefault")
-"""Ops whose nodes are a program's arguments."""
+"""Ops of the nodes that become a program's arguments."""
 
 _SINK = "NoOp"
 _LEAVES = (*PLACEHOLDERS, "Const")
@@ -31,24 +31,24 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A node, and what it reads, control inputs left out."""
+    """A node and its inputs, without control inputs."""
 
     node: Any
     inputs: tuple[Reference, ...]
 
 
 def shown(name: str) -> str:
-    """A name of a file as messages show it."""
+    """A name from a file as messages show it."""
     return ascii(name if len(name) <= 80 else name[:80] + "...")
 
 
 def parse_reference(text: str) -> Reference:
-    """Read an input that is no control input.
+    """Parse an input that is not a control input.
 
     Raises
     ------
     GraphImportError
-        If it is none.
+        If the text is not a reference.
     """
     match = _REFERENCE.fullmatch(text)
     if match is None:
@@ -76,7 +76,7 @@ def named_nodes(nodes: Iterable[Any], taken: Iterable[str] = ()) -> dict[str, An
 
 
 def unread_nodes(nodes: Mapping[str, Any]) -> list[str]:
-    """Names of the nodes that nobody reads: the results of a graph, unless it is told which ones are."""
+    """Names of the nodes that no other node reads: by default, they are the results of a graph."""
     read = {text.removeprefix("^").split(":")[0] for node in nodes.values() for text in node.input}
     unread = [name for name, node in nodes.items() if name not in read and node.op != _SINK]
     return [name for name in unread if nodes[name].op not in _LEAVES] or unread
@@ -85,7 +85,7 @@ def unread_nodes(nodes: Mapping[str, Any]) -> list[str]:
 def ordered_steps(
     nodes: Mapping[str, Any], results: Sequence[str], arguments: Iterable[str] | None = None, others: Iterable[str] = ()
 ) -> list[Step]:
-    """The nodes that results need, each after those that it reads.
+    """The nodes that the results need, each after the nodes that it reads.
 
     Parameters
     ----------
@@ -93,21 +93,21 @@ def ordered_steps(
     results : sequence of str
         Names of nodes or arguments.
     arguments : iterable of str, optional
-        Of a function: what nodes may read besides nodes.
+        Arguments of a function, which its nodes may read.
     others : iterable of str
-        Names of nodes that are no step, but must be in order as well.
+        Names of nodes that become no step but are checked, too.
 
     Raises
     ------
     GraphImportError
-        If a node reads what does not exist, or depends on itself.
+        If a node reads a node that does not exist, or depends on itself.
     """
     in_function = arguments is not None
     inputs: dict[str, tuple[Reference, ...]] = {}
     order: list[str] = []
     done: set[str] = set(arguments or ())
     for start in (*results, *others):
-        # A name stands on the stack a second time, with a mark, for when all that it reads is done.
+        # A name is pushed twice: the second entry, marked, is popped when all its inputs are done.
         stack: list[tuple[str, bool]] = [] if start in done else [(start, False)]
         while stack:
             name, complete = stack.pop()

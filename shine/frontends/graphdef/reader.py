@@ -1,4 +1,4 @@
-"""From a message to a program: the nodes in their order, calls of functions included, on an explicit stack."""
+"""Message -> program: evaluates the nodes in order, and calls of functions with an explicit stack."""
 
 from __future__ import annotations
 
@@ -30,34 +30,34 @@ from shine.lang.program.program import Program
 
 
 def load_graph(source: Source, outputs: Sequence[str] | None = None, inputs: Sequence[str] | None = None) -> Program:
-    """The program that a TensorFlow graph is.
+    """Read a TensorFlow graph as a program.
 
     Parameters
     ----------
     source : str, path or bytes
-        A file with a GraphDef, as text or binary, or its content. Neither needs TensorFlow.
+        A file with a GraphDef, as text or binary, or its content.
     outputs : sequence of str, optional
-        What the program returns: ``"name"`` or ``"name:1"``. What they do not need may be of any kind. By default
-        all nodes that nobody reads, in their order.
+        Results of the program: ``"name"`` or ``"name:1"``. Nodes that they do not need may be of any kind. By default
+        all nodes that no other node reads, in their order.
     inputs : sequence of str, optional
-        Names of the placeholders in calling order; by default those that the outputs need, in the graph's order.
+        Names of the placeholders in calling order; by default the ones that the outputs need, in the graph's order.
 
     Returns
     -------
     Program
-        Shared parts of the graph are computed once. Constants that are no single number, and change the shape of a
-        result, are parameters with a value.
+        It computes shared parts of the graph once. Constants that are not a single number, or change the shape of a
+        result, become parameters with a value.
 
     Raises
     ------
     GraphImportError
-        If there is no graph, or it has a part that is not supported: which node, and what is.
+        If there is no graph, or a part of it is not supported. The message names the node and what is supported.
 
     Notes
     -----
-    Every operation means what TensorFlow's kernel for the CPU computes: integers wrap, divisions of them by zero and
-    powers with negative exponents are errors. CheckNumerics lets everything pass, and control inputs count for the
-    order alone.
+    Every operation computes what TensorFlow's kernel for the CPU computes: integers wrap; dividing them by zero or
+    raising them to a negative power is an error. CheckNumerics checks nothing, and control inputs affect only the
+    order.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def _program(message: Any, outputs: Sequence[str] | None, inputs: Sequence[str] 
     if not labelled:
         raise GraphImportError("the graph has no results: its last nodes have no outputs; name some with outputs=")
     program = building.builder.finish([(label, building.name(value), value.dtype) for label, value in labelled], name)
-    # Made in the order of the steps; called in the order of the graph.
+    # Parameters were made in the order of the steps; callers expect the order of the graph.
     order = {label: position for position, label in enumerate(arguments)}
     parameters = sorted(program.parameters, key=lambda parameter: order.get(parameter.label, len(order)))
     return replace(program, parameters=tuple(parameters))
@@ -109,7 +109,7 @@ def _steps(nodes: Mapping[str, Any], outputs: Sequence[str] | None) -> tuple[lis
     """The results by label, and the nodes they need."""
     if outputs is None:
         names = unread_nodes(nodes)
-        # With all of them in order, a loop that no result needs is noticed too.
+        # Ordering all nodes also finds a loop that no result needs.
         steps = ordered_steps(nodes, names, others=nodes)
         if not names:
             raise GraphImportError("the graph has no results: every node is read by another; name some with outputs=")
@@ -138,7 +138,7 @@ def _some(names: Mapping[str, Any]) -> str:
 def _arguments(
     nodes: Mapping[str, Any], steps: list[Step], inputs: Sequence[str] | None
 ) -> tuple[list[str], list[Step]]:
-    """Names of the placeholders in calling order, and the steps with those of placeholders that no result needs."""
+    """Names of the placeholders in calling order, and all steps, including placeholders that no result needs."""
     needed = {step.node.name for step in steps if step.node.op in PLACEHOLDERS}
     if inputs is None:
         return [name for name in nodes if name in needed], steps
@@ -156,7 +156,7 @@ def _arguments(
 
 
 class _Outputs(NamedTuple):
-    """What a node yields; with the names of a function's results where others may use them."""
+    """The outputs of a node; after a call of a function, with the names of its results."""
 
     values: Sequence[Value]
     names: Sequence[str] = ()
@@ -209,7 +209,7 @@ class _Evaluation:
         return outermost.values
 
     def _advance(self, frame: _Frame, node: Node, step: Step) -> _Frame | None:
-        """Evaluate a node; the frame of its function if it calls one, to be evaluated first."""
+        """Evaluate a node; if it calls a function, return the frame to evaluate first."""
         self._count += 1
         if self._count > MAX_NODES:
             raise GraphImportError(f"the graph has more than {MAX_NODES} nodes, with those of each called function")

@@ -1,4 +1,4 @@
-"""Static shapes: what is known of an array's shape before there is an array."""
+"""Static shapes: the known part of an array's shape, before the array exists."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from math import prod
 from shine.errors import GraphImportError
 
 Shape = tuple[int | None, ...] | None
-"""Lengths of the axes, None for those that are not known; None for an unknown number of axes."""
+"""Lengths of the axes, None for an unknown length; None for an unknown number of axes."""
 
 MAX_ELEMENTS = 1 << 26
-"""Most elements of a constant, and of what broadcasting makes of smaller arrays."""
+"""Most elements of a constant, and of an array that broadcasting makes of smaller ones."""
 
 MAX_RANK = 32
-"""Most axes: those that every NumPy has."""
+"""Most axes that every version of NumPy supports."""
 
 
 def shape_text(shape: Shape) -> str:
-    """A shape as messages show it, with ``?`` for what is not known."""
+    """A shape as messages show it, with ``?`` for unknown lengths."""
     if shape is None:
         return "of unknown rank"
     return f"[{', '.join('?' if axis is None else str(axis) for axis in shape)}]"
 
 
 def checked_shape(axes: Iterable[int]) -> tuple[int | None, ...]:
-    """The shape of a message's axes, where -1 stands for an unknown length.
+    """The shape from a message's axes; -1 is an unknown length.
 
     Raises
     ------
     GraphImportError
-        If a length is below -1, there are too many axes, or too many elements to have addresses.
+        If a length is below -1, or there are too many axes, or more elements than addresses.
     """
     sizes = list(axes)
     if len(sizes) > MAX_RANK:
@@ -38,7 +38,7 @@ def checked_shape(axes: Iterable[int]) -> tuple[int | None, ...]:
     shape = tuple(None if size == -1 else size for size in sizes)
     if any(size is not None and size < 0 for size in shape):
         raise GraphImportError(f"its shape {shape_text(shape)} has a negative length")
-    # An axis of length 0 makes an array empty, but not the addresses fit that the other axes have.
+    # Axes of length 0 are left out: the other axes must be addressable even in an empty array.
     if prod(size for size in shape if size) >= 1 << 60:
         raise GraphImportError(f"its shape {shape_text(shape)} has more elements than 64 bits can address")
     return shape
@@ -50,7 +50,7 @@ def broadcast(shapes: Sequence[Shape]) -> Shape:
     Raises
     ------
     GraphImportError
-        If the shapes do not go together, or small arrays would become a very large one.
+        If the shapes do not broadcast, or small arrays would become a very large one.
     """
     known = [shape for shape in shapes if shape is not None]
     result: list[int | None] = [1] * max((len(shape) for shape in known), default=0)
@@ -59,7 +59,7 @@ def broadcast(shapes: Sequence[Shape]) -> Shape:
             size = shape[-axis]
             if size == 1 or size == result[-axis]:
                 continue
-            # An unknown length is 1 or the other one, unless that is 1.
+            # An unknown length is either 1 or equal to the other length, unless the other is 1.
             if result[-axis] == 1 or (result[-axis] is None and size is not None):
                 result[-axis] = size
             elif size is not None:
@@ -79,7 +79,7 @@ def count(shape: Iterable[int | None]) -> int:
 
 
 def covers(others: Sequence[Shape], shape: Shape) -> bool:
-    """Whether arrays of the other shapes have a result of the same shape with and without one of this shape."""
+    """Whether broadcasting the other shapes gives the same result with and without this shape."""
     if shape == ():
         return True
     if not others or shape is None or any(other is None for other in others):
@@ -91,7 +91,7 @@ def covers(others: Sequence[Shape], shape: Shape) -> bool:
 
 
 def same(shapes: Sequence[Shape]) -> Shape:
-    """The shape of arrays that must have the same one, as far as it is known.
+    """The known part of the shape of arrays that must have the same shape.
 
     Raises
     ------

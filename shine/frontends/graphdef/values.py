@@ -1,4 +1,4 @@
-"""The values of a graph, and how they become operands of a program's statements."""
+"""The values of a graph, which become operands of a program's statements."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Value:
     Parameters
     ----------
     dtype : str
-        A storage type. A bool is 0 or 1 in whichever number type its name has.
+        A storage type. A bool is 0 or 1 in the number type of its name.
     shape : tuple or None
-        As far as it is known.
+        The known part of the shape.
     name : str
-        Of a parameter or a statement; empty for a constant that was not needed under a name yet.
+        Name of a parameter or a statement; empty for a constant that has no name yet.
     tensor : Tensor, optional
-        Of a constant.
+        The elements of a constant.
     label : str
-        What the graph calls a constant.
+        The graph's name of a constant.
     """
 
     dtype: str
@@ -43,16 +43,16 @@ class Value:
 
 
 class Building:
-    """A program in the making.
+    """A program under construction.
 
     Parameters
     ----------
     functions : mapping of str to Primitive
         Functions that statements may call.
     producer : int
-        Version of the program that made the graph.
+        Version of the software that wrote the graph.
     labels : iterable of str
-        Of the arguments; constants get other ones.
+        Labels of the arguments; constants get different ones.
     """
 
     def __init__(self, functions: Mapping[str, Primitive], producer: int, labels: Iterable[str]) -> None:
@@ -68,11 +68,11 @@ class Building:
         return Value(dtype, shape, self.builder.parameter(label, dtype, shape, default=array))
 
     def constant(self, tensor: Tensor, label: str) -> Value:
-        """A constant; what it becomes depends on who reads it."""
+        """A constant; the reading node decides whether it becomes a number or an array."""
         return Value(tensor.dtype, tensor.shape, "", tensor, label)
 
     def name(self, value: Value) -> str:
-        """The name of a value; a constant gets one here, as an array if it is no single number."""
+        """The name of a value; a constant gets one here, as a statement if it is a scalar, else as a parameter."""
         if value.tensor is None:
             return value.name
         tensor = value.tensor
@@ -87,7 +87,7 @@ class Building:
         return self._constants[key]
 
     def number_type(self, values: Sequence[Value]) -> str:
-        """The number type to compute in, for values of one storage type."""
+        """The number type in which values of one storage type are computed."""
         if values[0].dtype != "bool":
             return values[0].dtype
         return next((self.builder.dtype_of(value.name) for value in values if value.name), STORAGE_TYPES["bool"])
@@ -95,7 +95,7 @@ class Building:
     def operands(self, values: Sequence[Value], number_type: str) -> list[ast.expr]:
         """Expressions of values in a number type.
 
-        A constant whose elements are all the same is a number where the others alone determine the result's shape.
+        A constant with equal elements becomes a number if the other values determine the shape of the result.
         """
         shapes = {position: value.shape for position, value in enumerate(values)}
         result: list[ast.expr] = []
@@ -114,7 +114,7 @@ class Building:
     def apply(
         self, function: str, values: Sequence[Value], shape: Shape, dtype: str, extra: Sequence[float] = ()
     ) -> Value:
-        """A function of values of one storage type.
+        """Apply a function to values of one storage type.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ class Building:
         return free
 
     def _literal(self, tensor: Tensor) -> ast.expr:
-        """The number that every element of a constant is."""
+        """The number that equals every element of a constant."""
         if tensor not in self._literals:
             self._literals[tensor] = _literal(tensor)
         return self._literals[tensor]
@@ -152,7 +152,7 @@ def _literal(tensor: Tensor) -> ast.expr:
     if value is None:
         raise GraphImportError("its elements differ")
     if tensor.dtype == "float32" and np.isfinite(value):
-        # The shortest decimal that is this number in float32 reads better than all digits of float64.
+        # The shortest decimal with this float32 value reads better than all digits of float64.
         short = float(str(np.float32(value)))
         value = short if np.float32(short) == value else value
     return number(value)
