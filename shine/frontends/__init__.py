@@ -1,1 +1,1 @@
-"""Formulas and graphs of other libraries, turned into Shine's language; none of them is imported before it is used."""
+"""Formulas and graphs of other libraries -> trees and programs; their libraries are imported at first use."""

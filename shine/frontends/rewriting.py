@@ -1,4 +1,4 @@
-"""Formulas in terms of the primitives of a search: what others compute is said in those that there are."""
+"""Rewrites formulas in the primitives of a search: other primitives are replaced by equal expressions."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ ALTERNATIVES: dict[str, tuple[str, ...]] = {
     "max": ("a if a > b else b", "(a + b + abs(a - b))/2"),
     "min": ("a if a < b else b", "(a + b - abs(a - b))/2"),
 }
-"""Other ways to say what a primitive computes among real numbers; the first that needs only known primitives counts."""
+"""Expressions equal to a primitive among real numbers; the first with only known primitives is used."""
 
 MAX_POWER = 8
-"""Largest whole exponent that becomes products."""
+"""Largest whole exponent of a power that becomes products."""
 
 
 class Rewriting(ValueGraph):
-    """Values that are computed with some primitives only, as far as that goes.
+    """A value graph that uses only some primitives, if possible.
 
-    Composite primitives that are not among them become what they are made of, constants of constants become one number,
-    and what is left is replaced by `ALTERNATIVES`. A primitive that has none stays, for others to complain about.
+    Other composite primitives are replaced by their definitions, other basic ones by `ALTERNATIVES`, and primitives of
+    constants by their value. A primitive without an alternative stays; the caller reports it.
 
     Parameters
     ----------
     names : collection of str
+        The primitives to use.
     """
 
     def __init__(self, names: Collection[str]) -> None:
@@ -45,7 +46,7 @@ class Rewriting(ValueGraph):
         self.known_names = frozenset(names)
 
     def apply(self, name: str, *operands: int) -> int:
-        """The value of a primitive, or of what says the same in other words."""
+        """The value of a primitive, or of an equal expression."""
         numbers = [self.number(operand) for operand in operands]
         known = [number for number in numbers if number is not None]
         value = folded(name, known, COMPILED) if len(known) == len(numbers) and name in COMPILED else None

@@ -1,4 +1,4 @@
-"""SymPy -> tree: an expression of SymPy's as a formula of the language."""
+"""SymPy -> tree: SymPy's expressions as formulas of the language."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ def from_sympy(
 ) -> Tree:
     """The formula of a SymPy expression of real numbers.
 
-    Sums, products, powers, real numbers, `Piecewise`, relations, truth values and those functions that are primitives,
-    or quotients of them, have a formula. Whole powers up to eight become products, other powers `sqrt` or `pow`; exact
-    numbers become the nearest float64. `shine.parse`, `shine.jit` and `shine.grad` take such expressions as well.
+    It reads sums, products, powers, real numbers, `Piecewise`, relations, truth values, and functions that are
+    primitives or quotients of primitives. Whole powers up to eight become products, other powers `sqrt` or `pow`; exact
+    numbers become the nearest float64. `shine.parse`, `shine.jit` and `shine.grad` take such expressions, too.
 
     Parameters
     ----------
     expression : sympy.Basic
-        An expression, a relation, or a `sympy.Lambda`, which brings the order of its arguments.
+        An expression, a relation, or a `sympy.Lambda`, which states the order of its arguments.
     parameters : sequence of sympy.Symbol or str, or mapping of sympy.Symbol to str, optional
         Names of the arguments, in calling order; by default the symbols in natural order (a, b, x2, x10). A mapping
-        gives names to symbols whose own names are none of the language (``lambda``, ``x_{1}``), and lists all symbols.
+        lists all symbols, and renames those whose names the language does not allow (``lambda``, ``x_{1}``).
     primitives : mapping of str to Primitive
-        What undefined functions may be called: ``sympy.Function("hypot")(a, b)`` is the primitive of that name.
+        Primitives that undefined functions stand for: ``sympy.Function("hypot")(a, b)`` is the primitive `hypot`.
 
     Returns
     -------
     Tree
-        Subexpressions that occur in several places are assignments.
+        Subexpressions that occur several times become assignments.
 
     Raises
     ------
     GraphImportError
-        If something has no counterpart, by its name.
+        If the language lacks a part of the expression; the message names it.
     UnsupportedSyntaxError
-        If the name of a symbol is none of the language.
+        If the language does not allow the name of a symbol.
     TypeError
-        If the expression is none of SymPy's.
+        If it is not an expression of SymPy.
 
     Examples
     --------

@@ -98,8 +98,7 @@ def _from_binary(content: bytes) -> Any:
         _reject_model(content)
         if graph is None:
             raise GraphImportError(
-                "it is not a GraphDef, neither as text nor as a protobuf message; it may be truncated or another kind of "
-                "file"
+                "it is not a GraphDef, neither as text nor as a protobuf message; it may be truncated, or no graph"
             )
     return graph
 

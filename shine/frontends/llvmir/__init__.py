@@ -1,7 +1,7 @@
-"""Functions of C, Rust and whatever else compiles to LLVM, as primitives that formulas are made of.
+"""LLVM IR -> primitives: functions of C, Rust and other languages that compile to LLVM.
 
-A function is *lifted*: its LLVM IR becomes a formula of the language, and the primitive is the composition of Shine's
-own that this formula is. So everything that works on formulas works on it: all tiers, derivatives, exports.
+A function is *lifted*: its LLVM IR becomes a formula of the language, which defines a composite primitive. So it works
+in all tiers, derivatives and exports.
 """
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ from shine.llvm.foreign import MAX_BYTES, ForeignFunction, foreign_function
 __all__ = ["primitive_from_llvm"]
 
 MAX_SIZE = 2000
-"""Most nodes of the formula that a function may become."""
+"""Most nodes of a lifted function."""
 
 MAX_ARGUMENTS = 26
-"""Most arguments a function may have."""
+"""Most arguments of a function."""
 
 
 def primitive_from_llvm(source: str | Path | bytes, function: str, name: str | None = None) -> Primitive:
-    """A function that was compiled to LLVM IR or bitcode, as a primitive.
+    """A function in LLVM IR or bitcode as a primitive.
 
     Parameters
     ----------
     source : str, Path or bytes
-        A file, or its contents: IR as text (``clang -S -emit-llvm``, ``rustc --emit=llvm-ir``) or bitcode (``clang -c
-        -emit-llvm``). Text of more than one line is IR itself, any other text a path.
+        A file or its content: IR as text (``clang -S -emit-llvm``, ``rustc --emit=llvm-ir``) or bitcode (``clang -c
+        -emit-llvm``). Text of several lines is IR, other text a path.
     function : str
-        Name of the function in it. Its arguments and its result must be of type double, or all of type float.
+        Name of the function. Its arguments and its result must all be doubles, or all floats.
     name : str, optional
-        What formulas call it; the function's own name by default.
+        Name in formulas; the function's own name by default.
 
     Returns
     -------
     Primitive
-        A composite whose definition computes what the function does, in the number type of the kernel it becomes part
-        of. Where the function only adds, subtracts, multiplies, divides, takes roots, rounds, compares and chooses,
-        float64 results are those of the compiled function bit for bit.
+        A composite primitive whose definition computes the function, in the number type of the kernel. If the function
+        only adds, subtracts, multiplies, divides, takes roots, rounds, compares and chooses, float64 results equal
+        those of the compiled function bit for bit.
 
     Raises
     ------
     GraphImportError
-        If the source cannot be read, or the function does what a formula cannot: access memory, loop as long as its
-        arguments say, call unknown functions. The message names the instruction.
+        If the source cannot be read, or the function does something that a formula cannot: access memory, loop a number
+        of times that depends on arguments, call unknown functions. The message names the instruction.
     ValueError
-        If the name is that of one of Shine's primitives, or no name.
+        If the name is not a name, or belongs to one of Shine's primitives.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def _content(source: str | Path | bytes) -> bytes:
 
 
 def lifted(foreign: ForeignFunction, name: str) -> Primitive:
-    """The primitive of a function that LLVM has simplified; a `GraphImportError` says what it cannot do."""
+    """The primitive of a function that LLVM has simplified; a `GraphImportError` says why there is none."""
     kind = foreign.returns
     if kind not in EXACT_BITS:
         raise GraphImportError(f"its result has type {kind}; {SUPPORTED_TYPES}")
@@ -116,7 +116,7 @@ def lifted(foreign: ForeignFunction, name: str) -> Primitive:
 
 
 def _parameters(labels: Sequence[str]) -> list[str]:
-    """Names for arguments: their own if all have one that formulas can use, ``a, b, ...`` otherwise."""
+    """Names of the arguments: their own if formulas can use them all, else ``a, b, ...``."""
     usable = all(label.isidentifier() and not iskeyword(label) and not label.startswith("__") for label in labels)
     if usable and not {*labels} & {*STANDARD, *NAMED_CONSTANTS}:
         return list(labels)

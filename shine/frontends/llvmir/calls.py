@@ -1,4 +1,4 @@
-"""Calls in LLVM IR: of its intrinsics, and of C's mathematics library by name."""
+"""Calls in LLVM IR: of intrinsics, and of C's mathematics library."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TYPE_SUFFIX = re.compile(r"(?:\.(?:v\d+)?(?:f32|f64|i\d+))+$")
 
 
 def call(scope: Scope, cursor: Cursor) -> Value | None:
-    """The value of a call; None if it has none."""
+    """The value of a call; None if it returns nothing."""
     name = cursor.callee()
     if name.startswith(_IGNORED):
         return None
@@ -93,7 +93,7 @@ def _fused(scope: Scope, name: str, arguments: Sequence[Argument]) -> Value:
 
 
 def _multiply_add(scope: Scope, name: str, arguments: Sequence[Argument]) -> Value:
-    """Product and sum, each rounded, which LLVM allows for it."""
+    """llvm.fmuladd: product and sum, each rounded, as LLVM allows."""
 
     def rule(a: Lane, b: Lane, c: Lane) -> Lane:
         x, y, z = (scope.number(lane) for lane in (a, b, c))
@@ -103,7 +103,7 @@ def _multiply_add(scope: Scope, name: str, arguments: Sequence[Argument]) -> Val
 
 
 def _power(scope: Scope, name: str, arguments: Sequence[Argument]) -> Value:
-    """Products by repeated squaring, in the order of LLVM's own code."""
+    """llvm.powi: products by repeated squaring, in the order of LLVM's own code."""
     (_, base), (_, (exponent,)) = arguments
     power = _constant(scope, exponent, "the exponent of powi")
 
@@ -146,7 +146,7 @@ def _canonical(scope: Scope, name: str, arguments: Sequence[Argument]) -> Value:
 
 
 def _classified(scope: Scope, name: str, arguments: Sequence[Argument]) -> Value:
-    """llvm.is.fpclass: whether a number is of one of the classes whose bits are set in a mask."""
+    """llvm.is.fpclass: whether a number belongs to one of the classes in a mask."""
     (kind, number), (_, (mask,)) = arguments
     scope.check_type(kind)
     wanted = _constant(scope, mask, "the classes of is.fpclass")
@@ -159,7 +159,7 @@ _SMALLEST_NORMAL = {"double": 2.0**-1022, "float": 2.0**-126}
 
 
 def _in_classes(scope: Scope, x: int, wanted: int) -> int:
-    # The bits: 1 and 2 NaN; then from below -inf, normal, subnormal, -0, 0, subnormal, normal, inf.
+    # The bits, in rising order: two of NaN, then -inf, normal, subnormal, -0, 0, subnormal, normal, inf.
     zero, infinity = scope.graph.constant(0), scope.constant(math.inf).node
     normal = scope.constant(_SMALLEST_NORMAL[scope.kind]).node
     size = scope.call("abs", x)
@@ -181,7 +181,7 @@ def _in_classes(scope: Scope, x: int, wanted: int) -> int:
 
 
 def _saturated(scope: Scope, name: str, arguments: Sequence[Argument]) -> Value:
-    """llvm.fptosi.sat: the nearest integer of the type that is not beyond the number; 0 for NaN."""
+    """llvm.fptosi.sat: the number truncated and clamped to the range of the type; 0 for NaN."""
     ((kind, number),) = arguments
     scope.check_type(kind)
     match = re.search(r"\.(?:v\d+)?i(\d+)", name)
@@ -207,7 +207,7 @@ def _extremum(name: str) -> Callable[[Scope, str, Sequence[Argument]], Value]:
         def rule(a: Lane, b: Lane) -> Lane:
             x, y = scope.integer(a), scope.integer(b)
             if "llvm.u" in intrinsic and min(x.low, y.low) < 0:
-                raise GraphImportError("an integer without a sign that may be negative is not supported")
+                raise GraphImportError("an unsigned integer that may be negative is not supported")
             pick = min if name == "min" else max
             return Integer(scope.call(name, x.node, y.node), pick(x.low, y.low), pick(x.high, y.high), x.width)
 
@@ -226,7 +226,7 @@ def _absolute(scope: Scope, name: str, arguments: Sequence[Argument]) -> Value:
 
 
 def _reduction(name: str) -> Callable[[Scope, str, Sequence[Argument]], Value]:
-    """The sum or product of a start value and all lanes, one after the other."""
+    """The sum or product of a start value and all lanes, in order."""
 
     def apply(scope: Scope, intrinsic: str, arguments: Sequence[Argument]) -> Value:
         (_, (start,)), (kind, lanes) = arguments
@@ -255,4 +255,4 @@ _SPECIAL: Mapping[str, Callable[[Scope, str, Sequence[Argument]], Value]] = {
     "vector.reduce.fadd": _reduction("add"),
     "vector.reduce.fmul": _reduction("mul"),
 }
-"""Intrinsics that are no function of C's library."""
+"""Intrinsics that are not functions of C's library."""

@@ -1,7 +1,7 @@
 """If-conversion: the order of a function's basic blocks, and the condition under which each is reached.
 
-Branches become data (Allen et al. 1983). Where paths meet, the value that came along one of them is chosen by the
-conditions of the branches since the paths parted: since the immediate dominator of the block they meet in.
+Branches become data (Allen et al. 1983). Where paths meet, the conditions of the branches after the block's immediate
+dominator (where the paths parted) choose the value.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ ALWAYS = -1
 """The condition that always holds; all others are values of a graph."""
 
 EXIT = ""
-"""Stands for the end of the function; no block is called so."""
+"""The end of the function; no block has this name."""
 
 Edge = tuple[str, str]
 
 
 def order(successors: Mapping[str, Sequence[str]], entry: str) -> list[str]:
-    """The blocks that can be reached, each behind all that lead to it.
+    """The reachable blocks, each after its predecessors.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def order(successors: Mapping[str, Sequence[str]], entry: str) -> list[str]:
         elif state.get(following) == 1:
             raise GraphImportError(
                 f"it has a loop (block {following!r}) whose number of rounds depends on the arguments or is too large; "
-                "a formula has no loops, only such as have a constant number of rounds"
+                "only loops with a constant, small number of rounds can be unrolled"
             )
         elif following not in state:
             state[following] = 1
@@ -49,16 +49,16 @@ def order(successors: Mapping[str, Sequence[str]], entry: str) -> list[str]:
 
 
 def dominators(blocks: Sequence[str], predecessors: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The immediate dominator of each block: the last one that all paths to it lead through.
+    """The immediate dominator of each block: the last other block on all paths to it.
 
     Parameters
     ----------
     blocks : sequence of str
-        In an order in which each stands behind its predecessors; the first one is its own dominator.
+        Each block after its predecessors; the first block is its own dominator.
 
     Notes
     -----
-    The algorithm of Cooper, Harvey and Kennedy (2001); without loops, one round of it is enough.
+    The algorithm of Cooper, Harvey and Kennedy (2001); without loops, one round is enough.
     """
     rank = {name: position for position, name in enumerate(blocks)}
     immediate = {blocks[0]: blocks[0]}
@@ -74,17 +74,17 @@ def dominators(blocks: Sequence[str], predecessors: Mapping[str, Sequence[str]])
 
 
 class Conditions:
-    """Conditions of the edges that lead to a block, given that its immediate dominator is reached.
+    """Conditions of the edges to a block, given that its immediate dominator is reached.
 
     Parameters
     ----------
     successors : mapping of str to sequence of str
-        Of each block, in an order in which each stands behind its predecessors; `EXIT` is the last.
+        Successors of each block; each block comes after its predecessors, and `EXIT` last.
     edges : mapping of (str, str) to int
-        Condition of each edge, given that the block it leaves is reached. Those of the edges before a block are there
-        when its conditions are asked for.
+        Condition of each edge, given that its source is reached; filled in by the caller before the conditions of the
+        target are asked for.
     both, either : callable
-        Make the conjunction and the disjunction of two conditions; neither is `ALWAYS`.
+        Conjunction and disjunction of two conditions, neither of which is `ALWAYS`.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Conditions:
         self._known: dict[tuple[str, str], int] = {}
 
     def incoming(self, block: str) -> list[tuple[str, int]]:
-        """Predecessors of a block, each with the condition that control comes from it. One of them holds."""
+        """Predecessors of a block, each with the condition that control comes from it; one condition holds."""
         start = self._dominator[block]
         return [(source, self._edge(start, source, block)) for source in self.predecessors[block]]
 
@@ -118,7 +118,7 @@ class Conditions:
 
     def _reached(self, start: str, block: str) -> int:
         """The condition under which a block is reached from one that dominates it."""
-        # Blocks are visited in their order, so that those before are known and nothing recurses.
+        # Blocks are visited in order, so that earlier ones are known and nothing recurses.
         waiting = [block]
         while waiting:
             name = waiting[-1]
@@ -129,7 +129,7 @@ class Conditions:
             if name == start:
                 self._known[start, name] = ALWAYS
             elif self._follows(name, dominator):
-                # All paths from the dominator lead here: where it is reached, so is this.
+                # All paths from the dominator lead through the block: both have the same condition.
                 if (start, dominator) in self._known:
                     self._known[start, name] = self._known[start, dominator]
                 else:

@@ -1,4 +1,4 @@
-"""What C's mathematics library and LLVM's intrinsics compute, in the language."""
+"""Definitions, in the language, of C's mathematics library and LLVM's intrinsics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shine.lang.tree import Tree
 
 _DEFINITIONS = """
 def signbit(x):
-    # Only division tells -0.0 from 0.0. The language does not know the sign of NaN, which counts as positive.
+    # Only division tells -0.0 from 0.0. NaN has no sign in the language and counts as positive.
     return x < 0 or x == 0 and 1 / x < 0
 
 def copysign(x, y):
@@ -19,7 +19,7 @@ def copysign(x, y):
     return -abs(x) if negative else abs(x)
 
 def fmod(x, y):
-    # Of positive numbers it is Python's remainder; C's has the sign of x, also where it is 0.
+    # Of positive numbers it is Python's remainder; C's has the sign of x, even if it is 0.
     rest = abs(x) % abs(y)
     return x - rest if x == 0 else -rest if x < 0 else rest
 
@@ -43,14 +43,14 @@ def rint(x):
     return x if x == 0 else -even if x < 0 else even
 
 def fmin(x, y):
-    # The other one where one is NaN; C leaves open which of 0.0 and -0.0 is less.
+    # If one is NaN, the other; C leaves open which of 0.0 and -0.0 is less.
     return y if y < x or x != x else x
 
 def fmax(x, y):
     return y if y > x or x != x else x
 
 def minimum(x, y):
-    # NaN where one is; -0.0 is less than 0.0, and the sum of zeros is negative if both are.
+    # NaN if one is; -0.0 is less than 0.0, and the sum of zeros is negative if both are.
     return -(-x - y) if x == 0 and y == 0 else min(x, y)
 
 def maximum(x, y):
@@ -75,7 +75,7 @@ def pow(x, y):
     return x ** y
 
 def atan2(y, x):
-    # The angle within an eighth of the circle, then mirrored into its own.
+    # The angle within an eighth of the circle, then mirrored to its place.
     small = min(abs(y), abs(x))
     large = max(abs(y), abs(x))
     ratio = 0 if large == 0 else 1 if small == large else small / large
@@ -85,7 +85,7 @@ def atan2(y, x):
     return -half if y < 0 or y == 0 and 1 / y < 0 else half
 
 def asinh(x):
-    # Beyond 1e8 the root is x itself; before, the logarithm is of a number near 1.
+    # Beyond 1e8 the root equals x; below, log1p keeps small values exact.
     large = abs(x)
     near = log1p(large + large * large / (1 + sqrt(1 + large * large)))
     value = log(large) + 0.6931471805599453 if large > 100000000 else near
@@ -131,7 +131,7 @@ LIBRARY: dict[str, str] = {
     "fminimum_num": "minimumnum",
     "fmaximum_num": "maximumnum",
 }
-"""Functions of C's mathematics library that can be called, by name; with an ``f`` behind it for float."""
+"""Functions of C's mathematics library by name; floats have an ``f`` at the end."""
 
 INTRINSICS: dict[str, str] = {
     **{name: LIBRARY[name] for name in LIBRARY.keys() - {"fmin", "fmax", "fmod", "fdim", "hypot", "cbrt"}},
@@ -139,15 +139,15 @@ INTRINSICS: dict[str, str] = {
     "minnum": "fmin",
     "maxnum": "fmax",
 }
-"""LLVM's intrinsics that can be called, by name: ``llvm.sqrt.f64`` is ``sqrt``."""
+"""LLVM's intrinsics by name: ``llvm.sqrt.f64`` is ``sqrt``."""
 
 
 def meaning(name: str) -> Tree | str:
-    """A formula for what a name in these tables, or ``signbit``, stands for; or a primitive of the language."""
+    """The definition of a name in these tables, or of ``signbit``; or the name of a primitive."""
     return _definitions().get(name, name)
 
 
 def arity(name: str) -> int:
-    """Number of arguments of it."""
+    """Number of arguments of a name in these tables."""
     found = meaning(name)
     return STANDARD[found].arity if isinstance(found, str) else len(found.parameters)

@@ -1,7 +1,6 @@
-"""What each instruction on integers computes, and each conversion from and to them.
+"""Rules of instructions on integers, and of conversions from and to them.
 
-Integers are kept in floating-point numbers, as long as these are exact: truth values, what is counted, cases of a
-switch.
+Integers are stored in floating-point numbers as long as these are exact: truth values, counters, cases of a switch.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def _of_integers(scope: Scope, cursor: Cursor, rule: _IntegerRule) -> Value:
 
 
 def sum_of(scope: Scope, a: Integer, b: Integer) -> Integer:
-    """``a + b``, which has to stay within the width."""
+    """``a + b``, which must fit the width."""
     if a.width == 1:
         return _exclusive(scope, a, b)
     if a.low == a.high == 0:
@@ -43,7 +42,7 @@ def _difference(scope: Scope, a: Integer, b: Integer) -> Integer:
 
 
 def product_of(scope: Scope, a: Integer, b: Integer) -> Integer:
-    """``a * b``, which has to stay within the width."""
+    """``a * b``, which must fit the width."""
     if a.width == 1:
         return _conjunction(scope, a, b)
     if b.low == b.high == 1:
@@ -51,7 +50,7 @@ def product_of(scope: Scope, a: Integer, b: Integer) -> Integer:
     bounds = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
     node = scope.call("mul", a.node, b.node)
     if a.low < 0 or b.low < 0:
-        # The sum makes 0 of -0, which a negative factor makes of 0.
+        # A negative factor turns 0 into -0; adding 0 undoes that.
         node = scope.call("add", node, scope.graph.constant(0))
     return scope.bounded(node, min(bounds), max(bounds), a.width)
 
@@ -73,7 +72,7 @@ def _disjunction(scope: Scope, a: Integer, b: Integer) -> Integer:
 
 
 def _union_of_bits(scope: Scope, cursor: Cursor) -> Value:
-    # Of numbers that have no bit in common, LLVM writes sums so.
+    # LLVM writes the sum of numbers without common bits as a disjoint or.
     return _of_integers(scope, cursor, sum_of if cursor.next == "disjoint" else _disjunction)
 
 
@@ -87,18 +86,20 @@ def _exclusive(scope: Scope, a: Integer, b: Integer) -> Integer:
 
 def _truths(a: Integer, b: Integer) -> tuple[int, int]:
     if min(a.low, b.low) < 0 or max(a.high, b.high) > 1:
-        raise GraphImportError("operations on the bits of integers are not supported, only on such as are 0 or 1")
+        raise GraphImportError("operations on the bits of integers are supported only for integers that are 0 or 1")
     return a.node, b.node
 
 
 def _right_shift(scope: Scope, cursor: Cursor) -> Value:
-    """Only the one that leaves the sign of a floating-point number."""
+    """lshr, only to extract the sign of a floating-point number."""
     _, a, b = scope.pair(cursor)
 
     def rule(bits: Lane, amount: Lane) -> Lane:
         by = scope.integer(amount)
         if not isinstance(bits, Bits) or not by.low == by.high == bits.width - 1:
-            raise GraphImportError("shifts to the right are not supported, but for the sign of a floating-point number")
+            raise GraphImportError(
+                "shifts to the right are supported only to extract the sign of a floating-point number"
+            )
         return Integer(scope.call(meaning("signbit"), bits.node), 0, 1, bits.width)
 
     return scope.each(rule, a, b)
@@ -137,7 +138,7 @@ def _integer_test(scope: Scope, predicate: str, a: Integer, b: Integer) -> int:
     signed = scope.call(name, a.node, b.node)
     if kind == "s" or (a.low >= 0 and b.low >= 0):
         return signed
-    # Without signs, a negative number is greater than every other.
+    # As unsigned integers, negative numbers are greater than all others.
     zero = scope.graph.constant(0)
     a_negative, b_negative = (scope.call("lt", x.node, zero) for x in (a, b))
     differ = b_negative if name in ("lt", "le") else a_negative
@@ -171,7 +172,7 @@ def _to_number(signed: bool) -> Callable[[Scope, Lane, Type], Lane]:
 
 
 def _signed(scope: Scope, integer: Integer) -> Integer:
-    """An integer as one with a sign, which makes -1 of a truth value that holds."""
+    """An integer as a signed integer; a true i1 becomes -1."""
     if integer.width > 1:
         return integer
     return Integer(scope.call("sub", scope.graph.constant(0), integer.node), -1, 0, 1)
@@ -179,7 +180,7 @@ def _signed(scope: Scope, integer: Integer) -> Integer:
 
 def _unsigned(integer: Integer) -> Integer:
     if integer.low < 0:
-        raise GraphImportError("an integer without a sign that may be negative is not supported")
+        raise GraphImportError("an unsigned integer that may be negative is not supported")
     return integer
 
 
@@ -197,12 +198,12 @@ def _truncated(scope: Scope, lane: Lane, target: Type) -> Lane:
     integer = scope.integer(lane)
     low, high = (0, 1) if target.width == 1 else (-(1 << (target.width - 1)), (1 << (target.width - 1)) - 1)
     if integer.low < low or integer.high > high:
-        raise GraphImportError(f"cutting an integer to {target.width} bits is not supported where it does not fit")
+        raise GraphImportError(f"cutting an integer to {target.width} bits is supported only if it fits")
     return Integer(integer.node, integer.low, integer.high, target.width)
 
 
 def _to_integer(scope: Scope, lane: Lane, target: Type) -> Lane:
-    """The number without its fraction; what does not fit is undefined in LLVM."""
+    """The number without its fraction; in LLVM, a number that does not fit is undefined."""
     limit = 1 << (target.width - 1)
     whole = scope.call(meaning("trunc"), scope.number(lane))
     return Integer(scope.call("add", whole, scope.graph.constant(0)), -limit, limit - 1, target.width)
@@ -241,4 +242,4 @@ INTEGER_RULES: Mapping[str, Rule] = {
     "fpext": _conversion(_float_conversion),
     "fptrunc": _conversion(_float_conversion),
 }
-"""By opcode, what makes the value of an instruction."""
+"""Rule of each opcode."""

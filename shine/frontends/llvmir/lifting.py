@@ -1,4 +1,4 @@
-"""A function of LLVM IR -> a tree: block by block, every value becomes values of the language's graph."""
+"""A function of LLVM IR -> a tree: block by block, every value becomes nodes of a value graph."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _EXCEPTIONS = "it raises or handles exceptions, which a formula cannot; compile 
 _ADVICE: dict[str, str] = {
     **dict.fromkeys(("alloca", "store", "cmpxchg", "atomicrmw", "fence"), _MEMORY),
     **dict.fromkeys(("invoke", "resume", "landingpad", "catchswitch", "cleanupret", "catchret"), _EXCEPTIONS),
-    "fptoui": "conversions to integers without a sign are not supported; convert to int",
+    "fptoui": "conversions to unsigned integers are not supported; convert to int",
     "ashr": "shifts to the right are not supported",
     "sdiv": "divisions of integers are not supported; convert them to floating-point numbers before",
     "udiv": "divisions of integers are not supported; convert them to floating-point numbers before",
     "srem": "remainders of integers are not supported",
     "urem": "remainders of integers are not supported",
 }
-"""What is said of an instruction that has no meaning in the language."""
+"""Advice for instructions that the language cannot express."""
 
 _LABEL = re.compile(r'label %("[^"]*"|[-\w.$]+)')
 
 
 class Lifter(Scope):
-    """Computes the values of a function in the language."""
+    """Translates the instructions of a function."""
 
     def lift(self, blocks: Sequence[Block], arguments: Mapping[str, str], name: str) -> Tree:
         """The formula that a function computes.
@@ -45,14 +45,14 @@ class Lifter(Scope):
         ----------
         blocks : sequence of Block
         arguments : mapping of str to str
-            By the name of each argument in the code, what it is called in the formula.
+            Name in the formula of each argument, by its name in the code.
         name : str
-            What the formula is called.
+            Name of the formula.
 
         Raises
         ------
         GraphImportError
-            If there is a loop, or an instruction that has no meaning in the language.
+            If there is a loop, or an instruction that the language cannot express.
         """
         for label, parameter in arguments.items():
             self.values[label] = (Number(self.graph.parameter(parameter)),)
@@ -79,7 +79,7 @@ class Lifter(Scope):
         return tree
 
     def _successors(self, blocks: Mapping[str, Block]) -> dict[str, tuple[str, ...]]:
-        """Where each block that matters leads, in an order in which each stands behind all that lead to it."""
+        """Successors of each block that may return; each block comes after its predecessors."""
         targets: dict[str, tuple[str, ...]] = {}
         for name, block in blocks.items():
             last = block.instructions[-1]
@@ -93,7 +93,7 @@ class Lifter(Scope):
             if any(target in returning for target in targets[name]):
                 returning.add(name)
         for name in ordered:
-            # The paths that never return do not count, unless they do something: report an error, mostly.
+            # Paths that never return are ignored, unless they do something, mostly report an error.
             if name not in returning:
                 for instruction in blocks[name].instructions:
                     if instruction.opcode in ("call", "invoke", "store"):
@@ -104,7 +104,7 @@ class Lifter(Scope):
         return {name: tuple(t for t in targets[name] if t in returning) for name in [*kept, EXIT]}
 
     def _explained(self, instruction: Instruction, action: Callable[..., T], *arguments: object) -> T:
-        """What an action returns; where it fails, the error names the instruction."""
+        """The result of an action; its error names the instruction."""
         try:
             return action(*arguments)
         except GraphImportError as error:
@@ -130,7 +130,7 @@ class Lifter(Scope):
         kind, choices = cursor.type(), []
         while True:
             cursor.expect("[")
-            # The value of a path that does not count was never computed.
+            # The value from an ignored path was never computed.
             token = cursor.next
             known = not token.startswith("%") or token[1:] in self.values
             value = self.read(cursor, kind) if known else (Undefined(),) * kind.lanes
@@ -146,7 +146,7 @@ class Lifter(Scope):
             cursor.take()
 
     def _jumps(self, last: Instruction, kept: set[str]) -> Iterator[tuple[str, int]]:
-        """The blocks an instruction leads to, each with its condition."""
+        """The blocks that an instruction jumps to, each with its condition."""
         if len(kept) == 1:
             return iter([(next(iter(kept)), ALWAYS)])
         conditions: dict[str, int] = {}

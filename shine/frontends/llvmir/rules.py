@@ -1,4 +1,4 @@
-"""What each instruction of LLVM IR computes, in the language."""
+"""Rules of LLVM's instructions: each reads its operands and returns a value of the language."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shine.frontends.llvmir.values import Address, Integer, Lane, Number, Undefi
 
 
 def _arithmetic(name: str) -> Rule:
-    """An instruction of two floating-point numbers that is a primitive, or a function of C's library."""
+    """Rule of an instruction on two floating-point numbers that is a primitive or a function of C's library."""
 
     def rule(scope: Scope, cursor: Cursor) -> Value:
         kind, a, b = scope.pair(cursor)
@@ -33,7 +33,7 @@ def _addition(scope: Scope, cursor: Cursor) -> Value:
         first, second = scope.number(x), scope.number(y)
         number = scope.graph.number(second)
         if number is not None and number < 0:
-            # LLVM makes a sum of a difference with a constant.
+            # LLVM writes a difference with a constant as a sum.
             return Number(scope.call("sub", first, scope.constant(-float(number)).node))
         return Number(scope.call("add", first, second))
 
@@ -70,12 +70,12 @@ def _not(predicate: _Predicate) -> _Predicate:
 
 
 def _apart(scope: Scope, a: int, b: int) -> int:
-    """Less or greater, which NaN is not."""
+    """Less or greater; false for NaN."""
     return scope.either(scope.call("lt", a, b), scope.call("gt", a, b))
 
 
 def _unordered(scope: Scope, a: int, b: int) -> int:
-    """Whether one is NaN, which alone is unequal to itself."""
+    """Whether one is NaN: only NaN is unequal to itself."""
     tests = [scope.call("ne", x, x) for x in (a, b) if scope.graph.number(x) is None]
     return scope.either(tests[0], tests[-1]) if tests else scope.graph.constant(0)
 
@@ -98,7 +98,7 @@ _PREDICATES: dict[str, _Predicate] = {
     "une": _ordered("ne"),
     "true": lambda scope, a, b: scope.graph.constant(1),
 }
-"""Comparisons of floating-point numbers: those with o are false where one is NaN, those with u are true."""
+"""Comparisons of floating-point numbers: with NaN, those that begin with o are false, those with u true."""
 
 
 def _select(scope: Scope, cursor: Cursor) -> Value:
@@ -119,7 +119,7 @@ def _selected(scope: Scope, test: Lane, first: Lane, second: Lane) -> Lane:
         return second
     truth = scope.truth(test)
     if isinstance(first, Integer) and isinstance(second, Integer) and first.width == 1:
-        # What `and` and `or` compute only if they must is a select, too.
+        # LLVM writes short-circuiting `and` and `or` as a select.
         if scope.graph.number(second.node) == 0:
             return scope.condition(scope.both(truth, first.node))
         if scope.graph.number(first.node) == 1:
@@ -127,7 +127,7 @@ def _selected(scope: Scope, test: Lane, first: Lane, second: Lane) -> Lane:
     return scope.choose([(truth, (first,)), (scope.opposite(truth), (second,))])[0]
 
 
-# Vectors, of which compilers make pairs of numbers.
+# Vectors: compilers pack pairs of numbers into them.
 
 
 def _extract(scope: Scope, cursor: Cursor) -> Value:
@@ -162,7 +162,7 @@ def _shuffle(scope: Scope, cursor: Cursor) -> Value:
     return tuple(Undefined() if isinstance(lane, Undefined) else both[scope.integer(lane).low] for lane in mask)
 
 
-# Constant arrays, of which compilers make what is chosen by a switch.
+# Constant arrays: compilers turn switches into them.
 
 
 def _address(scope: Scope, cursor: Cursor) -> Value:
@@ -173,7 +173,7 @@ def _address(scope: Scope, cursor: Cursor) -> Value:
     cursor.expect(",")
     index = scope.integer(scope.read(cursor, cursor.type())[0])
     if not isinstance(base, Address) or cursor.next == ",":
-        raise GraphImportError("addresses are not supported, but for those of constant arrays")
+        raise GraphImportError("addresses are not supported, except those of constant arrays")
     return (Address(base.table, (*base.steps, (index, size))),)
 
 
@@ -182,7 +182,7 @@ def _load(scope: Scope, cursor: Cursor) -> Value:
     cursor.expect(",")
     (place,) = scope.read(cursor, cursor.type())
     if not isinstance(place, Address):
-        raise GraphImportError("memory is not supported, but for constant arrays")
+        raise GraphImportError("memory is not supported, except constant arrays")
     size, elements = _bytes(kind), scope.elements(place.table)
     zero = scope.graph.constant(0)
     position = Integer(zero, 0, 0, 64)
@@ -193,7 +193,7 @@ def _load(scope: Scope, cursor: Cursor) -> Value:
         position = sum_of(scope, position, product_of(scope, index, factor))
     if any((lane.width if isinstance(lane, Integer) else 0) != kind.width for lane in elements):
         raise GraphImportError(f"an array is read as {kind} that has elements of another type")
-    # What lies outside the array is undefined: the last element will do.
+    # An index outside the array is undefined, so the last element may stand for it.
     result = elements[-1]
     for number in range(len(elements) - 2, -1, -1):
         here = scope.call("eq", position.node, scope.graph.constant(number))
@@ -234,4 +234,4 @@ RULES: Mapping[str, Rule] = {
     "freeze": _frozen,
     **INTEGER_RULES,
 }
-"""By opcode, what makes the value of an instruction; jumps and phi belong to the control flow."""
+"""Rule of each opcode; jumps and phi belong to the control flow."""

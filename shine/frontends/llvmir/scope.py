@@ -1,4 +1,4 @@
-"""The values of a function that are known so far, and how its operands become values."""
+"""The known values of a function, and its operands as values."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from shine.lang.tree import CONDITIONAL, Tree
 from shine.lang.values import ValueGraph
 
 EXACT_BITS = {"double": 53, "float": 24}
-"""Types a function may compute in. Integers of so many bits are such numbers too."""
+"""Bits of the integers that each floating-point type holds exactly; a function computes in one of these types."""
 
 MAX_TABLE = 64
-"""Longest constant array of which one element is chosen by an index."""
+"""Most elements of a constant array that is read by an index."""
 
 FLAGS = (
     "fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc", "nsw", "nuw", "nneg", "disjoint", "exact",
 )  # fmt: skip
-"""What LLVM may assume of an instruction, which changes no value that it defines."""
+"""Assumptions of LLVM about an instruction; they change no defined value."""
 
 SUPPORTED_TYPES = "a formula has arguments and a result of type double, or all of type float, and no memory"
 
 
 class Scope:
-    """Values by their names in the code, and the graph that they are values of.
+    """Values by their names in the code, and their value graph.
 
     Parameters
     ----------
@@ -49,12 +49,12 @@ class Scope:
     # Operands.
 
     def read(self, cursor: Cursor, kind: Type) -> Value:
-        """Read an operand whose type was read."""
+        """Read an operand after its type."""
         token = cursor.next
         if token.startswith("%"):
             known = self.values.get(cursor.name())
             if known is None:
-                raise GraphImportError(f"operand {token} is no number; {SUPPORTED_TYPES}")
+                raise GraphImportError(f"operand {token} is not a number; {SUPPORTED_TYPES}")
             return known
         if token.startswith("@") and token[1:].strip('"') in self.tables:
             return (Address(cursor.take()[1:].strip('"')),)
@@ -93,7 +93,7 @@ class Scope:
         if kind.width:
             number = {"true": 1, "false": 0, "zeroinitializer": 0}.get(token)
             if number is None and not re.fullmatch(r"-?\d+", token):
-                raise GraphImportError(f"constant {token} is no integer")
+                raise GraphImportError(f"constant {token} is not an integer")
             return self.whole(int(token) if number is None else number, kind.width)
         self.check_type(kind)
         if token == "zeroinitializer":
@@ -103,10 +103,10 @@ class Scope:
         try:
             return self.constant(float(token))
         except ValueError:
-            raise GraphImportError(f"constant {token} is no number") from None
+            raise GraphImportError(f"constant {token} is not a number") from None
 
     def elements(self, table: str) -> list[Lane]:
-        """The elements of a constant array, those of nested arrays one after the other."""
+        """The elements of a constant array; nested arrays are flattened."""
         cursor = Cursor(self.tables[table])
         found: list[Lane] = []
         self._elements(cursor, cursor.type(), found)
@@ -167,7 +167,7 @@ class Scope:
         while reduced and reduced % 2 == 0:
             reduced //= 2
         if reduced.bit_length() > bits:
-            raise GraphImportError(f"integer {number} is no {self.kind}; integers have at most {bits} bits")
+            raise GraphImportError(f"integer {number} is not a {self.kind}; integers have at most {bits} bits")
         if width == 1:
             number &= 1
         return Integer(self.graph.constant(number), number, number, width)
@@ -178,19 +178,19 @@ class Scope:
         Raises
         ------
         GraphImportError
-            If it might overflow, or be no number of the function's floating-point type.
+            If it might overflow, or exceed the exact integers of the floating-point type.
         """
         limit = min(1 << EXACT_BITS[self.kind], (1 << (width - 1)) - 1)
         if low < -limit or high > limit:
             raise GraphImportError(
-                f"integer arithmetic that may reach {max(-low, high)} is not supported, only what stays within {limit}"
+                f"integer arithmetic that may reach {max(-low, high)} is not supported; it must stay within {limit}"
             )
         return Integer(node, low, high, width)
 
     # Lanes.
 
     def number(self, lane: Lane) -> int:
-        """The node of a floating-point number."""
+        """The node of a lane that is a floating-point number."""
         if isinstance(lane, Undefined):
             raise GraphImportError("its value is undefined")
         if not isinstance(lane, Number):
@@ -198,7 +198,7 @@ class Scope:
         return lane.node
 
     def integer(self, lane: Lane) -> Integer:
-        """An integer that is known by its value."""
+        """A lane as an integer."""
         if isinstance(lane, Undefined):
             raise GraphImportError("its value is undefined")
         if isinstance(lane, Bits):
@@ -208,18 +208,18 @@ class Scope:
         return lane
 
     def truth(self, lane: Lane) -> int:
-        """The node of a truth value."""
+        """The node of a lane that is a truth value."""
         integer = self.integer(lane)
         if integer.width != 1:
             raise GraphImportError(f"an integer of {integer.width} bits stands where a truth value is needed")
         return integer.node
 
     def condition(self, node: int) -> Integer:
-        """The truth value of a node that is 0 or 1."""
+        """A node that is 0 or 1 as a truth value."""
         return Integer(node, 0, 1, 1)
 
     def each(self, rule: Callable[..., Lane], *values: Value) -> Value:
-        """Apply a rule to each lane of some values."""
+        """Apply a rule to corresponding lanes of values."""
         if len({len(value) for value in values}) != 1:
             raise GraphImportError("its operands differ in their lanes")
         return tuple(
@@ -244,7 +244,7 @@ class Scope:
         return self.graph.apply("logical_not", a)
 
     def choose(self, choices: Sequence[tuple[int, Value]]) -> Value:
-        """The value among some whose condition holds; one of them does."""
+        """The value whose condition holds; exactly one does."""
         if not choices or len({len(value) for _, value in choices}) != 1:
             raise GraphImportError("its operands differ in their lanes")
         conditions = [condition for condition, _ in choices]
@@ -262,8 +262,8 @@ class Scope:
             return next(iter(grouped))
         kinds = {type(lane) for lane in grouped}
         if len(kinds) != 1 or Address in kinds:
-            raise GraphImportError("a choice between addresses is not supported, only one between numbers")
-        # The last one needs no condition; a negation is the longest, and says nothing that the others do not.
+            raise GraphImportError("a choice between addresses is not supported, only between numbers")
+        # The last choice needs no condition: a negation goes last, because it is the longest and adds nothing.
         ranked = sorted(grouped, key=lambda lane: (self._is_negation(grouped[lane]), grouped[lane]))
         result = ranked[-1]
         for lane in reversed(ranked[:-1]):
@@ -281,11 +281,11 @@ class Scope:
         return Bits(node, taken.width) if isinstance(taken, Bits) else Number(node)
 
     def call(self, function: Tree | str, *arguments: int) -> int:
-        """The node of a primitive, or of a formula that is written out."""
+        """The node of a primitive or a formula, applied to nodes."""
         if isinstance(function, str):
             return self.graph.apply(function, *arguments)
         return self.graph.read(function, arguments, kept=STANDARD)
 
 
 Rule = Callable[[Scope, Cursor], Value | None]
-"""Reads an instruction's operands; returns its value, None if it has none."""
+"""Reads an instruction's operands and returns its value, or None if it has none."""

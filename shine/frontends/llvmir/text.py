@@ -1,4 +1,4 @@
-"""The text of a function's body as LLVM prints it -> basic blocks of instructions, whose tokens are read one by one."""
+"""LLVM's text of a function's body -> basic blocks of instructions; a cursor reads their tokens one by one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from shine.errors import GraphImportError
 
 MAX_INSTRUCTIONS = 20_000
-"""Most instructions a function may have."""
+"""Most instructions of a function."""
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -61,9 +61,9 @@ class Instruction:
         Name of its value; empty if it has none.
     opcode : str
     text : str
-        The whole of it, as it is shown in messages.
+        The whole instruction, for messages.
     operands : str
-        What stands behind the opcode.
+        The text after the opcode.
     """
 
     result: str
@@ -74,7 +74,7 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Block:
-    """A basic block: instructions in their order, the last one of which says where to go on."""
+    """A basic block: instructions in order; the last one jumps or returns."""
 
     name: str
     instructions: tuple[Instruction, ...]
@@ -86,7 +86,7 @@ def blocks(body: str) -> tuple[Block, ...]:
     Raises
     ------
     GraphImportError
-        If there are too many instructions, or the text is none of LLVM's.
+        If there are too many instructions, or the text is not LLVM's.
     """
     found: list[tuple[str, list[Instruction]]] = []
     count = 0
@@ -97,9 +97,7 @@ def blocks(body: str) -> tuple[Block, ...]:
             continue
         count += 1
         if count > MAX_INSTRUCTIONS:
-            raise GraphImportError(
-                f"it has more than {MAX_INSTRUCTIONS} instructions once its calls and loops are written out"
-            )
+            raise GraphImportError(f"it has more than {MAX_INSTRUCTIONS} instructions after inlining and unrolling")
         if not found:
             raise GraphImportError(f"instruction {line.strip()!r} stands in no basic block")
         found[-1][1].append(_instruction(line))
@@ -109,7 +107,7 @@ def blocks(body: str) -> tuple[Block, ...]:
 
 
 def _logical_lines(body: str) -> Iterator[str]:
-    """Lines without comments and debug records; a switch, which LLVM prints on several lines, becomes one."""
+    """Lines without comments and debug records; a switch, printed on several lines, becomes one line."""
     pending = ""
     for raw in body.splitlines():
         line = _COMMENT.sub(lambda match: match[1] or "", raw).rstrip()
@@ -142,7 +140,7 @@ class Cursor:
     Raises
     ------
     GraphImportError
-        By every method, if something else stands there than is asked for.
+        By every method, if the next token is not the expected one.
     """
 
     def __init__(self, text: str) -> None:
@@ -159,7 +157,7 @@ class Cursor:
 
     @property
     def next(self) -> str:
-        """The token that stands next; empty at the end."""
+        """The next token; empty at the end."""
         return self._tokens[self._position] if self._position < len(self._tokens) else ""
 
     def take(self) -> str:
@@ -169,7 +167,7 @@ class Cursor:
         return token
 
     def expect(self, token: str) -> None:
-        """Read a token that must be this one."""
+        """Read a token, which must be this one."""
         found = self.take()
         if found != token:
             raise GraphImportError(f"{token!r} is missing before {found!r}")
@@ -195,7 +193,7 @@ class Cursor:
         return Type(self.take())
 
     def _enclosed(self) -> list[str]:
-        """Read what stands between brackets, with them."""
+        """Read the tokens from an opening bracket to its closing one, both included."""
         taken, depth = [], 0
         while True:
             token = self.take()
@@ -205,7 +203,7 @@ class Cursor:
                 return taken
 
     def attributes(self) -> None:
-        """Read the attributes that may stand before an argument: `noundef`, `align 8`, `range(i32 0, 9)`, ..."""
+        """Read the attributes before an argument: `noundef`, `align 8`, `range(i32 0, 9)`, ..."""
         while re.fullmatch(r"[a-z_]+|\".*\"", self.next) and self.next not in _CONSTANT_WORDS:
             word = self.take()
             if self.next == "(":
@@ -217,19 +215,19 @@ class Cursor:
                 self.take()
 
     def name(self) -> str:
-        """Read the name of a local value or of a basic block, without its mark."""
+        """Read the name of a local value or basic block, without the %."""
         token = self.take()
         if not token.startswith("%"):
             raise GraphImportError(f"a name is missing before {token!r}")
         return token[1:]
 
     def callee(self) -> str:
-        """Read up to the name of the function that is called, and the parenthesis behind it; its name."""
+        """Read up to the parenthesis after the name of the called function; returns the name."""
         while self.next and not self.next.startswith("@"):
             self.take()
         name = self.take()
         if not name:
-            raise GraphImportError("calls of functions that are chosen while the program runs are not supported")
+            raise GraphImportError("calls through function pointers are not supported")
         self.expect("(")
         return name[1:].strip('"')
 

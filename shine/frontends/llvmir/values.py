@@ -1,4 +1,4 @@
-"""What a value of LLVM IR is in the language: floating-point numbers, and small integers kept in such."""
+"""Values of LLVM IR in the language: floating-point numbers, and small integers stored in them."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Number:
-    """A floating-point number: a value of the graph."""
+    """A floating-point number: a node of the value graph."""
 
     node: int
 
 
 @dataclass(frozen=True)
 class Integer:
-    """An integer, as the floating-point number that equals it; never -0.0.
+    """An integer, stored as the equal floating-point number; never -0.0.
 
     Parameters
     ----------
     node : int
     low, high : int
-        Bounds of it. A truth value (i1) is 0 or 1; all others are signed.
+        Bounds of the integer. A truth value (i1) is 0 or 1; all others are signed.
     width : int
         Bits.
     """
@@ -33,7 +33,7 @@ class Integer:
 
 @dataclass(frozen=True)
 class Bits:
-    """The bits of a floating-point number as an integer, of which only the sign can be looked at."""
+    """The bits of a floating-point number as an integer; only the sign can be read."""
 
     node: int
     width: int
@@ -48,7 +48,7 @@ class Address:
     table : str
         Name of the array.
     steps : tuple of (Integer, int)
-        Numbers whose sum, each times a number of bytes, is the distance from its beginning.
+        Pairs of an index and a number of bytes; the sum of their products is the offset.
     """
 
     table: str
@@ -57,9 +57,9 @@ class Address:
 
 @dataclass(frozen=True)
 class Undefined:
-    """Poison or undef: any value will do."""
+    """Poison or undef: any value is correct."""
 
 
 Lane = Number | Integer | Bits | Address | Undefined
 Value = tuple[Lane, ...]
-"""One element a lane; scalars have one."""
+"""One lane for each element of a vector; scalars have one lane."""

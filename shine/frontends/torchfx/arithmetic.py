@@ -62,7 +62,7 @@ def remainder(values: Values, input: Any, other: Any) -> Value:
 def fmod(values: Values, input: Any, other: Any) -> Value:
     """`torch.fmod`."""
     dtype = numeric(values.result_type(input, other))
-    # The remainder of the sizes is exact; among whole numbers the quotient truncates.
+    # The remainder of absolute values is exact; the quotient of whole numbers truncates.
     floats = "-(abs(x) % abs(y)) if x < 0 else abs(x) % abs(y)"
     return values.compute(dtype, floats if dtype.startswith("float") else "x - x/y*y", x=input, y=other)
 
@@ -77,7 +77,7 @@ def numeric(dtype: str) -> str:
 POWERS: dict[float, str] = {
     0.5: "sqrt(x)", 1: "x", 2: "x*x", 3: "x*x*x", -0.5: "1/sqrt(x)", -1: "1/x", -2: "1/(x*x)"
 }  # fmt: skip
-"""Powers with a number that torch computes in another way, of floats."""
+"""Powers of floats that torch computes as other functions."""
 
 
 def power(values: Values, input: Any, exponent: Any) -> Value:
@@ -91,7 +91,7 @@ def power(values: Values, input: Any, exponent: Any) -> Value:
     if power.constant is not None and power.constant < 0 and not dtype.startswith("float"):
         refuse("torch has no negative powers of whole numbers")
     if not dtype.startswith("float") and power.constant is None:
-        # A negative power of zero is 0, and no error.
+        # A negative power of the integer zero is 0, not an error.
         base = values.chosen(dtype, values.test(dtype, "y < 0 and x == 0", x=input, y=exponent), 2, input)
         return values.compute(dtype, "x**y", x=base, y=exponent)
     return values.compute(dtype, "x**y", x=input, y=exponent)
@@ -118,7 +118,7 @@ def extreme_of_tensors(name: str) -> Rule:
 
 
 def extreme_number(name: str) -> Rule:
-    """The extreme of those that are numbers."""
+    """Rule of `torch.fmax` or `torch.fmin`, which ignore NaN."""
 
     def rule(values: Values, input: Any, other: Any) -> Value:
         template = f"y if x != x else x if y != y else {name}(x, y)"

@@ -9,7 +9,7 @@ from shine.frontends.torchfx.values import Value, Values, refuse
 
 
 def unchanged(values: Values, input: Any, **options: Any) -> Value:
-    """Copies, and whatever else changes no number."""
+    """Copies, and other operations that change no number."""
     return values.of(input)
 
 
@@ -63,7 +63,7 @@ def full_like(values: Values, input: Any, fill_value: Any, dtype: Any = None, **
     if not isinstance(fill_value, bool | int | float):
         refuse("only a number can fill a tensor")
     number = values.converted(values.of(fill_value), kind).constant
-    # The tensor has the dimensions of the other, wherever the two meet.
+    # A number suffices: the tensor has the dimensions of the one it is like.
     return Value(kind, constant=number, scalar=like.scalar)
 
 

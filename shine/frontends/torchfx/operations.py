@@ -91,7 +91,7 @@ ALIASES: dict[str, str] = {
     "lift_fresh_copy": "clone", "lift_fresh": "clone", "_to_copy": "to", "cpu": "clone",
     "_threshold": "threshold", "alpha_dropout": "dropout", "feature_alpha_dropout": "dropout",
 }  # fmt: skip
-"""Operations that go by several names."""
+"""Other names of operations."""
 
 METHODS: dict[str, Rule] = {
     "float": copies.to_type("float32"),
@@ -101,7 +101,7 @@ METHODS: dict[str, Rule] = {
     "bool": copies.to_type("bool"),
     "where": arithmetic.where_method,
 }
-"""Methods whose name as a function means something else, or nothing."""
+"""Methods whose name is no function, or a different one."""
 
 MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     **{
@@ -124,4 +124,4 @@ MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     "Softshrink": ("softshrink", ("lambd",)),
     "Threshold": ("threshold", ("threshold", "value")),
 }  # fmt: skip
-"""Operation of each module, and those of its attributes that are arguments."""
+"""Operation of each module, and its attributes that become arguments."""

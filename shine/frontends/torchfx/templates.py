@@ -23,29 +23,29 @@ FLOAT_FUNCTIONS: dict[str, str] = {
     "deg2rad": "x*0.017453292519943295",
     "rad2deg": "x*57.29577951308232",
 }  # fmt: skip
-"""Functions of real numbers; torch makes whole numbers floats first."""
+"""Functions of real numbers; torch converts whole numbers to floats first."""
 
 SAME_TYPE: dict[str, str] = {
     "neg": "-x",
     "abs": "abs(x)",
     "relu": "max(x, 0)",
     "relu6": "min(max(x, 0), 6)",
-    # Not sign(x): in torch that of NaN is 0.
+    # Not sign(x): torch's sign of NaN is 0.
     "sign": "(x > 0) - (x < 0)",
 }
-"""Functions that any number has."""
+"""Functions of numbers of any type."""
 
 ROUNDED: dict[str, str] = {
     "floor": "floor(x)",
     "ceil": "ceil(x)",
     "trunc": "ceil(x) if x < 0 else floor(x)",
-    # To the nearest, halves to the even one.
+    # To the nearest; halves to even.
     "round": (
         "floor(x) if x - floor(x) < 0.5 else floor(x) + 1 if x - floor(x) > 0.5 "
         "else floor(x) if floor(x) == 2*floor(floor(x)*0.5) else floor(x) + 1"
     ),
 }
-"""Functions that leave whole numbers as they are."""
+"""Functions that do not change whole numbers."""
 
 COMPARED: dict[str, str] = {
     "lt": "x < y", "le": "x <= y", "gt": "x > y", "ge": "x >= y", "eq": "x == y", "ne": "x != y",

@@ -1,4 +1,4 @@
-"""Torch's values in a program under construction: their number types, and the types that operations promote them to."""
+"""Torch's values in a program under construction, with torch's promotion of number types."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Value:
     dtype : str
         A storage type of `shine.lang.program.program`.
     name : str, optional
-        What it is called in the program. Truth is 1 or 0 of any number type.
+        Its name in the program. Truth values are 1 or 0 of any number type.
     constant : number, optional
-        Its value where it is a tensor of no dimensions that never changes, or a number; then it has no name.
+        Its value, if it is a number or a constant tensor without dimensions; then it has no name.
     scalar : bool
-        Whether it has no dimensions, and so less to say about the type of a result.
+        Whether it has no dimensions, and so less influence on the type of a result.
     python : bool
-        Whether it is no tensor at all, and so has the least to say.
+        Whether it is a Python number, with the least influence on the type of a result.
     """
 
     dtype: str
@@ -44,7 +44,7 @@ class Value:
 
 
 class Values:
-    """Makes values of a program.
+    """Makes the values of a program.
 
     Parameters
     ----------
@@ -57,12 +57,12 @@ class Values:
         self.names = {getattr(torch, name): name for name in STORAGE_TYPES}
 
     def storage_type(self, dtype: Any) -> str:
-        """Storage type of a torch dtype, which may be given by its name.
+        """Storage type of a torch dtype or of its name.
 
         Raises
         ------
         GraphImportError
-            If there is none.
+            If Shine has no such type.
         """
         kind = getattr(self.torch, dtype, dtype) if isinstance(dtype, str) else dtype
         if kind not in self.names:
@@ -70,7 +70,7 @@ class Values:
         return self.names[kind]
 
     def tensor(self, label: str, tensor: Any) -> Value:
-        """A tensor that never changes: a number if it has no dimensions, else an array of the program."""
+        """A constant tensor: a number if it has no dimensions, else an array of the program."""
         dtype = self.storage_type(tensor.dtype)
         array: AnyArray = tensor.detach().cpu().resolve_neg().numpy()
         if array.ndim == 0:
@@ -78,7 +78,7 @@ class Values:
         return Value(dtype, self.builder.parameter(label, dtype, array.shape, value=array.copy()))
 
     def of(self, given: Any) -> Value:
-        """An argument of an operation as a value."""
+        """The value of an operation's argument."""
         if isinstance(given, Value):
             return given
         if isinstance(given, bool | int | float):
@@ -88,7 +88,7 @@ class Values:
         refuse(f"argument {str(given)[:60]!r} is neither a tensor nor a number")
 
     def result_type(self, *operands: Any) -> str:
-        """The type that torch computes with: what has no dimensions raises only the kind of number, if anything.
+        """The type in which torch computes: a value without dimensions can raise only the kind of number.
 
         The rules are those of ``torch.result_type``, for any number of operands.
         """
@@ -100,7 +100,7 @@ class Values:
         return self.names[self._combined(kinds[0], self._combined(kinds[1], kinds[2]))]
 
     def floating(self, dtype: str) -> str:
-        """The type of a function that whole numbers do not have."""
+        """The type of a function of real numbers: whole numbers become floats."""
         return dtype if dtype.startswith("float") else self.names[self.torch.get_default_dtype()]
 
     def _common(self, values: Sequence[Value]) -> Any:
@@ -117,12 +117,12 @@ class Values:
         return higher
 
     def compute(self, dtype: str, template: str, **operands: Any) -> Value:
-        """The value of an expression in the language, computed in one number type.
+        """Compute an expression of the language in one number type.
 
         Parameters
         ----------
         dtype : str
-            Storage type of the result and of the operands. An expression of truth values has to be 0 or 1.
+            Storage type of the result and of the operands. An expression of type bool must be 0 or 1.
         template : str
             An expression in the names of the operands.
         **operands : Value or number
@@ -131,17 +131,17 @@ class Values:
         return self._state(dtype, STORAGE_TYPES[dtype], template, values)
 
     def test(self, dtype: str, template: str, **operands: Any) -> Value:
-        """The truth of an expression over operands of one type."""
+        """The truth value of an expression; its operands have one type."""
         values = {name: self.of(operand) for name, operand in operands.items()}
         return self._state("bool", STORAGE_TYPES[dtype], template, values)
 
     def chosen(self, dtype: str, condition: Any, yes: Any, no: Any) -> Value:
-        """One of two values of a type."""
+        """`yes` where the condition holds, else `no`."""
         values = {"condition": self.truth(self.of(condition)), "yes": self.of(yes), "no": self.of(no)}
         return self._state(dtype, STORAGE_TYPES[dtype], "yes if condition else no", values)
 
     def truth(self, value: Value) -> Value:
-        """Whether a value is not zero."""
+        """A value as a truth value: whether it is not zero."""
         if value.dtype == "bool":
             return value
         if value.constant is not None:
@@ -160,11 +160,11 @@ class Values:
         return Value(dtype, name, scalar=value.scalar)
 
     def named(self, value: Value) -> str:
-        """The name of a value, which a number gets only if it is asked for one."""
+        """The name of a value; a number gets one only here."""
         if value.name is not None:
             return value.name
         kind = STORAGE_TYPES[value.dtype]
-        # A statement of its own: the language has no name for a number alone.
+        # A number needs a statement to have a name.
         return self.builder.assign(kind, self._expression(value, kind))
 
     def _state(self, dtype: str, kind: str, template: str, values: dict[str, Value]) -> Value:
@@ -183,7 +183,7 @@ class Values:
         constant = value.constant
         assert constant is not None
         if dtype.startswith("float"):
-            # What a number is in torch: of the tensor's own type, then of that of the result.
+            # Torch rounds a number to the tensor's own type, then to the result's.
             own = float(constant) if value.python else np.dtype(value.dtype).type(constant).item()
             return float(own)
         with np.errstate(invalid="ignore"):
@@ -191,7 +191,7 @@ class Values:
 
 
 def refuse(message: str) -> NoReturn:
-    """Raise what whoever reads the graph completes with the place."""
+    """Raise an error; the reader adds the node."""
     raise GraphImportError(message)
 
 
@@ -201,7 +201,7 @@ def _parsed(template: str) -> ast.expr:
 
 
 def substituted(template: str, expressions: Mapping[str, ast.expr]) -> ast.expr:
-    """An expression with others in the place of names; names of functions stay."""
+    """An expression with names replaced by expressions, except names of functions."""
     result: ast.expr = _put(_parsed(template), expressions)
     return result
 

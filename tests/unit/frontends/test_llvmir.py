@@ -454,7 +454,7 @@ end:
     "a store": ("  store double %a, ptr @p\n  ret double %a", "instruction 'store double %a, ptr @p': it uses memory"),
     "a load": (returned("load double, ptr @p"), "type ptr has no meaning in a formula"),
     "a call": (returned("call double @erf(double %a)"), "it calls 'erf', which the module does not define"),
-    "a call of what is chosen": (returned("call double %p(double %a)"), "chosen while the program runs"),
+    "a call of what is chosen": (returned("call double %p(double %a)"), "calls through function pointers"),
     "wrong arguments": (returned("call double @sin(double %a, double %b)"), "C's takes 1"),
     "fma": (returned("call double @llvm.fma.f64(double %a, double %a, double %b)"), "fma rounds once"),
     "fma by name": (returned("call double @fma(double %a, double %a, double %b)"), "fma rounds once"),

@@ -328,8 +328,8 @@ def twice(x: Any) -> Any:
 
 REFUSED: dict[str, tuple[Any, str]] = {
     "operation": (lambda x: torch.cumsum(x, 0), r"node 'cumsum' \(torch.cumsum\): the operation is not supported"),
-    "method": (lambda x: x.sum() + 1, r"node 'sum_1' \(call_method sum\): the operation is not supported; supported are"),
-    "module": (nn.Sequential(nn.Linear(2, 2)), r"node '_0' \(module 0, a Linear\): the module is not supported; supported are"),
+    "method": (lambda x: x.sum() + 1, r"node 'sum_1' \(call_method sum\): the operation is not supported; supported"),
+    "module": (nn.Sequential(nn.Linear(2, 2)), r"node '_0' \(module 0, a Linear\): the module is not supported"),
     "gelu": (nn.Sequential(nn.GELU()), "gelu needs the error function, which the language lacks; approximate='tanh'"),
     "own function": (lambda x: own_function(x) + 1, "node 'own_function' .*: the operation is not supported"),
     "dropout": (nn.Sequential(nn.Dropout(0.5)), r"dropout is random while training; call eval\(\) on the module first"),
