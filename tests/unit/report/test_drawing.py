@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from shine.lang.parse import parse
 from shine.report.charts import scales
-from shine.report.charts.tree import LARGEST, tree_figure
 from shine.report.charts.fit import _CELL, hexagons
 from shine.report.charts.layout import SIBLINGS, tidy
+from shine.report.charts.tree import LARGEST, tree_figure
 from shine.report.markup import element, render, verbatim
 from shine.report.wording import count, decimal_parts, duration, fraction, number, shortened
 
