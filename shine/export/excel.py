@@ -17,7 +17,7 @@ DEEPEST = 64
 """Most levels of nested functions and parentheses in Excel."""
 
 _LARGEST = 9.99999999999999e307
-"""The largest number that Excel reads; larger ones have to be computed."""
+"""The largest number that Excel reads; larger ones need a product."""
 
 _COMPARISON = 1
 

@@ -92,14 +92,14 @@ REJECTED: dict[str, tuple[str, str]] = {
     "dangling": (X + binary("Neg", "x:1"), "node 'r' (op 'Neg'): 'x' has no output 1; it has 1 output"),
     "dangling far": (
         X + binary("Neg", "x:9999999"),
-        "input 'x:9999999' is no output of a node; write 'name' or 'name:1'",
+        "input 'x:9999999' is not an output of a node; write 'name' or 'name:1'",
     ),
     "dangling nothing": (
         X + node("n", "NoOp") + binary("Neg", "n"),
         "node 'r' (op 'Neg'): 'n' has no output 0; it has 0 outputs",
     ),
-    "half a reference": (X + binary("Neg", "x:"), "input 'x:' is no output of a node"),
-    "function's reference": (X + binary("Neg", "x:z:0"), "input 'x:z:0' names an output, as in functions only"),
+    "half a reference": (X + binary("Neg", "x:"), "input 'x:' is not an output of a node"),
+    "function's reference": (X + binary("Neg", "x:z:0"), "input 'x:z:0' names an output, which only functions allow"),
     "no result": (node("n", "NoOp"), "the graph has no results"),
     # Operations.
     "unknown op": (
@@ -233,7 +233,7 @@ REJECTED: dict[str, tuple[str, str]] = {
     ),
     "no type given": (
         X + node("r", "f", "x") + library(function("f", node("y", "Neg", "x", T='placeholder: "T"'))),
-        "node 'y' (op 'Neg') in function 'f': nothing is given for the placeholder 'T' among its attrs",
+        "node 'y' (op 'Neg') in function 'f': the call gives no value for the attr placeholder 'T'",
     ),
     "argument of another type": (
         placeholder("x", "DT_INT32") + node("r", "f", "x") + library(function("f", node("y", "Neg", "x", T=FLOAT))),
@@ -249,7 +249,7 @@ REJECTED: dict[str, tuple[str, str]] = {
     ),
     "placeholder inside": (
         X + node("r", "f", "x") + library(function("f", placeholder("y"))),
-        "in function 'f': a function has arguments, no placeholders",
+        "in function 'f': a function cannot have placeholders, only arguments",
     ),
     "function twice": (
         X + library(function("f", ""), function("f", "")),
@@ -269,7 +269,7 @@ def test_it_is_rejected_with_node_and_reason(text, message):
     [
         (["y"], "there is no node 'y'; nodes are 'x', 'r'"),
         (["r:1"], "'r' has no output 1; it has 1 output"),
-        (["^r"], "output '^r' is no output of a node"),
+        (["^r"], "output '^r' is not an output of a node"),
         (["r", "r"], "an output is listed twice"),
         ([], "outputs is empty; name at least one node"),
     ],

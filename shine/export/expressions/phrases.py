@@ -53,7 +53,7 @@ class Phrase:
 
     @property
     def simple(self) -> bool:
-        """Whether it is one word or number, short enough to be written twice."""
+        """Whether it is one word or number, which may be repeated at no cost."""
         return self.depth == 0
 
 

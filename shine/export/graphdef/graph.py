@@ -114,7 +114,7 @@ def _stored(value: float, dtype: str) -> float | int:
             return float(np.float32(value))
     limits = np.iinfo(dtype)
     if value != int(value) or not limits.min <= value <= limits.max:
-        raise ExportError(f"constant {value!r} is no {dtype}; use whole numbers within its range, or float64")
+        raise ExportError(f"constant {value!r} does not fit {dtype}; use whole numbers within its range, or float64")
     return int(value)
 
 

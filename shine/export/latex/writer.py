@@ -22,7 +22,7 @@ _POWERED = frozenset({"sin", "cos", "tan", "sinh", "cosh", "tanh"})
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Formula(Phrase):
-    """A phrase of LaTeX, with what decides how it stands next to a factor and in a power.
+    """A phrase of LaTeX with the facts that decide how it is written in products and powers.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def _minus_first(operand: Phrase) -> bool:
 
 
 def _formula(made: Phrase, first: Phrase | None = None, last: Phrase | None = None) -> Formula:
-    """A phrase with what its first and last factors say about digits and fractions."""
+    """A phrase that begins like its first factor and ends like its last one."""
     return Formula(
         made.parts, made.strength, made.length, made.depth, made.condition, made.value, made.opposite,
         digit_first=isinstance(first, Formula) and first.digit_first,

@@ -87,7 +87,7 @@ def tan(a: Value) -> Value:
 
 
 def _arcsine_parts(a: Value) -> tuple[Value, Value, Value]:
-    """Whether |a| < 1/2, and asin(|a|) there or asin(sqrt((1 - |a|) / 2)) elsewhere, as two numbers to be added."""
+    """Whether |a| < 1/2; then asin(|a|), else asin(sqrt((1 - |a|) / 2)), as the sum of two numbers."""
     size = a.magnitude()
     small = size < 0.5
     square = small.where(size * size, (1.0 - size) * 0.5)

@@ -74,7 +74,7 @@ class Node:
             raise GraphImportError(f"attr {key!r}: {error}") from None
 
     def shape(self, producer: int) -> tuple[int | None, ...] | None:
-        """The shape of a placeholder, or what the graph says of it; `producer` is the version that wrote the graph."""
+        """The shape of a placeholder, None if unknown; `producer` is the version that wrote the graph."""
         message = self.optional("shape", "shape")
         if message is None:
             return None
@@ -110,5 +110,5 @@ def bound(value: Any, bindings: Mapping[str, Any]) -> Any:
     if value.WhichOneof("value") != "placeholder":
         return value
     if value.placeholder not in bindings:
-        raise GraphImportError(f"nothing is given for the placeholder {shown(value.placeholder)} among its attrs")
+        raise GraphImportError(f"the call gives no value for the attr placeholder {shown(value.placeholder)}")
     return bindings[value.placeholder]

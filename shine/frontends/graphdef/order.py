@@ -52,7 +52,7 @@ def parse_reference(text: str) -> Reference:
     """
     match = _REFERENCE.fullmatch(text)
     if match is None:
-        raise GraphImportError(f"{shown(text)} is no output of a node; write 'name' or 'name:1'")
+        raise GraphImportError(f"{shown(text)} is not an output of a node; write 'name' or 'name:1'")
     return Reference(match["node"], match["output"], int(match["index"] or 0))
 
 
@@ -150,7 +150,7 @@ def _read_inputs(node: Any, in_function: bool) -> tuple[tuple[Reference, ...], l
             else:
                 data.append(parse_reference(text))
                 if data[-1].output is not None and not in_function:
-                    raise GraphImportError(f"{shown(text)} names an output, as in functions only; write 'name:1'")
+                    raise GraphImportError(f"{shown(text)} names an output, which only functions allow; write 'name:1'")
     except GraphImportError as error:
         raise GraphImportError(f"{_place(node)}: input {error}") from None
     return tuple(data), control

@@ -214,7 +214,7 @@ class _Evaluation:
         if self._count > MAX_NODES:
             raise GraphImportError(f"the graph has more than {MAX_NODES} nodes, with those of each called function")
         if frame.function is not None and node.op in PLACEHOLDERS:
-            raise GraphImportError("a function has arguments, no placeholders")
+            raise GraphImportError("a function cannot have placeholders, only arguments")
         inputs = [_chosen(frame.values, reference) for reference in step.inputs]
         called = self.library.called(node)
         if called is None:

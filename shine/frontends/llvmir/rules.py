@@ -188,11 +188,11 @@ def _load(scope: Scope, cursor: Cursor) -> Value:
     position = Integer(zero, 0, 0, 64)
     for index, step in place.steps:
         if step % size:
-            raise GraphImportError(f"an array is read as {kind} that has elements of another type")
+            raise GraphImportError(f"an array with elements of another type is read as {kind}")
         factor = scope.whole(step // size, 64)
         position = sum_of(scope, position, product_of(scope, index, factor))
     if any((lane.width if isinstance(lane, Integer) else 0) != kind.width for lane in elements):
-        raise GraphImportError(f"an array is read as {kind} that has elements of another type")
+        raise GraphImportError(f"an array with elements of another type is read as {kind}")
     # An index outside the array is undefined, so the last element may stand for it.
     result = elements[-1]
     for number in range(len(elements) - 2, -1, -1):

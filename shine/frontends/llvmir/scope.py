@@ -134,7 +134,7 @@ class Scope:
             raise GraphImportError(f"a formula can choose among {MAX_TABLE} numbers of an array, not more")
 
     def check_type(self, kind: Type) -> None:
-        """Raise an error unless a type is the function's floating-point type, or a vector of such."""
+        """Raise an error unless a type is the function's floating-point type, or a vector of it."""
         if kind.element in EXACT_BITS and kind.element != self.kind:
             raise GraphImportError(
                 f"it mixes double and float; a formula has one number type, that of the result, {self.kind}"
@@ -160,7 +160,7 @@ class Scope:
         Raises
         ------
         GraphImportError
-            If it is no number of the function's floating-point type.
+            If the function's floating-point type cannot hold it exactly.
         """
         bits = EXACT_BITS[self.kind]
         reduced = abs(number)

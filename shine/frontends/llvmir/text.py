@@ -99,10 +99,10 @@ def blocks(body: str) -> tuple[Block, ...]:
         if count > MAX_INSTRUCTIONS:
             raise GraphImportError(f"it has more than {MAX_INSTRUCTIONS} instructions after inlining and unrolling")
         if not found:
-            raise GraphImportError(f"instruction {line.strip()!r} stands in no basic block")
+            raise GraphImportError(f"instruction {line.strip()!r} is outside the basic blocks")
         found[-1][1].append(_instruction(line))
     if not found or not all(instructions for _, instructions in found):
-        raise GraphImportError("a basic block of it has no instructions")
+        raise GraphImportError("one of its basic blocks has no instructions")
     return tuple(Block(name, tuple(instructions)) for name, instructions in found)
 
 

@@ -101,7 +101,7 @@ METHODS: dict[str, Rule] = {
     "bool": copies.to_type("bool"),
     "where": arithmetic.where_method,
 }
-"""Methods whose name is no function, or a different one."""
+"""Methods without a function of the same name and meaning."""
 
 MODULES: dict[str, tuple[str, tuple[str, ...]]] = {
     **{

@@ -112,7 +112,7 @@ class Reader:
         default = None
         if node.args and node.args[0] is not None:
             if not isinstance(node.args[0], bool | int | float):
-                refuse(f"the default {str(node.args[0])[:40]!r} of an input is no number")
+                refuse(f"the default {str(node.args[0])[:40]!r} of an input is not a number")
             default = np.asarray(node.args[0], dtype)
         name = self.values.builder.parameter(label, dtype, shape, default=default)
         return Value(dtype, name, scalar=shape == ())

@@ -176,7 +176,7 @@ def test_what_it_cannot_write_is_an_error():
         shine.ExportError, match="'exp' cannot be exported to GraphDef in int32; use float64 or float32"
     ):
         graphdef(shine.parse("sigmoid(a)"), dtype="int32")
-    with pytest.raises(shine.ExportError, match=r"constant 2\.5 is no int64; use whole numbers within its range"):
+    with pytest.raises(shine.ExportError, match=r"constant 2\.5 does not fit int64; use whole numbers"):
         graphdef(shine.parse("a + 2.5"), dtype="int64")
     with pytest.raises(ValueError, match="use one of float64, float32, int32, int64"):
         graphdef(shine.parse("a"), dtype="bool")
