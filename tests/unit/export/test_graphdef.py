@@ -106,7 +106,7 @@ def test_integers_are_read_back_with_the_same_values(tree, seed, dtype):
     try:
         expected = evaluate(tree, columns, dtype)
     except shine.LoweringError:
-        with pytest.raises(shine.ExportError, match=f"is no {dtype}; use whole numbers"):
+        with pytest.raises(shine.ExportError, match=f"does not fit {dtype}; use whole numbers"):
             graphdef(tree, dtype=dtype)
         return
     program = shine.load_graph(graphdef_text(tree, "result", dtype).encode(), outputs=["result"])
