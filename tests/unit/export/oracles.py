@@ -1,4 +1,4 @@
-"""What a formula is worth, found without the code under test: in long arithmetic, and by reading the exported text."""
+"""Values of formulas, computed without the code under test: in long arithmetic, and from the exported text."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def expected_where(tree: Tree, columns: Sequence[Any], ordinary: Callable[[Any],
 
 
 class Reader:
-    """A reader of infix text by precedence climbing, which computes what it reads.
+    """Evaluates infix text by precedence climbing.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def tokens(pattern: str, text: str) -> list[str]:
 
 
 def close(value: Any, wanted: Any, tolerance: float = 1e-30) -> bool:
-    """Whether two numbers of long arithmetic are the same but for rounding."""
+    """Whether two numbers of long arithmetic are equal up to rounding."""
     return bool(abs(mp.mpf(value) - wanted) <= tolerance * max(1, abs(wanted)))
 
 

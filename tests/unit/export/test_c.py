@@ -187,7 +187,7 @@ NAMES = ["int", "new", "exp", "NAN", "I", "linux", "sinf", "π", "f", "f_min", "
 
 @needs_compiler
 def test_names_that_c_has_already_are_changed(tmp_path):
-    # Every primitive of <math.h> is called beside them, and v1 is what variables are called.
+    # Every primitive of <math.h> is called, too, and variables are called v1, v2, ...
     text = " + ".join(NAMES) + " + exp(int) + cos(new) + min(X, y) + hypot(y, sqrt(X*y)**(X*y))"
     tree = shine.parse(text, tuple(NAMES))
     library = compiled(

@@ -1,4 +1,4 @@
-"""What is written is read back as the same tree, and everything else is refused with one clear error."""
+"""Exported formulas are read back as the same tree; any other text is refused with one clear error."""
 
 from __future__ import annotations
 

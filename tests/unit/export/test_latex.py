@@ -30,7 +30,7 @@ ENDS = ("", "+", "-", "}", "&", ",", r"\\", r"\bmod", r"\land", r"\lor", *RELATI
 
 
 class LatexReader(Reader):
-    """Products are written by juxtaposition; a sum of conditions is no condition."""
+    """Products are written by juxtaposition; a sum of conditions is not a condition."""
 
     def sum(self) -> Any:
         sign = -1 if self.accept("-") else 1

@@ -32,7 +32,7 @@ from shine.lang.primitives import ARITIES
 from shine.lang.tree import Tree
 
 with warnings.catch_warnings():
-    # What libraries warn of while they are imported is not about this project.
+    # Warnings of libraries during their import are not about this project.
     warnings.simplefilter("ignore")
     onnx = pytest.importorskip("onnx", reason="onnx is not installed")
     onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -103,7 +103,7 @@ def test_a_composite_is_made_of_the_same_primitives(name, dtype):
 @settings(max_examples=30, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(trees(EXACT), st.integers(0, 2**32), st.sampled_from(DTYPES))
 def test_random_trees_of_exact_primitives_have_their_bits(tree, seed, dtype):
-    # What is not exact may depend on where in a vector a value stands: the libraries' bodies and tails differ.
+    # Inexact values may depend on their place in a vector: the libraries' loop bodies and tails differ.
     columns = rows(seed, 500, dtype)
     with primitives_of_the_target({name: primitive(name, dtype) for name in APPROXIMATE}), np.errstate(all="ignore"):
         expected = evaluate(tree, columns, dtype)

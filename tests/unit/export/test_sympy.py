@@ -62,7 +62,7 @@ def test_random_trees_are_what_they_are():
             except Undefined:
                 continue
             seen += 1
-            # What SymPy computes with floats of 53 bits on the way is rounded.
+            # SymPy rounds intermediate results to 53 bits.
             assert close(value_of(expression, FEATURES, point), wanted, 1e-9), str(tree)
             assert close(value_of(again, FEATURES, point), wanted, 1e-9), sympy_source(tree)
     assert seen > 8

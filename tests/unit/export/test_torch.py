@@ -31,7 +31,7 @@ from shine.lang.primitives import ARITIES
 from shine.lang.tree import Tree
 
 with warnings.catch_warnings():
-    # What libraries warn of while they are imported is not about this project.
+    # Warnings of libraries during their import are not about this project.
     warnings.simplefilter("ignore")
     torch = pytest.importorskip("torch", reason="torch is not installed")
 
@@ -84,7 +84,7 @@ def test_a_composite_is_made_of_the_same_primitives(name, dtype):
 @settings(max_examples=40, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(trees(EXACT), st.integers(0, 2**32), st.sampled_from(DTYPES))
 def test_random_trees_of_exact_primitives_have_their_bits_as_objects_and_as_text(tree, seed, dtype):
-    # What is not exact may depend on where in a vector a value stands: the libraries' bodies and tails differ.
+    # Inexact values may depend on their place in a vector: the libraries' loop bodies and tails differ.
     columns = rows(seed, 500, dtype)
     with primitives_of_the_target(PRIMITIVES, APPROXIMATE), np.errstate(all="ignore"):
         expected = evaluate(tree, columns, dtype)

@@ -150,6 +150,6 @@ def test_memory_is_counted_by_what_a_message_holds(monkeypatch):
     assert len(content) < memory.parsed_size(content, descriptor) < len(content) + 2000
     # The same bytes, were they nodes without anything in them, would not fit.
     assert memory.parsed_size(b"\x0a\x00" * (1 << 18), descriptor) > 1 << 20
-    # What is cut or damaged is walked over as far as it is a message.
+    # A cut or damaged message is counted up to the damage.
     assert memory.parsed_size(content[: len(content) // 2], descriptor) < len(content)
     assert memory.parsed_size(bytes(1 << 19), descriptor) < len(content)

@@ -41,7 +41,7 @@ ULP_A_NODE = {
 """The reference has NumPy's functions, which are up to 3 units off in float32; composites such as log1p add to that."""
 
 LESS_EXACT = {"Selu": 8, "Asinh": 8, "Acosh": 8, "Atanh": 8}
-"""Limits of operations that are read beyond what is promised; each is several primitives of Shine."""
+"""Limits of further operations that are read; each is several primitives of Shine."""
 
 PROMISED = {
     *("Placeholder", "PlaceholderWithDefault", "Const", "Identity", "IdentityN", "StopGradient", "NoOp"),
@@ -52,7 +52,7 @@ PROMISED = {
     *("Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual", "LogicalAnd", "LogicalOr", "LogicalNot"),
     *("Select", "SelectV2", "Cast", "PartitionedCall", "StatefulPartitionedCall"),
 }
-"""What the frontend promises to read."""
+"""Operations that the frontend promises to read."""
 
 Array = NDArray[Any]
 
@@ -158,7 +158,7 @@ def flushed(values: Array) -> Array:
 
 
 def nodes_of(path: Path) -> list[Any]:
-    """All nodes of a file, those of its functions too."""
+    """All nodes of a file, with those of its functions."""
     made = messages()
     graph = made.GraphDef()
     if path.suffix == ".pb":

@@ -58,13 +58,13 @@ def same_bits(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def value(primitive: Primitive, columns: np.ndarray) -> np.ndarray:
-    """What a primitive is on the reference tier."""
+    """Values of a primitive on the reference tier."""
     assert primitive.definition is not None
     return evaluate(primitive.definition, list(columns), columns.dtype)
 
 
 def values(primitive: Primitive, columns: np.ndarray) -> dict[str, np.ndarray]:
-    """What a primitive is on every tier."""
+    """Values of a primitive on every tier."""
     names, dtype = tuple(f"x{i}" for i in range(primitive.arity)), str(columns.dtype)
     call = shine.parse(f"{primitive.name}({', '.join(names)})", names, {primitive.name: primitive})
     population = Population.from_trees([call], PrimitiveSet((primitive,), names))
@@ -112,7 +112,7 @@ LEG = "declare double @llvm.sqrt.f64(double)\n" + function_of(
 )
 
 
-# What a function becomes.
+# Formulas of functions.
 
 
 def test_a_function_becomes_a_composite_primitive_with_the_names_of_its_arguments():
@@ -299,7 +299,7 @@ third:
   %u = fmul KIND %t, 3.0
   ret KIND %u""",
 }
-"""Bodies of functions of a and b, by what is in them."""
+"""Bodies of functions of a and b, by their content."""
 
 
 @pytest.mark.parametrize("kind", ["double", "float"])
@@ -417,7 +417,7 @@ def test_elements_of_constant_arrays_are_chosen_by_index():
 
 
 def test_constants_are_read_to_the_last_bit():
-    # LLVM writes those without a short decimal form by their bits, without zeros in front.
+    # LLVM writes numbers without a short decimal form as bits, without leading zeros.
     number = struct.unpack("<d", (0xD8205F9C56E).to_bytes(8, "little"))[0]
     assert as_it_is(returned("fmul double %a, 0xD8205F9C56E")).definition.result.right.value == number
     assert as_it_is(returned("fmul double %a, 0x3FB999999999999A")).definition.result.right.value == 0.1
@@ -437,7 +437,7 @@ y:
     assert str(as_it_is(body).definition) == "a"
 
 
-# What cannot be a formula.
+# Functions that cannot become formulas.
 
 REJECTED = {
     "a loop": (

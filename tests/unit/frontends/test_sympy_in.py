@@ -96,7 +96,7 @@ POINT = {x: Rational(71, 97), y: Rational(-131, 89), z: Rational(229, 101)}
 
 
 def exactly(expression: Any) -> float:
-    """SymPy's value at the point, or what is no finite number."""
+    """SymPy's value at the point; it may not be finite."""
     value = sympy.N(expression.subs(POINT), 50, maxn=200)
     return float(value) if value.is_Float or value.is_Rational else math.nan
 

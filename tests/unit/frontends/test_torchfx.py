@@ -50,7 +50,7 @@ def arrays(result: Any) -> list[Any]:
 
 
 def assert_equal(ours: Any, theirs: Any, ulps: float = 0) -> None:
-    """The same type; the same numbers, those of floats up to so many units in the last place."""
+    """The same type and numbers; floats may differ by `ulp` units in the last place."""
     assert ours.dtype == theirs.dtype
     ours, theirs = np.broadcast_arrays(ours, theirs)
     if theirs.dtype.kind != "f" or not ulps:
@@ -65,7 +65,7 @@ def assert_equal(ours: Any, theirs: Any, ulps: float = 0) -> None:
 
 
 def check(function: Any, *tensors: Any, ulps: float = 0) -> None:
-    """The program of a function says what torch says."""
+    """The program of a function has torch's results."""
     graph = traced(function)
     names = [node.target for node in graph.graph.nodes if node.op == "placeholder"]
     types = {name: str(tensor.dtype).removeprefix("torch.") for name, tensor in zip(names, tensors, strict=True)}
@@ -202,7 +202,7 @@ def test_whole_numbers_overflow_as_in_torch():
     st.sampled_from([None, True, 3, 2.5]),
 )
 def test_numbers_are_promoted_as_torch_promotes_them(dtypes, scalars, number):
-    """Arrays, tensors without dimensions and Python's numbers of any types; the oracle is what torch returns."""
+    """Arrays, tensors without dimensions and Python's numbers of any types; the oracle is torch."""
     tensors = [
         numbers(dtype, seed)[: 1 if scalar else 9]
         for seed, (dtype, scalar) in enumerate(zip(dtypes, scalars, strict=True))

@@ -60,7 +60,7 @@ addEventListener("load", async () => {
 
 @dataclass
 class Seen:
-    """What a browser made of a page."""
+    """A page as a browser shows it."""
 
     dom: str
     console: list[str]
@@ -77,7 +77,7 @@ def browse(page, folder, *options):
 
 
 def requested(log):
-    """What a page asked for, in contrast to the browser itself: requests that a document began, one a line."""
+    """Requests that the page made, without the browser's own, one per line."""
     begun = [line for line in log.splitlines() if '"initiator":"file:' in line or '"initiator":"null' in line]
     urls = {url for line in begun for url in re.findall(r'"url":"([^"]+)"', line)}
     return {url for url in urls if url.startswith(("http:", "https:", "ws:", "wss:", "ftp:"))}

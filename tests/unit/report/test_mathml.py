@@ -30,7 +30,7 @@ NAMES = {"ln": "log", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "sgn
 
 
 def read(node: ElementTree.Element) -> str:
-    """What stands on the page as one line of code: grouping comes from fences and two-dimensional layout alone."""
+    """The visible formula as one line of code: only fences and the two-dimensional layout group."""
     inner = [read(child) for child in node]
     text = node.text or ""
     match node.tag:
@@ -54,7 +54,7 @@ def read(node: ElementTree.Element) -> str:
         case "msup":
             return f"{inner[0]}**({inner[1]})"
         case "mfrac":
-            # A fraction stands beside what is multiplied by it, and is one thing there.
+            # A fraction next to a factor is one operand.
             return f"(({inner[0]})/({inner[1]}))"
         case "msqrt":
             return f"sqrt({''.join(inner)})"

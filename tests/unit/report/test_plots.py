@@ -1,4 +1,4 @@
-"""The plots with Matplotlib show what they are given."""
+"""The plots with Matplotlib show their data."""
 
 from __future__ import annotations
 
