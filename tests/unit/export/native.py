@@ -1,9 +1,8 @@
-"""What the tests of exports to C, torch, JAX and ONNX share: random rows, random formulas, and how values compare.
+"""Shared by the tests of exports to C, torch, JAX and ONNX: random rows, random formulas, comparison of values.
 
-Two statements together say that an exported formula has the model's own predictions, without having to guess how
-errors grow in a formula: each primitive alone is within 2 ulp of Shine's compiled one, and a whole formula of those
-that have one right result has exactly the value of the target's primitives applied one by one, which the reference
-tier does here.
+Two facts together show that an exported formula has the model's own predictions, without a guess at how errors grow:
+each primitive alone is within 2 ulp of Shine's compiled one; and a whole formula of exact primitives has exactly the
+value of the target's primitives applied one by one, as the reference tier does here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Formulas as graphs of TensorFlow: what TensorFlow computed from them, and what comes back from them.
+"""Formulas as graphs of TensorFlow: the values that TensorFlow computed, and the formulas read back.
 
 `tests/fixtures/make_graphs.py` writes the graphs with Shine and has TensorFlow compute them; the graphs are in the
-repository, and the tests see to it that Shine still writes the same.
+repository, and the tests check that Shine still writes the same.
 """
 
 from __future__ import annotations

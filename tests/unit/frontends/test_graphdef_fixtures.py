@@ -1,8 +1,8 @@
-"""Graphs that TensorFlow made, against what TensorFlow computed from them; `tests/fixtures/make_graphs.py` makes them.
+"""Graphs that TensorFlow made, against the values that it computed; `tests/fixtures/make_graphs.py` makes them.
 
-Numbers are compared at two units in the last place for each node that may round. TensorFlow's vectorized functions are
-up to 7 units off themselves; for those the fixtures say by how much, and ours must be within two units of the true
-values, and as near to TensorFlow's as that allows.
+Numbers may differ by two units in the last place for each node that rounds. TensorFlow's vectorized functions are up
+to 7 units off themselves: for these the fixtures state the error, and ours must be within two units of the true values,
+and as near to TensorFlow's as that allows.
 """
 
 from __future__ import annotations

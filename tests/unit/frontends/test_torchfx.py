@@ -50,7 +50,7 @@ def arrays(result: Any) -> list[Any]:
 
 
 def assert_equal(ours: Any, theirs: Any, ulps: float = 0) -> None:
-    """The same type and numbers; floats may differ by `ulp` units in the last place."""
+    """The same type and numbers; floats may differ by `ulps` units in the last place."""
     assert ours.dtype == theirs.dtype
     ours, theirs = np.broadcast_arrays(ours, theirs)
     if theirs.dtype.kind != "f" or not ulps:
