@@ -44,7 +44,7 @@ def sympy_expression(tree: Tree) -> Any:
     writer = _Sympy(sympy)
     try:
         symbols = [sympy.Symbol(name, real=True) for name in tree.parameters]
-        expression = writer.numeric(writer.translate(tree, symbols))
+        expression = sympy.sympify(writer.numeric(writer.translate(tree, symbols)))
         undefined = expression.has(sympy.zoo, sympy.nan, sympy.oo, -sympy.oo)
     except RecursionError:
         raise ExportError("the formula is nested too deeply for SymPy") from None

@@ -132,3 +132,7 @@ def test_formulas_of_ten_thousand_levels_are_exported_or_refused():
         assert sympy_expression(Tree(("x",), node)).func == sympy.sin
     except ExportError as error:
         assert "nested too deeply for SymPy" in str(error)
+
+
+def test_a_condition_that_always_holds_is_the_number_one():
+    assert sympy_expression(parse("1.0 < 2.0", ["a"])) == sympy.Integer(1)
