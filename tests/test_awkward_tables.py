@@ -2,9 +2,10 @@
 
 import logging
 
-import fuzz_fit
 import numpy as np
 import pytest
+from helpers.awkward_tables import case
+from helpers.fits import outcome
 
 import shine
 from shine.errors import DataError
@@ -111,7 +112,7 @@ def test_many_columns_are_told_apart():
 
 @pytest.mark.parametrize("number", range(40))
 def test_a_table_drawn_at_random_is_fitted_or_refused(number, skipped):
-    kind, text = fuzz_fit.outcome(fuzz_fit.case(number, largest=500))
+    kind, text = outcome(case(number, largest=500))
     assert kind in ("ok", "error"), text
     assert not skipped()
 

@@ -32,7 +32,7 @@ def outcome(folder: Path, *options: str) -> tuple[int, str]:
     """Exit code and output of pytest, as this suite sets it up, for the tests of a folder."""
     command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(folder)]
     command += ["-p", "no:cacheprovider", "-o", "pythonpath=", "-n", "0", *options, str(folder)]
-    (folder / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
+    (folder / "conftest.py").write_text((ROOT / "conftest.py").read_text())
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, cwd=folder)
     return done.returncode, done.stdout + done.stderr
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from machine_fuzz import PRIMITIVES, random_population
+from helpers.populations import PRIMITIVES, random_population
 
 import shine
 from shine.evaluators.automatic import AutomaticEvaluator

@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 import pytest
-from agreement import APPROXIMATE, FEATURES, WRITTEN, random_tree
+from helpers.formulas import APPROXIMATE, FEATURES, WRITTEN, random_tree
 
 from shine.arrays import COMPILED
 from shine.data.dataset import Dataset

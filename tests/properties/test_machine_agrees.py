@@ -6,18 +6,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from agreement import random_rows, same_bits
-from machine_fuzz import (
-    PRIMITIVES,
-    SHAPES,
-    TABLE,
-    batch,
-    disagreements,
-    random_dataset,
-    random_individual,
-    random_population,
-    row_counts,
-)
+from helpers.equality import same_bits
+from helpers.population_agreement import batch, disagreements, random_dataset, row_counts
+from helpers.populations import PRIMITIVES, SHAPES, TABLE, random_individual, random_population
+from helpers.rows import random_rows
 
 import shine
 from shine.data.dataset import Dataset

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from agreement import FEATURES, primitive_disagreements, random_rows, random_tree, same_bits, tree_disagreements
+from helpers.equality import same_bits
+from helpers.formulas import FEATURES, random_tree
+from helpers.rows import random_rows
+from helpers.tree_agreement import primitive_disagreements, tree_disagreements
 from llvmlite import ir
 
 import shine

@@ -19,7 +19,7 @@ from shine.frontends.graphdef import load_graph
 pytest.importorskip("google.protobuf", reason="protobuf is not installed")
 
 CORPUS = Path(__file__).parent / "graphs"
-"""Files that a campaign of experiments/fuzz_graphs.py made, and what is said of each."""
+"""Files that a campaign of tests/campaigns/fuzz_graphs.py made, and what is said of each."""
 
 
 def node(name: str, op: str, *inputs: str, **attributes: str) -> str:

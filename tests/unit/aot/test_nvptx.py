@@ -5,7 +5,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from aot_programs import DTYPES, columns, expressions, program_of, same_bits
+from helpers.aot_programs import DTYPES, columns, expressions, program_of, same_bits
 from llvmlite import ir
 
 import shine

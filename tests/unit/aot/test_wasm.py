@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aot_programs import DTYPES, columns, expressions, program_of, same_bits
+from helpers.aot_programs import DTYPES, columns, expressions, program_of, same_bits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import PARAMETERS as TREE_PARAMETERS

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from agreement import random_tree
+from helpers.formulas import random_tree
 
 import shine
 from shine.data.dataset import Dataset

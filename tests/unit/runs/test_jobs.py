@@ -6,16 +6,14 @@ import errno
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import kill_and_resume
 import pytest
-from kill_and_resume import ending
-from write_faults import FAULTS, FaultySystem, newest_good, write_fault
+from helpers.faulty_runs import write_fault
+from helpers.faulty_system import FAULTS, FaultySystem
+from helpers.run_folders import ending, newest_good
 
 from shine.config import Config, Job, read_config, read_job
 from shine.errors import ConfigError, DataError, ExportError
@@ -122,14 +120,6 @@ def test_a_run_that_has_a_result_has_everything_else(job: Job, tmp_path: Path, m
     monkeypatch.setattr(jobs, "write_text", write_text)
     run_job(job, chosen_folder(tmp_path / "run"))
     assert (tmp_path / "run" / "result.json").exists()
-
-
-@pytest.mark.slow
-def test_killed_processes_are_resumed_to_the_same_end() -> None:
-    command = [sys.executable, kill_and_resume.__file__, "--kills", "5", "--generations", "8", "--kinds", "plain"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.endswith("; 0 ended otherwise than undisturbed\n")
 
 
 def test_a_run_without_a_checkpoint_begins_anew(job: Job, tmp_path: Path) -> None:

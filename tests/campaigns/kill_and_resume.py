@@ -1,16 +1,15 @@
 """Does a run that is killed at any moment, and resumed, end as if nothing had happened?
 
-    python experiments/kill_and_resume.py [--kills 100] [--seed 0] [--generations 25] [--kinds plain seeded ...]
+    python tests/campaigns/kill_and_resume.py [--kills 100] [--seed 0] [--generations 25] [--kinds plain seeded ...]
 
 Runs of four kinds are processes that are killed by SIGKILL at random moments, resumed, often killed again, and resumed
-to the end. Every file is then compared with those of a run that nothing disturbed, all but the time that was
-spent. Half of the runs write a checkpoint after every generation, the others when a random time has passed.
+to the end. Every file is then compared with those of a run that nothing disturbed, except for the time spent. Half of
+the runs write a checkpoint after every generation, the others when a random time has passed.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import shutil
 import sys
@@ -23,9 +22,13 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where the helpers are, when this is run as a script
+
+from helpers.run_folders import ending
+
 from shine.config import read_job
 from shine.runs import Notice, chosen_folder, resume_job, run_job
-from shine.runs.checkpoints import Shelf, read_checkpoint
+from shine.runs.checkpoints import Shelf
 from shine.search.run import search
 
 DATA = """
@@ -81,21 +84,6 @@ def work(kind: str, folder: Path, checkpoint_seconds: float) -> None:
 
 def hush(notice: Notice) -> None:
     """Nothing that a run tells is news here."""
-
-
-def ending(folder: Path) -> dict[str, Any]:
-    """Everything a run leaves, without the time it took."""
-    result = json.loads((folder / "result.json").read_text())
-    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
-    checkpoint = read_checkpoint(Shelf(folder).paths[0])
-    return {
-        "result": {key: value for key, value in result.items() if key != "seconds"},
-        "log": [{key: value for key, value in line.items() if key != "seconds"} for line in lines],
-        "front": (folder / "front.csv").read_text(),
-        "config": (folder / "config.yaml").read_text(),
-        "header": {key: value for key, value in checkpoint.header.items() if key != "seconds"},
-        "arrays": {name: array.tobytes() for name, array in checkpoint.arrays.items()},
-    }
 
 
 def differences(folder: Path, expected: dict[str, Any]) -> list[str]:

@@ -1,21 +1,27 @@
 """Shine's PTX on a GPU: the bits of every primitive against this machine's, and how many rows a second it computes.
 
-`python experiments/run_ptx.py make FOLDER` writes kernels of all primitives in each number type, rows for them and what
-they come to here. `python experiments/run_ptx.py run FOLDER` needs NumPy and an NVIDIA driver only, and may happen on
-another machine: the driver compiles the PTX, every output is compared bit by bit (any NaN is as good as another), and
-the time of the kernel alone is taken, the best of ten launches over 16 777 216 rows.
+    python tests/campaigns/run_ptx.py make FOLDER
+    python tests/campaigns/run_ptx.py run FOLDER
+
+The first writes kernels of all primitives in each number type, rows for them, and the values they have here. The second
+needs only NumPy and an NVIDIA driver, and may run on another machine: the driver compiles the PTX, every output is
+compared bit by bit (any NaN is as good as another), and the kernel alone is timed, the best of ten launches over
+16 777 216 rows.
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where the helpers are, when this is run as a script
 
 DTYPES = ("float64", "float32", "int64", "int32")
 TIMED = {
@@ -34,10 +40,7 @@ LAUNCHES = 10
 
 def make(folder: Path) -> None:
     """Write what `run` needs."""
-    import sys
-
-    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-    from aot_programs import columns, expressions, program_of
+    from helpers.aot_programs import columns, expressions, program_of
 
     import shine
     from shine import aot

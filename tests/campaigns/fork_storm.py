@@ -1,6 +1,6 @@
 """Does a process that is forked at any moment compute, and compute what is right?
 
-    python experiments/fork_storm.py [--forks 500] [--seed 0]
+    python tests/campaigns/fork_storm.py [--forks 500] [--seed 0]
 
 Threads evaluate with evaluators that have two threads, change their primitives, compile kernels, and load machines from
 the code cache, while the main thread forks at random moments. Each child, and some children of children, evaluates
@@ -13,6 +13,7 @@ import argparse
 import os
 import random
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -140,7 +141,7 @@ def _in_child(seed: int, depth: int) -> int:
         return _FAILED
 
 
-def main() -> None:
+def main() -> int:
     """Fork again and again, and print what came of the children and of the threads."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--forks", type=int, default=500)
@@ -175,7 +176,8 @@ def main() -> None:
         counts = ", ".join(f"{count} {name}" for name, count in outcomes.items())
         print(f"{options.forks} forks in {time.monotonic() - begin:.0f} s: {counts}")
         print(f"wrong in the threads of the parent: {wrong or 'nothing'}")
+    return int(bool(wrong) or set(outcomes) != {"right"})
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
