@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.markers import mostly_slow
 
 import shine
 
@@ -138,7 +139,10 @@ SCENES = {
 }
 
 
-@pytest.mark.parametrize("scene", SCENES)
+FAST = ["nested", "while a thread evaluates for DEAP", "a fork pool before use", "a search in the child"]
+
+
+@pytest.mark.parametrize("scene", mostly_slow(SCENES, FAST))
 def test_every_process_computes_what_is_right(scene, tmp_path):
     pytest.importorskip("deap")
     script = tmp_path / "scene.py"
