@@ -11,13 +11,12 @@ import pytest
 FOLDER = Path(__file__).parent
 
 CAMPAIGNS = {
-    "agreement": ["--pairs", "20000", "--rows", "100"],
+    "agreement": ["--pairs", "20000", "--rows", "300", "--largest", "200"],
     "compile_leak": ["--compiles", "100"],
     "fork_storm": ["--forks", "5"],
     "fuzz_fit": ["--cases", "10"],
     "fuzz_graphs": ["--files", "200", "--folder", "fuzz"],
     "kill_and_resume": ["--kills", "5", "--generations", "8", "--kinds", "plain"],
-    "machine_fuzz": ["--trees", "10", "--largest", "100"],
     "poisoned_cache": ["--cases", "40"],
     "run_ptx": ["make", "kernels"],
     "write_faults": ["--faults", "4"],

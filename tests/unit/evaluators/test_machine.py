@@ -18,7 +18,7 @@ from shine.evaluators import machine
 from shine.evaluators import rows as rows_module
 from shine.evaluators.evaluator import TIERS, evaluator_of
 from shine.evaluators.machine import MachineEvaluator, MachineRows, machine_of
-from shine.evaluators.sharing import STEP_ROWS, Workers
+from shine.evaluators.sharing import Workers
 from shine.fitness import LOSSES, Scores
 from shine.lang.population import Population
 
@@ -54,17 +54,6 @@ each_dtype = pytest.mark.parametrize("dtype", ["float64", "float32"])
 # The same bits whatever the circumstances
 
 
-@pytest.mark.parametrize("threads", [2, 3, 500])
-@each_dtype
-@each_scaling
-def test_the_number_of_threads_changes_no_bit(dtype, scaling, threads, monkeypatch):
-    monkeypatch.setattr(machine, "SHARED_WORK", 0)
-    data, population = dataset(weighted=True), random_population(5 * STEP_ROWS // ROWS + 1)
-    alone, shared = (evaluator(data, "mae", scaling, dtype, count) for count in (1, threads))
-    assert bits(shared.score(population)) == bits(alone.score(population))
-    assert shared.predict(population).tobytes() == alone.predict(population).tobytes()
-
-
 @each_dtype
 @each_scaling
 def test_the_order_of_the_individuals_changes_no_bit(dtype, scaling):
@@ -95,22 +84,7 @@ def test_an_evaluator_can_be_used_again():
     assert bits(score(population)) == bits(score(population)) == bits(score(population, 1e300))
 
 
-@each_dtype
-@pytest.mark.parametrize("rows", [1, 255, 256, 257, 1025])
-@each_scaling
-def test_the_machine_and_native_code_add_up_the_same_bits(scaling, rows, dtype):
-    data, population = dataset(rows, weighted=True), random_population(40)
-    assert bits(evaluator(data, "mse", scaling, dtype).score(population)) == bits(
-        evaluator_of(data, "mse", scaling, dtype, "native").score(population)
-    )
-
-
 # Rows and features
-
-
-def test_no_rows_are_an_error_that_says_so():
-    with pytest.raises(shine.DataError, match="at least one row"):
-        shine.Evaluator(np.empty((0, 2)), np.empty(0), tier="machine")
 
 
 @pytest.mark.parametrize("tier", TIERS)
@@ -118,17 +92,6 @@ def test_one_row_is_enough(tier):
     population = shine.Population.from_sources(["x0 + 1"])
     assert shine.Evaluator([[2.0]], [5.0], tier=tier)(population).tolist() == [4.0]
     assert shine.Evaluator([[2.0]], [5.0], tier=tier, linear_scaling=True)(population).tolist() == [0.0]
-
-
-@pytest.mark.parametrize("rows", [1, 7, 63, 65, 127, 255, 257, 511, 513, 769, 10_007])
-@each_dtype
-def test_rows_that_fill_no_tile_are_predicted_one_by_one(dtype, rows):
-    data = dataset(rows)
-    x0, x1 = data.columns.astype(dtype)
-    population = shine.Population.from_sources(["x0*x1 + x0", "x1", "2"], ("x0", "x1"), ["add", "mul"])
-    predicted = evaluator(data, dtype=dtype).predict(population)
-    assert predicted.dtype == dtype
-    assert predicted.tobytes() == np.array([x0 * x1 + x0, x1, np.full(rows, 2, dtype)]).tobytes()
 
 
 @pytest.fixture
