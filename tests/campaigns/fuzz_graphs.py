@@ -142,6 +142,12 @@ TEXT_ERROR = "it is not a GraphDef as text"
 """How messages begin that go on with protobuf's, which are others in other versions of it."""
 
 
+def named(message: str) -> str:
+    """A name for a file by what is said of it, until somebody finds a better one."""
+    words = re.findall(r"[a-z]+", general(message).partition("): ")[2].lower() or general(message).lower())
+    return "_".join(words[:8])
+
+
 def keep(folder: Path, contents: Sequence[bytes]) -> None:
     """Write small files with different messages, as a corpus with what is said of each."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -153,7 +159,7 @@ def keep(folder: Path, contents: Sequence[bytes]) -> None:
         beginning = " ".join(general(message).split()[:6])
         if verdict == "refused" and len(content) <= 1500 and alike[beginning] < 4 and message.isascii():
             alike[beginning] += 1
-            name = f"{len(expected):03}.graph"
+            name = f"{named(message)}_{alike[beginning]}.graph"
             (folder / name).write_bytes(content)
             expected[name] = message[:100]
     (folder / "expected.json").write_text(json.dumps(expected, indent=1) + "\n", encoding="utf-8")
