@@ -12,7 +12,7 @@ import numpy
 import numpy as np
 import pytest
 from deap import gp
-from unit.deap_face.sets import if_then_else, protected_division
+from unit.deap.sets import if_then_else, protected_division
 
 import shine
 import shine.deap

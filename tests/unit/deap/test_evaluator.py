@@ -14,7 +14,7 @@ import sys
 import numpy as np
 import pytest
 from deap import algorithms, gp, tools
-from unit.deap_face.sets import (
+from unit.deap.sets import (
     Individual,
     Several,
     any_share,
