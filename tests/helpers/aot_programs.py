@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 
 import numpy as np
+from helpers.formulas import OF_INTEGERS
 
-import shine
-from shine.errors import LoweringError
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
 from shine.lang.program.builder import ProgramBuilder
@@ -20,18 +19,11 @@ PARAMETERS = ("a", "b", "c")
 
 def expressions(dtype: str) -> dict[str, ast.expr]:
     """An application of each primitive that a number type has a meaning for, and divisions by constants."""
-    names = [ast.Name(name, ast.Load()) for name in PARAMETERS]
-    every = {name: application(name, names[: primitive.arity]) for name, primitive in STANDARD.items()}
-    for name, text in {"seventh": "a / 7", "eighth": "a % 8", "third": "a // -3", "nested": "a * b + c * a"}.items():
-        every[name] = parse(text).result
-    possible = {}
-    for name, expression in every.items():
-        try:
-            shine.jit(expression, PARAMETERS, dtype)
-        except LoweringError:
-            continue
-        possible[name] = expression
-    return possible
+    arguments = [ast.Name(name, ast.Load()) for name in PARAMETERS]
+    names = OF_INTEGERS if dtype.startswith("int") else tuple(STANDARD)
+    found = {name: application(name, arguments[: STANDARD[name].arity]) for name in names}
+    divisions = {"seventh": "a / 7", "eighth": "a % 8", "third": "a // -3", "nested": "a * b + c * a"}
+    return found | {name: parse(text).result for name, text in divisions.items()}
 
 
 def program_of(formulas: dict[str, ast.expr], dtype: str, parameters: tuple[str, ...] = PARAMETERS) -> Program:
@@ -61,14 +53,3 @@ def columns(dtype: str, count: int, rows: int, seed: int = 0) -> list[np.ndarray
             column[column == 0] = 1
         made.append(column)
     return made
-
-
-def same_bits(found: np.ndarray, expected: np.ndarray, what: str = "") -> None:
-    """Fail unless all bits are equal, but for those of NaN."""
-    assert found.dtype == expected.dtype and found.shape == expected.shape
-    if found.dtype.kind == "f":
-        nan = np.isnan(expected)
-        np.testing.assert_array_equal(np.isnan(found), nan, err_msg=what)
-        found, expected = found[~nan], expected[~nan]
-    unsigned = f"u{found.dtype.itemsize}"
-    np.testing.assert_array_equal(found.view(unsigned), expected.view(unsigned), err_msg=what)

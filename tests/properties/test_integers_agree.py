@@ -9,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.formulas import FEATURES
+from helpers.formulas import FEATURES, OF_INTEGERS
 from helpers.markers import mostly_slow
 
 import shine
-from shine.codegen.lowering import INTEGER_LOWERINGS
 from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD
 from shine.lang.primitives import CONSTANT, PrimitiveSet
@@ -21,13 +20,12 @@ from shine.lang.tape import tree_from_tape
 from shine.lang.tree import Tree
 
 INTEGERS = ["int32", "int64"]
-INTEGER_PRIMITIVES = (*INTEGER_LOWERINGS, "square", "cube", "inv", "relu")
 LEVELS = ["O0", "O1", "O2", "O3"]
 
 
 def random_integer_tree(rng: np.random.Generator, size: int) -> Tree:
     """A tree of integer primitives; random nodes are applied to what is on the stack until one value is left."""
-    primitives = PrimitiveSet(tuple(STANDARD[name] for name in INTEGER_PRIMITIVES), FEATURES)
+    primitives = PrimitiveSet(tuple(STANDARD[name] for name in OF_INTEGERS), FEATURES)
     constants = [0, 1, -1, 2, 3, 7, -10, np.iinfo("int32").max, np.iinfo("int32").min]
     codes: list[int] = []
     values: list[float] = []

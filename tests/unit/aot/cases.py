@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 import numpy as np
+from helpers.formulas import OF_INTEGERS
 from unit.export.native import rows as float_rows
 
 import shine
-from shine.codegen.lowering import FLOAT_LOWERINGS, INTEGER_LOWERINGS
 from shine.lang.library import STANDARD
 from shine.lang.primitives import ARITIES
 from shine.lang.program.builder import ProgramBuilder
@@ -29,11 +29,10 @@ def every_primitive(dtype: str) -> Program:
     """A program with an output for each basic primitive that a number type has, applied to its arguments."""
     build = ProgramBuilder(STANDARD)
     names = [ast.Name(build.parameter(label, dtype), ast.Load()) for label in "abc"]
-    table = INTEGER_LOWERINGS if dtype.startswith("int") else FLOAT_LOWERINGS
     outputs = [
         (name, build.assign(dtype, application(name, names[:arity])), dtype)
         for name, arity in ARITIES.items()
-        if name in table
+        if name in OF_INTEGERS or dtype.startswith("float")
     ]
     return build.finish(outputs, "primitives")
 

@@ -5,7 +5,8 @@ import subprocess
 
 import numpy as np
 import pytest
-from helpers.aot_programs import DTYPES, columns, expressions, program_of, same_bits
+from helpers.aot_programs import DTYPES, columns, expressions, program_of
+from helpers.equality import assert_same_bits
 from llvmlite import ir
 
 import shine
@@ -151,7 +152,7 @@ def test_the_kernel_computes_what_this_machine_does(dtype):
     # Whether there is a status, an argument more or less changes nothing in the other ones.
     threads_on_this_machine(program, [*inputs, *found, 400, status], [(0, 0, 1, 1)])
     for each, expected in zip(found, shine.jit(program)(*inputs), strict=True):
-        same_bits(each, expected)
+        assert_same_bits(each, expected)
     assert not status[0]
 
 

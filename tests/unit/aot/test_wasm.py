@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.aot_programs import DTYPES, columns, expressions, program_of, same_bits
+from helpers.aot_programs import DTYPES, columns, expressions, program_of
+from helpers.equality import assert_same_bits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import PARAMETERS as TREE_PARAMETERS
@@ -109,7 +110,7 @@ def test_every_primitive_has_the_bits_of_this_machine(tmp_path, dtype, features)
     program = program_of(formulas, dtype)
     expected = shine.jit(program)(*inputs)
     for name, found, column in zip(formulas, run(tmp_path, program, inputs, **target), expected, strict=True):
-        same_bits(found, column, name)
+        assert_same_bits(found, column, name)
 
 
 @needs_node
@@ -120,7 +121,7 @@ def test_random_formulas_have_the_bits_of_this_machine(tmp_path_factory, formula
     program = program_of({f"f{i}": tree.result for i, tree in enumerate(formulas)}, dtype, TREE_PARAMETERS)
     found = run(tmp_path_factory.mktemp("wasm"), program, inputs)
     for tree, column in zip(formulas, found, strict=True):
-        same_bits(column, shine.jit(tree, dtype=dtype)(*inputs), str(tree))
+        assert_same_bits(column, shine.jit(tree, dtype=dtype)(*inputs), str(tree))
 
 
 @needs_node
@@ -140,7 +141,7 @@ def test_a_program_of_many_types_is_called_with_them(tmp_path):
     ]
     expected = interpret(program, [*inputs[:3], inputs[3].astype(bool)])
     for found, column in zip(run(tmp_path, program, inputs), expected, strict=True):
-        same_bits(found, column.view("uint8") if column.dtype == bool else column)
+        assert_same_bits(found, column.view("uint8") if column.dtype == bool else column)
 
 
 @needs_node
