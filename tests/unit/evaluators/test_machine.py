@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 
 import shine
 from shine.data.dataset import Dataset
@@ -120,7 +121,10 @@ def test_large_data_that_stay_where_they_are_have_the_same_bits(weighted, scalin
 
 @pytest.mark.parametrize(
     ("tier", "individuals", "rows"),
-    [*(("machine", 20, rows) for rows in (1, 511, 512, 1024, 1537)), ("native", 3, 512), ("native", 3, 1537)],
+    mostly_slow(
+        [*(("machine", 20, rows) for rows in (1, 511, 512, 1024, 1537)), ("native", 3, 512), ("native", 3, 1537)],
+        fast=[("machine", 20, 512), ("machine", 20, 1537), ("native", 3, 1537)],
+    ),
 )
 @each_order
 @each_dtype

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from helpers.faulty_runs import write_fault
 from helpers.faulty_system import FAULTS, FaultySystem
+from helpers.markers import mostly_slow
 from helpers.run_folders import ending, newest_good
 
 from shine.config import Config, Job, read_config, read_job
@@ -283,7 +284,13 @@ def test_a_run_of_which_every_checkpoint_is_damaged_is_refused(job: Job, tmp_pat
         resume_job(folder)
 
 
-@pytest.mark.parametrize(("call", "error"), [(call, error) for call, errors in FAULTS.items() for error in errors])
+@pytest.mark.parametrize(
+    ("call", "error"),
+    mostly_slow(
+        [(call, error) for call, errors in FAULTS.items() for error in errors],
+        fast=[(call, errors[0]) for call, errors in FAULTS.items()],
+    ),
+)
 def test_a_failure_to_write_costs_nothing_that_was_written(call: str, error: int, job: Job, tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(SMALL)
     expected = list(run_job(job, chosen_folder(tmp_path / "whole")).rows())
