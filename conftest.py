@@ -14,15 +14,15 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A shell that starts a job in the background lets it ignore Ctrl-C, and all processes that it starts.
+# A shell makes background jobs, and all processes they start, ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Shared machines are slow at times: examples are limited in number, never in time.
+# Shared machines are slow at times: limit the number of examples, never their time.
 settings.register_profile("shine", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=60)
 settings.load_profile("shine")
 
 if "PYTEST_XDIST_WORKER" not in os.environ:
-    # One cache of object code for all workers, none of it the user's own.
+    # All workers share one cache of object code, and leave the user's alone.
     folder = tempfile.mkdtemp(prefix="shine-tests-")
     os.environ["SHINE_CACHE_DIR"] = folder
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--no-skips",
         action="store_true",
-        help="a test that is skipped or expected to fail is a failure: for where everything that tests need is there",
+        help="a skipped or expectedly failing test fails: for machines that have everything the tests need",
     )
 
 
@@ -55,7 +55,7 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
 
 
 def failed_if_skipped(report: pytest.TestReport | pytest.CollectReport, config: pytest.Config):
-    """The report; with --no-skips one of a failure, if it is one of a skip."""
+    """The report; with --no-skips, a skip becomes a failure."""
     if report.skipped and config.getoption("--no-skips"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else getattr(report, "wasxfail", "")
         report.outcome, report.longrepr = "failed", f"not run, and --no-skips forbids it: {reason}"
@@ -63,7 +63,7 @@ def failed_if_skipped(report: pytest.TestReport | pytest.CollectReport, config: 
 
 
 def pytest_collection_finish() -> None:
-    """What the imports made stays for good: looking at it again and again took a third of the time of deep trees."""
+    """Exclude the imported modules from garbage collection: scanning them took a third of the time of deep trees."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(200_000, 50, 1000)

@@ -1,4 +1,4 @@
-"""A fit never fails: awkward tables end in a formula with values on fresh rows, or in an error that says what to do."""
+"""A fit never fails: an awkward table gives a formula with values on fresh rows, or an error that says what to do."""
 
 import logging
 
@@ -19,7 +19,7 @@ FLAG = RNG.integers(0, 2, 100).astype(float)
 
 @pytest.fixture
 def skipped(caplog):
-    """Searches of the seeding that failed meanwhile."""
+    """Searches of the seeding that failed during the test."""
     with caplog.at_level(logging.DEBUG, logger="shine.gp.seeding"):
         yield lambda: [record.getMessage() for record in caplog.records if "skipped" in record.getMessage()]
 
@@ -59,7 +59,7 @@ FAST = [
     "a flag beside numbers", "a constant target", "timestamps", "two rows", "more columns than rows",
     "columns of 1e160", "a target of 1e200", "the smallest numbers", "the whole range",
 ]  # fmt: skip
-"""Tables that stand for the others."""
+"""Tables that are fitted by default; the others are slow."""
 
 
 @pytest.mark.parametrize("table", mostly_slow([*ORDINARY, *EXTREME], FAST))

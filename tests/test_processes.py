@@ -1,6 +1,6 @@
-"""Forked and other processes: whatever was used before, or is used at that moment, works in them and is right.
+"""Forked and other processes compute correctly, whatever was used before the fork or is in use during it.
 
-Each scene is a process of its own, so that one that hangs ends as a failure.
+Each scene is a process of its own, so that a hang becomes a failure.
 """
 
 from __future__ import annotations
@@ -143,11 +143,11 @@ FAST = ["nested", "while a thread evaluates for DEAP", "a fork pool before use",
 
 
 @pytest.mark.parametrize("scene", mostly_slow(SCENES, FAST))
-def test_every_process_computes_what_is_right(scene, tmp_path):
+def test_every_process_computes_correctly(scene, tmp_path):
     pytest.importorskip("deap")
     script = tmp_path / "scene.py"
     script.write_text(f"{STAGE}    {SCENES[scene]}\n")
-    # Python 3.12 and later warn of any fork of a process that has threads.
+    # Python 3.12 and later warn when a process with threads forks.
     command = [sys.executable, "-W", "ignore::DeprecationWarning", str(script)]
     environment = {**os.environ, "PYTHONPATH": str(Path(shine.__file__).parents[1])}
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)

@@ -10,7 +10,7 @@ TESTS, EXPERIMENTS = ROOT / "tests", ROOT / "experiments"
 
 
 def imported(folder: Path) -> set[tuple[str, str]]:
-    """The files of a folder, each with the first part of every module that it imports."""
+    """Pairs of a file of a folder and the top-level name of a module that it imports."""
     found = set()
     for path in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -25,7 +25,7 @@ def imported(folder: Path) -> set[tuple[str, str]]:
 
 
 def modules(folder: Path) -> set[str]:
-    """Names under which the modules and packages of a folder are imported, where it is on the path."""
+    """Top-level names that the folder adds when it is on the path."""
     scripts = {path.stem for path in folder.glob("*.py")}
     return scripts | {path.name for path in folder.iterdir() if path.is_dir()} | {folder.name}
 

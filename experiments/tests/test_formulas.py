@@ -42,7 +42,7 @@ def test_text_has_the_value_of_python(text, value):
 
 
 @given(trees(SHARED))
-def test_what_shine_prints_is_read_with_the_same_values(tree):
+def test_formulas_that_shine_prints_are_read_with_the_same_values(tree):
     X = np.random.default_rng(0).uniform(-3, 3, (20, len(PARAMETERS)))
     with np.errstate(all="ignore"):
         expected = np.broadcast_to(evaluate(tree, list(X.T)), (20,))
@@ -68,7 +68,7 @@ def test_size_counts_nodes(text, size):
 @pytest.mark.parametrize(
     "text", ["", "x +", "z", "x if x else 1", "x.real", "f(x)", "sin(x, key=1)", "'x'", "True", "x[0]", "lambda: x"]
 )
-def test_what_is_no_formula_is_rejected(text):
+def test_other_text_is_rejected(text):
     with pytest.raises(ValueError, match="formula"):
         parse_formula(text, ["x"])
 

@@ -1,4 +1,4 @@
-"""The tables of problems: rows as published, formulas with the values they should have, data files as they are."""
+"""The tables of problems: rows as published, formulas with their known values, data files as they are."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ AS_TEXTBOOKS_HAVE_THEM = {
 }
 
 ROWS = {
-    # To learn from and held out, counted from the published ranges.
+    # Training and held-out rows, counted from the published ranges.
     "Nguyen-1": (20, 1000),
     "Keijzer-1": (21, 2001),
     "Keijzer-4": (201, 201),
@@ -92,8 +92,8 @@ def test_every_classic_has_finite_rows_within_its_range_and_recovers_itself(prob
     assert judge(problem.truth, problem.truth, problem.bounds).recovered
 
 
-def test_what_is_marked_expressible_has_only_functions_that_the_primitives_make_up():
-    """tan, sinh, ... and powers are quotients and exponentials; of a sum over whole numbers this is not so."""
+def test_expressible_formulas_have_only_functions_that_the_primitives_make_up():
+    """tan, sinh, ... and powers are quotients and exponentials; a sum over whole numbers is not."""
     made_up = {"add", "sub", "mul", "div", "neg", "square", "sqrt", "exp", "log", "sin", "cos"}
     made_up |= {"tan", "tanh", "sinh", "cosh", "pow"}
     for problem in classics.PROBLEMS:

@@ -22,7 +22,7 @@ def read(text: str) -> Formula:
 
 
 def verdict(candidate: str, truth: str, low: float = 1.0, high: float = 5.0, **options: object) -> Verdict:
-    """The judgement over the same range for each feature."""
+    """The verdict, with the same range for each feature."""
     return judge(read(candidate), read(truth), [(low, high)] * len(FEATURES), **options)  # type: ignore[arg-type]
 
 
@@ -117,7 +117,7 @@ def test_the_unit_of_the_target_makes_no_difference():
 
 
 @pytest.mark.parametrize("candidate", ["sqrt(x - 3)", "x + 0.0*log(x - 3)", "1/(x - x)"])
-def test_what_is_not_defined_in_the_whole_range_is_no_recovery(candidate):
+def test_a_formula_that_is_undefined_in_a_part_of_the_range_is_no_recovery(candidate):
     assert not verdict(candidate, "x").recovered
 
 
@@ -155,7 +155,7 @@ TRUTHS = (
 @settings(max_examples=25)
 @given(st.sampled_from(TRUTHS), st.sampled_from([1e-9, 1e-6, 3e-5]), st.integers(0, 1000))
 def test_weights_and_offsets_everywhere_do_not_hide_the_truth(truth, size, seed):
-    """As engines write formulas that fit a constant at each feature, the numbers right to within `size`."""
+    """A formula as engines write it: a fitted constant at each feature, correct to within `size`."""
     rng = np.random.default_rng(seed)
 
     def weighted(match: re.Match[str]) -> str:
@@ -171,7 +171,7 @@ def test_weights_and_offsets_everywhere_do_not_hide_the_truth(truth, size, seed)
 @settings(max_examples=15)
 @given(st.sampled_from(TRUTHS[1:3] + TRUTHS[4:]), st.floats(0.005, 0.1))
 def test_one_wrong_weight_is_seen(truth, change):
-    """Each of these has a feature whose scale is neither a factor of the whole nor made up for elsewhere."""
+    """Each has a feature whose scale is neither a factor of the whole nor compensated elsewhere."""
     wrong = re.sub(r"\bx\b", f"({1 + change!r}*x)", truth, count=1)
     assert verdict(wrong, truth, 1, 2).recovered == (truth == "x*(1 + y*cos(z))")
 

@@ -1,4 +1,4 @@
-"""Runs of engines: scores, the file they end in, going on, failures, and what is told about them."""
+"""Runs of engines: scores, files, continuing, failures, and summaries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RECORD = Record("Test-1", "shine", 0, 0.0, 20.0, 0, 1, seconds=0.5, recovered="f
 
 
 def task(seconds: float) -> Task:
-    """Rows of a product."""
+    """Rows whose target is a product."""
     split = PRODUCT.split(generator("Test-1", 0))
     return Task(split.X, split.y, PRODUCT.features, seconds, 1, 0)
 
@@ -57,7 +57,7 @@ def test_records_come_back_from_their_file(tmp_path):
     assert [replace(r, seconds=0.5) for r in read_records(path)] == records
 
 
-def test_a_line_that_was_cut_off_is_left_out_and_the_next_is_whole(tmp_path):
+def test_a_truncated_line_is_left_out_and_the_next_is_whole(tmp_path):
     path = tmp_path / "runs.csv"
     append_record(path, RECORD)
     append_record(path, replace(RECORD, seed=1))
@@ -81,7 +81,7 @@ def test_a_task_comes_back_from_its_file(tmp_path):
     np.testing.assert_array_equal(read.y, given.y)
 
 
-def test_what_is_in_the_file_is_not_run_again(tmp_path, monkeypatch):
+def test_runs_that_are_in_the_file_are_not_repeated(tmp_path, monkeypatch):
     executed = []
 
     def execute(run, problem, python, simplify):
@@ -133,7 +133,7 @@ def test_a_text_that_is_no_formula_is_a_line_of_the_table(monkeypatch, text):
     ("run", "module", "seconds"),
     [(run_shine, "shine", 20.0), (run_gplearn, "gplearn", 1.0), (run_pyoperon, "pyoperon", 1.0)],
 )
-def test_an_engine_writes_what_can_be_read(run, module, seconds):
+def test_formulas_of_every_engine_can_be_read(run, module, seconds):
     pytest.importorskip(module)
     given = task(seconds)
     found = run(given)

@@ -36,11 +36,11 @@ def written(rng: np.random.Generator) -> Population:
 
 
 def batch(rng: np.random.Generator, rows: int, largest: int, dtype: str, counts: Counter[str]) -> list[str]:
-    """What the tiers disagree in over one random population and data set."""
+    """Disagreements over one random population and data set."""
     population = written(rng) if rng.random() < 0.5 else random_population(rng, COUNT, largest)[0]
     data = random_dataset(rng, rows, dtype, bool(rng.random() < 0.6), bool(rng.random() < 0.5))
     asked = [ASKED[i] for i in rng.choice(len(ASKED), 2, replace=False)]
-    # Large individuals take LLVM's passes long.
+    # LLVM's passes take long for large individuals.
     level = "O1" if population.sizes.max() < 100 else "O0"
     counts["individuals"] += COUNT
     counts["nodes"] += int(population.sizes.sum())

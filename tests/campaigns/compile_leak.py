@@ -15,10 +15,10 @@ from tqdm import tqdm
 import shine
 
 ALLOWED_MEGABYTES = 5
-"""Growth over 20 000 compiles that is no leak: they were measured to take 2.8."""
+"""Growth over 20 000 compiles that is not a leak; 2.8 was measured."""
 
 NOISE_MEGABYTES = 1
-"""What the allocator may keep after a few compiles."""
+"""Memory the allocator may keep after a few compiles."""
 
 
 def resident_megabytes() -> float:

@@ -1,10 +1,10 @@
-"""Does a process that is forked at any moment compute, and compute what is right?
+"""Does a process that is forked at any moment compute correctly?
 
     python tests/campaigns/fork_storm.py [--forks 500] [--seed 0]
 
 Threads evaluate with evaluators that have two threads, change their primitives, compile kernels, and load machines from
 the code cache, while the main thread forks at random moments. Each child, and some children of children, evaluates
-what the parent has evaluated, compiles, or searches; a parent whose child is not done in time counts a hang.
+what the parent has evaluated, compiles, or searches; a child that does not finish in time counts as a hang.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from shine.lang.primitives import select
 from shine.lang.program.trees import tree_program
 
 SECONDS = 60
-"""After which a child hangs: a search takes a few when both processors are busy."""
+"""Time limit of a child; a search takes a few seconds when both processors are busy."""
 
 _WRONG, _FAILED = 3, 4
 
@@ -71,25 +71,25 @@ def evaluate(rng: random.Random) -> bool:
 
 
 def evaluate_anew(rng: random.Random) -> bool:
-    """The same with an evaluator that is new."""
+    """Whether a new evaluator's losses are right."""
     which = rng.randrange(len(POPULATIONS))
     found = shine.Evaluator(X, Y, threads=2)(POPULATIONS[which])
     return np.allclose(found, LOSSES[which], rtol=1e-9, atol=1e-12)
 
 
 def call(rng: random.Random) -> bool:
-    """Whether compiled kernels compute what is right."""
+    """Whether compiled kernels are right."""
     return KERNEL(2.0, 3.0) == 7.0 and np.array_equal(KERNEL(A, B), A * B + 1)
 
 
 def call_graph(rng: random.Random) -> bool:
-    """Whether a graph's kernel, whose rows threads share, does."""
+    """Whether a graph's kernel, whose rows threads share, is right."""
     repeated = np.tile(A, 3), np.tile(B, 3)
     return np.allclose(GRAPH(*repeated), repeated[0] * repeated[1] - np.sqrt(repeated[0]), rtol=1e-12)
 
 
 def compile_kernel(rng: random.Random) -> bool:
-    """Whether a new kernel does."""
+    """Whether a new kernel is right."""
     number = rng.randrange(10_000)
     return shine.jit(f"a*{number} + sin(b)")(2.0, 0.0) == 2.0 * number
 
@@ -111,7 +111,7 @@ WORKS: list[Callable[[random.Random], bool]] = [
 
 
 def forked(seed: int, depth: int) -> str:
-    """Fork a child that does some works, and say what came of it."""
+    """Fork a child that does some work; how it ended."""
     child = os.fork()
     if child == 0:
         os._exit(_in_child(seed, depth))
@@ -142,12 +142,12 @@ def _in_child(seed: int, depth: int) -> int:
 
 
 def main() -> int:
-    """Fork again and again, and print what came of the children and of the threads."""
+    """Fork again and again, and print how children and threads ended."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--forks", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 and later warn of every fork beside threads
+    warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 and later warn of forks beside threads
     rng, over, wrong = random.Random(options.seed), threading.Event(), list[str]()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["SHINE_CACHE_DIR"] = folder

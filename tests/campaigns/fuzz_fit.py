@@ -27,7 +27,7 @@ from helpers.fits import Skipped, outcome
 
 
 def run(number: int) -> tuple[int, str, str, float, str, list[str]]:
-    """One case in a worker: its number, what became of it, how long it took, and what was skipped."""
+    """Run one case in a worker: its number, verdict, message, seconds, notes, and the searches skipped."""
     made, skipped = case(number), Skipped()
     logger = logging.getLogger("shine")
     logger.setLevel(logging.DEBUG)
@@ -40,7 +40,7 @@ def run(number: int) -> tuple[int, str, str, float, str, list[str]]:
 
 
 def general(text: str) -> str:
-    """A message without its numbers and names, so that alike ones are counted together."""
+    """A message without numbers and names, so that similar ones are counted together."""
     return re.sub(r"'[^']*'", "'...'", re.sub(r"-?\d[\d.e+-]*", "#", text.split(": (")[0]))[:110]
 
 

@@ -33,11 +33,11 @@ BLOCK = 1000
 
 
 SECONDS = 5.0
-"""Time after which a file counts as one that takes too long."""
+"""Seconds a file may take."""
 
 
 def work(connection: Connection, current: Any, seed: int, megabytes: int) -> None:
-    """A worker: is sent ranges of numbers, answers with what was found in them."""
+    """A worker process: receives ranges of numbers and sends back its findings."""
     corpus = Corpus(FIXTURES)
     load_graph(corpus.contents[0])
     pages = int(Path("/proc/self/statm").read_text().split()[0])
@@ -75,7 +75,7 @@ def general(message: str) -> str:
 
 
 class Worker:
-    """A worker process, and the range it is at."""
+    """A worker process and its present range."""
 
     def __init__(self, context: Any, seed: int, megabytes: int) -> None:
         self.connection, other = context.Pipe()
@@ -94,7 +94,7 @@ class Worker:
 def campaign(
     tasks: Iterator[tuple[int, int]], make: Callable[[], Worker], count: int, report: Callable[..., None]
 ) -> None:
-    """Have workers do all the tasks; a worker that dies names the file, and another one goes on behind it."""
+    """Let workers do all tasks; if a worker dies, report its file and let another one go on after it."""
     workers = []
     for task in tasks:
         worker = make()
@@ -139,17 +139,17 @@ def remaining(files: int, done: Sequence[tuple[int, int]]) -> Iterator[tuple[int
 
 
 TEXT_ERROR = "it is not a GraphDef as text"
-"""How messages begin that go on with protobuf's, which are others in other versions of it."""
+"""Beginning of messages that end with protobuf's own, which depends on its version."""
 
 
 def named(message: str) -> str:
-    """A name for a file by what is said of it, until somebody finds a better one."""
+    """A preliminary file name made of a message."""
     words = re.findall(r"[a-z]+", general(message).partition("): ")[2].lower() or general(message).lower())
     return "_".join(words[:8])
 
 
 def keep(folder: Path, contents: Sequence[bytes]) -> None:
-    """Write small files with different messages, as a corpus with what is said of each."""
+    """Write a corpus of small files with different messages, and the messages."""
     folder.mkdir(parents=True, exist_ok=True)
     expected: dict[str, str] = {}
     alike: Counter[str] = Counter()

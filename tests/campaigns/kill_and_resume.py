@@ -65,29 +65,29 @@ constraints: {monotonic: {a: increasing}, required: [b]}
 
 def process(kind: str, folder: Path, checkpoint_seconds: float) -> BaseProcess:
     """A process that begins the run, or goes on with it."""
-    # Forked, so that what is killed is mostly a search, and seldom Python that starts.
+    # Forked, so that kills hit a search rather than the start of Python.
     running = get_context("fork").Process(target=work, args=(kind, folder, checkpoint_seconds))
     running.start()
     return running
 
 
 def work(kind: str, folder: Path, checkpoint_seconds: float) -> None:
-    """What such a process does."""
+    """The work of such a process."""
     if (folder / "config.yaml").exists():
         resume_job(folder, tell=hush, checkpoint_seconds=checkpoint_seconds)
         return
     job = read_job(folder.parent / f"{kind}.yaml")
-    if folder.exists():  # killed before there was a configuration
+    if folder.exists():  # killed before it wrote a configuration
         shutil.rmtree(folder)
     run_job(job, chosen_folder(folder), tell=hush, checkpoint_seconds=checkpoint_seconds)
 
 
 def hush(notice: Notice) -> None:
-    """Nothing that a run tells is news here."""
+    """Ignore notices."""
 
 
 def differences(folder: Path, expected: dict[str, Any]) -> list[str]:
-    """Names of what a run left that is not what it should be."""
+    """Names of the results of a run that differ from the expected ones."""
     found = ending(folder)
     return [name for name in found if found[name] != expected[name]]
 
@@ -112,14 +112,14 @@ def main() -> int:
 
 
 def campaign(scratch: Path, kills: int, generations: int, rng: random.Random, kinds: Sequence[str]) -> int:
-    """Kill and resume until there were enough kills; how many runs ended otherwise than undisturbed."""
+    """Kill and resume until there were enough kills; the number of runs that ended differently."""
     assert search  # imported here, once for all processes
     expected, seconds = {}, {}
     for kind in kinds:
         settings = KINDS[kind]
         stop = f"stop: {{generations: {generations}, seconds: null}}\n"
         (scratch / f"{kind}.yaml").write_text(DATA + settings + stop)
-        process(kind, scratch / f"first {kind}", 0).join()  # machines are compiled, and kept on disk
+        process(kind, scratch / f"first {kind}", 0).join()  # compiles the machines, and keeps them on disk
         began = time.perf_counter()
         process(kind, scratch / f"expected {kind}", 0).join()
         expected[kind], seconds[kind] = ending(scratch / f"expected {kind}"), time.perf_counter() - began

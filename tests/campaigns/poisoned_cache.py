@@ -1,4 +1,4 @@
-"""Does anything that lies in the code cache make Shine crash, hang, or run code that it did not write?
+"""Can any content of the code cache make Shine crash, hang, or run code that it did not write?
 
     python tests/campaigns/poisoned_cache.py [--cases 1000] [--seed 0]
 
@@ -35,7 +35,7 @@ from shine.lang.primitives import select
 from shine.llvm import cache, secret
 
 SECONDS = 30
-"""After which a case hangs."""
+"""Time limit of a case."""
 
 
 X = np.linspace(1, 2, 100)
@@ -48,7 +48,7 @@ POPULATION = shine.Population.from_trees([shine.parse("x0 + 1")], shine.Primitiv
 
 
 def outcome() -> str:
-    """What comes of evaluating the formula with the cache as it is."""
+    """Evaluate the formula with the present cache; the outcome."""
     cache._warn.cache_clear()
     machines.cache_clear()
     with warnings.catch_warnings(record=True) as caught:
@@ -78,7 +78,7 @@ def scene(home: Path, number: int, seed: int) -> Scene:
 
 
 def work(home: Path, first: int, last: int, seed: int) -> None:
-    """The cases of one process, a line each before it and a line after it."""
+    """Run the cases of one process; print a line before and after each."""
     names = [name for name in KINDS if os.geteuid() == 0 or name not in FOREIGN_OWNER]
     for number in range(first, last):
         name = names[number % len(names)]
@@ -89,7 +89,7 @@ def work(home: Path, first: int, last: int, seed: int) -> None:
 
 
 def good_cache(home: Path) -> None:
-    """The cache of two machines, that which is wanted first."""
+    """Make a cache with two machines, the wanted one first."""
     os.environ["SHINE_CACHE_DIR"] = str(home / "good")
     names: list[str] = []
     for function in ("add", "sub"):
@@ -100,7 +100,7 @@ def good_cache(home: Path) -> None:
 
 
 def check_canary(home: Path) -> None:
-    """Foreign code that the user has signed is run: so the canary would tell."""
+    """Check that foreign code is detected if it runs: sign it with the user's secret."""
     number = -1
     own = scene(home, number, 0)
     own.entry.write_bytes(own.signed(own.foreign, own.secret.read_bytes()))
@@ -109,7 +109,7 @@ def check_canary(home: Path) -> None:
 
 
 def run(home: Path, cases: int, seed: int) -> tuple[Counter[str], list[str]]:
-    """How often each outcome came, and the cases in which it was none of the right ones."""
+    """Counts of the outcomes, and the cases with a wrong outcome."""
     outcomes, bad, number = Counter[str](), list[str](), 0
     while number < cases:
         command = [sys.executable, __file__, "--work", str(home), str(number), str(cases), "--seed", str(seed)]
@@ -138,7 +138,7 @@ def run(home: Path, cases: int, seed: int) -> tuple[Counter[str], list[str]]:
 
 
 def main() -> int:
-    """Make the cases and print what came of them."""
+    """Run the cases and print the outcomes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)

@@ -59,7 +59,7 @@ def make(folder: Path) -> None:
 
 
 class Driver:
-    """The CUDA driver, on the first GPU there is; every call that fails is an error."""
+    """The CUDA driver, on the first GPU; every failing call raises."""
 
     def __init__(self) -> None:
         self._library = ctypes.CDLL("libcuda.so.1")
@@ -100,7 +100,7 @@ class Driver:
         return array
 
     def launch(self, kernel: ctypes.c_void_p, arguments: Sequence[Any], rows: int) -> float:
-        """Milliseconds of one launch, with as many threads as rows, or fewer that take several each."""
+        """Milliseconds of one launch, with one thread a row, or fewer threads with several rows each."""
         blocks = min((rows + THREADS - 1) // THREADS, 1 << 16)
         table = (ctypes.c_void_p * len(arguments))(*(ctypes.addressof(each) for each in arguments))
         events = [ctypes.c_void_p() for _ in range(2)]
@@ -116,7 +116,7 @@ class Driver:
 
 
 def run(folder: Path) -> bool:
-    """Compare and time; whether all bits are right."""
+    """Compare and time the kernels; whether all bits are right."""
     driver = Driver()
     print(driver.name)
     checks = [compare(driver, folder, dtype) for dtype in DTYPES]
@@ -137,12 +137,12 @@ def run(folder: Path) -> bool:
 
 
 def compare(driver: Driver, folder: Path, dtype: str) -> bool:
-    """Whether a kernel of all primitives has the bits that it must."""
+    """Whether a kernel of all primitives has the expected bits."""
     data = np.load(folder / f"{dtype}.npz")
     labels = data["labels"].tolist()
     inputs = [driver.sent(data[f"in{i}"]) for i in range(3)]
     outputs = [driver.sent(np.zeros(CHECKED_ROWS, dtype)) for _ in labels]
-    # The status comes last: a kernel that has none does not read it.
+    # The status comes last: kernels without one ignore it.
     arguments = [*inputs, *outputs, ctypes.c_int64(CHECKED_ROWS), driver.sent(np.zeros(1, "int32"))]
     driver.launch(driver.kernel(folder / f"{dtype}.ptx"), arguments, CHECKED_ROWS)
     unsigned = f"u{np.dtype(dtype).itemsize}"

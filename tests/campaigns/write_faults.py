@@ -2,7 +2,7 @@
 
     python tests/campaigns/write_faults.py [--faults 200] [--seed 0]
 
-`helpers/faulty_runs.py` says what fails or is damaged, and what must hold nevertheless.
+`helpers/faulty_runs.py` lists the faults and what must hold in spite of them.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Five statements are checked, and each disagreement is a line of text:
 
-1. A whole formula in native code has the bits of its primitives applied one by one: the reference tier says what they
-   come to, where the inexact primitives are kernels of one primitive each.
+1. A whole formula in native code has the bits of its primitives applied one by one, by the reference tier; there, the
+   inexact primitives are kernels of one primitive each.
 2. The machine's predictions have the bits of native code, whatever the number of threads.
 3. So have the values that the gradient machine computes on its way to derivatives.
 4. So have losses, slopes and intercepts, with and without weights, linear scaling and a threshold.
@@ -45,10 +45,10 @@ ASKED = tuple((loss, scaling) for loss in LOSSES for scaling in (False, True))
 """Every loss, without and with linear scaling."""
 
 GRADIENT_ROWS = 3
-"""Rows of a data set that the gradient machine is asked for, one at a time: it adds them up otherwise."""
+"""Rows that the gradient machine evaluates, one at a time because it adds up several."""
 
 SHOWN = 3
-"""Disagreements of one kind that are shown."""
+"""Most disagreements of one kind that are reported."""
 
 
 @cache
@@ -112,7 +112,7 @@ class Tiers:
         return score(measure, len(self.trees), target, loss, scaling)
 
     def disagreements(self, dataset: Dataset, asked: Sequence[tuple[str, bool]] = ASKED, threads: int = 1) -> list[str]:
-        """What contradicts the statements over a data set, for the losses and scalings asked for."""
+        """The disagreements over a data set, for some losses and scalings."""
         with np.errstate(all="ignore"):
             columns = [column.astype(self.dtype) for column in dataset.columns]
             native = self.predictions(columns)
@@ -188,13 +188,13 @@ def random_dataset(rng: np.random.Generator, rows: int, dtype: str, special: boo
 
 
 def row_counts(dtype: str) -> list[int]:
-    """Rows around the sizes at which a tier does something else: vectors, tiles, chunks of sums."""
+    """Numbers of rows around the sizes of vectors, tiles and chunks of sums."""
     tile = tile_rows(dtype)
     return [1, 63, 64, 65, tile - 1, tile, tile + 1, 2 * tile + 1, 10_007]
 
 
 def primitive_disagreements(rng: np.random.Generator, rows: int, dtype: str, limit: float = 2.0) -> list[str]:
-    """Inexact primitives that are further from NumPy than a limit in ulp."""
+    """Rows in which an inexact primitive is further from NumPy than a limit in ulp."""
     found = []
     for name in APPROXIMATE:
         columns = random_rows(rng, rows, dtype)[: STANDARD[name].arity]

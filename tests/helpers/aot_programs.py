@@ -1,4 +1,4 @@
-"""Programs that have every primitive as an output, and rows for them: what the tests of all targets compile."""
+"""Programs with every primitive as an output, and rows for them, for the tests of all targets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PARAMETERS = ("a", "b", "c")
 
 
 def expressions(dtype: str) -> dict[str, ast.expr]:
-    """An application of each primitive that a number type has a meaning for, and divisions by constants."""
+    """An application of each primitive that a number type has, and divisions by constants."""
     arguments = [ast.Name(name, ast.Load()) for name in PARAMETERS]
     names = OF_INTEGERS if dtype.startswith("int") else tuple(STANDARD)
     found = {name: application(name, arguments[: STANDARD[name].arity]) for name in names}
@@ -35,7 +35,7 @@ def program_of(formulas: dict[str, ast.expr], dtype: str, parameters: tuple[str,
 
 
 def columns(dtype: str, count: int, rows: int, seed: int = 0) -> list[np.ndarray]:
-    """Numbers of every size, special values and random bit patterns; integers without zeros, for they are divisors."""
+    """Numbers of every size, special values and random bit patterns; integers without zero: they are divisors."""
     rng = np.random.default_rng(seed)
     made = []
     for _ in range(count):

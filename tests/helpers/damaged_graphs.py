@@ -1,4 +1,4 @@
-"""Damaged graph files: bytes, words and fields of good ones are changed; and what becomes of such a file."""
+"""Damages graph files in bytes, words and fields, and judges how they are read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WORDS = (
 
 
 def number(rng: Generator) -> int:
-    """A number at the edge of something."""
+    """A number at some boundary."""
     return int(INTERESTING[rng.integers(len(INTERESTING))])
 
 
@@ -147,7 +147,7 @@ def damage_fields(graph: Any, rng: Generator) -> bytes:
 
 
 class Corpus:
-    """The whole files that damage starts from."""
+    """The intact files, which are damaged."""
 
     def __init__(self, folder: Path) -> None:
         paths = sorted([*folder.glob("*.pb"), *folder.glob("*.pbtxt")])
@@ -168,12 +168,12 @@ class Corpus:
 
 
 def judged(content: bytes) -> tuple[str, str]:
-    """What becomes of a file: 'read', 'refused' or 'wrong', and the message."""
+    """Verdict on how a file is read ('read', 'refused' or 'wrong'), and the message."""
     try:
         program = load_graph(content)
     except GraphImportError as error:
         return "refused", str(error)
-    except Exception as error:  # whatever else it may be is what is looked for
+    except Exception as error:  # any other exception is a fault
         return "wrong", f"{type(error).__name__}: {error}"
     try:
         run(program)
@@ -185,7 +185,7 @@ def judged(content: bytes) -> tuple[str, str]:
 
 
 def run(program: Program) -> None:
-    """Evaluate a small program; what reads must also have a value."""
+    """Evaluate a small program: a graph that is read must have a value."""
     arrays = []
     for parameter in program.parameters:
         if parameter.value is not None:
@@ -195,7 +195,7 @@ def run(program: Program) -> None:
             arrays.append(np.ones(shape if np.prod(shape, dtype=float) < 1000 else (), parameter.dtype))
     sizes = [array.size for array in arrays]
     if len(program.statements) < 200 and max(sizes, default=0) < 1000:
-        # Rows that nobody promised may not fit each other; the smallest ones always do.
+        # Arrays of unknown shapes may not broadcast.
         if any(parameter.shape is None or None in parameter.shape for parameter in program.arguments):
             return
         interpret_arrays(program, arrays)

@@ -1,4 +1,4 @@
-"""How equal two arrays of floating-point numbers are: to the bit, or by units in the last place."""
+"""Compares arrays of floating-point numbers: to the bit, or in units in the last place."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Runs whose writes fail, and runs whose checkpoints are damaged: what goes wrong with them, if anything.
+"""Runs whose writes fail and runs whose checkpoints are damaged, and checks of how they end.
 
 While a small run writes a checkpoint after every generation, one call of the operating system fails, once or from then
 on. The run must go on to the same end and say that something was not written, no good checkpoint may be lost, and the
-run resumed from what is there must end the same. A run whose checkpoints are cut short, overwritten or turned in a bit
-must end the same from an earlier checkpoint, or be refused; a damaged checkpoint must never be read.
+run resumed from what is there must end the same. If checkpoints are truncated, overwritten or have a flipped bit, the
+run must end the same from an earlier checkpoint, or be refused; a damaged checkpoint must never be read.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ stop: {generations: 6, seconds: null}
 
 
 def cut(content: bytearray, rng: random.Random) -> None:
-    """Lose the end."""
+    """Cut off the end."""
     del content[rng.randrange(len(content)) :]
 
 
 def turn(content: bytearray, rng: random.Random) -> None:
-    """Turn a bit."""
+    """Flip a bit."""
     content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
 
 
 def blank(content: bytearray, rng: random.Random) -> None:
-    """Lose a block."""
+    """Overwrite a block."""
     start = rng.randrange(len(content))
     content[start : start + 4096] = bytes(len(content[start : start + 4096]))
     content[rng.randrange(len(content))] ^= 255
 
 
 def append(content: bytearray, rng: random.Random) -> None:
-    """Gain something at the end."""
+    """Append bytes."""
     content += rng.randbytes(rng.randrange(1, 100))
 
 
@@ -56,7 +56,7 @@ DAMAGES: tuple[Callable[[bytearray, random.Random], None], ...] = (cut, turn, bl
 
 
 class WatchedShelf(Shelf):
-    """A shelf on which good checkpoints are looked for before and after each attempt to add one."""
+    """A shelf that counts good checkpoints lost by attempts to add one."""
 
     lost = 0
 
@@ -69,18 +69,18 @@ class WatchedShelf(Shelf):
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
-    """The front that a folder tells of."""
+    """The front in a folder."""
     return list(open_run(folder).result.rows())
 
 
 def write_fault(scratch: Path, expected: list[dict[str, Any]], system: FaultySystem) -> str:
-    """One run with a call that fails; what was wrong with how it went, or nothing."""
+    """One run with a failing call; the fault that was found, or an empty text."""
     call = system.name
     folder, told, lost = chosen_folder(scratch / "run"), list[Notice](), WatchedShelf.lost
     job = read_job(scratch / "config.yaml")
 
     def start(progress: Any) -> None:
-        if progress.generation == 0:  # not before: a run that cannot begin is refused, and has nothing to lose
+        if progress.generation == 0:  # not before: a run that cannot begin is refused
             for module in (files, log):
                 module.os = system  # type: ignore[attr-defined]
 
@@ -95,14 +95,14 @@ def write_fault(scratch: Path, expected: list[dict[str, Any]], system: FaultySys
         return f"{call}: a good checkpoint was lost"
     if system.failed and not any(notice.failed for notice in told):
         return f"{call}: nothing was said"
-    if len([notice for notice in told if notice.failed]) > 1 + 4:  # the first, and one for each file in the end
+    if len([notice for notice in told if notice.failed]) > 1 + 4:  # the first, and one for each file at the end
         return f"{call}: {len(told)} messages"
     resume_job(folder, tell=told.append)
     return "" if rows(folder) == expected else f"{call}: another front after resuming"
 
 
 def damage(scratch: Path, expected: list[dict[str, Any]], rng: random.Random) -> str:
-    """One finished run whose last checkpoints are damaged; what was wrong with how it went on, or nothing."""
+    """One finished run whose last checkpoints are damaged; the fault found in resuming it, or an empty text."""
     folder = scratch / "run"
     shutil.copytree(scratch / "whole", folder)
     (folder / "result.json").unlink()

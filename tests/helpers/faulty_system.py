@@ -14,11 +14,11 @@ class FaultySystem:
     Parameters
     ----------
     call : str
-        Its name; ``short`` is a write that writes half.
+        Name of the call; ``short`` is a write of only half.
     first : int
         Which of these calls fails, from 1.
     error : int
-        What it fails with.
+        Its error number.
     lasting : bool
         Whether all later ones fail too.
     """
@@ -37,7 +37,7 @@ class FaultySystem:
             if self.short and self.failed == 1:
                 os.write(arguments[0], arguments[1][: len(arguments[1]) // 2])
             if self.name == "close":
-                os.close(*arguments)  # a file that cannot be closed without an error is closed all the same
+                os.close(*arguments)  # close() closes the file even if it reports an error
             raise OSError(self.error, os.strerror(self.error))
         return getattr(os, self.name)(*arguments)
 
@@ -53,6 +53,6 @@ FAULTS = {
 
 
 def random_system(rng: random.Random) -> FaultySystem:
-    """A system with any of the faults."""
+    """A system with a random fault."""
     call = rng.choice(list(FAULTS))
     return FaultySystem(call, rng.randint(1, 25), rng.choice(FAULTS[call]), rng.random() < 0.5)

@@ -1,4 +1,4 @@
-"""What becomes of a fit: a formula with values on fresh rows, a clear error, or a failure.
+"""Judges a fit: a formula with values on fresh rows, a clear error, or a failure.
 
 A fit fails if it raises anything but a `DataError` or scikit-learn's own `ValueError` for unfit data, if it warns or
 writes to the terminal, or if a prediction for fresh rows is not finite.
@@ -27,11 +27,11 @@ EXPECTED = (
     r"needs samples of at least 2 classes",
     r"Sample weights must contain at least one",
 )
-"""Errors of scikit-learn's kind that are right for a table: too few rows, one class, no weight."""
+"""Legitimate errors of scikit-learn's kind: too few rows, one class, no weight."""
 
 
 class Skipped(logging.Handler):
-    """Notes the searches of the seeding that failed and were skipped."""
+    """Records the seeding's searches that failed and were skipped."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -45,7 +45,7 @@ class Skipped(logging.Handler):
 
 @contextlib.contextmanager
 def terminal() -> Iterator[list[str]]:
-    """What is written to the process's standard error meanwhile, by libraries too."""
+    """Collects what the process, libraries included, writes to standard error."""
     found: list[str] = []
     sys.stderr.flush()
     with tempfile.TemporaryFile() as file:
@@ -62,7 +62,7 @@ def terminal() -> Iterator[list[str]]:
 
 
 def outcome(case_: Case, verbose: bool = False) -> tuple[str, str]:
-    """What became of a case: 'ok', 'error' (a clear one) or 'FAILED', and what to say of it."""
+    """Verdict on a case: 'ok', 'error' (a clear one) or 'FAILED', and a message."""
     with warnings.catch_warnings(), terminal() as written:
         warnings.simplefilter("error")
         try:

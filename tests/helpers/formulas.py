@@ -9,7 +9,7 @@ from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.lang.tape import tree_from_tape
 from shine.lang.tree import Tree
 
-# Written down, and not read off the tables of the compiler: a row that gets lost there must be noticed.
+# Not derived from the compiler's tables: the tests must notice a missing row.
 EXACT = ("add", "sub", "mul", "div", "sqrt")
 BASIC_EXACT = (*EXACT, "neg", "abs", "min", "max", "floor", "ceil", "sign", "where", "lt", "le", "gt", "ge", "eq", "ne",
                "logical_and", "logical_or", "logical_not", "floordiv", "mod")  # fmt: skip
@@ -19,7 +19,7 @@ OF_INTEGERS = (*(name for name in BASIC_EXACT if name != "sqrt"), "pow", "square
 FEATURES = ("a", "b", "c")
 
 VOCABULARIES = (EXACT, BASIC_EXACT, BASIC_EXACT + APPROXIMATE, BASIC_EXACT + APPROXIMATE + COMPOSITE)
-"""Primitives of the trees: some are exact, some are all."""
+"""Sets of primitives for random trees, from exact ones to all."""
 
 EXPONENTS = (2.0, 3.0, -1.0, 0.5, 1 / 3, 4.0, -2.0, 1.5, 2 / 3, -0.5, 1.0, 0.0, 5.0)
 """Exponents that people write."""
@@ -31,9 +31,9 @@ WRITTEN = (
 
 
 def idiom(rng: np.random.Generator, names: tuple[str, ...]) -> list[str | float] | None:
-    """What people write of one value x, as postfix: x**2, 2**x, x*x; None if its function is not among the names.
+    """A usual form of one value x in postfix order, such as x**2, 2**x or x*x; None if the names lack its function.
 
-    ``"x"`` stands for the value, which comes first.
+    ``"x"``, always the first part, stands for the value.
     """
     exponent, feature = float(rng.choice(EXPONENTS)), str(rng.choice(FEATURES))
     forms: list[list[str | float]] = [
@@ -51,12 +51,12 @@ def random_tree(rng: np.random.Generator, names: tuple[str, ...], size: int) -> 
     codes: list[int] = []
     values: list[float] = []
     height = 0
-    # Powers soon leave the range of numbers, and then a tree shows nothing else: half of them have none on purpose.
+    # Powers soon overflow and hide the rest of a tree: only half of the trees get them on purpose.
     usual = rng.random() < 0.5
     while len(codes) < size or height != 1:
         fits = [f.name for f in primitives.functions if f.arity <= height]
         growing = len(codes) < size
-        # Past the size, only what makes the stack lower is of use.
+        # Past the size, take only functions that lower the stack.
         fits = [name for name in fits if growing or STANDARD[name].arity > 1]
         form = idiom(rng, names) if usual and growing and height and rng.random() < 0.2 else None
         if form is not None:

@@ -1,6 +1,6 @@
 """Ways to damage a good code cache, or to put consistent code there that computes another function.
 
-What an attacker could do to files of other owners needs root: these kinds are in `FOREIGN_OWNER`.
+The kinds in `FOREIGN_OWNER` need root: they make files of another owner.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from pathlib import Path
 from shine.llvm import cache, secret
 
 STRANGER = 12345
-"""A user that is somebody else."""
+"""The id of another user."""
 
 
 @dataclass
 class Scene:
-    """A good cache in which a case changes something.
+    """A good cache, for a case to damage.
 
-    `good` and `foreign` are object code: of the machine that is wanted, and of one of the same symbols whose first
-    function subtracts. `other` is the file of the good entry for that one.
+    `good` is the object code of the wanted machine. `foreign` is that of a machine with the same symbols whose first
+    function subtracts, and `other` the file of its valid entry.
     """
 
     rng: random.Random
@@ -41,7 +41,7 @@ class Scene:
         return self.folder / secret.NAME
 
     def signed(self, content: bytes, key: bytes) -> bytes:
-        """An entry as the cache writes it, under some secret."""
+        """An entry signed as the cache does, with a secret."""
         return cache._head(self.entry.name, content, key) + content
 
 
@@ -234,7 +234,7 @@ def _(s: Scene) -> None:
     place = s.rng.choice([s.entry, s.secret])
     place.unlink()
     before = os.getcwd()
-    os.chdir(place.parent)  # the name of a socket is short
+    os.chdir(place.parent)  # a socket's path must be short
     try:
         socket.socket(socket.AF_UNIX).bind("s")
         os.rename("s", place.name)

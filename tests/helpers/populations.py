@@ -49,7 +49,7 @@ TAME = ("add", "sub", "min", "max", "abs", "neg", "where", "of_five", "relu", "a
 
 
 USUAL = ("add", "sub", "mul", "div", "pow", "square", "cube", "inv", "sqrt", "neg", "abs", "exp", "log", "sin")
-"""Functions of the formulas that people write."""
+"""Functions of usual formulas."""
 
 
 @dataclass
@@ -74,7 +74,7 @@ class Writer:
         self.values.append(value if constant else 0.0)
 
     def function(self, least: int = 1, most: int = 5) -> Primitive | None:
-        """One of the functions with an arity in a range, if there is any."""
+        """One of the functions with an arity in a range; None if there is none."""
         fits = [function for function in self.functions if least <= function.arity <= most]
         return fits[int(self.rng.integers(len(fits)))] if fits else None
 
@@ -84,7 +84,7 @@ class Writer:
         self.values.append(0.0)
 
     def tape(self) -> Tape:
-        """What was written."""
+        """The finished tape."""
         return Tape(np.array(self.codes, np.int16), np.array(self.values))
 
 
@@ -123,7 +123,7 @@ def balanced(writer: Writer, size: int) -> None:
 
 
 def comb(writer: Writer, size: int) -> None:
-    """Many values are alive before the first of them is used: one for each four nodes or so."""
+    """About a quarter of all nodes are values that are alive before the first is used."""
     teeth, start = 0, len(writer.codes)
     while len(writer.codes) - start + teeth < size and (function := writer.function()):
         for _ in range(function.arity):
@@ -139,7 +139,7 @@ def comb(writer: Writer, size: int) -> None:
 
 
 def mixed(writer: Writer, size: int) -> None:
-    """Functions are applied at random to what is on the stack."""
+    """Functions are applied at random to the values on the stack."""
     height = 0
     while len(writer.codes) < size or height != 1:
         growing = len(writer.codes) < size
@@ -155,7 +155,7 @@ def mixed(writer: Writer, size: int) -> None:
 
 
 SHAPES = {shape.__name__: shape for shape in (left_chain, right_chain, balanced, comb, mixed)}
-"""How tapes are made, by name."""
+"""Shapes of tapes by name."""
 
 
 def random_individual(rng: np.random.Generator, shape: str, size: int) -> Tape:

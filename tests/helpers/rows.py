@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 def random_rows(rng: np.random.Generator, rows: int, dtype: str) -> list[NDArray[np.floating]]:
     """Columns of ordinary numbers, of all magnitudes, of subnormal and of special values.
 
-    Some have whole numbers or those that people write in place of ordinary ones, some have no negative ones.
+    Some columns have whole or usual numbers instead of ordinary ones, some have no negative ones.
     """
     info = np.finfo(dtype)
     special = np.array(

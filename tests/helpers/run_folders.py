@@ -1,4 +1,4 @@
-"""What a run left in its folder."""
+"""Reads what a run left in its folder."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ def ending(folder: Path) -> dict[str, Any]:
 
 
 def newest_good(folder: Path) -> int:
-    """Generation of the last checkpoint that is whole; -1 without one."""
+    """Generation of the last valid checkpoint; -1 if there is none."""
     return next((c.header["generation"] for c in Shelf(folder).readable() if isinstance(c, Checkpoint)), -1)

@@ -74,7 +74,7 @@ def test_simplified_constants_have_the_bits_of_their_evaluation():
     for tree, value in zip(TREES, VALUES.tolist(), strict=True):
         if not math.isfinite(value):
             continue
-        # Without rounding, constants are folded and nothing is reordered.
+        # With rounding=False, constants are folded but nothing is reordered.
         simple = simplify(tree, rounding=False, functions=COMPILED)
         assert evaluated([simple])[0] == value, f"{tree} -> {simple}"
 

@@ -47,7 +47,7 @@ def random_integer_tree(rng: np.random.Generator, size: int) -> Tree:
 
 
 def random_integers(rng: np.random.Generator, rows: int, dtype: str) -> list[np.ndarray]:
-    """Columns of small and of any integers, extremes among them."""
+    """Columns of small integers, of any, and of extremes."""
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     columns = []
     for _ in FEATURES:
@@ -58,7 +58,7 @@ def random_integers(rng: np.random.Generator, rows: int, dtype: str) -> list[np.
 
 
 def outcome(function, *arguments):
-    """The value as Python numbers, or the name of the error."""
+    """The value as Python numbers, or the error's name."""
     try:
         return np.asarray(function(*arguments)).tolist()
     except ZeroDivisionError:
@@ -116,7 +116,7 @@ for dtype in ("int32", "int64"):
                     value = None
                 assert value is None if zero else np.all(value == wrapped), (text, arguments, value)
 """
-"""What kills a process that divides without looking, at every place a divisor can stand."""
+"""Divisions that kill a process unless the divisor is checked, with every kind of divisor."""
 
 
 @pytest.mark.parametrize("level", mostly_slow(LEVELS, fast=["O0", "O2"]))
@@ -125,7 +125,7 @@ def test_no_division_kills_the_process(level):
 
 
 def test_the_most_negative_exponent_is_one_like_any_other():
-    # A loop over the bits of an exponent never ends if it takes the exponent's absolute value for positive.
+    # The absolute value of this exponent is negative: a loop over its bits could run forever.
     code = """
 import numpy as np, shine
 from shine.data.dataset import Dataset
@@ -142,7 +142,7 @@ for dtype in ("int32", "int64"):
 
 
 def run_alone(code: str) -> tuple[int, str]:
-    """Exit status, negative for a signal, and the end of stderr of code run in a process of its own."""
+    """Run code in a process of its own: its exit status, negative for a signal, and the end of stderr."""
     root = Path(shine.__file__).parents[1]
     command = [sys.executable, "-W", "error", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, cwd=root, timeout=60)

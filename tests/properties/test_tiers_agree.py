@@ -1,8 +1,8 @@
 """All tiers agree: reference, native code, machine, gradient machine and their mixture; and the check would notice.
 
 `helpers/agreement.py` lists what is compared. The individuals are the same in all tests of a number type, and compiled
-once. What changes is the rows: their number, around the sizes of vectors, tiles and chunks; special values; magnitudes;
-weights; and the threads that share them.
+once. The rows vary: their number, around the sizes of vectors, tiles and chunks; special values; magnitudes; weights;
+and the threads that share them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Random input at every door: it is read, or it is one clear error of Shine's.
+"""Random input at every door is read, or refused with one clear error of Shine.
 
-``SHINE_FUZZ=20000 pytest -n 0 tests/rejects/test_doors.py`` tries more of it.
+``SHINE_FUZZ=20000 pytest -n 0 tests/rejects/test_doors.py`` tries more.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ CONFIG: dict[str, Any] = {
 
 
 def is_read(read: Callable[[], object]) -> bool:
-    """Whether something is read; if not, the error is Shine's, and its lines are short."""
+    """Whether input is read; if it is not, check that the error is Shine's and its lines are short."""
     try:
         read()
     except ShineError as error:
@@ -91,7 +91,7 @@ def is_read(read: Callable[[], object]) -> bool:
 
 
 def changed(document: Any, rng: random.Random) -> Any:
-    """A copy with something else at a random place."""
+    """A copy with another value at a random place."""
     document = copy.deepcopy(document)
     node = document
     while True:
