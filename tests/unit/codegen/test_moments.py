@@ -116,14 +116,6 @@ def test_weights_of_one_have_the_bits_of_no_weights(tier):
     assert moments(data(p, y, np.ones(777)), tier) == moments(data(p, y), tier)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("rows", [1, 9, 255, 1037])
-def test_compiled_tiers_have_the_same_bits(rows, dtype):
-    rng = np.random.default_rng(5)
-    dataset = data(rng.normal(size=rows), rng.normal(size=rows), rng.random(rows) + 0.1)
-    assert moments(dataset, "native", dtype) == moments(dataset, "machine", dtype)
-
-
 @pytest.mark.parametrize("rows", [5, 8, 515, 1024])
 def test_what_follows_the_last_row_in_memory_changes_no_bit(rows, tier):
     rng = np.random.default_rng(6)
