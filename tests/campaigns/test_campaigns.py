@@ -13,6 +13,7 @@ FOLDER = Path(__file__).parent
 CAMPAIGNS = {
     "agreement": ["--pairs", "20000", "--rows", "300", "--largest", "200"],
     "compile_leak": ["--compiles", "100"],
+    "doors": ["--tries", "40"],
     "fork_storm": ["--forks", "5"],
     "fuzz_fit": ["--cases", "10"],
     "fuzz_graphs": ["--files", "200", "--folder", "fuzz"],
