@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 import numpy as np
+from helpers.equality import same_bits
 from helpers.formulas import OF_INTEGERS
 from unit.export.native import rows as float_rows
 
@@ -93,6 +94,4 @@ def equal(first: np.ndarray, second: np.ndarray) -> bool:
     assert first.dtype == second.dtype and first.shape == second.shape
     if first.dtype.kind != "f":
         return bool(np.array_equal(first, second))
-    nan = np.isnan(first) & np.isnan(second)
-    same = nan | ((first == second) & (np.signbit(first) == np.signbit(second)))
-    return bool(same.all())
+    return bool(same_bits(first, second).all())

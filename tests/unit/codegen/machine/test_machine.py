@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from helpers.equality import same_bits
 from llvmlite import ir
 
 import shine
@@ -51,8 +52,7 @@ def tape(*nodes: int | float | str) -> Tape:
 
 def same(first: np.ndarray, second: np.ndarray) -> bool:
     """Whether arrays are equal to the bit, but for the kind of NaN."""
-    nan = np.isnan(first) & np.isnan(second)
-    return bool((nan | ((first == second) & (np.signbit(first) == np.signbit(second)))).all())
+    return bool(same_bits(first, second).all())
 
 
 @pytest.mark.parametrize(("first", "second"), list(product(ARITHMETIC, ARITHMETIC)))
