@@ -10,7 +10,7 @@ from shine.lang.tree import Primitive
 ELEMENTARY = basic_where(lambda facts: facts.elementary)
 """Basic primitives that take a function of `shine.codegen.vecmath.functions`, not a few instructions."""
 
-KINDS = ("simple", "elementary")
+OPERATION_KINDS = ("simple", "elementary")
 """Kinds of nodes: leaves and operations of a few instructions, and the others."""
 
 

@@ -7,17 +7,19 @@ measures errors, or fits constants by least squares, does the same for log-loss.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from shine.data.dataset import Dataset
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine import MachineEvaluator
-from shine.fitness import NormalEquations
+from shine.fitness import Fit, NormalEquations
 from shine.lang.parse import parse, primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.tree import Primitive
-from shine.typing import Floats
+from shine.typing import Floats, Mask
 
 SHARE = "__share"
 """Column with the share of each row that is of the class; no feature of a user can have this name."""
@@ -129,5 +131,20 @@ class LogisticLinearizer:
         judged = self._rows.judged(population, ROOT)
         return self._linearizer.normal_equations(judged, slopes, intercepts, limits)
 
-    def fit(self, *arguments: object, **options: object) -> None:
-        """None: what is fitted stands inside other formulas here, so that every step is taken from outside."""
+    def fit(
+        self,
+        population: Population,
+        slopes: Floats,
+        intercepts: Floats,
+        steps: int,
+        *,
+        tolerance: float,
+        scaled: bool,
+        fixed: Mask | None = None,
+    ) -> Fit:
+        """Fit the constants of each individual."""
+        judged = self._rows.judged(population, ROOT)
+        fit = self._linearizer.fit(judged, slopes, intercepts, steps, tolerance=tolerance, scaled=scaled, fixed=fixed)
+        # The nodes that judge come last.
+        values = fit.population.values[:, : population.width]
+        return replace(fit, population=replace(population, values=values))

@@ -11,9 +11,10 @@ import numpy as np
 from shine.codegen.identity import Functions, described, source_digest
 from shine.codegen.machine.assembler import OPERAND_BYTES
 from shine.codegen.machine.instructions import instruction_bytes
-from shine.codegen.machine.machine import JOB, ROW_GROUP, TILE_BYTES, emit_machine, operand_room, tile_rows
-from shine.codegen.machine.sharing import SHARE
-from shine.codegen.moments import CHUNK, KINDS, LANES
+from shine.codegen.machine.interpreter import ROW_GROUP, TILE_BYTES, emit_machine, operand_room, tile_rows
+from shine.codegen.machine.job import JOB
+from shine.codegen.machine.worker_loop import WORKER_LOOP
+from shine.codegen.moments import CHUNK, LANES, SUMS
 from shine.data.dataset import Dataset
 from shine.evaluators.derived import DerivedColumns
 from shine.evaluators.rows import (
@@ -50,10 +51,10 @@ class Machine:
     def __init__(self, functions: Sequence[Primitive], dtype: str) -> None:
         self.dtype = dtype
         self._instruction_bytes = instruction_bytes(operand_room(functions))
-        names = ("predict", *KINDS)
+        names = ("predict", *SUMS)
         description = (dtype, source_digest(), *(described(function) for function in functions))
         code = cached(description, lambda: _compiled(functions, dtype))
-        engine = Engine.of_object(code, (*names, SHARE))
+        engine = Engine.of_object(code, (*names, WORKER_LOOP))
         self._functions = PopulationFunctions(engine, names, JOB, self._scratch)
 
     def run(self, name: str, population: Population, fields: Mapping[str, int], rows: int, workers: Workers) -> None:
@@ -63,7 +64,7 @@ class Machine:
     def _scratch(self, width: int) -> dict[str, int]:
         """Bytes of the memory of one thread for individuals of some width."""
         return {
-            "program": (2 * width + 3) * self._instruction_bytes,
+            "instructions": (2 * width + 3) * self._instruction_bytes,
             "operands": (width + 1) * OPERAND_BYTES,
             "tiles": (width + 2) * TILE_BYTES,
             "result": TILE_BYTES,
@@ -198,7 +199,7 @@ class MachineRows:
     def states(
         self, machine: Machine, kind: str, population: Population, limits: Floats, lines: Floats | None = None
     ) -> Floats:
-        """What the functions named in `KINDS` add up, shape (n_individuals, LANES).
+        """What the functions named in `SUMS` add up, shape (n_individuals, LANES).
 
         Parameters
         ----------

@@ -14,7 +14,18 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, counted, declare, element_pointer, load, store
+from shine.codegen.blocks import (
+    I64,
+    POINTER,
+    Variables,
+    broadcast,
+    counted,
+    declare,
+    element_pointer,
+    load,
+    number,
+    store,
+)
 from shine.codegen.gradient.instructions import (
     BROADCAST_BYTES,
     DESTINATION,
@@ -23,8 +34,7 @@ from shine.codegen.gradient.instructions import (
     OPERAND_WORDS,
     OPERANDS,
 )
-from shine.codegen.machine.assembler import Variables, number
-from shine.codegen.numbers import splat
+from shine.codegen.gradient.normal_equations import FIXED_COLUMNS
 
 NODE_WORDS = 2 * OPERAND_WORDS + 4
 """Words noted of each node: where its value is and where its adjoint, then `_FUNCTION`, `_SIZE`, `_VARIES`,
@@ -35,9 +45,6 @@ _FUNCTION, _SIZE, _VARIES, _REACHED = range(2 * OPERAND_WORDS, NODE_WORDS)
 
 NO_PARTIAL, UNCHANGED = 0, 1
 """Entries of the table of adjoint handlers that are no addresses: the partial derivative is 0, or it is 1."""
-
-FIXED_COLUMNS = 3
-"""Columns of the normal equations before those of the constants: the residual, 1, and the prediction."""
 
 _BYTE, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(16), ir.DoubleType()
 _BROADCAST = ir.VectorType(_DOUBLE, BROADCAST_BYTES // 8)
@@ -233,9 +240,7 @@ class _Assembler:
         build = self.build
         block = element_pointer(build, self.given["constants"], build.mul(node, number(BROADCAST_BYTES)), _BYTE)
         value = load(build, self.given["values"], node, _DOUBLE, _DOUBLE)
-        vector = build.insert_element(ir.Constant(_BROADCAST, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
-        mask = splat(ir.VectorType(ir.IntType(32), _BROADCAST.count), 0)
-        store(build, build.shuffle_vector(vector, vector, mask), block, number(0), _BYTE, 8)
+        store(build, broadcast(build, value, _BROADCAST), block, number(0), _BYTE, 8)
         self._set_operand(node, _VALUE, build.ptrtoint(block, I64), 0, 0)
         self._set(node, _VARIES, number(1))
         self.state["constants"] = build.add(self.state["constants"], number(1))

@@ -71,14 +71,6 @@ def emit_adjoint(module: ir.Module, primitive: Primitive, argument: int, partial
     return _emit(module, name, [0, *(1 + i for i in positions)], apply, size)
 
 
-def emit_end(module: ir.Module) -> ir.Function:
-    """Emit the handler that ends a program."""
-    end = declare(module, "shine.end", ir.VoidType(), handler_type().args, ("instruction", "offset", "bytes"))
-    end.linkage = "internal"
-    ir.IRBuilder(end.append_basic_block("entry")).ret_void()
-    return end
-
-
 def _emit(module: ir.Module, name: str, positions: list[int], apply: Callable[..., ir.Value], size: int) -> ir.Function:
     """A handler that applies an operation to the operands at some positions of its instruction."""
     numbers = Numbers("float64", BROADCAST_BYTES // 8)

@@ -14,20 +14,23 @@ from llvmlite import ir
 from shine.codegen.blocks import (
     I64,
     POINTER,
+    broadcast,
     counted,
     declare,
     element_pointer,
     horizontal_sum,
-    intrinsic,
     load,
     store,
 )
 from shine.codegen.gradient.instructions import OPERAND_BYTES, tile_operand
-from shine.codegen.moments import LANES
+from shine.codegen.moments import LANES, error_rule
 from shine.codegen.numbers import splat
 
-ERROR_KINDS = ("squared", "absolute")
-"""Errors whose sum is minimized."""
+REWEIGHTED = {"squared": False, "absolute": True}
+"""Kinds of errors whose sum is minimized: whether each row weighs 1 / error besides."""
+
+FIXED_COLUMNS = 3
+"""Columns of the normal equations before those of the constants: the residual, 1, and the prediction."""
 
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
@@ -56,6 +59,7 @@ def normal_function(module: ir.Module, kind: str, *, weighted: bool) -> ir.Funct
     tiles. The state is the sum of errors and a matrix with `stride` entries a row, whose lower triangle is added to;
     what is above the diagonal may be anything.
     """
+    emit_error, reweighted = error_rule(kind), REWEIGHTED[kind]
     name = f"shine.normal.{kind}.{'weighted' if weighted else 'plain'}"
     labels = (
         "columns", "count", "offset", "rows", "target", "weights", "line", "floor", "residual", "scratch", "state",
@@ -69,8 +73,10 @@ def normal_function(module: ir.Module, kind: str, *, weighted: bool) -> ir.Funct
     function.attributes.add("noinline")
     build = ir.IRBuilder(function.append_basic_block("entry"))
     columns, count, offset, rows, target, weights, line, floor, residual, scratch, state, stride = function.args
-    slope, intercept = (_broadcast(build, load(build, line, ir.Constant(I64, i), _DOUBLE, _DOUBLE)) for i in (0, 1))
-    least = _broadcast(build, load(build, floor, _ZERO, _DOUBLE, _DOUBLE))
+    slope, intercept = (
+        broadcast(build, load(build, line, ir.Constant(I64, i), _DOUBLE, _DOUBLE), _VECTOR) for i in (0, 1)
+    )
+    least = broadcast(build, load(build, floor, _ZERO, _DOUBLE, _DOUBLE), _VECTOR)
     prediction, step_mask = tile_operand(build, columns, OPERAND_BYTES * _PREDICTION, offset)
     with counted(build, _ZERO, rows, LANES, [splat(_VECTOR, 0.0)]) as loop:
         value = _lanes(build, prediction, loop.index, step_mask)
@@ -78,16 +84,14 @@ def normal_function(module: ir.Module, kind: str, *, weighted: bool) -> ir.Funct
         left = build.fsub(load(build, target, loop.index, _DOUBLE, _VECTOR), model)
         store(build, left, residual, loop.index, _DOUBLE)
         weight = load(build, weights, loop.index, _DOUBLE, _VECTOR) if weighted else None
-        if kind == "squared":
-            error = build.fmul(left, left)
-        else:
-            error = build.call(intrinsic(module, "llvm.fabs", _VECTOR, 1), [left])
+        error = emit_error(build, left)
+        if reweighted:
             most = build.select(build.fcmp_ordered(">", error, least), error, least)
             store(build, build.fdiv(weight or splat(_VECTOR, 1.0), most), scratch, loop.index, _DOUBLE)
         error = error if weight is None else build.fmul(weight, error)
         loop.results = [build.fadd(loop.values[0], error)]
     _add(build, horizontal_sum(build, loop.values[0]), state, _ZERO)
-    weighing = scratch if kind == "absolute" else weights if weighted else None
+    weighing = scratch if reweighted else weights if weighted else None
     products = _Products(build, columns, offset, rows, weighing, state, stride)
     two = ir.Constant(I64, 2)
     pairs = build.and_(count, ir.Constant(I64, -2))
@@ -156,9 +160,3 @@ def _lanes(build: ir.IRBuilder, base: ir.Value, row: ir.Value, step_mask: ir.Val
 def _add(build: ir.IRBuilder, value: ir.Value, state: ir.Value, index: ir.Value) -> None:
     before = load(build, state, index, _DOUBLE, _DOUBLE)
     store(build, build.fadd(before, value), state, index, _DOUBLE)
-
-
-def _broadcast(build: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    undefined = ir.Constant(_VECTOR, ir.Undefined)
-    first = build.insert_element(undefined, value, ir.Constant(ir.IntType(32), 0))
-    return build.shuffle_vector(first, undefined, splat(ir.VectorType(ir.IntType(32), LANES), 0))

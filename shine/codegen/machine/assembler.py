@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, counted, declare, element_pointer, load, store
+from shine.codegen.blocks import I64, POINTER, Variables, counted, declare, element_pointer, load, number, store
 from shine.codegen.machine.instructions import DESTINATION, DESTINATION_MASK, HANDLER, HANDLER_POINTER, OPERANDS
 from shine.codegen.numbers import Numbers
 
 _BYTE, _BOOL, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(1), ir.IntType(16), ir.DoubleType()
 
-COLUMN, TILE, CONSTANT = 0, 1, 2
+COLUMN_OPERAND, TILE_OPERAND, CONSTANT_OPERAND = 0, 1, 2
 """Kinds of operands: a column of the data, a tile of the stack, a constant."""
 
 OPERAND_BYTES = 24
@@ -55,30 +55,6 @@ class Tables:
     fill: ir.Value
     copy: ir.Value
     end: ir.Value
-
-
-class Variables:
-    """Variables that instructions assign: slots on the stack. Registers gained nothing measurable."""
-
-    def __init__(self, build: ir.IRBuilder, **initial: int) -> None:
-        self._build = build
-        self._slots = {}
-        for name, value in initial.items():
-            slot = build.alloca(I64, name=name)
-            slot.type = POINTER
-            self._slots[name] = slot
-            build.store(ir.Constant(I64, value), slot)
-
-    def __getitem__(self, name: str) -> ir.Value:
-        return self._build.load(self._slots[name], typ=I64)
-
-    def __setitem__(self, name: str, value: ir.Value | int) -> None:
-        self._build.store(number(value), self._slots[name])
-
-
-def number(value: ir.Value | int) -> ir.Value:
-    """An i64, given as a value or as a Python integer."""
-    return ir.Constant(I64, value) if isinstance(value, int) else value
 
 
 def emit_assembler(
@@ -231,7 +207,7 @@ class _Assembler:
         self.state["temporary"] = self.build.add(temporary, number(1))
         instruction = self._emit(self.tables.fill, address)
         self._write_operand(instruction, 0, operand)
-        self._set_operand(operand, TILE, address, 0)
+        self._set_operand(operand, TILE_OPERAND, address, 0)
 
     # The pass
 
@@ -244,7 +220,7 @@ class _Assembler:
                 constant = build.icmp_unsigned("==", code, number(0))
                 feature = build.select(constant, number(0), build.sub(code, number(1)))
                 column = load(build, self.columns, feature, POINTER, I64, 8)
-                kind = build.select(constant, number(CONSTANT), number(COLUMN))
+                kind = build.select(constant, number(CONSTANT_OPERAND), number(COLUMN_OPERAND))
                 self._push(kind, build.select(constant, self._bits(value()), column), -1)
                 self.state["feature"] = build.sub(code, number(1))
                 self.state["entry"] = -1
@@ -280,7 +256,7 @@ class _Assembler:
                 column = self._derived(index, features, arity)
                 with build.if_else(build.icmp_unsigned("!=", column, number(0))) as (known, unknown):
                     with known:
-                        self._set_operand(first, COLUMN, column, -1)
+                        self._set_operand(first, COLUMN_OPERAND, column, -1)
                         feature = self.state["feature"]
                         place = build.add(build.mul(index, features), feature)
                         of_feature = build.icmp_signed(">=", feature, number(0))
@@ -291,12 +267,12 @@ class _Assembler:
 
     def _other(self, index: ir.Value, first: ir.Value, arity: ir.Value) -> None:
         build = self.build
-        constants = self._count_of(CONSTANT, first, arity)
+        constants = self._count_of(CONSTANT_OPERAND, first, arity)
         with build.if_else(build.icmp_unsigned("==", constants, arity), likely=False) as (known, varies):
             with known:
                 self._fold(index, first, arity)
             with varies:
-                self._general(index, first, arity, self._count_of(TILE, first, arity))
+                self._general(index, first, arity, self._count_of(TILE_OPERAND, first, arity))
 
     def _derived(self, index: ir.Value, features: ir.Value, arity: ir.Value) -> ir.Value:
         """Address of the column that a function of the feature before it is, or of the derived column, or 0."""
@@ -334,7 +310,7 @@ class _Assembler:
         handler = load(build, start, number(HANDLER), _BYTE, HANDLER_POINTER, 8)
         build.call(handler, [start, number(0), number(self.vector_bytes)])
         value = load(build, build.inttoptr(result, POINTER), number(0), _BYTE, I64, 8)
-        self._set_operand(first, CONSTANT, value, -1)
+        self._set_operand(first, CONSTANT_OPERAND, value, -1)
         for name, before in kept.items():
             self.state[name] = before
 
@@ -344,7 +320,7 @@ class _Assembler:
         address = self._tile(alive)
         self.state["alive"] = self.build.add(alive, number(1))
         self.state["height"] = first
-        self._push(TILE, address, 0)
+        self._push(TILE_OPERAND, address, 0)
         return address
 
     def _general(self, index: ir.Value, first: ir.Value, arity: ir.Value, popped: ir.Value) -> None:
@@ -352,7 +328,7 @@ class _Assembler:
         build = self.build
         with counted(build, number(0), arity) as loop:
             operand = build.add(first, loop.index)
-            with build.if_then(build.icmp_unsigned("==", self._operand(operand, 0), number(CONSTANT))):
+            with build.if_then(build.icmp_unsigned("==", self._operand(operand, 0), number(CONSTANT_OPERAND))):
                 self._fill(operand)
         handler = load(build, self.tables.handlers, build.mul(index, number(3)), I64, I64)
         instruction = self._instruction()
@@ -369,7 +345,7 @@ class _Assembler:
         build = self.build
         second = build.add(first, number(1))
         kinds = [self._operand(operand, 0) for operand in (first, second)]
-        popped = build.add(*(build.zext(build.icmp_unsigned("==", kind, number(TILE)), I64) for kind in kinds))
+        popped = build.add(*(build.zext(build.icmp_unsigned("==", kind, number(TILE_OPERAND)), I64) for kind in kinds))
         arithmetic = load(build, self.tables.arithmetic, index, I64, I64)
         can_fuse = build.and_(
             build.icmp_signed(">=", arithmetic, number(0)),
@@ -384,7 +360,7 @@ class _Assembler:
                 self._alone(index, arithmetic, first, second, popped)
 
     def _is_constant(self, operand: ir.Value) -> ir.Value:
-        return self.build.zext(self.build.icmp_unsigned("==", self._operand(operand, 0), number(CONSTANT)), I64)
+        return self.build.zext(self.build.icmp_unsigned("==", self._operand(operand, 0), number(CONSTANT_OPERAND)), I64)
 
     def _commutes(self, arithmetic: ir.Value) -> ir.Value:
         known = self.build.select(self.build.icmp_signed("<", arithmetic, number(0)), number(0), arithmetic)
@@ -413,7 +389,7 @@ class _Assembler:
         """Make the last instruction compute this one too: its result is the second operand if that is a tile, else
         the first, because leaves emit nothing."""
         build = self.build
-        is_second = build.icmp_unsigned("==", self._operand(second, 0), number(TILE))
+        is_second = build.icmp_unsigned("==", self._operand(second, 0), number(TILE_OPERAND))
         other = build.select(is_second, first, second)
         right = build.and_(is_second, build.not_(self._commutes(arithmetic)))
         place: ir.Value = self.state["last"]
@@ -436,8 +412,8 @@ class _Assembler:
         root = number(0)
         result = build.ptrtoint(self.result, I64)
         kind = self._operand(root, 0)
-        with build.if_then(build.icmp_unsigned("!=", kind, number(TILE))):
-            is_constant = build.icmp_unsigned("==", kind, number(CONSTANT))
+        with build.if_then(build.icmp_unsigned("!=", kind, number(TILE_OPERAND))):
+            is_constant = build.icmp_unsigned("==", kind, number(CONSTANT_OPERAND))
             handler = build.select(is_constant, self.tables.fill, self.tables.copy)
             self._write_operand(self._emit(handler, result), 0, root)
         last = element_pointer(build, self._instruction(), number(-self.size), _BYTE)

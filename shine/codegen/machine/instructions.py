@@ -16,7 +16,7 @@ from itertools import product
 
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, FunctionPointer, declare, element_pointer, load, store
+from shine.codegen.blocks import I64, POINTER, FunctionPointer, broadcast, declare, element_pointer, load, store
 from shine.codegen.lowering import FLOAT_LOWERINGS
 from shine.codegen.native.astjit import AstJit
 from shine.codegen.numbers import Numbers
@@ -170,6 +170,14 @@ def emit_handler(module: ir.Module, instruction: Instruction, dtype: str, vector
     return function
 
 
+def emit_end(module: ir.Module) -> ir.Function:
+    """Emit the handler that ends a list of instructions."""
+    end = declare(module, "shine.end", ir.VoidType(), handler_type().args, ("instruction", "offset", "bytes"))
+    end.linkage = "internal"
+    ir.IRBuilder(end.append_basic_block("entry")).ret_void()
+    return end
+
+
 def _address(build: ir.IRBuilder, current: ir.Value, field: int, offset: ir.Value) -> ir.Value:
     """Where an operand's tile begins."""
     base = load(build, current, ir.Constant(I64, field), _BYTE, POINTER, 8)
@@ -179,10 +187,7 @@ def _address(build: ir.IRBuilder, current: ir.Value, field: int, offset: ir.Valu
 
 def _constant(build: ir.IRBuilder, current: ir.Value, field: int, numbers: Numbers) -> ir.Value:
     scalar = load(build, current, ir.Constant(I64, field), _BYTE, numbers.element, numbers.bytes)
-    undefined = ir.Constant(numbers.type, ir.Undefined)
-    first = build.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), numbers.width), [0] * numbers.width)
-    return build.shuffle_vector(first, undefined, zeros)
+    return broadcast(build, scalar, numbers.type)
 
 
 def jump(build: ir.IRBuilder, current: ir.Value, offset: ir.Value, length: ir.Value, size: int) -> None:

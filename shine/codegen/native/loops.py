@@ -24,7 +24,7 @@ from shine.codegen.blocks import (
     stack,
     store,
 )
-from shine.codegen.moments import CHUNK, CHUNK_FIELDS, KINDS, LANES, errors_function, products_function
+from shine.codegen.moments import CHUNK, CHUNK_FIELDS, ERRORS, LANES, SUMS, errors_function, products_function
 from shine.codegen.native.astjit import AstJit
 from shine.codegen.numbers import Numbers
 from shine.lang.tree import Tree
@@ -107,7 +107,7 @@ def emit_fitness(module: ir.Module, trees: Sequence[Tree], name: str, dtype: str
 
     ``i8 name(which, count, kind, columns, target, weights, rows, lines, known, states)`` runs the `count` trees at the
     i64 positions `which`, each in one pass over the data: a chunk of rows is predicted, then added to the tree's
-    state. `kind` is a position in `KINDS`; `lines` holds a slope and an intercept for each of the `count`, `known` the
+    state. `kind` is a position in `SUMS`; `lines` holds a slope and an intercept for each of the `count`, `known` the
     `shine.codegen.moments.CHUNK_FIELDS` of each chunk. Target and weights are float64, filled up with weights of 0 to a
     multiple of `LANES` rows. A state is `STATE` float64 that start at zero. All trees have the same parameters. The
     result is 1 if an integer division failed.
@@ -270,15 +270,11 @@ def _individual_function(module: ir.Module, numbers: Numbers, parameters: int) -
         here = [_double_at(builder, pointer, loop.index) for pointer in (target, weights)]
         chunk = builder.udiv(loop.index, ir.Constant(I64, CHUNK))
         facts = _double_at(builder, known, builder.mul(chunk, ir.Constant(I64, len(CHUNK_FIELDS))))
-        for position, (name, extra) in enumerate(((KINDS[0], line), (KINDS[1], line), (KINDS[2], facts))):
-            with builder.if_then(builder.icmp_unsigned("==", kind, ir.Constant(I64, position))):
-                builder.call(_epilogue(module, numbers, name), [buffer, *here, padded, extra, state])
+        epilogues = {error: (errors_function(module, numbers, error), line) for error in ERRORS}
+        epilogues["products"] = products_function(module, numbers), facts
+        for name, (add, extra) in epilogues.items():
+            with builder.if_then(builder.icmp_unsigned("==", kind, ir.Constant(I64, SUMS.index(name)))):
+                builder.call(add, [buffer, *here, padded, extra, state])
         loop.results = [builder.or_(loop.values[0], failed)]
     builder.ret(loop.values[0])
     return function
-
-
-def _epilogue(module: ir.Module, numbers: Numbers, kind: str) -> ir.Function:
-    if kind == "products":
-        return products_function(module, numbers)
-    return errors_function(module, numbers, kind)

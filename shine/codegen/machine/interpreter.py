@@ -17,27 +17,30 @@ from llvmlite import ir
 from shine.codegen.blocks import (
     I64,
     POINTER,
+    Variables,
     counted,
     declare,
     element_pointer,
     horizontal_sum,
     load,
+    number,
     store,
 )
-from shine.codegen.machine.assembler import Tables, Variables, emit_assembler, number
+from shine.codegen.machine.assembler import Tables, emit_assembler
 from shine.codegen.machine.instructions import (
     ARITHMETIC,
     COMMUTATIVE,
     HANDLER_POINTER,
     Instruction,
+    emit_end,
     emit_handler,
     fused_instructions,
-    handler_type,
     instruction_bytes,
     primitive_instructions,
 )
-from shine.codegen.machine.sharing import emit_sharing
-from shine.codegen.moments import CHUNK, CHUNK_FIELDS, KINDS, LANES, errors_function, products_function
+from shine.codegen.machine.job import JOB, SCRATCH, Job, job_entry, job_fields
+from shine.codegen.machine.worker_loop import emit_worker_loop
+from shine.codegen.moments import CHUNK, CHUNK_FIELDS, LANES, SUMS, errors_function, products_function
 from shine.codegen.numbers import Numbers
 from shine.lang.tree import Primitive
 
@@ -52,30 +55,6 @@ TILE_BYTES = 2048
 
 CACHE_BYTES = 24 * 1024
 """What the live tiles of a program may take together; a program with more of them works on shorter tiles."""
-
-JOB = (
-    "codes", "values", "sizes", "width", "functions", "rows", "full", "columns", "target", "weights", "tail_columns",
-    "tail_target", "tail_weights", "weighted", "lines", "scaled", "known", "limits", "out", "derived", "nested",
-    "program", "operands", "tiles", "result", "first", "last",
-)  # fmt: skip
-"""Fields of a job, a word each: addresses, or numbers.
-
-The population's `codes`, `values` and `sizes` at their `width`; the code of the first of the `functions`; the number of
-`rows`, of which the first `full` ones, whole tiles, are at `columns`, `target` and `weights`, and the others at
-`tail_columns`, filled up to whole `ROW_GROUP`s, and at `tail_target` and `tail_weights`, filled up to whole chunks
-with rows that weigh nothing, and given as if the first rows were before them; whether the weights are anything but 1
-(`weighted`), else only those of the tail are read; slope and intercept of each individual (`lines`) and whether they
-are anything but 1 and 0 (`scaled`); the `known` facts of each chunk; `limits` to give up at, a sum for each individual;
-where results go, `out`; columns of functions of features, and of functions of those (`derived`, `nested`, see
-`shine.codegen.machine.assembler`), or 0, as they have to be unless all rows are in the tail; the scratch memory of the
-assembler (`program`, `operands`) and of the interpreter (`tiles`, `result`); the `first` individual to evaluate, and
-the one after the `last`.
-"""
-
-SCRATCH = ("program", "operands", "tiles", "result")
-"""Fields of a job that are memory of one thread."""
-
-Job = dict[str, ir.Value]
 
 _BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
 
@@ -93,9 +72,9 @@ def tile_rows(dtype: str) -> int:
 def emit_machine(functions: Sequence[Primitive], dtype: str) -> ir.Module:
     """The machine of some primitives, in one module.
 
-    It defines ``void predict(job)`` and one ``void kind(job)`` for each of `shine.codegen.moments.KINDS`, where a job
+    It defines ``void predict(job)`` and one ``void kind(job)`` for each of `shine.codegen.moments.SUMS`, where a job
     is a pointer to the fields of `JOB`. They write, for each individual, a row of `dtype` predictions, or add to
-    `LANES` float64 of state. What lets threads share the individuals (`shine.codegen.machine.sharing`)
+    `LANES` float64 of state. What lets threads share the individuals (`shine.codegen.machine.worker_loop`)
     is there as well.
     """
     module = ir.Module(name=f"machine.{dtype}")
@@ -104,9 +83,9 @@ def emit_machine(functions: Sequence[Primitive], dtype: str) -> ir.Module:
     assemble = emit_assembler(module, tables, dtype, len(functions), size, TILE_BYTES, VECTOR_BYTES)
     driver = _Driver(module, assemble, dtype)
     driver.emit("predict", driver.copy_predictions)
-    for kind in KINDS:
+    for kind in SUMS:
         driver.emit(kind, driver.products if kind == "products" else driver.errors(kind))
-    emit_sharing(module)
+    emit_worker_loop(module)
     return module
 
 
@@ -119,9 +98,6 @@ def _emit_tables(module: ir.Module, functions: Sequence[Primitive], dtype: str, 
     def identity(jit: object, value: ir.Value) -> ir.Value:
         return value
 
-    end = declare(module, "shine.end", ir.VoidType(), handler_type().args, ("instruction", "offset", "bytes"))
-    end.linkage = "internal"
-    ir.IRBuilder(end.append_basic_block("entry")).ret_void()
     null = ir.Constant(POINTER, None)
     handlers: list[ir.Value] = []
     for function in functions:
@@ -140,7 +116,7 @@ def _emit_tables(module: ir.Module, functions: Sequence[Primitive], dtype: str, 
         commutative=table(module, "commutative", [number(int(name in COMMUTATIVE)) for name in ARITHMETIC]),
         fill=handler(Instruction("shine.fill", (True,), identity)),
         copy=handler(Instruction("shine.copy", (False,), identity)),
-        end=end,
+        end=emit_end(module),
     )
 
 
@@ -186,7 +162,7 @@ class _Driver:
         """
         function = declare(self.module, name, ir.VoidType(), [POINTER], ["job"])
         build = ir.IRBuilder(function.append_basic_block("entry"))
-        job = {field: load(build, function.args[0], number(position), I64, I64) for position, field in enumerate(JOB)}
+        job = job_fields(build, function.args[0], JOB)
         # Allocated once, at the entry: inside a loop the stack would grow.
         wanted = Variables(build, further=0)
         with counted(build, job["first"], job["last"]) as individual:
@@ -218,20 +194,15 @@ class _Driver:
             further = epilogue(build, job, individual, block.index, count)
             wanted["further"] = build.zext(further, I64)
 
-    def _pointer(self, build: ir.IRBuilder, job: Job, field: str, index: ir.Value, size: int) -> ir.Value:
-        """Address of an entry of some bytes in an array of the job."""
-        base = build.inttoptr(job[field], POINTER)
-        return element_pointer(build, base, build.mul(index, number(size)), _BYTE)
-
     def _assemble(self, build: ir.IRBuilder, job: Job, individual: ir.Value) -> ir.Value:
         """Assemble a tape; the bytes of its tiles, shorter where many are alive."""
         row = build.mul(individual, job["width"])
         most = build.call(
             self.assemble,
             [
-                self._pointer(build, job, "codes", row, 2),
-                self._pointer(build, job, "values", row, 8),
-                load(build, self._pointer(build, job, "sizes", individual, 8), number(0), I64, I64),
+                job_entry(build, job, "codes", row, 2),
+                job_entry(build, job, "values", row, 8),
+                load(build, job_entry(build, job, "sizes", individual, 8), number(0), I64, I64),
                 job["functions"],
                 *(build.inttoptr(job[field], POINTER) for field in ("columns", "derived", "nested", *SCRATCH)),
             ],
@@ -244,17 +215,17 @@ class _Driver:
         return length
 
     def _run(self, build: ir.IRBuilder, job: Job, start: ir.Value, count: ir.Value, length: ir.Value) -> None:
-        """Run the program over some rows, tile after tile; their values go to the result buffer."""
+        """Run the instructions over some rows, tile after tile; their values go to the result buffer."""
         group, element = number(ROW_GROUP), number(self.numbers.bytes)
         whole = build.mul(build.udiv(build.add(count, number(ROW_GROUP - 1)), group), group)
         begin = build.mul(start, element)
         end = build.add(begin, build.mul(whole, element))
-        program = build.inttoptr(job["program"], POINTER)
-        handler = load(build, program, number(0), _BYTE, HANDLER_POINTER, 8)
+        first = build.inttoptr(job["instructions"], POINTER)
+        handler = load(build, first, number(0), _BYTE, HANDLER_POINTER, 8)
         with counted(build, begin, end, length) as tile:
             left = build.sub(end, tile.index)
             short = build.select(build.icmp_unsigned("<", left, length), left, length)
-            build.call(handler, [program, tile.index, short])
+            build.call(handler, [first, tile.index, short])
 
     def copy_predictions(
         self, build: ir.IRBuilder, job: Job, individual: ir.Value, start: ir.Value, count: ir.Value
@@ -262,7 +233,7 @@ class _Driver:
         """Epilogue that writes the predictions to the individual's row of the output."""
         element = self.numbers.element
         first = build.add(build.mul(individual, job["rows"]), start)
-        out = self._pointer(build, job, "out", first, self.numbers.bytes)
+        out = job_entry(build, job, "out", first, self.numbers.bytes)
         result = build.inttoptr(job["result"], POINTER)
         with counted(build, number(0), count) as row:
             store(build, load(build, result, row.index, element, element), out, row.index, element)
@@ -272,8 +243,8 @@ class _Driver:
         """Epilogue that adds up errors, and gives up once their sum exceeds the individual's limit."""
 
         def epilogue(build: ir.IRBuilder, job: Job, individual: ir.Value, start: ir.Value, count: ir.Value) -> ir.Value:
-            state = self._pointer(build, job, "out", individual, 8 * LANES)
-            line = self._pointer(build, job, "lines", individual, 16)
+            state = job_entry(build, job, "out", individual, 8 * LANES)
+            line = job_entry(build, job, "lines", individual, 16)
             # Errors are added row by row, whatever chunks these are in: all at once saves calls.
             with self._chunks(build, job, start, count, self.tile) as chunk:
                 for scaled, applies in self._either(build, job["scaled"]):
@@ -281,7 +252,7 @@ class _Driver:
                         add = partial(errors_function, self.module, self.numbers, kind, scaled=scaled)
                         chunk.call(add, line, state)
             lanes = load(build, state, number(0), _DOUBLE, ir.VectorType(_DOUBLE, LANES))
-            limit = load(build, self._pointer(build, job, "limits", individual, 8), number(0), _DOUBLE, _DOUBLE)
+            limit = load(build, job_entry(build, job, "limits", individual, 8), number(0), _DOUBLE, _DOUBLE)
             # NaN is not below the limit either: nothing can make the sum a number again.
             return build.fcmp_ordered("<=", horizontal_sum(build, lanes), limit)
 
@@ -291,7 +262,7 @@ class _Driver:
         self, build: ir.IRBuilder, job: Job, individual: ir.Value, start: ir.Value, count: ir.Value
     ) -> ir.Value:
         """Epilogue that adds up moments, and gives up once no line through the rows seen keeps within the limit."""
-        state = self._pointer(build, job, "out", individual, 8 * LANES)
+        state = job_entry(build, job, "out", individual, 8 * LANES)
         with self._chunks(build, job, start, count, CHUNK) as chunk:
             add = partial(products_function, self.module, self.numbers)
             chunk.call(add, self._known(build, job, chunk.number), state)
@@ -309,7 +280,7 @@ class _Driver:
         certain = build.fcmp_ordered("<=", around, build.fmul(square, ir.Constant(_DOUBLE, 1e10)))
         margin = build.fmul(square_seen, ir.Constant(_DOUBLE, 1e-9))
         least = build.fsub(build.fsub(square_seen, explained), margin)
-        limit = load(build, self._pointer(build, job, "limits", individual, 8), number(0), _DOUBLE, _DOUBLE)
+        limit = load(build, job_entry(build, job, "limits", individual, 8), number(0), _DOUBLE, _DOUBLE)
         given_up = build.and_(certain, build.fcmp_ordered(">", least, limit))
         with build.if_then(given_up):
             store(build, ir.Constant(_DOUBLE, float("nan")), state, number(0), _DOUBLE)
@@ -317,7 +288,7 @@ class _Driver:
         return build.and_(build.not_(given_up), finite)
 
     def _known(self, build: ir.IRBuilder, job: Job, chunk: ir.Value) -> ir.Value:
-        return self._pointer(build, job, "known", chunk, 8 * len(CHUNK_FIELDS))
+        return job_entry(build, job, "known", chunk, 8 * len(CHUNK_FIELDS))
 
     @staticmethod
     def _either(build: ir.IRBuilder, flag: ir.Value) -> Iterator[tuple[bool, ir.Value]]:
@@ -337,7 +308,7 @@ class _Driver:
             padded = build.and_(build.add(rows, number(LANES - 1)), number(-LANES))
             result = build.inttoptr(job["result"], POINTER)
             predictions = element_pointer(build, result, chunk.index, self.numbers.element)
-            target, weights = (self._pointer(build, job, name, row, 8) for name in ("target", "weights"))
+            target, weights = (job_entry(build, job, name, row, 8) for name in ("target", "weights"))
             # Rows that only fill up the last lanes are to weigh nothing.
             weigh = build.or_(job["weighted"], build.sub(padded, rows))
             yield _ChunkCall(build, [predictions, target, weights, padded], weigh, build.udiv(row, number(CHUNK)))

@@ -11,44 +11,28 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, counted, declare, element_pointer, load
+from shine.codegen.blocks import I64, POINTER, Variables, counted, declare, load, number
 from shine.codegen.gradient.assembler import (
     NO_PARTIAL,
     UNCHANGED,
     GradientTables,
     emit_gradient_assembler,
 )
-from shine.codegen.gradient.constant_fitting import FIT_FIELDS, emit_fit
+from shine.codegen.gradient.constant_fitting import advance_function, emit_advances, emit_fit
 from shine.codegen.gradient.instructions import (
     BROADCAST_BYTES,
     emit_adjoint,
-    emit_end,
     emit_value,
     gradient_instruction_bytes,
 )
-from shine.codegen.gradient.normal_equations import ERROR_KINDS, normal_function
-from shine.codegen.machine.assembler import Variables, number
-from shine.codegen.machine.instructions import HANDLER_POINTER
-from shine.codegen.machine.machine import CACHE_BYTES, ROW_GROUP, TILE_BYTES, Job, over_parts, table
+from shine.codegen.gradient.job import GRADIENT_JOB
+from shine.codegen.gradient.normal_equations import REWEIGHTED, normal_function
+from shine.codegen.machine.instructions import HANDLER_POINTER, emit_end
+from shine.codegen.machine.interpreter import CACHE_BYTES, ROW_GROUP, TILE_BYTES, over_parts, table
+from shine.codegen.machine.job import Job, job_entry, job_fields
 from shine.codegen.moments import LANES
 from shine.lang.derivative import partials
 from shine.lang.tree import Primitive, Tree
-
-GRADIENT_JOB = (
-    "codes", "values", "sizes", "width", "functions", "rows", "full", "columns", "target", "weights", "tail_columns",
-    "tail_target", "tail_weights", "weighted", "lines", "limits", "floor", "out", "stride", "most", "derived",
-    "program", "nodes", "constants", "tiles", "normal", "residual", "scratch", "first", "last",
-)  # fmt: skip
-"""Fields of a job, a word each; those that `shine.codegen.machine.machine.JOB` has mean the same.
-
-`floor` is the address of the smallest residual that weighs in full (see `normal_equations`); the results of an
-individual are ``1 + stride * stride`` numbers of `out`; of its constants the first `most` are fitted; `program` to
-`scratch` are the memory of a thread.
-"""
-
-FIT_JOB = (*GRADIENT_JOB[:-2], *FIT_FIELDS, *GRADIENT_JOB[-2:])
-"""Fields of a job of fitting: those of a job of normal equations, of which it writes `values`, `lines` and one number
-an individual to `out` and leaves `limits` alone, and more."""
 
 SHORTEST_TILE = ROW_GROUP * 8
 """Bytes of the shortest tile."""
@@ -56,8 +40,12 @@ SHORTEST_TILE = ROW_GROUP * 8
 _BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
 
 
+ADVANCE = "advance"
+"""Name of the function that takes the fits of a population from one trial to the next."""
+
+
 def fit_name(kind: str) -> str:
-    """Name of the function that fits constants by one of `ERROR_KINDS`."""
+    """Name of the function that fits constants by one kind of errors."""
     return f"fit_{kind}"
 
 
@@ -72,8 +60,12 @@ def emit_gradient_machine(functions: Sequence[Primitive]) -> ir.Module:
     module = ir.Module(name="gradient_machine")
     size = gradient_instruction_bytes(most_arguments(functions))
     assemble = emit_gradient_assembler(module, _tables(module, functions, size), size)
-    for kind in ERROR_KINDS:
-        _emit_drivers(module, assemble, kind)
+    advance = advance_function(module)
+    for kind in REWEIGHTED:
+        _emit_drivers(module, assemble, advance, kind)
+    function, build = _entry(module, ADVANCE)
+    emit_advances(build, function.args[0], advance)
+    build.ret_void()
     return module
 
 
@@ -91,7 +83,7 @@ def _tables(module: ir.Module, functions: Sequence[Primitive], size: int) -> Gra
             _adjoint_entry(module, function, argument, partial, size)
             for argument, partial in enumerate(partials(function))
         ]
-        adjoint += found + [_entry(NO_PARTIAL)] * (most - len(found))
+        adjoint += found + [_table_entry(NO_PARTIAL)] * (most - len(found))
     return GradientTables(
         arity=table(module, "arity", [number(function.arity) for function in functions]),
         forward=table(module, "forward", forward),
@@ -105,13 +97,13 @@ def _tables(module: ir.Module, functions: Sequence[Primitive], size: int) -> Gra
 
 def _adjoint_entry(module: ir.Module, function: Primitive, argument: int, partial: Tree | None, size: int) -> ir.Value:
     if partial is None:
-        return _entry(NO_PARTIAL)
+        return _table_entry(NO_PARTIAL)
     if partial.tokens[1:] in ((("constant", "1"),), (("constant", "1.0"),)):
-        return _entry(UNCHANGED)
+        return _table_entry(UNCHANGED)
     return emit_adjoint(module, function, argument, partial, size)
 
 
-def _entry(code: int) -> ir.Value:
+def _table_entry(code: int) -> ir.Value:
     """A small number in the place of an address."""
     return ir.Constant(I64, code).inttoptr(POINTER)
 
@@ -124,29 +116,30 @@ def _broadcast_table(module: ir.Module, name: str, value: float) -> ir.GlobalVar
     return variable
 
 
-def _emit_drivers(module: ir.Module, assemble: ir.Function, kind: str) -> None:
+def _emit_drivers(module: ir.Module, assemble: ir.Function, advance: ir.Function, kind: str) -> None:
     """Emit the functions of one kind of errors: the normal equations of each individual, and the fit of each."""
     evaluate = _emit_evaluate(module, assemble, kind)
-    function = declare(module, kind, ir.VoidType(), [POINTER], ["job"])
-    build = ir.IRBuilder(function.append_basic_block("entry"))
-    job = _fields(build, function.args[0], GRADIENT_JOB)
+    function, build = _entry(module, kind)
+    pointer = function.args[0]
+    job = job_fields(build, pointer, GRADIENT_JOB)
+    numbers = build.add(build.mul(job["stride"], job["stride"]), number(1))
     with counted(build, job["first"], job["last"]) as loop:
-        line = _address(build, job, "lines", loop.index, 16)
-        limit = load(build, _address(build, job, "limits", loop.index, 8), number(0), _DOUBLE, _DOUBLE)
-        words = build.add(build.mul(job["stride"], job["stride"]), number(1))
-        out = build.inttoptr(job["out"], POINTER)
-        state = element_pointer(build, out, build.mul(loop.index, words), _DOUBLE)
-        build.call(evaluate, [function.args[0], loop.index, line, limit, state, job["most"]])
+        line = job_entry(build, job, "lines", loop.index, 16)
+        limit = load(build, job_entry(build, job, "limits", loop.index, 8), number(0), _DOUBLE, _DOUBLE)
+        state = job_entry(build, job, "out", loop.index, build.mul(numbers, number(8)))
+        with build.if_then(build.fcmp_ordered(">=", limit, ir.Constant(_DOUBLE, 0.0))):
+            build.call(evaluate, [pointer, loop.index, line, limit, state, job["most"]])
     build.ret_void()
-    function = declare(module, fit_name(kind), ir.VoidType(), [POINTER], ["job"])
-    build = ir.IRBuilder(function.append_basic_block("entry"))
-    job = _fields(build, function.args[0], FIT_JOB)
-    emit_fit(build, job, lambda *arguments: build.call(evaluate, [function.args[0], *arguments]))
+    function, build = _entry(module, fit_name(kind))
+    pointer = function.args[0]
+    emit_fit(build, pointer, lambda *arguments: build.call(evaluate, [pointer, *arguments]), advance)
     build.ret_void()
 
 
-def _fields(build: ir.IRBuilder, job: ir.Value, names: Sequence[str]) -> Job:
-    return {name: load(build, job, number(position), I64, I64) for position, name in enumerate(names)}
+def _entry(module: ir.Module, name: str) -> tuple[ir.Function, ir.IRBuilder]:
+    """A new function that takes a job, and a builder at its start."""
+    function = declare(module, name, ir.VoidType(), [POINTER], ["job"])
+    return function, ir.IRBuilder(function.append_basic_block("entry"))
 
 
 def _emit_evaluate(module: ir.Module, assemble: ir.Function, kind: str) -> ir.Function:
@@ -162,7 +155,7 @@ def _emit_evaluate(module: ir.Module, assemble: ir.Function, kind: str) -> ir.Fu
     function.attributes.add("noinline")
     pointer, individual, line, limit, state, most = function.args
     build = ir.IRBuilder(function.append_basic_block("entry"))
-    job = _fields(build, pointer, GRADIENT_JOB[:-2]) | {"most": most}
+    job = job_fields(build, pointer, GRADIENT_JOB[:-2]) | {"most": most}
     wanted = Variables(build, further=1, tiles=0)
     with over_parts(build, job, wanted) as (here, begin, end):
         columns, length = _assemble(build, assemble, here, individual, wanted)
@@ -171,17 +164,13 @@ def _emit_evaluate(module: ir.Module, assemble: ir.Function, kind: str) -> ir.Fu
     return function
 
 
-def _address(build: ir.IRBuilder, job: Job, field: str, index: ir.Value, size: int) -> ir.Value:
-    return element_pointer(build, build.inttoptr(job[field], POINTER), build.mul(index, number(size)), _BYTE)
-
-
 def _assemble(
     build: ir.IRBuilder, assemble: ir.Function, job: Job, individual: ir.Value, wanted: Variables
 ) -> tuple[ir.Value, ir.Value]:
     """Assemble a tape; its columns, and the bytes of its tiles, shorter where there are many."""
     row = build.mul(individual, job["width"])
-    codes, values = _address(build, job, "codes", row, 2), _address(build, job, "values", row, 8)
-    size = load(build, _address(build, job, "sizes", individual, 8), number(0), I64, I64)
+    codes, values = job_entry(build, job, "codes", row, 2), job_entry(build, job, "values", row, 8)
+    size = load(build, job_entry(build, job, "sizes", individual, 8), number(0), I64, I64)
     # A function takes a tile for its value and one for its adjoint, a constant one for its adjoint.
     wanted["tiles"] = 0
     with counted(build, number(0), size) as node:
@@ -194,7 +183,7 @@ def _assemble(
     for _ in range((TILE_BYTES // SHORTEST_TILE).bit_length() - 1):
         too_much = build.icmp_unsigned(">", build.mul(wanted["tiles"], length), number(CACHE_BYTES))
         length = build.select(too_much, build.lshr(length, number(1)), length)
-    memory = ("columns", "derived", "program", "nodes", "constants", "tiles")
+    memory = ("columns", "derived", "instructions", "nodes", "constants", "tiles")
     pointers = [build.inttoptr(job[field], POINTER) for field in memory]
     normal = build.inttoptr(job["normal"], POINTER)
     columns = build.call(
@@ -217,9 +206,9 @@ def _run(
     state: ir.Value,
     wanted: Variables,
 ) -> None:
-    """Run the program over some rows, tile after tile, until the errors exceed the limit."""
-    program = build.inttoptr(job["program"], POINTER)
-    handler = load(build, program, number(0), _BYTE, HANDLER_POINTER, 8)
+    """Run the instructions over some rows, tile after tile, until the errors exceed the limit."""
+    first = build.inttoptr(job["instructions"], POINTER)
+    handler = load(build, first, number(0), _BYTE, HANDLER_POINTER, 8)
     step = build.udiv(length, number(8))
     with (
         counted(build, begin, end, step) as tile,
@@ -230,11 +219,11 @@ def _run(
         offset = build.mul(build.sub(tile.index, begin), number(8))
         group = number(ROW_GROUP)
         whole = build.mul(build.udiv(build.add(rows, number(ROW_GROUP - 1)), group), group)
-        build.call(handler, [program, offset, build.mul(whole, number(8))])
+        build.call(handler, [first, offset, build.mul(whole, number(8))])
         padded = build.and_(build.add(rows, number(LANES - 1)), number(-LANES))
         # Rows that only fill up the last lanes are to weigh nothing.
         weigh = build.icmp_unsigned("!=", build.or_(job["weighted"], build.sub(padded, rows)), number(0))
-        target, weights = (_address(build, job, name, tile.index, 8) for name in ("target", "weights"))
+        target, weights = (job_entry(build, job, name, tile.index, 8) for name in ("target", "weights"))
         tiles = [build.inttoptr(job[name], POINTER) for name in ("floor", "residual", "scratch")]
         for weighted in (False, True):
             with build.if_then(weigh if weighted else build.not_(weigh)):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llvmlite import ir
 
-from shine.codegen.machine.sharing import SHARE, emit_sharing
+from shine.codegen.machine.worker_loop import WORKER_LOOP, emit_worker_loop
 from shine.llvm import Engine
 
 Range = tuple[int, int]
@@ -20,8 +20,8 @@ Range = tuple[int, int]
 @pytest.fixture(scope="module")
 def share():
     module = ir.Module()
-    emit_sharing(module)
-    return Engine(str(module), "O0").function(SHARE, None, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * 3)
+    emit_worker_loop(module)
+    return Engine(str(module), "O0").function(WORKER_LOOP, None, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * 3)
 
 
 def taken(share, begun: np.ndarray, count: int, step: int, quota: int) -> list[Range]:

@@ -10,11 +10,11 @@ from llvmlite import ir
 
 from shine.codegen.blocks import I64, POINTER, FunctionPointer, declare, store
 
-SHARE = "share"
-"""Name of the function that `emit_sharing` emits."""
+WORKER_LOOP = "worker_loop"
+"""Name of the function that `emit_worker_loop` emits."""
 
 
-def emit_sharing(module: ir.Module) -> None:
+def emit_worker_loop(module: ir.Module) -> None:
     """Emit ``void share(entry, job, range, begun, count, step, quota)``.
 
     Parameters of the emitted function
@@ -36,7 +36,7 @@ def emit_sharing(module: ir.Module) -> None:
     """
     labels = ("entry", "job", "range", "begun", "count", "step", "quota")
     kinds = [POINTER] * 4 + [I64] * 3
-    function = declare(module, SHARE, ir.VoidType(), kinds, labels)
+    function = declare(module, WORKER_LOOP, ir.VoidType(), kinds, labels)
     entry, job, range_, begun, count, step, quota = function.args
     entry.type = FunctionPointer(ir.FunctionType(ir.VoidType(), [POINTER]))
     start, head, body, end = (function.append_basic_block(name) for name in ("start", "head", "body", "end"))
