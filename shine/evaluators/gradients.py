@@ -16,12 +16,12 @@ from shine.codegen.gradient.interpreter import (
     SHORTEST_TILE,
     emit_gradient_machine,
     fit_name,
-    most_arguments,
 )
 from shine.codegen.gradient.job import FIT_JOB, GRADIENT_JOB
 from shine.codegen.gradient.normal_equations import FIXED_COLUMNS, REWEIGHTED
+from shine.codegen.gradient.tables import most_arguments
 from shine.codegen.identity import Functions, described, source_digest
-from shine.codegen.machine.interpreter import CACHE_BYTES, TILE_BYTES
+from shine.codegen.machine.tiles import CACHE_BYTES, TILE_BYTES
 from shine.codegen.machine.worker_loop import WORKER_LOOP, emit_worker_loop
 from shine.data.dataset import Dataset
 from shine.evaluators.machine import MachineRows, Pass

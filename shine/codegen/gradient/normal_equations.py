@@ -1,10 +1,11 @@
-"""The epilogue of constant fitting: what a tile of rows adds to the normal equations of a least squares fit.
+"""The epilogue of constant fitting: it adds a tile of rows to the normal equations of a least squares fit.
 
-For the columns c of the Jacobian, extended by the residual r, by 1 and by the prediction, it adds up all products
+Its columns c are the residual r, 1, the prediction, and the columns of the Jacobian J. It adds up all products
 ``sum(w * c_i * c_j)``: J^T J, J^T r and the sum of squares are entries of this one matrix, and the Jacobian itself
 never leaves the cache. Sums are float64 in a fixed number of lanes, in the order of the rows.
 
-Absolute errors are fitted by iteratively reweighted least squares: a row weighs 1 / \\|r\\| besides (Lawson 1961).
+Absolute errors are fitted by iteratively reweighted least squares (Lawson 1961): the weight of each row is divided by
+its error.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from shine.codegen.moments import LANES, error_rule
 from shine.codegen.numbers import splat
 
 REWEIGHTED = {"squared": False, "absolute": True}
-"""Kinds of errors whose sum is minimized: whether each row weighs 1 / error besides."""
+"""Whether the weight of each row is divided by its error, for each kind of errors."""
 
 FIXED_COLUMNS = 3
 """Columns of the normal equations before those of the constants: the residual, 1, and the prediction."""
@@ -53,11 +54,11 @@ def normal_function(module: ir.Module, kind: str, *, weighted: bool) -> ir.Funct
 
     Notes
     -----
-    `columns` are `count` operands as the gradient machine's assembler writes them, and `offset` is the tile's place in
-    a column of the data, in bytes. `rows` is a multiple of `LANES`. `line` is the intercept and slope of the model,
-    the slope first; residuals below `floor` weigh no more than if they were that large. `residual` and `scratch` are
-    tiles. The state is the sum of errors and a matrix with `stride` entries a row, whose lower triangle is added to;
-    what is above the diagonal may be anything.
+    `columns` points to `count` operands as the assembler of the gradient machine writes them; `offset` is the offset of
+    the tile in a column of the data, in bytes. `rows` is a multiple of `LANES`. `line` is the slope and the intercept
+    of the model. Errors below `floor` count as `floor` in the weights. `residual` and `scratch` are tiles. The state is
+    the sum of errors and a matrix with `stride` entries a row; the function adds to its lower triangle, and what it
+    leaves above the diagonal means nothing.
     """
     emit_error, reweighted = error_rule(kind), REWEIGHTED[kind]
     name = f"shine.normal.{kind}.{'weighted' if weighted else 'plain'}"
@@ -106,10 +107,10 @@ def normal_function(module: ir.Module, kind: str, *, weighted: bool) -> ir.Funct
 
 
 class _Products:
-    """Sums of products of columns, some rows of the matrix by some columns at a time.
+    """Sums of products of columns, a block of two by two entries of the matrix at a time.
 
-    Two by two: what is loaded is used twice, and one sum need not wait for another. Each sum keeps its own lanes and
-    the order of the rows, so the blocks change no bit of it.
+    Each value that is loaded is used twice, and no sum waits for another. Each sum keeps its own lanes and the order of
+    the rows, so the blocks change no bit.
     """
 
     def __init__(
@@ -126,7 +127,7 @@ class _Products:
         self.weighing, self.state, self.stride = weighing, state, stride
 
     def add(self, row: ir.Value, height: int, column: ir.Value, width: int) -> None:
-        """Add `height` by `width` sums to the matrix, from one of its entries on."""
+        """Add to a block of `height` by `width` entries of the matrix that begins at `row` and `column`."""
         build = self.build
         own, other = self._operands(row, height), self._operands(column, width)
         none = [splat(_VECTOR, 0.0)] * (height * width)

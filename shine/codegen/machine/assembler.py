@@ -1,22 +1,37 @@
-"""The assembler of the tile machine: one tape -> instructions, as native code.
+"""The assembler of the tile machine: it turns one tape into a list of instructions, as native code.
 
-A single pass over the postfix tape with a stack of operands that are not evaluated yet: a leaf is pushed as what it
-is, a column or a constant, and becomes part of the instruction that uses it. The tile an instruction writes is the
-lowest free one, so few are alive at a time. An arithmetic instruction that uses the result of the one just emitted is
-fused with it. A function of constants is computed once, by its own instruction, and becomes a constant; a function of
-a feature whose values are at hand as a column becomes that column. Both save what every tile would do again.
+A single pass over the postfix tape, with a stack of operands::
+
+    tape                 x          2.0           mul             y            add               end
+    operand stack    column x   column x      tile 0        tile 0          tile 0
+                                constant 2                  column y
+    instructions                              tile 0 = x*2                  tile 0 = x*2 + y   end
+
+A leaf emits nothing: it becomes an operand of the instruction that uses it. An instruction writes to the lowest free
+tile, so few tiles are alive at a time. An arithmetic instruction that uses the result of the one just emitted is fused
+with it, as here. A function of constants is computed once, by its own instruction, and becomes a constant; a function
+of a feature that is known as a column becomes that column. Both save work on every tile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from llvmlite import ir
 
 from shine.codegen.blocks import I64, POINTER, Variables, counted, declare, element_pointer, load, number, store
-from shine.codegen.machine.instructions import DESTINATION, DESTINATION_MASK, HANDLER, HANDLER_POINTER, OPERANDS
+from shine.codegen.machine.instructions import (
+    DESTINATION,
+    DESTINATION_MASK,
+    FUSED_RADICES,
+    HANDLER,
+    HANDLER_POINTER,
+    OPERAND_FORMS,
+    OPERANDS,
+)
+from shine.codegen.machine.tables import Tables
 from shine.codegen.numbers import Numbers
+from shine.lang.primitives import CONSTANT
 
 _BYTE, _BOOL, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(1), ir.IntType(16), ir.DoubleType()
 
@@ -24,71 +39,40 @@ COLUMN_OPERAND, TILE_OPERAND, CONSTANT_OPERAND = 0, 1, 2
 """Kinds of operands: a column of the data, a tile of the stack, a constant."""
 
 OPERAND_BYTES = 24
-"""Size of an operand on the assembler's stack: its kind, its two words."""
-
-
-@dataclass(frozen=True)
-class Tables:
-    """What the assembler looks up, as global constants of the module.
-
-    Parameters
-    ----------
-    arity : ir.Value
-        i64 of each function.
-    arithmetic : ir.Value
-        i64 of each function: its place among the fused primitives, or -1.
-    handlers : ir.Value
-        Three addresses of each function, by which of two operands is constant (none, second, first).
-    fused : ir.Value
-        Addresses by first primitive, its constants, second primitive, side, constant: 4 x 3 x 4 x 2 x 2.
-    commutative : ir.Value
-        i64 of each arithmetic primitive: whether its operands may change places.
-    fill, copy, end : ir.Value
-        Addresses of the handlers that are no primitives.
-    """
-
-    arity: ir.Value
-    arithmetic: ir.Value
-    handlers: ir.Value
-    fused: ir.Value
-    commutative: ir.Value
-    fill: ir.Value
-    copy: ir.Value
-    end: ir.Value
+"""Size of an operand on the assembler's stack: its kind, then its two words in an instruction."""
 
 
 def emit_assembler(
     module: ir.Module, tables: Tables, dtype: str, known: int, size: int, tile_bytes: int, vector_bytes: int
 ) -> ir.Function:
-    """Emit ``i64 assemble(...)`` of the parameters below.
+    """Emit ``i64 assemble(...)`` of the parameters below; it returns the number of tiles in use.
 
-    There are `known` functions; instructions are of `size` bytes and work on vectors of `vector_bytes`.
+    There are `known` functions; instructions have `size` bytes and work on vectors of `vector_bytes`.
 
     Parameters of the emitted function
     ----------------------------------
     codes, values : pointers to i16 and float64
         The tape.
     count : i64
-        Its nodes.
+        Number of its nodes.
     functions : i64
         Code of the first function.
     columns : pointer to pointers
-        Data of each feature.
+        Column of each feature.
     derived : pointer to pointers
-        Of each function and feature, by turns: the function's values as a column, or null. Null if there is none.
+        Known columns of functions of one feature, an array of shape (functions, features); null where a column is not
+        known. Null if none is.
     nested : pointer to pointers
-        The same of each function and entry of `derived`: the function of that column.
-    program, operands : pointers
+        Known columns of functions of such columns, an array of shape (functions, entries of `derived`); the same.
+    instructions, operands : pointers
         Room for ``2 * count + 2`` instructions and ``count + 1`` operands.
     tiles : pointer
         Room for the stack of tiles.
     result : pointer
         Where the value of the whole tape goes: a buffer of `tile_bytes`.
-
-    It returns the number of tiles in use.
     """
     labels = (
-        "codes", "values", "count", "functions", "columns", "derived", "nested", "program", "operands", "tiles",
+        "codes", "values", "count", "functions", "columns", "derived", "nested", "instructions", "operands", "tiles",
         "result",
     )  # fmt: skip
     kinds = [I64 if label in ("count", "functions") else POINTER for label in labels]
@@ -106,12 +90,20 @@ def emit_assembler(
 
 
 class _Assembler:
-    """The instructions of `emit_assembler`.
+    """The code of `emit_assembler`.
 
-    Its variables: `height` of the operand stack, `alive` tiles, the `most` there were, address of the next
-    instruction relative to the program (`here`), and of the `last` one what it is: its arithmetic primitive or -1,
-    and which of its operands is constant; the `feature` that the node before is, or -1, and the entry of `derived`
-    that it is (`entry`), or -1.
+    Its variables while the emitted code runs:
+
+    ==================== ===================================================================================
+    ``height``           height of the operand stack
+    ``alive`` ``most``   number of tiles alive; the most there were
+    ``temporary``        next tile for a constant of the current instruction, above those alive
+    ``here``             offset of the next instruction, in bytes
+    ``last`` ``form``    the last instruction's arithmetic primitive, or -1, and its form (`OPERAND_FORMS`)
+    ``feature``          feature of the previous node, or -1
+    ``entry``            entry of `derived` that the previous node became, or -1
+    ``made`` ``column``  the same of the current node; the known column that it becomes, or 0
+    ==================== ===================================================================================
     """
 
     def __init__(
@@ -126,7 +118,7 @@ class _Assembler:
         columns: ir.Value,
         derived: ir.Value,
         nested: ir.Value,
-        program: ir.Value,
+        instructions: ir.Value,
         operands: ir.Value,
         tiles: ir.Value,
         result: ir.Value,
@@ -134,22 +126,22 @@ class _Assembler:
         self.build, self.tables, self.numbers = build, tables, numbers
         self.size, self.tile_bytes, self.vector_bytes = size, tile_bytes, vector_bytes
         self.known, self.derived, self.nested = known, derived, nested
-        self.columns, self.program, self.operands, self.tiles, self.result = columns, program, operands, tiles, result
+        self.columns, self.instructions, self.operands, self.tiles = columns, instructions, operands, tiles
+        self.result = result
         self.state = Variables(
             build,
             height=0,
             alive=0,
             most=0,
+            temporary=0,
             here=0,
             last=-1,
-            last_kind=0,
-            temporary=0,
+            form=0,
             feature=-1,
             entry=-1,
             made=-1,
             column=0,
         )
-        self.swap = Variables(build, first=0, second=0)
 
     # Operands
 
@@ -171,7 +163,7 @@ class _Assembler:
         self.state["height"] = self.build.add(height, number(1))
 
     def _tile(self, index: ir.Value) -> ir.Value:
-        """Address of a tile of the stack, which is noted as in use."""
+        """Address of a tile of the stack, which counts as used from here on."""
         build = self.build
         used = build.add(index, number(1))
         most = self.state["most"]
@@ -182,7 +174,7 @@ class _Assembler:
     # Instructions
 
     def _instruction(self) -> ir.Value:
-        return element_pointer(self.build, self.program, self.state["here"], _BYTE)
+        return element_pointer(self.build, self.instructions, self.state["here"], _BYTE)
 
     def _write(self, instruction: ir.Value, field: int, value: ir.Value) -> None:
         store(self.build, value, instruction, number(field), _BYTE, 8)
@@ -192,7 +184,7 @@ class _Assembler:
             self._write(instruction, OPERANDS + 16 * position + word, self._operand(operand, 8 + word))
 
     def _emit(self, handler: ir.Value, destination: ir.Value) -> ir.Value:
-        """Append an instruction; its operands are still to be written."""
+        """Append an instruction and return its address, for the operands to be written."""
         instruction = self._instruction()
         self._write(instruction, HANDLER, handler)
         self._write(instruction, DESTINATION, destination)
@@ -201,7 +193,7 @@ class _Assembler:
         return instruction
 
     def _fill(self, operand: ir.Value) -> None:
-        """Turn a constant operand into a tile, above all that are alive."""
+        """Turn a constant operand into a tile above those alive."""
         temporary = self.state["temporary"]
         address = self._tile(temporary)
         self.state["temporary"] = self.build.add(temporary, number(1))
@@ -216,8 +208,8 @@ class _Assembler:
         build = self.build
         with build.if_else(build.icmp_unsigned("<", code, functions)) as (leaf, function):
             with leaf:
-                # Which leaves are constants cannot be predicted, so it is not branched on.
-                constant = build.icmp_unsigned("==", code, number(0))
+                # A processor cannot predict which leaves are constants: select instead of branching.
+                constant = build.icmp_unsigned("==", code, number(CONSTANT))
                 feature = build.select(constant, number(0), build.sub(code, number(1)))
                 column = load(build, self.columns, feature, POINTER, I64, 8)
                 kind = build.select(constant, number(CONSTANT_OPERAND), number(COLUMN_OPERAND))
@@ -238,7 +230,7 @@ class _Assembler:
         return build.bitcast(build.insert_element(pair, single, ir.Constant(ir.IntType(32), 0)), I64)
 
     def _function(self, index: ir.Value, features: ir.Value) -> ir.Value:
-        """Take a function; which entry of `derived` it is, or -1."""
+        """Take a function; the entry of `derived` that it becomes, or -1."""
         build = self.build
         self.state["made"] = -1
         arity = load(build, self.tables.arity, index, I64, I64)
@@ -275,7 +267,7 @@ class _Assembler:
                 self._general(index, first, arity, self._count_of(TILE_OPERAND, first, arity))
 
     def _derived(self, index: ir.Value, features: ir.Value, arity: ir.Value) -> ir.Value:
-        """Address of the column that a function of the feature before it is, or of the derived column, or 0."""
+        """Address of the known column of a function of the previous node, a feature or an entry of `derived`; or 0."""
         build = self.build
         of_one = build.icmp_unsigned("==", arity, number(1))
         row = build.mul(index, features)
@@ -291,7 +283,7 @@ class _Assembler:
         return self.state["column"]
 
     def _count_of(self, kind: int, first: ir.Value, arity: ir.Value) -> ir.Value:
-        """How many of the popped operands are of a kind."""
+        """Number of a function's operands of one kind."""
         build = self.build
         with counted(build, number(0), arity, carried=[number(0)]) as loop:
             found = self._operand(build.add(first, loop.index), 0)
@@ -300,9 +292,9 @@ class _Assembler:
         return loop.values[0]
 
     def _fold(self, index: ir.Value, first: ir.Value, arity: ir.Value) -> None:
-        """Run an instruction whose operands are all constants on one vector; its result is a constant operand."""
+        """Run an instruction whose operands are all constants, on one vector; its result becomes a constant operand."""
         build = self.build
-        kept = {name: self.state[name] for name in ("here", "alive", "most", "last", "last_kind")}
+        kept = {name: self.state[name] for name in ("here", "alive", "most", "last", "form")}
         start = self._instruction()
         self._general(index, first, arity, number(0))
         result = self._operand(first, 8)
@@ -315,7 +307,7 @@ class _Assembler:
             self.state[name] = before
 
     def _result_tile(self, first: ir.Value, popped: ir.Value) -> ir.Value:
-        """Pop the operands, push the tile the result goes to, and give its address."""
+        """Pop the operands, push the tile of the result, and return its address."""
         alive = self.build.sub(self.state["alive"], popped)
         address = self._tile(alive)
         self.state["alive"] = self.build.add(alive, number(1))
@@ -324,13 +316,13 @@ class _Assembler:
         return address
 
     def _general(self, index: ir.Value, first: ir.Value, arity: ir.Value, popped: ir.Value) -> None:
-        """A function of any arity; its constants become tiles."""
+        """Emit a function of any arity; its constants become tiles."""
         build = self.build
         with counted(build, number(0), arity) as loop:
             operand = build.add(first, loop.index)
             with build.if_then(build.icmp_unsigned("==", self._operand(operand, 0), number(CONSTANT_OPERAND))):
                 self._fill(operand)
-        handler = load(build, self.tables.handlers, build.mul(index, number(3)), I64, I64)
+        handler = load(build, self.tables.handlers, build.mul(index, number(OPERAND_FORMS)), I64, I64)
         instruction = self._instruction()
         with counted(build, number(0), arity) as loop:
             operand = build.add(first, loop.index)
@@ -371,34 +363,31 @@ class _Assembler:
     def _alone(
         self, index: ir.Value, arithmetic: ir.Value, first: ir.Value, second: ir.Value, popped: ir.Value
     ) -> None:
-        """A binary instruction of its own; a commutative one has its constant second."""
+        """Emit a binary instruction that is not fused; a commutative one gets its constant second."""
         build = self.build
         swap = build.and_(self._commutes(arithmetic), build.icmp_unsigned("==", self._is_constant(first), number(1)))
         left, right = build.select(swap, second, first), build.select(swap, first, second)
-        # 0: both are tiles, 1: the second is constant, 2: the first is.
-        kind = build.add(self._is_constant(right), build.mul(self._is_constant(left), number(2)))
-        place = build.add(build.mul(index, number(3)), kind)
+        form = build.add(self._is_constant(right), build.mul(self._is_constant(left), number(2)))
+        place = build.add(build.mul(index, number(OPERAND_FORMS)), form)
         instruction = self._instruction()
         self._write_operand(instruction, 0, left)
         self._write_operand(instruction, 1, right)
         self._emit(load(build, self.tables.handlers, place, I64, I64), self._result_tile(first, popped))
         self.state["last"] = arithmetic
-        self.state["last_kind"] = kind
+        self.state["form"] = form
 
     def _fuse(self, arithmetic: ir.Value, first: ir.Value, second: ir.Value, popped: ir.Value) -> None:
-        """Make the last instruction compute this one too: its result is the second operand if that is a tile, else
-        the first, because leaves emit nothing."""
+        """Make the last instruction compute this one too.
+
+        The last instruction's result is the second operand if that is a tile, else the first: leaves emit nothing.
+        """
         build = self.build
         is_second = build.icmp_unsigned("==", self._operand(second, 0), number(TILE_OPERAND))
         other = build.select(is_second, first, second)
         right = build.and_(is_second, build.not_(self._commutes(arithmetic)))
+        digits = (self.state["form"], arithmetic, build.zext(right, I64), self._is_constant(other))
         place: ir.Value = self.state["last"]
-        for radix, digit in (
-            (3, self.state["last_kind"]),
-            (4, arithmetic),
-            (2, build.zext(right, I64)),
-            (2, self._is_constant(other)),
-        ):
+        for radix, digit in zip(FUSED_RADICES[1:], digits, strict=True):
             place = build.add(build.mul(place, number(radix)), digit)
         self.state["here"] = build.sub(self.state["here"], number(self.size))
         instruction = self._instruction()
@@ -407,7 +396,7 @@ class _Assembler:
         self.state["last"] = -1
 
     def finish(self) -> None:
-        """Send the value of the whole tape to the result, and end."""
+        """Send the value of the whole tape to the result buffer, and end the list."""
         build = self.build
         root = number(0)
         result = build.ptrtoint(self.result, I64)

@@ -1,8 +1,17 @@
 """The tile machine: an interpreter of tapes whose instructions work on tiles of rows, compiled once.
 
-One native call evaluates a range of a population: each tape is assembled (`shine.codegen.machine.assembler`), then run
-tile after tile (`shine.codegen.machine.instructions`), and every chunk of predictions goes to the epilogue
-(`shine.codegen.moments`) while it is in the cache.
+One native call evaluates a range of a population. For each individual::
+
+    tape --assembler--> instructions
+                            |
+    columns ----+           v            +-> stack of tiles, in the cache
+    (a tile of  +--> handler, handler, ... --+
+     each)                                   v
+                                        result buffer --epilogue--> sums of errors, moments
+                          next tile <--'               (or the predictions are copied)
+
+The assembler is in `assembler`, the handlers in `instructions`, the epilogues in `shine.codegen.moments`; `job` says
+what Python hands over.
 """
 
 from __future__ import annotations
@@ -11,7 +20,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
-import numpy as np
 from llvmlite import ir
 
 from shine.codegen.blocks import (
@@ -26,128 +34,59 @@ from shine.codegen.blocks import (
     number,
     store,
 )
-from shine.codegen.machine.assembler import Tables, emit_assembler
-from shine.codegen.machine.instructions import (
-    ARITHMETIC,
-    COMMUTATIVE,
-    HANDLER_POINTER,
-    Instruction,
-    emit_end,
-    emit_handler,
-    fused_instructions,
-    instruction_bytes,
-    primitive_instructions,
-)
+from shine.codegen.machine.assembler import emit_assembler
+from shine.codegen.machine.instructions import HANDLER_POINTER, instruction_bytes
 from shine.codegen.machine.job import JOB, SCRATCH, Job, job_entry, job_fields
+from shine.codegen.machine.tables import emit_tables
+from shine.codegen.machine.tiles import ROW_GROUP, TILE_BYTES, over_parts, tile_length, tile_rows, whole_groups
 from shine.codegen.machine.worker_loop import emit_worker_loop
-from shine.codegen.moments import CHUNK, CHUNK_FIELDS, LANES, SUMS, errors_function, products_function
+from shine.codegen.moments import CHUNK, CHUNK_FIELDS, ERRORS, LANES, SUMS, errors_function, products_function
 from shine.codegen.numbers import Numbers
 from shine.lang.tree import Primitive
 
 VECTOR_BYTES = 128
 """Bytes of an instruction's vector: two AVX-512 registers or four of AVX2, so that several are in flight."""
 
-ROW_GROUP = 64
-"""Rows that columns are filled up to a multiple of: every vector's width divides it."""
+FUSED_OPERANDS = 3
+"""Operands of a fused pair of arithmetic instructions."""
 
-TILE_BYTES = 2048
-"""Size of a tile: large enough to hide the jump to the next instruction, small enough for many in a 32 KiB cache."""
+_LARGEST_MEAN = 1e10
+"""Weighted square of the mean, relative to the squared deviations from it, up to which the moments prove anything: the
+rounding of the mean limits their accuracy."""
 
-CACHE_BYTES = 24 * 1024
-"""What the live tiles of a program may take together; a program with more of them works on shorter tiles."""
+_MARGIN = 1e-9
+"""Share of the target's squared deviations that counts as rounding: far more than there can be."""
 
 _BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
 
 
 def operand_room(functions: Sequence[Primitive]) -> int:
-    """Operands an instruction of these functions has room for: three are what fused pairs take."""
-    return max([3, *(function.arity for function in functions)])
-
-
-def tile_rows(dtype: str) -> int:
-    """Rows of a tile."""
-    return TILE_BYTES // np.dtype(dtype).itemsize
+    """Number of operands that an instruction of these functions has room for."""
+    return max([FUSED_OPERANDS, *(function.arity for function in functions)])
 
 
 def emit_machine(functions: Sequence[Primitive], dtype: str) -> ir.Module:
     """The machine of some primitives, in one module.
 
-    It defines ``void predict(job)`` and one ``void kind(job)`` for each of `shine.codegen.moments.SUMS`, where a job
-    is a pointer to the fields of `JOB`. They write, for each individual, a row of `dtype` predictions, or add to
-    `LANES` float64 of state. What lets threads share the individuals (`shine.codegen.machine.worker_loop`)
-    is there as well.
+    It defines functions that take a job, a pointer to the words of `JOB`: ``void predict(job)`` writes a row of `dtype`
+    predictions for each individual; ``void name(job)``, for each name in `shine.codegen.moments.SUMS`, adds to `LANES`
+    float64 of state. It also defines the worker loop (`shine.codegen.machine.worker_loop`).
     """
     module = ir.Module(name=f"machine.{dtype}")
     size = instruction_bytes(operand_room(functions))
-    tables = _emit_tables(module, functions, dtype, size)
+    tables = emit_tables(module, functions, dtype, VECTOR_BYTES, size)
     assemble = emit_assembler(module, tables, dtype, len(functions), size, TILE_BYTES, VECTOR_BYTES)
     driver = _Driver(module, assemble, dtype)
-    driver.emit("predict", driver.copy_predictions)
-    for kind in SUMS:
-        driver.emit(kind, driver.products if kind == "products" else driver.errors(kind))
+    epilogues = {kind: driver.errors(kind) for kind in ERRORS}
+    epilogues |= {"predict": driver.copy_predictions, "products": driver.products}
+    for name in ("predict", *SUMS):
+        driver.emit(name, epilogues[name])
     emit_worker_loop(module)
     return module
 
 
-def _emit_tables(module: ir.Module, functions: Sequence[Primitive], dtype: str, size: int) -> Tables:
-    """Emit all handlers, and the tables in which the assembler finds them."""
-
-    def handler(instruction: Instruction) -> ir.Function:
-        return emit_handler(module, instruction, dtype, VECTOR_BYTES, size)
-
-    def identity(jit: object, value: ir.Value) -> ir.Value:
-        return value
-
-    null = ir.Constant(POINTER, None)
-    handlers: list[ir.Value] = []
-    for function in functions:
-        own = [handler(instruction) for instruction in primitive_instructions(function)]
-        handlers += own + [null] * (3 - len(own))
-    arithmetic = [ARITHMETIC.index(f.name) if f.name in ARITHMETIC else -1 for f in functions]
-    fused: list[ir.Value] = [null] * (4 * 3 * 4 * 2 * 2)
-    for (i, kind, j, side, constant), instruction in fused_instructions():
-        if i in arithmetic and j in arithmetic:
-            fused[(((i * 3 + kind) * 4 + j) * 2 + side) * 2 + constant] = handler(instruction)
-    return Tables(
-        arity=table(module, "arity", [number(f.arity) for f in functions]),
-        arithmetic=table(module, "arithmetic", [number(i) for i in arithmetic]),
-        handlers=table(module, "handlers", handlers),
-        fused=table(module, "fused", fused),
-        commutative=table(module, "commutative", [number(int(name in COMMUTATIVE)) for name in ARITHMETIC]),
-        fill=handler(Instruction("shine.fill", (True,), identity)),
-        copy=handler(Instruction("shine.copy", (False,), identity)),
-        end=emit_end(module),
-    )
-
-
-def table(module: ir.Module, name: str, entries: Sequence[ir.Value]) -> ir.GlobalVariable:
-    """A constant array of words."""
-    element = I64 if all(entry.type == I64 for entry in entries) else POINTER
-    kind = ir.ArrayType(element, len(entries))
-    table = ir.GlobalVariable(module, kind, f"shine.table.{name}")
-    table.type, table.linkage, table.global_constant = POINTER, "internal", True
-    table.initializer = ir.Constant(kind, list(entries))
-    return table
-
-
-@contextmanager
-def over_parts(build: ir.IRBuilder, job: Job, wanted: Variables) -> Iterator[tuple[Job, ir.Value, ir.Value]]:
-    """A loop over the two parts of the rows, those in place and the tail, while more are `wanted`: a job for the part,
-    its first row and the row after its last."""
-    with counted(build, number(0), number(2)) as part:
-        tail = build.icmp_unsigned("==", part.index, number(1))
-        here = job | {
-            field: build.select(tail, job[f"tail_{field}"], job[field]) for field in ("columns", "target", "weights")
-        }
-        begin = build.select(tail, job["full"], number(0))
-        end = build.select(tail, job["rows"], job["full"])
-        exists = build.icmp_unsigned("<", begin, end)
-        with build.if_then(build.and_(exists, build.icmp_unsigned("!=", wanted["further"], number(0)))):
-            yield here, begin, end
-
-
 class _Driver:
-    """Functions that run a range of a population: for each individual assemble, then all tiles, then the epilogue."""
+    """Functions that take a job: for each individual they assemble its tape, then run tiles and the epilogue."""
 
     def __init__(self, module: ir.Module, assemble: ir.Function, dtype: str) -> None:
         self.module, self.assemble, self.dtype = module, assemble, dtype
@@ -157,13 +96,12 @@ class _Driver:
     def emit(self, name: str, epilogue: Callable[..., ir.Value]) -> None:
         """Emit the function of one kind of result.
 
-        ``epilogue(build, job, individual, start, count)`` handles the rows from `start` on whose predictions are in
-        the job's result buffer, and tells whether the individual is to be evaluated any further.
+        ``epilogue(build, job, individual, start, count)`` takes `count` predictions from the result buffer, those of
+        the rows from `start` on; it returns whether to evaluate more rows of the individual.
         """
         function = declare(self.module, name, ir.VoidType(), [POINTER], ["job"])
         build = ir.IRBuilder(function.append_basic_block("entry"))
         job = job_fields(build, function.args[0], JOB)
-        # Allocated once, at the entry: inside a loop the stack would grow.
         wanted = Variables(build, further=0)
         with counted(build, job["first"], job["last"]) as individual:
             wanted["further"] = 1
@@ -195,7 +133,7 @@ class _Driver:
             wanted["further"] = build.zext(further, I64)
 
     def _assemble(self, build: ir.IRBuilder, job: Job, individual: ir.Value) -> ir.Value:
-        """Assemble a tape; the bytes of its tiles, shorter where many are alive."""
+        """Assemble a tape; the bytes of its tiles, which are shorter if many are alive."""
         row = build.mul(individual, job["width"])
         most = build.call(
             self.assemble,
@@ -207,19 +145,13 @@ class _Driver:
                 *(build.inttoptr(job[field], POINTER) for field in ("columns", "derived", "nested", *SCRATCH)),
             ],
         )
-        length: ir.Value = number(TILE_BYTES)
-        shortest = ROW_GROUP * self.numbers.bytes
-        for _ in range((TILE_BYTES // shortest).bit_length() - 1):
-            too_much = build.icmp_unsigned(">", build.mul(most, length), number(CACHE_BYTES))
-            length = build.select(too_much, build.lshr(length, number(1)), length)
-        return length
+        return tile_length(build, most, ROW_GROUP * self.numbers.bytes)
 
     def _run(self, build: ir.IRBuilder, job: Job, start: ir.Value, count: ir.Value, length: ir.Value) -> None:
-        """Run the instructions over some rows, tile after tile; their values go to the result buffer."""
-        group, element = number(ROW_GROUP), number(self.numbers.bytes)
-        whole = build.mul(build.udiv(build.add(count, number(ROW_GROUP - 1)), group), group)
+        """Run the instructions over some rows, tile after tile; the values go to the result buffer."""
+        element = number(self.numbers.bytes)
         begin = build.mul(start, element)
-        end = build.add(begin, build.mul(whole, element))
+        end = build.add(begin, build.mul(whole_groups(build, count), element))
         first = build.inttoptr(job["instructions"], POINTER)
         handler = load(build, first, number(0), _BYTE, HANDLER_POINTER, 8)
         with counted(build, begin, end, length) as tile:
@@ -245,7 +177,7 @@ class _Driver:
         def epilogue(build: ir.IRBuilder, job: Job, individual: ir.Value, start: ir.Value, count: ir.Value) -> ir.Value:
             state = job_entry(build, job, "out", individual, 8 * LANES)
             line = job_entry(build, job, "lines", individual, 16)
-            # Errors are added row by row, whatever chunks these are in: all at once saves calls.
+            # Chunks do not matter to errors: one call for all rows.
             with self._chunks(build, job, start, count, self.tile) as chunk:
                 for scaled, applies in self._either(build, job["scaled"]):
                     with build.if_then(applies):
@@ -253,7 +185,7 @@ class _Driver:
                         chunk.call(add, line, state)
             lanes = load(build, state, number(0), _DOUBLE, ir.VectorType(_DOUBLE, LANES))
             limit = load(build, job_entry(build, job, "limits", individual, 8), number(0), _DOUBLE, _DOUBLE)
-            # NaN is not below the limit either: nothing can make the sum a number again.
+            # NaN is not below the limit either: the sum stays NaN.
             return build.fcmp_ordered("<=", horizontal_sum(build, lanes), limit)
 
         return epilogue
@@ -261,7 +193,7 @@ class _Driver:
     def products(
         self, build: ir.IRBuilder, job: Job, individual: ir.Value, start: ir.Value, count: ir.Value
     ) -> ir.Value:
-        """Epilogue that adds up moments, and gives up once no line through the rows seen keeps within the limit."""
+        """Epilogue that adds up moments, and gives up once even the best line for the rows so far exceeds the limit."""
         state = job_entry(build, job, "out", individual, 8 * LANES)
         with self._chunks(build, job, start, count, CHUNK) as chunk:
             add = partial(products_function, self.module, self.numbers)
@@ -274,11 +206,9 @@ class _Driver:
         weight = load(build, self._known(build, job, last), number(CHUNK_FIELDS.index("weight")), _DOUBLE, _DOUBLE)
         mean, square, product = (load(build, state, number(i), _DOUBLE, _DOUBLE) for i in range(3))
         explained = build.fmul(build.fdiv(product, square), product)
-        # The moments are known up to rounding of the mean, so nothing is proved where the mean is much larger than what
-        # varies about it; elsewhere the margin is far more than the rounding there can be.
         around = build.fmul(build.fmul(mean, mean), weight)
-        certain = build.fcmp_ordered("<=", around, build.fmul(square, ir.Constant(_DOUBLE, 1e10)))
-        margin = build.fmul(square_seen, ir.Constant(_DOUBLE, 1e-9))
+        certain = build.fcmp_ordered("<=", around, build.fmul(square, ir.Constant(_DOUBLE, _LARGEST_MEAN)))
+        margin = build.fmul(square_seen, ir.Constant(_DOUBLE, _MARGIN))
         least = build.fsub(build.fsub(square_seen, explained), margin)
         limit = load(build, job_entry(build, job, "limits", individual, 8), number(0), _DOUBLE, _DOUBLE)
         given_up = build.and_(certain, build.fcmp_ordered(">", least, limit))
@@ -292,7 +222,7 @@ class _Driver:
 
     @staticmethod
     def _either(build: ir.IRBuilder, flag: ir.Value) -> Iterator[tuple[bool, ir.Value]]:
-        """Both values of a flag of the job, with what tells that it has them."""
+        """Both values of a flag of the job, each with the condition that the flag has it."""
         for value in (False, True):
             yield value, build.icmp_unsigned("!=" if value else "==", flag, number(0))
 
@@ -300,7 +230,7 @@ class _Driver:
     def _chunks(
         self, build: ir.IRBuilder, job: Job, start: ir.Value, count: ir.Value, size: int
     ) -> Iterator[_ChunkCall]:
-        """A loop over the rows in the result buffer, so many at a time."""
+        """A loop over the rows in the result buffer, `size` at a time."""
         with counted(build, number(0), count, size) as chunk:
             row = build.add(start, chunk.index)
             left = build.sub(count, chunk.index)
@@ -309,7 +239,7 @@ class _Driver:
             result = build.inttoptr(job["result"], POINTER)
             predictions = element_pointer(build, result, chunk.index, self.numbers.element)
             target, weights = (job_entry(build, job, name, row, 8) for name in ("target", "weights"))
-            # Rows that only fill up the last lanes are to weigh nothing.
+            # Padding rows have weight 0.
             weigh = build.or_(job["weighted"], build.sub(padded, rows))
             yield _ChunkCall(build, [predictions, target, weights, padded], weigh, build.udiv(row, number(CHUNK)))
 
@@ -321,7 +251,7 @@ class _ChunkCall:
         self._build, self._arguments, self._weigh, self.number = build, arguments, weigh, chunk
 
     def call(self, function: Callable[..., ir.Function], extra: ir.Value, state: ir.Value) -> None:
-        """Call ``function(weighted=...)``, with weights only where they matter."""
+        """Call ``function(weighted=...)``, with weights only if they matter."""
         for weighted in (False, True):
             applies = self._build.icmp_unsigned("!=" if weighted else "==", self._weigh, number(0))
             with self._build.if_then(applies):

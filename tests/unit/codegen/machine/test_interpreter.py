@@ -11,7 +11,9 @@ from llvmlite import ir
 
 import shine
 from shine.codegen.machine.instructions import ARITHMETIC, fused_instructions, primitive_instructions
-from shine.codegen.machine.interpreter import CACHE_BYTES, JOB, TILE_BYTES, emit_machine, tile_rows
+from shine.codegen.machine.interpreter import emit_machine
+from shine.codegen.machine.job import JOB
+from shine.codegen.machine.tiles import CACHE_BYTES, TILE_BYTES, tile_rows
 from shine.data.dataset import Dataset
 from shine.evaluators.machine import MachineEvaluator
 from shine.lang.library import STANDARD
