@@ -1,4 +1,4 @@
-"""Small pieces of control flow that llvmlite's builder does not have."""
+"""Small things that llvmlite's builder does not have: loops, memory, variables, vectors with one value."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def stack(builder: ir.IRBuilder, element: ir.Type, count: int) -> ir.Value:
 
 
 class Loop:
-    """A counted loop being built; `index` runs, `values` are what it carries from one iteration to the next."""
+    """A counted loop being built: its `index`, and the `values` it carries from one iteration to the next."""
 
     def __init__(self, index: ir.Value, values: list[ir.Value]) -> None:
         self.index = index
@@ -87,7 +87,7 @@ class Loop:
 def counted(
     builder: ir.IRBuilder, start: ir.Value, stop: ir.Value, step: int | ir.Value = 1, carried: Sequence[ir.Value] = ()
 ) -> Iterator[Loop]:
-    """``for index in range(start, stop, step)``; afterwards the builder stands behind the loop.
+    """``for index in range(start, stop, step)``; afterwards the builder stands after the loop.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def any_lane(builder: ir.IRBuilder, mask: ir.Value) -> ir.Value:
 
 
 def intrinsic(module: ir.Module, name: str, kind: ir.Type, arity: int) -> ir.Function:
-    """An LLVM intrinsic overloaded on one type, which its arguments and its result have."""
+    """An LLVM intrinsic whose arguments and result all have one type."""
     lane = kind.element if isinstance(kind, ir.VectorType) else kind
     suffix = (f"v{kind.count}" if lane is not kind else "") + {ir.DoubleType: "f64", ir.FloatType: "f32"}[type(lane)]
     overload = f"{name}.{suffix}"

@@ -1,7 +1,7 @@
 """The loop over the rows of a data set, compiled together with the formulas: predictions and fitness.
 
-Rows are taken a vector at a time. The rows that are left at the end are copied into a full vector first, so that one
-body serves all rows and each gets the same bits wherever it stands.
+The loop takes a vector of rows at a time. The rows after the last full vector are copied into one first, so that one
+body serves all rows, and a row gets the same bits at any position.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ VECTOR_BYTES = 64
 """Bytes of a row vector: one AVX-512 register, two of AVX2 or four of NEON, so that several chains are in flight."""
 
 STATE = LANES
-"""Numbers in the state of an individual: lanes of a sum of errors, or the moments and unused ones."""
+"""Numbers in the state of an individual: the lanes of a sum of errors, or the moments and unused numbers."""
 
 _BOOL, _BYTE = ir.IntType(1), ir.IntType(8)
 _BODY = FunctionPointer(ir.FunctionType(_BOOL, [POINTER, I64, POINTER, I64]))
@@ -41,7 +41,7 @@ _ZERO, _ONE = ir.Constant(I64, 0), ir.Constant(I64, 1)
 
 
 def row_numbers(dtype: str) -> Numbers:
-    """The number type of a vector of rows."""
+    """A number type at the width of a vector of rows."""
     return Numbers(dtype, VECTOR_BYTES // np.dtype(dtype).itemsize)
 
 
@@ -51,10 +51,10 @@ def emit_scalar(module: ir.Module, tree: Tree, name: str, dtype: str) -> bool:
     Returns
     -------
     bool
-        Whether an integer division in it may fail. Then a last argument points to a byte that becomes 1 if it did.
+        Whether an integer division may fail. Then a last argument points to a byte that becomes 1 if one did.
     """
     numbers = Numbers(dtype)
-    # Whether anything can fail is known once the body is lowered, but the signature comes before it: look first.
+    # The signature depends on whether the body can fail, and lowering the body tells: lower it once to find out.
     fails = numbers.is_integer and _emit_scalar(ir.Module(), tree, name, numbers, status=False)
     _emit_scalar(module, tree, name, numbers, status=fails)
     return fails
@@ -76,7 +76,7 @@ def _emit_scalar(module: ir.Module, tree: Tree, name: str, numbers: Numbers, *, 
 def emit_predict(module: ir.Module, tree: Tree, name: str, dtype: str) -> None:
     """Emit the function of all rows, ``i8 name(columns, out, rows)``; 1 if an integer division failed.
 
-    ``columns`` points to one pointer a parameter, each to contiguous values.
+    ``columns`` points to a pointer for each parameter, to contiguous values.
     """
     body = _emit_body(module, tree, f"{name}.rows", row_numbers(dtype))
     function = declare(module, name, _BYTE, [POINTER, POINTER, I64], ("columns", "out", "rows"))
@@ -89,8 +89,8 @@ def emit_predict(module: ir.Module, tree: Tree, name: str, dtype: str) -> None:
 def emit_outputs(module: ir.Module, trees: Sequence[Tree], name: str, dtype: str) -> None:
     """Emit a function of several results, ``i8 name(columns, outs, vectors)``; 1 if an integer division failed.
 
-    `columns` points to one pointer a parameter, `outs` to one a tree, each to the values of as many full vectors of
-    rows (see `row_numbers`). The trees have the same parameters and the same assignments.
+    `columns` points to a pointer for each parameter, `outs` to one for each tree, each to the values of `vectors`
+    full vectors of rows (see `row_numbers`). The trees have the same parameters and the same assignments.
     """
     labels = ("columns", "outs", "vectors")
     function = declare(module, name, _BYTE, [POINTER, POINTER, I64], labels)
@@ -106,10 +106,10 @@ def emit_fitness(module: ir.Module, trees: Sequence[Tree], name: str, dtype: str
     """Emit the fitness of some trees.
 
     ``i8 name(which, count, kind, columns, target, weights, rows, lines, known, states)`` runs the `count` trees at the
-    i64 positions `which`, each in one pass over the data: a chunk of rows is predicted, then added to the tree's
+    i64 positions `which`, each in one pass over the data: it predicts a chunk of rows, then adds it to the tree's
     state. `kind` is a position in `SUMS`; `lines` holds a slope and an intercept for each of the `count`, `known` the
-    `shine.codegen.moments.CHUNK_FIELDS` of each chunk. Target and weights are float64, filled up with weights of 0 to a
-    multiple of `LANES` rows. A state is `STATE` float64 that start at zero. All trees have the same parameters. The
+    `shine.codegen.moments.CHUNK_FIELDS` of each chunk. Target and weights are float64, padded to a multiple of `LANES`
+    rows with weights of 0. A state is `STATE` float64, zero at the start. All trees have the same parameters. The
     result is 1 if an integer division failed.
     """
     numbers = row_numbers(dtype)
@@ -144,7 +144,7 @@ def _emit_body(module: ir.Module, tree: Tree, name: str, numbers: Numbers) -> ir
     labels = ("columns", "start", "out", "vectors")
     function = declare(module, name, _BOOL, [POINTER, I64, POINTER, I64], labels)
     function.linkage = "internal"
-    # Nothing is read through the pointer that is written through, so loads of column addresses leave the loop.
+    # Nothing is read through this pointer, so LLVM may load the addresses of columns before the loop.
     function.args[2].add_attribute("noalias")
     columns, start, out, vectors = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
@@ -219,7 +219,7 @@ def _tile_function(module: ir.Module, numbers: Numbers, parameters: int) -> ir.F
 
 
 class _Remainder:
-    """The rows behind the last full vector, copied into one; its free lanes repeat the last row."""
+    """The rows after the last full vector, copied into a vector whose free lanes repeat the last row."""
 
     def __init__(self, builder: ir.IRBuilder, numbers: Numbers, parameters: int) -> None:
         self.builder, self.numbers, self.parameters = builder, numbers, ir.Constant(I64, parameters)
@@ -248,7 +248,7 @@ class _Remainder:
 
 
 def _individual_function(module: ir.Module, numbers: Numbers, parameters: int) -> ir.Function:
-    """Internal function: state of one individual over all rows; true if an integer division failed."""
+    """Internal function: adds all rows to the state of one individual; true if an integer division failed."""
     labels = ("body", "kind", "columns", "target", "weights", "rows", "line", "known", "state")
     kinds = [_BODY, I64, POINTER, POINTER, POINTER, I64, POINTER, POINTER, POINTER]
     function = declare(module, f"shine.individual.{numbers.dtype}", _BOOL, kinds, labels)
@@ -264,7 +264,7 @@ def _individual_function(module: ir.Module, numbers: Numbers, parameters: int) -
         failed = builder.call(tile, [body, columns, loop.index, buffer, count])
         padded = builder.and_(builder.add(count, ir.Constant(I64, LANES - 1)), ir.Constant(I64, -LANES))
         with counted(builder, count, padded) as lane:
-            # Any finite number would do, its weight is 0; the last row's is finite whenever the loss is.
+            # The weight of padding is 0, so any finite number will do: the last prediction is finite if the loss is.
             last = load(builder, buffer, builder.sub(count, _ONE), numbers.element, numbers.element)
             store(builder, last, buffer, lane.index, numbers.element)
         here = [_double_at(builder, pointer, loop.index) for pointer in (target, weights)]
