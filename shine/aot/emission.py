@@ -1,4 +1,4 @@
-"""From a program to files: what can be emitted, and how each of it is made."""
+"""From a program to files: the kinds of files, and how each kind is made."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from shine.lang.program.program import Program
 from shine.llvm import assembly, object_code, optimized_ir
 
 STACK: dict[str, frozenset[str]] = {"coff": frozenset({"__chkstk", "___chkstk_ms"})}
-"""What compilers of a system bring to grow its stack by more than a page: formulas of very many columns use it."""
+"""Symbols that a system's compilers provide to grow the stack by more than a page, used for very many columns."""
 
 OBJECT_SUFFIX: dict[str, str] = {"coff": ".obj"}
-"""Ending of object files where it is not ``.o``."""
+"""Ending of object files if it is not ``.o``."""
 
 Files = dict[str, bytes]
 """Contents of files by their names."""
@@ -33,7 +33,7 @@ class Job:
     ----------
     program : Program
     name : str
-        Of the function of one row, and of the files.
+        Name of the function of one row, and of the files.
     target : Target
     level : str or int
         Optimization pipeline of LLVM.
@@ -55,12 +55,12 @@ class Job:
     @cached_property
     def interface(self) -> Interface:
         """Names and types of the entry points."""
-        interface_of(self.program, self.name, False)  # what cannot be compiled is refused before it is lowered
+        interface_of(self.program, self.name, False)  # refuses programs that cannot be compiled before they are lowered
         return interface_of(self.program, self.name, self._lowered[1])
 
     @cached_property
     def ir(self) -> str:
-        """LLVM IR as lowered, made to need nothing from outside on the target."""
+        """LLVM IR before optimization, which needs nothing from outside on the target."""
         _ = self.interface
         return freestanding.prepare(self._lowered[0], *self._machine)
 
@@ -76,12 +76,12 @@ class Job:
 
     @cached_property
     def object_code(self) -> bytes:
-        """Object file for the target, which needs no other.
+        """Object file for the target, which needs no other object file.
 
         Raises
         ------
         CompilationError
-            If it would need one, because the target lacks instructions; or the target has no object files.
+            If it would need another, because the target lacks instructions; or the target has no object files.
         """
         if self.target.format == "ptx":
             raise CompilationError(f"{self.target.triple} has no object files; emit ptx")
@@ -103,7 +103,7 @@ Emitter = Callable[[Job], Files]
 
 
 def _late(module: str, function: str) -> Emitter:
-    """A function of a module of this package, imported when it is called."""
+    """A function of a module of this package that is imported at the first call."""
     return lambda job: getattr(importlib.import_module(f"shine.aot.{module}"), function)(job)
 
 
@@ -121,7 +121,7 @@ EMITTERS: dict[str, Emitter] = {
     "wasm-scalar": _late("wasm", "scalar_files"),
     "ptx": _late("nvptx", "ptx_files"),
 }
-"""How each kind is made: the files of a job."""
+"""What makes the files of each kind, given a job."""
 
 NEEDS: dict[str, tuple[str, ...]] = {
     "cmake": ("object", "header"),
@@ -129,18 +129,18 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "bench": ("object", "header"),
     "python": ("shared",),
 }
-"""Kinds that are made along with others, which are of no use alone."""
+"""Kinds that are of no use alone, and the kinds that are made along with them."""
 
 
 def emitted(job: Job, kinds: Iterable[str]) -> Files:
-    """The files of some kinds, and of those that they need.
+    """The files of some kinds, and of the kinds that these need.
 
     Raises
     ------
     ValueError
         If there is no such kind.
     CompilationError
-        If the target, or what is installed, cannot make it.
+        If the target cannot have such a file, or nothing installed can make it.
     """
     chosen: list[str] = []
     for kind in kinds:
