@@ -22,7 +22,7 @@ from shine.codegen.gradient.normal_equations import FIXED_COLUMNS, REWEIGHTED
 from shine.codegen.gradient.tables import most_arguments
 from shine.codegen.identity import Functions, described, source_digest
 from shine.codegen.machine.tiles import CACHE_BYTES, TILE_BYTES
-from shine.codegen.machine.worker_loop import WORKER_LOOP, emit_worker_loop
+from shine.codegen.machine.worker_loop import WORKER_LOOP
 from shine.data.dataset import Dataset
 from shine.evaluators.machine import MachineRows, Pass
 from shine.evaluators.sharing import ALONE, QUOTA, PopulationFunctions, zeros
@@ -36,7 +36,7 @@ from shine.stages import stage
 from shine.typing import AnyArray, Floats, Indices, Mask
 
 MOST_CONSTANTS = 40
-"""Only the first so many constants of a tape are fitted: the cost of a step grows with their square."""
+"""Only the first constants of a tape, up to this number, are fitted: the cost of a step grows with its square."""
 
 EFFORT = 8
 """Cost of the normal equations relative to the cost of the value, roughly; only the number of threads depends on it."""
@@ -87,14 +87,7 @@ class GradientMachine:
 @stage("compiling the machine that fits constants; it is kept for the next time")
 def _compiled(functions: tuple[Primitive, ...]) -> bytes:
     """Object code of the gradient machine."""
-    return host_object(_emitted(functions), "O0", selection=1)
-
-
-def _emitted(functions: tuple[Primitive, ...]) -> str:
-    """The gradient machine and the worker loop, as LLVM IR."""
-    module = emit_gradient_machine(functions)
-    emit_worker_loop(module)
-    return str(module)
+    return host_object(str(emit_gradient_machine(functions)), "O0", selection=1)
 
 
 @lru_cache(maxsize=16)
@@ -109,7 +102,7 @@ class MachineLinearizer:
     ----------
     dataset : Dataset
     loss : str
-        One of `shine.fitness.LOSSES`, which says what errors are minimized.
+        One of `shine.fitness.LOSSES`; it determines the kind of errors.
     threads : int
     """
 
@@ -121,8 +114,7 @@ class MachineLinearizer:
         self._floor = np.array([max(_SMALLEST_WEIGHED * deviation, np.finfo(np.float64).tiny)])
 
     def _machine_for(self, functions: tuple[Primitive, ...]) -> GradientMachine:
-        """The machine of some functions; what they mean is looked at only if they are others than those of the call
-        before."""
+        """The machine of some functions; their meaning is compared only if they are not those of the previous call."""
         known, machine = self._latest
         if machine is None or known is not functions:
             machine = _gradient_machine_of(Functions.of(functions))
@@ -132,12 +124,12 @@ class MachineLinearizer:
     def normal_equations(
         self, population: Population, slopes: Floats, intercepts: Floats, limits: Floats
     ) -> NormalEquations:
-        """Errors, and the normal equations at the constants the population has."""
+        """Errors, and the normal equations at the constants of the population (see `shine.fitness.Linearizer`)."""
         counts, most = _constants(population)
         stride = FIXED_COLUMNS + most
         limits = np.ascontiguousarray(limits, dtype=np.float64)
         out = self._states(population, np.column_stack([slopes, intercepts]), limits, stride, most)
-        # The machine writes what is on and below the diagonal.
+        # The machine writes the diagonal and what is below it.
         errors, matrices = out[:, 0], out[:, 1:].reshape(-1, stride, stride)
         for column in range(stride - 1):
             matrices[:, column, column + 1 :] = matrices[:, column + 1 :, column]
@@ -222,7 +214,7 @@ def _addresses(arrays: Mapping[str, AnyArray]) -> dict[str, int]:
 
 
 def _constants(population: Population) -> tuple[Indices, int]:
-    """How many constants each individual has, and how many are fitted at most."""
+    """Number of constants of each individual, and the most that are fitted of any."""
     inside = np.arange(population.width) < population.sizes[:, None]
     counts = ((population.codes == CONSTANT) & inside).sum(axis=1)
     return counts, min(int(counts.max(initial=0)), MOST_CONSTANTS)

@@ -78,7 +78,7 @@ def _state_numbers(unknowns: int) -> int:
 
 
 def record_numbers(most: int) -> int:
-    """Numbers in the record of an individual of which up to `most` constants are fitted."""
+    """Numbers in the record of an individual with up to `most` fitted constants."""
     unknowns = most + LINE
     return sum(_Record.lengths(1, unknowns, unknowns**2))
 

@@ -29,6 +29,7 @@ from shine.codegen.gradient.tables import emit_gradient_tables, most_arguments
 from shine.codegen.machine.instructions import HANDLER_POINTER
 from shine.codegen.machine.job import Job, job_entry, job_fields
 from shine.codegen.machine.tiles import ROW_GROUP, over_parts, tile_length, whole_groups
+from shine.codegen.machine.worker_loop import emit_worker_loop
 from shine.codegen.moments import LANES
 from shine.lang.primitives import CONSTANT
 from shine.lang.tree import Primitive
@@ -54,7 +55,8 @@ def emit_gradient_machine(functions: Sequence[Primitive]) -> ir.Module:
     For each kind of errors in `REWEIGHTED` it defines ``void kind(job)``, which takes a pointer to the words of
     `GRADIENT_JOB` and adds to the results of each individual: its sum of errors, then the lower triangle of the matrix
     of its normal equations. `fit_name` of each kind and `ADVANCE` take a pointer to the words of `FIT_JOB` and fit
-    constants (see `constant_fitting`).
+    constants (see `constant_fitting`). The module also defines the worker loop
+    (`shine.codegen.machine.worker_loop`).
     """
     module = ir.Module(name="gradient_machine")
     size = gradient_instruction_bytes(most_arguments(functions))
@@ -65,6 +67,7 @@ def emit_gradient_machine(functions: Sequence[Primitive]) -> ir.Module:
     function, build = _entry(module, ADVANCE)
     emit_advances(build, function.args[0], advance)
     build.ret_void()
+    emit_worker_loop(module)
     return module
 
 

@@ -1,7 +1,7 @@
-"""How threads share the individuals of a population: each takes the next few until none is left.
+"""The worker loop: each thread takes the next few individuals of a population until none is left.
 
-What is taken is counted in one word of memory, so that no thread waits for another or for Python between two
-individuals, and all finish within the time of a few.
+One word of memory counts the individuals that are taken. So no thread waits for another, or for Python, between two
+individuals, and all threads end at nearly the same time.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ WORKER_LOOP = "worker_loop"
 
 
 def emit_worker_loop(module: ir.Module) -> None:
-    """Emit ``void share(entry, job, range, begun, count, step, quota)``.
+    """Emit ``void worker_loop(entry, job, range, begun, count, step, quota)``.
 
     Parameters of the emitted function
     ----------------------------------
     entry : pointer to ``void entry(job)``
         Evaluates a range of the individuals.
     job : pointer
-        What `entry` gets.
+        The argument of `entry`.
     range : pointer to two i64
-        The words of the job that say which is the first individual of the range, and which the one after its last.
+        Two words of the job: the first individual of the range, and the one after its last.
     begun : pointer to i64
-        How many individuals are taken already; all threads count there.
+        Number of individuals taken so far, by all threads.
     count : i64
-        Individuals of the population.
+        Number of individuals of the population.
     step : i64
-        How many are taken at a time.
+        Number of individuals to take at a time.
     quota : i64
-        It returns when none is left, or after so many individuals, so that an interrupt is seen.
+        The loop also returns after this many individuals, so that Python sees an interrupt.
     """
     labels = ("entry", "job", "range", "begun", "count", "step", "quota")
     kinds = [POINTER] * 4 + [I64] * 3
@@ -45,7 +45,7 @@ def emit_worker_loop(module: ir.Module) -> None:
     build.position_at_end(head)
     done = build.phi(I64, "done")
     done.add_incoming(ir.Constant(I64, 0), start)
-    # Nothing but the number itself passes between the threads here: results are read after they have been joined.
+    # Monotonic is enough: only this number passes between threads. Results are read after the threads are joined.
     first = build.atomic_rmw("add", begun, step, "monotonic")
     build.cbranch(build.icmp_signed("<", first, count), body, end)
     build.position_at_end(body)
