@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shine.aot.emission import EMITTERS, Job, emitted
+from shine.aot.code import Job
+from shine.aot.emission import EMITTERS, emitted
 from shine.aot.interface import check_name
 from shine.aot.targets import Target, target_of
 from shine.codegen.numbers import ELEMENTS

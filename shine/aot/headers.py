@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shine.aot.emission import Files, Job
+from shine.aot.code import Files, Job
 from shine.aot.interface import C_TYPES, Column, Interface
 
 _HEADER = """\

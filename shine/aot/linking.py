@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from shine.aot.emission import Files, Job
+from shine.aot.code import Files, Job
 from shine.aot.targets import Target
 from shine.errors import ExportError
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from shine.aot.emission import Files, Job
+from shine.aot.code import Files, Job
 from shine.aot.freestanding import prepare
 from shine.aot.targets import target_of
 from shine.codegen.native.row_by_row import emit_kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shine.aot.emission import OBJECT_SUFFIX, Files, Job
+from shine.aot.code import OBJECT_SUFFIX, Files, Job
 from shine.aot.headers import commented
 from shine.aot.interface import Column, Interface
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shine.aot.emission import Files, Job
+from shine.aot.code import Files, Job
 from shine.aot.linking import SUFFIXES
 
 _MODULE = '''\

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from llvmlite import ir
 
-from shine.aot.emission import Files, Job
+from shine.aot.code import Files, Job
 from shine.aot.freestanding import freestanding_object
 from shine.aot.interface import interface_of
 from shine.aot.targets import target_of

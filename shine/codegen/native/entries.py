@@ -16,13 +16,13 @@ from shine.codegen.native.programs import emit_program_rows, emit_program_scalar
 from shine.codegen.numbers import STORAGE_ELEMENTS
 from shine.lang.program.program import Program
 
-TILE_ROWS = 256
+COPY_ROWS = 256
 """Most rows that are copied at a time."""
 
-TILE_BYTES = 16 * 1024
+COPY_BYTES = 16 * 1024
 """Room on the stack for the copies, unless a single vector of rows takes more."""
 
-PAGE_BYTES = 1024
+SMALL_COPY_BYTES = 1024
 """The same for targets on which stack frames have to stay below a page of memory."""
 
 _BYTE, _I32 = ir.IntType(8), ir.IntType(32)
@@ -33,7 +33,7 @@ _ZERO, _ONE = ir.Constant(I64, 0), ir.Constant(I64, 1)
 
 
 def entries_ir(
-    program: Program, name: str, word: int = 64, abi: str = "", tile_bytes: int = TILE_BYTES
+    program: Program, name: str, word: int = 64, abi: str = "", tile_bytes: int = COPY_BYTES
 ) -> tuple[str, bool]:
     """A module in which only the entry points of a program are visible from outside.
 
@@ -56,7 +56,7 @@ def entries_ir(
     abi : str
         Calling convention of the module, for targets that have several.
     tile_bytes : int
-        `TILE_BYTES` or `PAGE_BYTES`.
+        `COPY_BYTES` or `SMALL_COPY_BYTES`.
 
     Returns
     -------
@@ -217,7 +217,7 @@ class _Entries:
     def _tile(self, row_bytes: int) -> int:
         """Rows that are copied at a time: whole vectors."""
         lanes = program_lanes(self.program)
-        return max(lanes, min(TILE_ROWS, self._tile_bytes // row_bytes) // lanes * lanes)
+        return max(lanes, min(COPY_ROWS, self._tile_bytes // row_bytes) // lanes * lanes)
 
     @staticmethod
     def _step(builder: ir.IRBuilder, strides: ir.Value, count: int, rows: ir.Value, tile: int) -> ir.Value:
