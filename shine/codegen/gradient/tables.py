@@ -12,8 +12,7 @@ from shine.codegen.gradient.instructions import BROADCAST_BYTES, emit_adjoint, e
 from shine.codegen.machine.instructions import emit_end
 from shine.codegen.machine.tables import table
 from shine.lang.derivative import partials
-from shine.lang.primitives import Primitive
-from shine.lang.tree import Tree
+from shine.lang.tree import Primitive, Tree
 
 NO_PARTIAL, UNCHANGED = 0, 1
 """Entries of the adjoint table in place of an address: the partial derivative is 0; it is 1."""

@@ -20,7 +20,7 @@ from shine.codegen.machine.instructions import (
     fused_instructions,
     primitive_instructions,
 )
-from shine.lang.primitives import Primitive
+from shine.lang.tree import Primitive
 
 
 @dataclass(frozen=True)
