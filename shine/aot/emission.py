@@ -24,7 +24,7 @@ EMITTERS: dict[str, Emitter] = {
     "wasm-scalar": wasm.scalar_files,
     "ptx": nvptx.ptx_files,
 }
-"""What makes the files of each kind, given a job."""
+"""Functions that make the files of each kind for a job."""
 
 NEEDS: dict[str, tuple[str, ...]] = {
     "cmake": ("object", "header"),

@@ -33,15 +33,15 @@ def _absolute(build: ir.IRBuilder, residual: ir.Value) -> ir.Value:
 
 
 ERRORS: dict[str, Callable[[ir.IRBuilder, ir.Value], ir.Value]] = {"squared": _squared, "absolute": _absolute}
-"""Kinds of errors: what emits the error of a residual."""
+"""Function that emits the error of a residual, for each kind of errors."""
 
 SUMS = (*ERRORS, "products")
-"""What a pass over the rows can add up: errors of a kind, or the moments of linear scaling."""
+"""Sums that a pass over the rows can add up: errors of a kind, or the moments of linear scaling."""
 
 CHUNK_FIELDS = ("inverse_weight", "target_mean", "share", "between", "target_shift", "target_square", "weight")
-"""What is known of a chunk of rows beforehand. With W and m its weight and mean of the target, and W0 and m0 those of
-all chunks before it: 1 / W; m; W / (W0 + W); W0 * W / (W0 + W); m - m0; then, of all rows up to the chunk's end, the
-sum of the target's squared deviations, and the weight. The first five are 0 if W is 0."""
+"""Facts of a chunk of rows that are computed beforehand. With W and m its weight and its mean of the target, and W0 and
+m0 those of all chunks before it: 1 / W; m; W / (W0 + W); W0 * W / (W0 + W); m - m0; then, of all rows up to the chunk's
+end, the sum of the target's squared deviations, and the weight. The first five are 0 if W is 0."""
 
 PRODUCT_FIELDS = ("mean", "square", "product")
 """State of `products_function`: weighted mean of the predictions; sum of their squared deviations; sum of the
@@ -53,7 +53,7 @@ _ZERO = ir.Constant(I64, 0)
 
 
 def error_rule(kind: str) -> Callable[[ir.IRBuilder, ir.Value], ir.Value]:
-    """What emits the error of a residual.
+    """The function that emits the error of a residual.
 
     Raises
     ------

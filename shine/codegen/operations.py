@@ -1,4 +1,4 @@
-"""What primitives cost: how many simple operations and elementary functions each is made of."""
+"""Cost of primitives: how many simple operations and elementary functions each is made of."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def _warn(obstacle: str) -> None:
 
 
 def _head(name: str, content: bytes, secret: bytes) -> bytes:
-    """What precedes the content of an entry."""
+    """The bytes before the content of an entry."""
     digest = hashlib.blake2b(_MAGIC + name.encode(), key=secret, digest_size=_DIGEST_BYTES)
     digest.update(content)
     return _MAGIC + digest.digest()

@@ -49,7 +49,7 @@ _Count = TypeVar("_Count")
 
 @dataclass(frozen=True)
 class _Record:
-    """What a fit keeps of an individual between two steps.
+    """The numbers that a fit keeps of an individual between two steps.
 
     `unknowns` are the best ones so far: intercept, slope, constants. `matrix`, `gradient` and `scale` are the scaled
     normal equations there.

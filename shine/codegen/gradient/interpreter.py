@@ -10,7 +10,7 @@ For each individual, always in float64::
                           next tile <-- normal equations: products of all columns of the Jacobian
 
 The assembler is in `assembler`, the handlers in `instructions`, the products in `normal_equations`, and the steps of a
-fit in `constant_fitting`; `job` says what Python hands over.
+fit in `constant_fitting`; the input is in `job`.
 """
 
 from __future__ import annotations

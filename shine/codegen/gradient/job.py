@@ -1,4 +1,4 @@
-"""What Python hands to the gradient machine: a job, an array of words, each an address or a number."""
+"""Jobs of the gradient machine: arrays of words, each an address or a number, that Python hands over."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _DOUBLE = ir.DoubleType()
 
 @dataclass(frozen=True)
 class GradientTables:
-    """What the assembler looks up, as global constants of the module.
+    """Tables for the assembler, as global constants of the module.
 
     Parameters
     ----------

@@ -10,8 +10,8 @@ One native call evaluates a range of a population. For each individual::
                                         result buffer --epilogue--> sums of errors, moments
                           next tile <--'               (or the predictions are copied)
 
-The assembler is in `assembler`, the handlers in `instructions`, the epilogues in `shine.codegen.moments`; `job` says
-what Python hands over.
+The assembler is in `assembler`, the handlers in `instructions`, the epilogues in `shine.codegen.moments`, and the
+input in `job`.
 """
 
 from __future__ import annotations

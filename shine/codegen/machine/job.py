@@ -1,4 +1,4 @@
-"""What Python hands to the tile machine: a job, an array of 64-bit words, each an address or a number."""
+"""Jobs of the tile machine: arrays of 64-bit words, each an address or a number, that Python hands over."""
 
 from __future__ import annotations
 

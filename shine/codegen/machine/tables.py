@@ -25,7 +25,7 @@ from shine.lang.tree import Primitive
 
 @dataclass(frozen=True)
 class Tables:
-    """What the assembler looks up, as global constants of the module.
+    """Tables for the assembler, as global constants of the module.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ def emit_program_rows(module: ir.Module, program: Program, name: str, vector_byt
 
     `columns` points to a pointer for each parameter, constant arrays included, and `outs` to a pointer for each output;
     each points to `rows` contiguous numbers of the storage type, a bool being a byte. No output may overlap a column.
-    The loop takes as many rows at a time as `vector_bytes` hold of the widest number type, which changes no bit.
+    The loop takes a vector of rows at a time, `vector_bytes` of the widest number type; its size changes no bit.
 
     Raises
     ------

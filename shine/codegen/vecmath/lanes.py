@@ -163,7 +163,7 @@ class Lanes:
         return self._apply("fdiv", "udiv", other, swapped=True)
 
     def __neg__(self) -> Lanes:
-        """Of real lanes."""
+        """The negative of real lanes."""
         return Lanes(self.builder, self.builder.fneg(self.value))
 
     def __and__(self, other: Lanes | int) -> Lanes:
@@ -176,7 +176,7 @@ class Lanes:
         return Lanes(self.builder, self.builder.xor(self.value, self._operand(other)))
 
     def __invert__(self) -> Lanes:
-        """Of truth lanes."""
+        """The negation of truth lanes."""
         return self ^ 1
 
     def __lshift__(self, other: Lanes | int) -> Lanes:

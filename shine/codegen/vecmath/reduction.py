@@ -149,7 +149,7 @@ def _reduce_far(x: Lanes) -> Reduced:
     """For float64 1 <= x < inf, after Payne and Hanek (1983): exact integer arithmetic on the digits of 2/pi.
 
     With x = m * 2**e, digits of 2/pi worth a multiple of 4 / 2**e only add whole turns, so six words from there
-    on suffice: m times the digits dropped behind them is less than 2**-137. The four highest words of the product
+    on suffice: m times the remaining digits is less than 2**-137. The four highest words of the product
     leave 65 bits next to a multiple of pi/2. Other numbers give arbitrary results.
     """
     bits = x.bits()
@@ -245,7 +245,7 @@ def _padded_digits() -> tuple[int, ...]:
 
 @cache
 def two_over_pi_words() -> tuple[int, ...]:
-    """The binary digits of 2/pi, as many words of 32 as the largest float64 needs."""
+    """The binary digits of 2/pi in words of 32 bits, enough for the largest float64."""
     count = -(-(_LARGEST_EXPONENT - 2) // _WORD) + _WORDS_USED + 1
     digits = _two_over_pi_bits(_WORD * count)
     return tuple((digits >> (_WORD * (count - 1 - i))) & _MASK for i in range(count))

@@ -1,4 +1,4 @@
-"""Programs that the tests of this folder compile, and rows that they are applied to."""
+"""Programs that the tests of this folder compile, and rows to apply them to."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRIPLES = (
     "powerpc64le-linux-gnu",
     "riscv64-linux-gnu",
 )
-"""What object files are made for."""
+"""Targets with object files."""
 
 
 def every_primitive(dtype: str) -> Program:
@@ -39,7 +39,7 @@ def every_primitive(dtype: str) -> Program:
 
 
 def mixed() -> Program:
-    """A program whose arguments and results have all types there are, and more than registers hold."""
+    """A program with arguments and results of all types, more of them than registers hold."""
     build = ProgramBuilder(STANDARD)
     kinds = ["int32", "float64", "float32", "int64", "bool"] * 3
     names = [build.parameter(f"p{position}", kind) for position, kind in enumerate(kinds)]
@@ -62,7 +62,7 @@ def mixed() -> Program:
 
 
 def one_of(program: Program, position: int) -> Program:
-    """The same with one output."""
+    """The same program with one output."""
     return Program(
         program.parameters, program.statements, (program.outputs[position],), program.name, program.functions
     )

@@ -1,4 +1,4 @@
-"""Triples, processors and features: what is taken, completed and refused."""
+"""Triples, processors and features: which are accepted, completed and refused."""
 
 from __future__ import annotations
 

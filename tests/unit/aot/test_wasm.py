@@ -62,7 +62,7 @@ for (let i = 0; i < Math.min(50, inputs[0].length); i++) {
 
 
 def node(folder, code):
-    """Run an ES module in a folder; what it prints."""
+    """Output of an ES module that runs in a folder."""
     (folder / "package.json").write_text('{"type": "module"}')
     (folder / "main.mjs").write_text(code)
     done = subprocess.run(["node", "main.mjs"], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
@@ -71,7 +71,7 @@ def node(folder, code):
 
 
 def run(folder, program, inputs, name="f", **options):
-    """A program's outputs for columns, from Node; the function of one row is checked against that of many there."""
+    """Outputs of a program for columns, from Node, which also checks the function of one row against that of many."""
     folder.mkdir(exist_ok=True)
     aot.build(program, folder, name, "wasm", **options)
     for i, column in enumerate(inputs):
@@ -104,7 +104,7 @@ def test_the_hypotenuse_is_small_and_right(tmp_path):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_primitive_has_the_bits_of_this_machine(tmp_path, dtype, features):
     formulas = expressions(dtype)
-    # More than two of the loader's pieces, and rows that fill no vector.
+    # More than two pieces of the loader, and a last vector that is not full.
     inputs = columns(dtype, 3, 2051)
     target = {"target": wasm.TRIPLE, "features": features} if features else {}
     program = program_of(formulas, dtype)

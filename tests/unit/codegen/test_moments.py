@@ -28,7 +28,7 @@ def tier(request):
 
 
 def measure(dataset: Dataset, dtype: str, tier: str) -> Measure:
-    """What measures the formula `a`, the only column of the data."""
+    """The measure of the formula `a`, the only column of the data."""
     if tier == "native":
         return IDENTITY[dtype].over(Rows(dataset, dtype))
     population = shine.Population.from_trees([TREE], PRIMITIVES)
@@ -37,7 +37,7 @@ def measure(dataset: Dataset, dtype: str, tier: str) -> Measure:
 
 
 def moments(dataset: Dataset, tier: str, dtype: str = "float64") -> dict[str, float]:
-    """All that compiled code adds up."""
+    """All sums of compiled code."""
     measured, everyone = measure(dataset, dtype, tier), np.array([0])
     products = measured.products(everyone)
     line = np.array([SLOPE]), np.array([INTERCEPT])
@@ -90,7 +90,7 @@ def test_a_large_offset_does_not_cancel_the_variance(offset, tier):
     p, y = rng.normal(size=3000) + offset, rng.normal(size=3000) + offset
     found, expected = moments(data(p, y), tier), exact(p, y)
     assert found["square"] == pytest.approx(expected["square"], rel=1e-9)
-    # The sum of the products may be near zero; what it is made of is not.
+    # The sum of the products may be near zero; its terms are not.
     assert found["product"] == pytest.approx(expected["product"], abs=1e-9 * expected["square"])
 
 

@@ -1,4 +1,4 @@
-"""Compiled code: its lifetime, its leaks, and what LLVM refuses."""
+"""Compiled code: its lifetime, its leaks, and the IR that LLVM refuses."""
 
 import ctypes
 import gc

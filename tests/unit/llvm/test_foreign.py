@@ -1,4 +1,4 @@
-"""Foreign bytes never end this process, never take longer than allowed, and what is wrong with them is said."""
+"""Foreign bytes never end this process and never take longer than allowed; messages say what is wrong with them."""
 
 from __future__ import annotations
 

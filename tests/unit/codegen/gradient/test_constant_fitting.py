@@ -283,7 +283,7 @@ def test_fixed_constants_do_not_move():
         assert [now == before for now, before in zip(constants_of(found, row), [2.0, 7.0, 0.0], strict=True)] == [
             bool(each) for each in held
         ]
-    # The others are the best there are: least squares of what the held ones leave.
+    # The others solve least squares for what the held ones leave.
     x, y = dataset.columns
     best = np.linalg.lstsq(np.column_stack([y, np.ones(80)]), dataset.target - 2.0 * x, rcond=None)[0]
     assert constants_of(found)[1:] == pytest.approx(best.tolist(), rel=1e-6)
@@ -291,7 +291,7 @@ def test_fixed_constants_do_not_move():
 
 @pytest.mark.parametrize(
     ("text", "left"),
-    # The third fits the better the larger its second constant, the fourth has no choice but that of y's.
+    # The third improves with its second constant; the fourth can only change the factor of y.
     [("0.3*0.7*x", 1e-12), ("1.0*x + 2.0*x + 4.0*x", 1e-12), ("0.0*(0.5*x + y)", 0.01), ("x + (1.0 - 1.0)*y", 0.9)],
 )
 def test_constants_that_cannot_be_told_apart_are_fitted_all_the_same(text, left):

@@ -41,7 +41,7 @@ def columns(rows: int = ROWS, special: bool = True) -> np.ndarray:
 
 
 def predictions(population: Population, dtype: str, values: np.ndarray) -> np.ndarray:
-    """What the machine computes."""
+    """Predictions of the machine."""
     data = Dataset(values, np.zeros(values.shape[1]), None, FEATURES)
     return MachineEvaluator(data, "mse", False, dtype).predict(population)
 
@@ -124,8 +124,8 @@ def test_both_operands_may_be_constants(dtype, op):
 
 
 def reachable_pairs() -> set[tuple[int, int, int, int, int]]:
-    """Places the assembler can ask for, from its rules: of a commutative operation, a constant comes second, and the
-    pair's result counts as its first operand."""
+    """Places that the assembler can look up: a commutative operation has its constant second, and the result of the
+    inner operation first."""
     commutes = [name in ("add", "mul") for name in ARITHMETIC]
     places = set()
     for i, (a, b), j, side, c in product(range(4), product((0, 1), (0, 1)), range(4), (0, 1), (0, 1)):

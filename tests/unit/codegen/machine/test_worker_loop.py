@@ -1,4 +1,4 @@
-"""Sharing individuals among threads: all are taken, each once, and a call ends when it should."""
+"""The worker loop: it takes every individual once, and a call ends when it should."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def share():
 
 
 def taken(share, begun: np.ndarray, count: int, step: int, quota: int) -> list[Range]:
-    """The ranges that one call of `share` passes to its entry."""
+    """The ranges that one call of the worker loop passes to its entry."""
     job, found = np.zeros(2, np.int64), []
 
     @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
