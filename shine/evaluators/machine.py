@@ -9,10 +9,10 @@ from functools import lru_cache
 import numpy as np
 
 from shine.codegen.identity import Functions, described, source_digest
-from shine.codegen.machine.assembler import OPERAND_BYTES
 from shine.codegen.machine.instructions import instruction_bytes
 from shine.codegen.machine.interpreter import emit_machine, operand_room
 from shine.codegen.machine.job import JOB
+from shine.codegen.machine.operands import OPERAND_BYTES
 from shine.codegen.machine.tiles import ROW_GROUP, TILE_BYTES, tile_rows
 from shine.codegen.machine.worker_loop import WORKER_LOOP
 from shine.codegen.moments import CHUNK, LANES, SUMS

@@ -28,18 +28,15 @@ from shine.codegen.machine.instructions import (
     HANDLER_POINTER,
     OPERAND_FORMS,
     OPERANDS,
+    WORDS_BYTES,
+    operand_offset,
 )
+from shine.codegen.machine.operands import COLUMN_OPERAND, CONSTANT_OPERAND, TILE_OPERAND, OperandStack
 from shine.codegen.machine.tables import Tables
 from shine.codegen.numbers import Numbers
 from shine.lang.primitives import CONSTANT
 
-_BYTE, _BOOL, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(1), ir.IntType(16), ir.DoubleType()
-
-COLUMN_OPERAND, TILE_OPERAND, CONSTANT_OPERAND = 0, 1, 2
-"""Kinds of operands: a column of the data, a tile of the stack, a constant."""
-
-OPERAND_BYTES = 24
-"""Size of an operand on the assembler's stack: its kind, then its two words in an instruction."""
+_BYTE, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(16), ir.DoubleType()
 
 
 def emit_assembler(
@@ -95,7 +92,6 @@ class _Assembler:
     Its variables while the emitted code runs:
 
     ==================== ===================================================================================
-    ``height``           height of the operand stack
     ``alive`` ``most``   number of tiles alive; the most there were
     ``temporary``        next tile for a constant of the current instruction, above those alive
     ``here``             offset of the next instruction, in bytes
@@ -126,11 +122,10 @@ class _Assembler:
         self.build, self.tables, self.numbers = build, tables, numbers
         self.size, self.tile_bytes, self.vector_bytes = size, tile_bytes, vector_bytes
         self.known, self.derived, self.nested = known, derived, nested
-        self.columns, self.instructions, self.operands, self.tiles = columns, instructions, operands, tiles
-        self.result = result
+        self.columns, self.instructions, self.tiles, self.result = columns, instructions, tiles, result
+        self.operands = OperandStack(build, operands)
         self.state = Variables(
             build,
-            height=0,
             alive=0,
             most=0,
             temporary=0,
@@ -143,24 +138,7 @@ class _Assembler:
             column=0,
         )
 
-    # Operands
-
-    def _operand(self, index: ir.Value, field: int) -> ir.Value:
-        return load(self.build, self._place(index), number(field), _BYTE, I64, 8)
-
-    def _place(self, index: ir.Value) -> ir.Value:
-        return element_pointer(self.build, self.operands, self.build.mul(index, number(OPERAND_BYTES)), _BYTE)
-
-    def _set_operand(self, index: ir.Value, kind: ir.Value | int, base: ir.Value, mask: int) -> None:
-        place = self._place(index)
-        store(self.build, number(kind), place, number(0), _BYTE, 8)
-        store(self.build, base, place, number(8), _BYTE, 8)
-        store(self.build, number(mask), place, number(16), _BYTE, 8)
-
-    def _push(self, kind: ir.Value | int, base: ir.Value, mask: int) -> None:
-        height = self.state["height"]
-        self._set_operand(height, kind, base, mask)
-        self.state["height"] = self.build.add(height, number(1))
+    # Tiles
 
     def _tile(self, index: ir.Value) -> ir.Value:
         """Address of a tile of the stack, which counts as used from here on."""
@@ -180,8 +158,9 @@ class _Assembler:
         store(self.build, value, instruction, number(field), _BYTE, 8)
 
     def _write_operand(self, instruction: ir.Value, position: int, operand: ir.Value) -> None:
-        for word in (0, 8):
-            self._write(instruction, OPERANDS + 16 * position + word, self._operand(operand, 8 + word))
+        for word in (0, 1):
+            field = operand_offset(position) + 8 * word
+            self._write(instruction, field, self.operands.word(operand, word))
 
     def _emit(self, handler: ir.Value, destination: ir.Value) -> ir.Value:
         """Append an instruction and return its address, for the operands to be written."""
@@ -199,7 +178,7 @@ class _Assembler:
         self.state["temporary"] = self.build.add(temporary, number(1))
         instruction = self._emit(self.tables.fill, address)
         self._write_operand(instruction, 0, operand)
-        self._set_operand(operand, TILE_OPERAND, address, 0)
+        self.operands.replace(operand, TILE_OPERAND, address, 0)
 
     # The pass
 
@@ -213,7 +192,7 @@ class _Assembler:
                 feature = build.select(constant, number(0), build.sub(code, number(1)))
                 column = load(build, self.columns, feature, POINTER, I64, 8)
                 kind = build.select(constant, number(CONSTANT_OPERAND), number(COLUMN_OPERAND))
-                self._push(kind, build.select(constant, self._bits(value()), column), -1)
+                self.operands.push(kind, build.select(constant, self._bits(value()), column), -1)
                 self.state["feature"] = build.sub(code, number(1))
                 self.state["entry"] = -1
             with function:
@@ -234,11 +213,11 @@ class _Assembler:
         build = self.build
         self.state["made"] = -1
         arity = load(build, self.tables.arity, index, I64, I64)
-        first = build.sub(self.state["height"], arity)
+        first = build.sub(self.operands.height, arity)
         self.state["temporary"] = self.state["alive"]
         with build.if_else(build.icmp_unsigned("==", arity, number(2))) as (binary, other):
             with binary:
-                constants = build.and_(*(self._is_constant(build.add(first, number(i))) for i in (0, 1)))
+                constants = build.and_(*(self.operands.is_constant(build.add(first, number(i))) for i in (0, 1)))
                 with build.if_else(build.icmp_unsigned("!=", constants, number(0)), likely=False) as (known, varies):
                     with known:
                         self._fold(index, first, arity)
@@ -248,7 +227,7 @@ class _Assembler:
                 column = self._derived(index, features, arity)
                 with build.if_else(build.icmp_unsigned("!=", column, number(0))) as (known, unknown):
                     with known:
-                        self._set_operand(first, COLUMN_OPERAND, column, -1)
+                        self.operands.replace(first, COLUMN_OPERAND, column, -1)
                         feature = self.state["feature"]
                         place = build.add(build.mul(index, features), feature)
                         of_feature = build.icmp_signed(">=", feature, number(0))
@@ -259,12 +238,12 @@ class _Assembler:
 
     def _other(self, index: ir.Value, first: ir.Value, arity: ir.Value) -> None:
         build = self.build
-        constants = self._count_of(CONSTANT_OPERAND, first, arity)
+        constants = self.operands.count(CONSTANT_OPERAND, first, arity)
         with build.if_else(build.icmp_unsigned("==", constants, arity), likely=False) as (known, varies):
             with known:
                 self._fold(index, first, arity)
             with varies:
-                self._general(index, first, arity, self._count_of(TILE_OPERAND, first, arity))
+                self._general(index, first, arity, self.operands.count(TILE_OPERAND, first, arity))
 
     def _derived(self, index: ir.Value, features: ir.Value, arity: ir.Value) -> ir.Value:
         """Address of the known column of a function of the previous node, a feature or an entry of `derived`; or 0."""
@@ -282,27 +261,18 @@ class _Assembler:
                 self.state["column"] = load(build, table, build.add(start, before), POINTER, I64, 8)
         return self.state["column"]
 
-    def _count_of(self, kind: int, first: ir.Value, arity: ir.Value) -> ir.Value:
-        """Number of a function's operands of one kind."""
-        build = self.build
-        with counted(build, number(0), arity, carried=[number(0)]) as loop:
-            found = self._operand(build.add(first, loop.index), 0)
-            alike = build.zext(build.icmp_unsigned("==", found, number(kind)), I64)
-            loop.results = [build.add(loop.values[0], alike)]
-        return loop.values[0]
-
     def _fold(self, index: ir.Value, first: ir.Value, arity: ir.Value) -> None:
         """Run an instruction whose operands are all constants, on one vector; its result becomes a constant operand."""
         build = self.build
         kept = {name: self.state[name] for name in ("here", "alive", "most", "last", "form")}
         start = self._instruction()
         self._general(index, first, arity, number(0))
-        result = self._operand(first, 8)
+        result = self.operands.word(first, 0)
         self._emit(self.tables.end, number(0))
         handler = load(build, start, number(HANDLER), _BYTE, HANDLER_POINTER, 8)
         build.call(handler, [start, number(0), number(self.vector_bytes)])
         value = load(build, build.inttoptr(result, POINTER), number(0), _BYTE, I64, 8)
-        self._set_operand(first, CONSTANT_OPERAND, value, -1)
+        self.operands.replace(first, CONSTANT_OPERAND, value, -1)
         for name, before in kept.items():
             self.state[name] = before
 
@@ -311,8 +281,8 @@ class _Assembler:
         alive = self.build.sub(self.state["alive"], popped)
         address = self._tile(alive)
         self.state["alive"] = self.build.add(alive, number(1))
-        self.state["height"] = first
-        self._push(TILE_OPERAND, address, 0)
+        self.operands.cut(first)
+        self.operands.push(TILE_OPERAND, address, 0)
         return address
 
     def _general(self, index: ir.Value, first: ir.Value, arity: ir.Value, popped: ir.Value) -> None:
@@ -320,23 +290,23 @@ class _Assembler:
         build = self.build
         with counted(build, number(0), arity) as loop:
             operand = build.add(first, loop.index)
-            with build.if_then(build.icmp_unsigned("==", self._operand(operand, 0), number(CONSTANT_OPERAND))):
+            with build.if_then(build.icmp_unsigned("==", self.operands.kind(operand), number(CONSTANT_OPERAND))):
                 self._fill(operand)
         handler = load(build, self.tables.handlers, build.mul(index, number(OPERAND_FORMS)), I64, I64)
         instruction = self._instruction()
         with counted(build, number(0), arity) as loop:
             operand = build.add(first, loop.index)
-            field = build.add(build.mul(loop.index, number(16)), number(OPERANDS))
-            for word in (0, 8):
-                value = self._operand(operand, 8 + word)
-                store(build, value, instruction, build.add(field, number(word)), _BYTE, 8)
+            field = build.add(build.mul(loop.index, number(WORDS_BYTES)), number(OPERANDS))
+            for word in (0, 1):
+                value = self.operands.word(operand, word)
+                store(build, value, instruction, build.add(field, number(8 * word)), _BYTE, 8)
         self._emit(handler, self._result_tile(first, popped))
         self.state["last"] = -1
 
     def _binary(self, index: ir.Value, first: ir.Value) -> None:
         build = self.build
         second = build.add(first, number(1))
-        kinds = [self._operand(operand, 0) for operand in (first, second)]
+        kinds = [self.operands.kind(operand) for operand in (first, second)]
         popped = build.add(*(build.zext(build.icmp_unsigned("==", kind, number(TILE_OPERAND)), I64) for kind in kinds))
         arithmetic = load(build, self.tables.arithmetic, index, I64, I64)
         can_fuse = build.and_(
@@ -351,9 +321,6 @@ class _Assembler:
             with alone:
                 self._alone(index, arithmetic, first, second, popped)
 
-    def _is_constant(self, operand: ir.Value) -> ir.Value:
-        return self.build.zext(self.build.icmp_unsigned("==", self._operand(operand, 0), number(CONSTANT_OPERAND)), I64)
-
     def _commutes(self, arithmetic: ir.Value) -> ir.Value:
         known = self.build.select(self.build.icmp_signed("<", arithmetic, number(0)), number(0), arithmetic)
         table = load(self.build, self.tables.commutative, known, I64, I64)
@@ -365,9 +332,11 @@ class _Assembler:
     ) -> None:
         """Emit a binary instruction that is not fused; a commutative one gets its constant second."""
         build = self.build
-        swap = build.and_(self._commutes(arithmetic), build.icmp_unsigned("==", self._is_constant(first), number(1)))
+        swap = build.and_(
+            self._commutes(arithmetic), build.icmp_unsigned("==", self.operands.is_constant(first), number(1))
+        )
         left, right = build.select(swap, second, first), build.select(swap, first, second)
-        form = build.add(self._is_constant(right), build.mul(self._is_constant(left), number(2)))
+        form = build.add(self.operands.is_constant(right), build.mul(self.operands.is_constant(left), number(2)))
         place = build.add(build.mul(index, number(OPERAND_FORMS)), form)
         instruction = self._instruction()
         self._write_operand(instruction, 0, left)
@@ -382,10 +351,10 @@ class _Assembler:
         The last instruction's result is the second operand if that is a tile, else the first: leaves emit nothing.
         """
         build = self.build
-        is_second = build.icmp_unsigned("==", self._operand(second, 0), number(TILE_OPERAND))
+        is_second = build.icmp_unsigned("==", self.operands.kind(second), number(TILE_OPERAND))
         other = build.select(is_second, first, second)
         right = build.and_(is_second, build.not_(self._commutes(arithmetic)))
-        digits = (self.state["form"], arithmetic, build.zext(right, I64), self._is_constant(other))
+        digits = (self.state["form"], arithmetic, build.zext(right, I64), self.operands.is_constant(other))
         place: ir.Value = self.state["last"]
         for radix, digit in zip(FUSED_RADICES[1:], digits, strict=True):
             place = build.add(build.mul(place, number(radix)), digit)
@@ -400,7 +369,7 @@ class _Assembler:
         build = self.build
         root = number(0)
         result = build.ptrtoint(self.result, I64)
-        kind = self._operand(root, 0)
+        kind = self.operands.kind(root)
         with build.if_then(build.icmp_unsigned("!=", kind, number(TILE_OPERAND))):
             is_constant = build.icmp_unsigned("==", kind, number(CONSTANT_OPERAND))
             handler = build.select(is_constant, self.tables.fill, self.tables.copy)

@@ -49,9 +49,18 @@ and zero for a tile of the stack.
 """
 
 
+WORDS_BYTES = 16
+"""Bytes of an operand in an instruction."""
+
+
+def operand_offset(position: int) -> int:
+    """Byte offset of an operand in an instruction."""
+    return OPERANDS + WORDS_BYTES * position
+
+
 def instruction_bytes(operands: int) -> int:
     """Size of an instruction with room for some operands."""
-    return OPERANDS + 16 * operands
+    return operand_offset(operands)
 
 
 def handler_type() -> ir.FunctionType:
@@ -154,9 +163,9 @@ def emit_handler(module: ir.Module, instruction: Instruction, dtype: str, vector
     build = ir.IRBuilder(entry)
     result = _address(build, current, DESTINATION, offset)
     operands = [
-        _constant(build, current, OPERANDS + 16 * i, numbers)
+        _constant(build, current, operand_offset(i), numbers)
         if constant
-        else _address(build, current, OPERANDS + 16 * i, offset)
+        else _address(build, current, operand_offset(i), offset)
         for i, constant in enumerate(instruction.constants)
     ]
     build.branch(body)
