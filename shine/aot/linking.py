@@ -73,7 +73,7 @@ def shared_files(job: Job) -> Files:
         raise ExportError(f"the shared library cannot be linked: {'; '.join(problems)}")
     wanted = "a C compiler (cc or clang)" if target.is_host else f"{_gnu(target.triple)}-ld, ld.lld"
     raise ExportError(
-        f"nothing here links shared libraries for {target.triple}; install {wanted}, or Shine's extra: "
+        f"no linker for shared libraries of {target.triple} is installed; install {wanted}, or Shine's extra: "
         "pip install 'shine[aot]'"
     )
 

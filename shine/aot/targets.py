@@ -154,7 +154,7 @@ def target_of(triple: str | None = None, cpu: str | None = None, features: str =
     chosen, parts = (baseline.cpu, [baseline.features]) if cpu is None else (cpu, [])
     if cpu == NATIVE:
         if full.partition("-")[0] != normalized(host_triple()).partition("-")[0]:
-            raise CompilationError(f"processor 'native': this one is no {full}; name one of the target's")
+            raise CompilationError(f"processor 'native': this host is not {full}; name a processor of that target")
         chosen, native = host_cpu()
         parts = [native]
     for feature in named:

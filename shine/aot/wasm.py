@@ -122,4 +122,6 @@ def _linker() -> list[str]:
         path = shutil.which(name)
         if path:
             return [path]
-    raise CompilationError("no wasm-ld links WebAssembly here; pip install 'shine[aot]', or install LLVM's lld")
+    raise CompilationError(
+        "wasm-ld, which links WebAssembly, is not installed; pip install 'shine[aot]', or install LLVM's lld"
+    )

@@ -119,7 +119,7 @@ def foreign_function(content: bytes, name: str, seconds: float = MAX_SECONDS) ->
     try:
         answer = json.loads(done.stdout)
     except ValueError:
-        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["without a word"]
+        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["it gave no reason"]
         raise GraphImportError(f"LLVM gives up on the module: {last[0][:300]}") from None
     if "error" in answer:
         raise GraphImportError(answer["error"])
@@ -212,7 +212,7 @@ def _read(content: bytes) -> llvm.ModuleRef:
         reason = " ".join(str(error).split())[:300]
         raise GraphImportError(
             f"LLVM {version} cannot read the bitcode, which is damaged or of a newer version: {reason}; "
-            "IR as text (-S -emit-llvm, --emit=llvm-ir) may be read nevertheless"
+            "try IR as text (-S -emit-llvm, --emit=llvm-ir)"
         ) from None
     return module
 

@@ -115,7 +115,7 @@ def emit_program_rows(module: ir.Module, program: Program, name: str, vector_byt
         If a primitive or a number has no meaning in its type, or there are too many parameters and outputs.
     """
     if len(program.parameters) + len(program.outputs) > MAX_COLUMNS:
-        raise LoweringError(f"the program has more than {MAX_COLUMNS} inputs and outputs")
+        raise LoweringError(f"the program has more than {MAX_COLUMNS} inputs and outputs; split it")
     width = program_lanes(program, vector_bytes)
     body = _rows_body(module, program, f"{name}.rows", width)
     function = declare(module, name, _BYTE, [POINTER, POINTER, I64], ("columns", "outs", "rows"))
