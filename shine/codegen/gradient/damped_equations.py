@@ -94,12 +94,8 @@ def solve_function(module: ir.Module) -> ir.Function:
     function, build = _internal(module, "shine.fit.solve", _DOUBLE, kinds, labels)
     matrix, gradient, scale, work, step, count, size, damping = function.args
 
-    def at(pointer: ir.Value, index: ir.Value) -> ir.Value:
-        return load(build, pointer, index, _DOUBLE, _DOUBLE)
-
-    def cell(row: ir.Value, column: ir.Value) -> ir.Value:
-        return build.add(build.mul(row, size), column)
-
+    system = _System(build, work, step, count, size)
+    at, cell = system.at, system.cell
     damped_diagonal = build.fadd(_ONE, damping)
     with counted(build, number(0), count) as row:
         store(build, at(gradient, row.index), step, row.index, _DOUBLE)
@@ -107,36 +103,63 @@ def solve_function(module: ir.Module) -> ir.Function:
         with counted(build, build.add(row.index, number(1)), count) as column:
             place = cell(row.index, column.index)
             store(build, at(matrix, place), work, place, _DOUBLE)
-    # Elimination. The matrix is positive semidefinite, so it needs no pivoting.
-    with counted(build, number(0), count) as pivot:
-        own = cell(pivot.index, pivot.index)
-        value = at(work, own)
-        # Rounding may leave an unknown that depends on earlier ones without a positive pivot; it does not move then.
-        value = build.select(build.fcmp_ordered(">", value, _ZERO), value, _INFINITY)
-        store(build, value, work, own, _DOUBLE)
-        known = at(step, pivot.index)
-        with counted(build, build.add(pivot.index, number(1)), count) as row:
-            factor = build.fdiv(at(work, cell(pivot.index, row.index)), value)
-            left = build.fsub(at(step, row.index), build.fmul(factor, known))
-            store(build, left, step, row.index, _DOUBLE)
-            with counted(build, row.index, count) as column:
-                place = cell(row.index, column.index)
-                taken = build.fmul(factor, at(work, cell(pivot.index, column.index)))
-                store(build, build.fsub(at(work, place), taken), work, place, _DOUBLE)
-    # Back substitution, from the last unknown up.
-    with counted(build, number(0), count, carried=[_ZERO]) as back:
-        unknown = build.sub(build.sub(count, number(1)), back.index)
-        with counted(build, build.add(unknown, number(1)), count, carried=[at(step, unknown)]) as column:
-            taken = build.fmul(at(work, cell(unknown, column.index)), at(step, column.index))
-            column.results = [build.fsub(column.values[0], taken)]
-        value = build.fdiv(column.values[0], at(work, cell(unknown, unknown)))
-        store(build, value, step, unknown, _DOUBLE)
-        promised = build.fmul(value, build.fadd(at(gradient, unknown), build.fmul(damping, value)))
-        back.results = [build.fadd(back.values[0], promised)]
+    system.eliminate()
+    promise = system.substitute(gradient, damping)
     with counted(build, number(0), count) as loop:
         store(build, build.fdiv(at(step, loop.index), at(scale, loop.index)), step, loop.index, _DOUBLE)
-    build.ret(back.values[0])
+    build.ret(promise)
     return function
+
+
+class _System:
+    """Emits the solution of ``work * solution = step``, which takes the place of `step`.
+
+    `work` is the upper triangle of a positive semidefinite matrix; it is overwritten.
+    """
+
+    def __init__(self, build: ir.IRBuilder, work: ir.Value, step: ir.Value, count: ir.Value, size: ir.Value) -> None:
+        self.build, self.work, self.step, self.count, self.size = build, work, step, count, size
+
+    def at(self, pointer: ir.Value, index: ir.Value) -> ir.Value:
+        """The number at a position of an array."""
+        return load(self.build, pointer, index, _DOUBLE, _DOUBLE)
+
+    def cell(self, row: ir.Value, column: ir.Value) -> ir.Value:
+        """Position of an entry of a matrix."""
+        return self.build.add(self.build.mul(row, self.size), column)
+
+    def eliminate(self) -> None:
+        """Eliminate each unknown from the equations below it. A semidefinite matrix needs no pivoting."""
+        build, work, step, count, at, cell = self.build, self.work, self.step, self.count, self.at, self.cell
+        with counted(build, number(0), count) as pivot:
+            own = cell(pivot.index, pivot.index)
+            value = at(work, own)
+            # Rounding may leave no positive pivot to an unknown that depends on earlier ones; it does not move then.
+            value = build.select(build.fcmp_ordered(">", value, _ZERO), value, _INFINITY)
+            store(build, value, work, own, _DOUBLE)
+            known = at(step, pivot.index)
+            with counted(build, build.add(pivot.index, number(1)), count) as row:
+                factor = build.fdiv(at(work, cell(pivot.index, row.index)), value)
+                left = build.fsub(at(step, row.index), build.fmul(factor, known))
+                store(build, left, step, row.index, _DOUBLE)
+                with counted(build, row.index, count) as column:
+                    place = cell(row.index, column.index)
+                    taken = build.fmul(factor, at(work, cell(pivot.index, column.index)))
+                    store(build, build.fsub(at(work, place), taken), work, place, _DOUBLE)
+
+    def substitute(self, gradient: ir.Value, damping: ir.Value) -> ir.Value:
+        """Compute the unknowns from the last one up; returns what the solution promises."""
+        build, work, step, count, at, cell = self.build, self.work, self.step, self.count, self.at, self.cell
+        with counted(build, number(0), count, carried=[_ZERO]) as back:
+            unknown = build.sub(build.sub(count, number(1)), back.index)
+            with counted(build, build.add(unknown, number(1)), count, carried=[at(step, unknown)]) as column:
+                taken = build.fmul(at(work, cell(unknown, column.index)), at(step, column.index))
+                column.results = [build.fsub(column.values[0], taken)]
+            value = build.fdiv(column.values[0], at(work, cell(unknown, unknown)))
+            store(build, value, step, unknown, _DOUBLE)
+            promised = build.fmul(value, build.fadd(at(gradient, unknown), build.fmul(damping, value)))
+            back.results = [build.fadd(back.values[0], promised)]
+        return back.values[0]
 
 
 def _internal(
