@@ -27,7 +27,7 @@ from helpers.oracles.losses import expected_loss
 from helpers.rows import random_rows
 from numpy.typing import NDArray
 
-from shine.codegen.machine.machine import tile_rows
+from shine.codegen.machine.interpreter import tile_rows
 from shine.data.dataset import Dataset
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.gradients import MachineLinearizer
