@@ -49,7 +49,7 @@ BELOW: dict[str, set[str]] = {
     "kernels": _EVALUATION,
     "search": _SEARCH,
     "estimators": _SEARCH | {"search"},
-    "config": {"errors", "lang", "data", "gp", "frontends"},
+    "config": {"errors", "lang", "data", "gp", "frontends", "search"},
     "runs": _FACES,
     "bench": _EVALUATION | {"gp", "search"},
     # Names that formulas may have in C.

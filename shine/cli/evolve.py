@@ -20,7 +20,6 @@ from shine.cli.progress import Display, display_for
 from shine.config import Config, read_config, read_job
 from shine.errors import ExportError
 from shine.runs import ResultRecord, chosen_folder, default_folder, open_run, result_record, resume_job, run_job
-from shine.runs.jobs import primitives_of, target_name
 from shine.runs.keeping import Notice
 from shine.stages import stage
 
@@ -105,7 +104,7 @@ def _told(
     """Print the result; the exit code."""
     failed = any(notice.failed for notice in notices)
     kept = "what could be written is" if failed else "result.json, front.csv, log.jsonl and config.yaml are"
-    _print_result(result_record(result, target_name(config), primitives_of(config)), f"{kept} in {folder}", printed)
+    _print_result(result_record(result, config.target_name, config.primitive_texts), f"{kept} in {folder}", printed)
     if result.stopped_by == "interrupted":
         return interruption.code
     return FAILURE if failed else 0

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from shine.config.models import DataSettings, GraphSeed, LlvmFunction
+from shine.config.models import DataSettings, GraphGuess, LlvmFunction
 from shine.config.problems import Problem, shown, unknown
 from shine.data.dataset import Dataset
 from shine.data.loading import generate, load_file, recipe_problems
 from shine.errors import DataError, GraphImportError, UnsupportedSyntaxError
-from shine.frontends.seeds import GraphSeedError, graph_tree, read_program
+from shine.frontends.guesses import GraphGuessError, graph_tree, read_program
 from shine.gp.complexity import CONSTANT_NAME
 from shine.gp.constraints.constraints import Constraints
 from shine.gp.settings import EvolutionSettings
@@ -96,8 +96,8 @@ def dataset_problems(data: DataSettings, base: Path) -> tuple[Dataset | None, li
         return None, [(("data",), "the data do not fit into memory")]
 
 
-def seed_formulas(
-    seeds: Sequence[str | GraphSeed],
+def guess_formulas(
+    seeds: Sequence[str | GraphGuess],
     bases: Sequence[Path],
     primitives: Sequence[str],
     features: Sequence[str],
@@ -107,7 +107,7 @@ def seed_formulas(
 
     Parameters
     ----------
-    seeds : sequence of str or GraphSeed
+    seeds : sequence of str or GraphGuess
     bases : sequence of Path
         Folder that each path is relative to.
     primitives, features : sequence of str
@@ -122,7 +122,7 @@ def seed_formulas(
             tree = parse(seed, features, table) if isinstance(seed, str) else _graph_tree(seed, base, features, names)
             individual = Population.from_trees([tree], known)
         except (UnsupportedSyntaxError, GraphImportError) as error:
-            keys = error.keys if isinstance(error, GraphSeedError) else ()
+            keys = error.keys if isinstance(error, GraphGuessError) else ()
             problems.append((("seeds", index, *keys), str(error)))
             continue
         size = int(individual.sizes[0])
@@ -134,7 +134,7 @@ def seed_formulas(
     return tuple(formulas), problems
 
 
-def _graph_tree(seed: GraphSeed, base: Path, features: Sequence[str], primitives: Sequence[str]) -> Tree:
+def _graph_tree(seed: GraphGuess, base: Path, features: Sequence[str], primitives: Sequence[str]) -> Tree:
     program = read_program(base / seed.graph, seed.output)
     return graph_tree(program, features, primitives, seed.output, seed.features)
 

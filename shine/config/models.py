@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from annotated_types import Ge, Le
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from shine.data.loading import Recipe
-from shine.frontends.seeds import is_graph_file
+from shine.frontends.guesses import is_graph_file
 from shine.gp.constraints.constraints import Constraints
 from shine.gp.settings import EvolutionSettings, StopSettings
+from shine.search.settings import FitnessSettings, SearchSettings
+
+ARITHMETIC = ("add", "sub", "mul", "div")
+"""Primitives of a file that names none: fewer than `shine.evolve` has, whose defaults are for a first try."""
 
 
 class StrictModel(BaseModel):
     """A frozen model that rejects unknown keys."""
 
-    # The settings of `shine.gp` are plain dataclasses; within these models they reject unknown keys as well.
+    # Settings of a search are plain dataclasses; within these models they reject unknown keys as well.
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
@@ -36,23 +40,7 @@ class DataSettings(StrictModel):
     """Data made from a formula, instead of a file."""
 
 
-class FitnessSettings(StrictModel):
-    """How well a formula explains the data, and how that is computed."""
-
-    loss: Literal["mse", "rmse", "mae", "nmse", "r2"] = "mse"
-    """What is minimized; `nmse` is the mse over the target's variance, and `r2` is the same number, 1 - R^2."""
-    linear_scaling: bool = True
-    """Judge `intercept + slope * formula` with the best slope and intercept, instead of the formula itself."""
-    dtype: Literal["float64", "float32"] = "float64"
-    """Precision of the evaluation."""
-    tier: Literal["auto", "machine", "native", "reference"] = "auto"
-    """What evaluates: the tile machine (`machine`), code compiled for each formula (`native`), NumPy (`reference`), or
-    whatever pays (`auto`)."""
-    threads: Annotated[int, Ge(1), Le(1024)] | None = None
-    """Threads of the tile machine; all processors when left out. Their number does not change the result."""
-
-
-class GraphSeed(StrictModel):
+class GraphGuess(StrictModel):
     """A graph to start from; the path of the file alone does where its inputs are called like features."""
 
     graph: Path
@@ -89,12 +77,12 @@ PrimitiveEntry = Annotated[
 """One of Shine's primitives by name, a function in the language as text, or a function of another one."""
 
 
-def _kind_of_seed(value: object) -> str:
-    return "(graph)" if isinstance(value, dict | GraphSeed) or is_graph_file(value) else "(formula)"
+def _kind_of_guess(value: object) -> str:
+    return "(graph)" if isinstance(value, dict | GraphGuess) or is_graph_file(value) else "(formula)"
 
 
-SeedEntry = Annotated[
-    Annotated[str, Tag("(formula)")] | Annotated[GraphSeed, Tag("(graph)")], Discriminator(_kind_of_seed)
+GuessEntry = Annotated[
+    Annotated[str, Tag("(formula)")] | Annotated[GraphGuess, Tag("(graph)")], Discriminator(_kind_of_guess)
 ]
 """A formula as text, or a graph. The tags are in the places of pydantic's errors, where no key has brackets."""
 
@@ -104,7 +92,7 @@ class Config(StrictModel):
 
     data: DataSettings
     """Where the data come from."""
-    primitives: tuple[PrimitiveEntry, ...] = ("add", "sub", "mul", "div")
+    primitives: tuple[PrimitiveEntry, ...] = ARITHMETIC
     """Functions that formulas are made of: Shine's by name, functions in the language (`def ...`), or functions that
     were compiled to LLVM IR."""
     evolution: EvolutionSettings = Field(default_factory=EvolutionSettings)
@@ -117,5 +105,28 @@ class Config(StrictModel):
     """Limits that end the run."""
     seed: Annotated[int, Ge(0), Le(2**63 - 1)] = 0
     """Seed of every random choice of the evolution."""
-    seeds: tuple[SeedEntry, ...] = ()
+    seeds: tuple[GuessEntry, ...] = ()
     """Formulas to start from: text, or the path of a file with a graph, or a graph and how it is to be read."""
+
+    @property
+    def primitive_texts(self) -> tuple[str, ...]:
+        """The primitives as names and definitions, in a configuration of `read_job`: it has no foreign functions."""
+        return tuple(str(primitive) for primitive in self.primitives)
+
+    @property
+    def target_name(self) -> str:
+        """What the target is called: the heading of its column, and ``y`` where the data are generated."""
+        return self.data.target or "y"
+
+    @property
+    def search(self) -> SearchSettings:
+        """The settings of the search, in a configuration of `read_job`: it has no graphs and no foreign functions."""
+        return SearchSettings(
+            primitives=self.primitive_texts,
+            evolution=self.evolution,
+            fitness=self.fitness,
+            constraints=self.constraints,
+            stop=self.stop,
+            seed=self.seed,
+            guesses=tuple(str(formula) for formula in self.seeds),
+        )

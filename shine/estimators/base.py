@@ -15,15 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from shine.errors import InterruptedFitWarning
 from shine.estimators.checks import checked_seed, checked_settings, checked_threads
 from shine.estimators.display import equations, fitted_html, fitted_latex, fitted_text
+from shine.estimators.fit_searches import FitSearches
+from shine.estimators.guesses import guesses_within
 from shine.estimators.names import constraints_in_formula_names, formula_names
 from shine.estimators.reports import reporter
-from shine.estimators.searches import Searches
-from shine.estimators.seeds import seeds_within
 from shine.estimators.selection import Selection, check_selection, selected
-from shine.frontends.seeds import Seed
+from shine.frontends.guesses import Guess
 from shine.lang.parse import PrimitiveSource
 from shine.search.model import Front, Model
-from shine.search.run import DEFAULT_PRIMITIVES
+from shine.search.settings import settings_from
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 Index = int | Sequence[int] | None
@@ -52,72 +52,57 @@ class SymbolicEstimator(BaseEstimator):
     See `SymbolicRegressor` for the parameters.
     """
 
+    population_size: int
+    generations: int
+    primitives: Sequence[PrimitiveSource]
+    max_size: int
+    max_depth: int
+    max_time: float | None
+    stop_loss: float
+    parsimony: float
+    model_selection: Selection
+    seeds: Sequence[Guess]
+    constraints: Any
+    units: tuple[Any, str] | None
+    settings: Mapping[str, Any] | None
+    n_jobs: int | None
+    dtype: str
+    random_state: Any
+    warm_start: bool
+    verbose: int
+    callbacks: Any
+
     _is_clone = False
 
-    def __init__(
-        self,
-        *,
-        population_size: int = 1000,
-        generations: int = 100,
-        primitives: Sequence[PrimitiveSource] = DEFAULT_PRIMITIVES,
-        max_size: int = 30,
-        max_depth: int = 10,
-        max_time: float | None = 60.0,
-        stop_loss: float = 1e-20,
-        parsimony: float = 0.02,
-        model_selection: Selection = "best",
-        seeds: Sequence[Seed] = (),
-        constraints: Any = None,
-        units: tuple[Any, str] | None = None,
-        settings: Mapping[str, Any] | None = None,
-        n_jobs: int | None = -1,
-        dtype: str = "float64",
-        random_state: Any = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-        callbacks: Any = (),
-    ) -> None:
-        self.population_size = population_size
-        self.generations = generations
-        self.primitives = primitives
-        self.max_size = max_size
-        self.max_depth = max_depth
-        self.max_time = max_time
-        self.stop_loss = stop_loss
-        self.parsimony = parsimony
-        self.model_selection = model_selection
-        self.seeds = seeds
-        self.constraints = constraints
-        self.units = units
-        self.settings = settings
-        self.n_jobs = n_jobs
-        self.dtype = dtype
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.callbacks = callbacks
+    def _store(self, variables: Mapping[str, Any]) -> None:
+        """Store the parameters of `__init__`, which passes its local variables.
 
-    def _searches(self, count: int, titles: Sequence[str] = ("",), **options: Any) -> Searches:
+        Each estimator has a signature of its own, because scikit-learn reads it; storing needs no second list.
+        """
+        self.__dict__.update({name: value for name, value in variables.items() if name not in ("self", "__class__")})
+
+    def _fit_searches(self, count: int, titles: Sequence[str] = ("",), **fitness: Any) -> FitSearches:
         """The searches of a fit, over the features that validation has noted; parameters are checked here."""
         if isinstance(self.model_selection, str):
             check_selection(self.model_selection)
         names = self._names()
         prefixes = [f"{title}: " if title else "" for title in titles]
-        return Searches(
+        settings = settings_from(
+            primitives=self.primitives,
+            generations=self.generations,
+            seconds=self.max_time,
+            stop_loss=self.stop_loss,
+            dtype=self.dtype,
+            threads=checked_threads(self.n_jobs),
+            seed=checked_seed(self.random_state) + (self.generations_ if self._goes_on() else 0),
+            constraints=self._constraints(names),
+            **checked_settings(self.settings, self.get_params(deep=False)),
+            **fitness,
+        )
+        return FitSearches(
             count,
-            self.max_time,
-            self.generations,
-            checked_seed(self.random_state) + (self.generations_ if self._goes_on() else 0),
-            {
-                "features": names,
-                "primitives": self.primitives,
-                "dtype": self.dtype,
-                "threads": checked_threads(self.n_jobs),
-                "stop_loss": self.stop_loss,
-                "constraints": self._constraints(names),
-                **checked_settings(self.settings, self.get_params(deep=False)),
-                **options,
-            },
+            names,
+            settings,
             lambda number: reporter(self.callbacks, self.verbose, prefixes[number % len(prefixes)]),
             keep=not self._fitted_by_a_program,
         )
@@ -154,16 +139,16 @@ class SymbolicEstimator(BaseEstimator):
     def _goes_on(self) -> bool:
         return bool(self.warm_start) and self.__sklearn_is_fitted__()
 
-    def _start(self, number: int, linear_scaling: bool = True) -> list[Seed]:
-        """Formulas that the search of a number starts from."""
-        seeds = list(self.seeds)
+    def _guesses(self, number: int, linear_scaling: bool = True) -> list[Guess]:
+        """Guesses of the search of a number."""
+        guesses = list(self.seeds)
         if self._goes_on() and number < len(self._fronts):
             models = [model.tree for model in self._fronts[number]]
             limits = (self._names(), self.primitives, self.max_size, self.max_depth)
-            seeds += seeds_within(models, *limits, linear_scaling)
-        return seeds
+            guesses += guesses_within(models, *limits, linear_scaling)
+        return guesses
 
-    def _found(self, searches: Searches, fronts: Sequence[Front], single: bool) -> Self:
+    def _found(self, searches: FitSearches, fronts: Sequence[Front], single: bool) -> Self:
         """Note what the searches of a fit found."""
         chosen = [selected(front, self.model_selection) for front in fronts]
         before = vars(self) if self._goes_on() else {"generations_": 0, "evaluations_": 0}
@@ -171,7 +156,7 @@ class SymbolicEstimator(BaseEstimator):
         self.evaluations_: int = before["evaluations_"] + sum(result.evaluations for result in searches.results)
         self.seconds_ = sum(result.seconds for result in searches.results)
         self.stopped_by_ = searches.stopped_by
-        self.formula_names_ = np.array(searches.options["features"], dtype=object)
+        self.formula_names_ = np.array(searches.features, dtype=object)
         self.best_ = chosen[0].best if single else [front.best for front in chosen]
         self.front_ = chosen[0] if single else chosen
         if self.stopped_by_ == "interrupted":

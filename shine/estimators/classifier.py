@@ -12,13 +12,13 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from shine.estimators.base import Index, SymbolicEstimator, complete
 from shine.estimators.checks import checked_weights, validated
-from shine.estimators.logistic import evolve_odds
+from shine.estimators.odds_search import search_odds
 from shine.estimators.rows import merged
 from shine.estimators.selection import Selection
-from shine.frontends.seeds import Seed
+from shine.frontends.guesses import Guess
 from shine.lang.parse import PrimitiveSource
 from shine.search.model import Front
-from shine.search.run import DEFAULT_PRIMITIVES
+from shine.search.settings import DEFAULT_PRIMITIVES
 from shine.typing import AnyArray, Floats
 
 
@@ -72,7 +72,7 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         stop_loss: float = 1e-3,
         parsimony: float = 0.02,
         model_selection: Selection = "best",
-        seeds: Sequence[Seed] = (),
+        seeds: Sequence[Guess] = (),
         constraints: Any = None,
         units: Any = None,
         settings: Mapping[str, Any] | None = None,
@@ -83,27 +83,7 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         verbose: int = 0,
         callbacks: Any = (),
     ) -> None:
-        super().__init__(
-            population_size=population_size,
-            generations=generations,
-            primitives=primitives,
-            max_size=max_size,
-            max_depth=max_depth,
-            max_time=max_time,
-            stop_loss=stop_loss,
-            parsimony=parsimony,
-            model_selection=model_selection,
-            seeds=seeds,
-            constraints=constraints,
-            units=units,
-            settings=settings,
-            n_jobs=n_jobs,
-            dtype=dtype,
-            random_state=random_state,
-            warm_start=warm_start,
-            verbose=verbose,
-            callbacks=callbacks,
-        )
+        self._store(locals())
 
     @complete
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -154,10 +134,10 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         self.classes_, self.class_prior_ = classes, prior / prior.sum()
         searched = [1] if len(classes) == 2 else list(range(len(classes)))
         titles = [""] if len(searched) == 1 else [f"class {classes[code]}" for code in searched]
-        searches = self._searches(len(searched), titles)
+        searches = self._fit_searches(len(searched), titles)
         fronts = [
             searches.run(
-                evolve_odds, rows, (targets[:, 0] == code).astype(np.float64), weights, self._start(number)
+                search_odds, rows, (targets[:, 0] == code).astype(np.float64), weights, self._guesses(number)
             ).front
             for number, code in enumerate(searched)
         ]

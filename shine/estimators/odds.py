@@ -15,7 +15,7 @@ from shine.fitness import Linearizer, Products, Scores
 from shine.gp.constants import TOLERANCE, places
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
-from shine.search.refinement import with_functions
+from shine.search.lines import with_functions
 from shine.typing import Floats
 
 LINE = ("mul", "add")

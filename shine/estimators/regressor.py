@@ -14,9 +14,10 @@ from shine.estimators.base import Index, SymbolicEstimator, complete
 from shine.estimators.checks import checked_weights, validated
 from shine.estimators.rows import merged
 from shine.estimators.selection import Selection
-from shine.frontends.seeds import Seed
+from shine.frontends.guesses import Guess
 from shine.lang.parse import PrimitiveSource
-from shine.search.run import DEFAULT_PRIMITIVES, evolve
+from shine.search.run import search
+from shine.search.settings import DEFAULT_PRIMITIVES
 from shine.typing import Floats
 
 
@@ -112,7 +113,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         stop_loss: float = 1e-20,
         parsimony: float = 0.02,
         model_selection: Selection = "best",
-        seeds: Sequence[Seed] = (),
+        seeds: Sequence[Guess] = (),
         constraints: Any = None,
         units: tuple[Any, str] | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -123,29 +124,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         verbose: int = 0,
         callbacks: Any = (),
     ) -> None:
-        super().__init__(
-            population_size=population_size,
-            generations=generations,
-            primitives=primitives,
-            max_size=max_size,
-            max_depth=max_depth,
-            max_time=max_time,
-            stop_loss=stop_loss,
-            parsimony=parsimony,
-            model_selection=model_selection,
-            seeds=seeds,
-            constraints=constraints,
-            units=units,
-            settings=settings,
-            n_jobs=n_jobs,
-            dtype=dtype,
-            random_state=random_state,
-            warm_start=warm_start,
-            verbose=verbose,
-            callbacks=callbacks,
-        )
-        self.loss = loss
-        self.linear_scaling = linear_scaling
+        self._store(locals())
 
     @complete
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -185,9 +164,9 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         rows, targets, weights = merged(rows, targets, checked_weights(sample_weight, rows))
         count = targets.shape[1]
         titles = [""] if single else [f"output {number}" for number in range(count)]
-        searches = self._searches(count, titles, loss=self.loss, linear_scaling=self.linear_scaling)
+        searches = self._fit_searches(count, titles, loss=self.loss, linear_scaling=self.linear_scaling)
         fronts = [
-            searches.run(evolve, rows, target, weights, self._start(number, self.linear_scaling)).front
+            searches.run(search, rows, target, weights, self._guesses(number, self.linear_scaling)).front
             for number, target in enumerate(targets.T)
         ]
         return self._found(searches, fronts, single)

@@ -10,16 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 
 from shine.arrays import dot
-from shine.arrays.regression import Regression
 from shine.data.dataset import numbers
 from shine.estimators.base import SymbolicEstimator, complete
 from shine.estimators.checks import checked_weights, validated
 from shine.estimators.rows import merged
 from shine.estimators.selection import Selection, selected
-from shine.frontends.seeds import Seed
+from shine.frontends.guesses import Guess
+from shine.arrays.regression import Regression
 from shine.lang.parse import PrimitiveSource
 from shine.search.model import Front
-from shine.search.run import DEFAULT_PRIMITIVES, evolve
+from shine.search.run import search
+from shine.search.settings import DEFAULT_PRIMITIVES
 from shine.typing import Floats
 
 EXPLAINED = 1e-12
@@ -82,7 +83,7 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
         stop_loss: float = 1e-20,
         parsimony: float = 0.02,
         model_selection: Selection = "best",
-        seeds: Sequence[Seed] = (),
+        seeds: Sequence[Guess] = (),
         constraints: Any = None,
         units: Any = None,
         settings: Mapping[str, Any] | None = None,
@@ -93,29 +94,7 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
         verbose: int = 0,
         callbacks: Any = (),
     ) -> None:
-        super().__init__(
-            population_size=population_size,
-            generations=generations,
-            primitives=primitives,
-            max_size=max_size,
-            max_depth=max_depth,
-            max_time=max_time,
-            stop_loss=stop_loss,
-            parsimony=parsimony,
-            model_selection=model_selection,
-            seeds=seeds,
-            constraints=constraints,
-            units=units,
-            settings=settings,
-            n_jobs=n_jobs,
-            dtype=dtype,
-            random_state=random_state,
-            warm_start=warm_start,
-            verbose=verbose,
-            callbacks=callbacks,
-        )
-        self.n_components = n_components
-        self.max_correlation = max_correlation
+        self._store(locals())
 
     @complete
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -154,13 +133,13 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
         targets = numbers(given, "y", 1).reshape(-1, 1)
         rows, targets, weights = merged(rows, targets, checked_weights(sample_weight, rows))
         target, components = targets[:, 0], Components(np.ones(len(rows)) if weights is None else weights)
-        searches = self._searches(count, [f"component {number}" for number in range(count)])
+        searches = self._fit_searches(count, [f"component {number}" for number in range(count)])
         fronts: list[Front] = []
         while len(fronts) < count and not searches.stopped_by_user:
             residual = components.residual(target)
             if fronts and components.deviation(residual) <= EXPLAINED * components.deviation(target):
                 break
-            front = searches.run(evolve, rows, residual, weights, self._start(len(fronts))).front
+            front = searches.run(search, rows, residual, weights, self._guesses(len(fronts))).front
             front = selected(front, self.model_selection)
             position = components.first_new(
                 ((position, front[position].predict(rows)) for position in _by_preference(front, len(rows))),

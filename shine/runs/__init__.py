@@ -1,8 +1,9 @@
 """The run directory: what a run used and what it found, on disk."""
 
 from shine.runs.files import chosen_folder, default_folder, write_text
-from shine.runs.jobs import progress_record, resume_job, run_job
+from shine.runs.jobs import resume_job, run_job
 from shine.runs.keeping import Notice
+from shine.runs.log import progress_record
 from shine.runs.opening import Run, open_run
 from shine.runs.records import (
     ModelRecord,

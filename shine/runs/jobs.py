@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from shine import __version__
-from shine.config import Config, Job, dump_config, is_retired, read_job, with_formulas
-from shine.data.dataset import Dataset
-from shine.errors import ConfigError, DataError, ExportError
-from shine.lang.names import cut, normalized, shown
-from shine.lang.parse import primitive_table
-from shine.lang.primitives import PrimitiveSet, select
-from shine.runs.checkpoints import Checkpoint, Shelf
+from shine.config import Config, Job, dump_config, read_job, with_formulas
+from shine.errors import ExportError
 from shine.runs.files import check_empty, write_text
+from shine.runs.identity import description
 from shine.runs.keeping import CHECKPOINT_SECONDS, Keeper, Notice, as_warning
 from shine.runs.lock import only_writer
+from shine.runs.log import progress_record
 from shine.runs.opening import open_run
 from shine.runs.records import ResultRecord, front_csv, read_result, result_json, result_record
+from shine.runs.resuming import last_state
+from shine.search.model import Result
 
 if TYPE_CHECKING:
     from shine.gp.evolution import Progress
     from shine.gp.run_state import State
-    from shine.search.model import Result
 
 Report = Callable[["Progress"], object]
 """Receives the progress of each generation, and ends the run by returning True."""
@@ -123,7 +116,7 @@ def resume_job(
         raise ExportError(f"{folder}: holds no run to go on with; there is no config.yaml in it")
     job, before = read_job(folder / "config.yaml", overrides), open_run(folder).config
     with only_writer(folder):
-        state = _last_state(job, folder, tell)
+        state = last_state(job, folder, tell)
         finished = _finished_record(folder)
         if finished is not None and state is not None:
             if job.config.stop == before.stop:
@@ -154,10 +147,10 @@ def _run(
     tell: Callable[[Notice], None],
     checkpoint_seconds: float,
 ) -> Result:
-    from shine.search.run import search  # compiled code comes with it; reading results needs none
+    from shine.search.run import search  # takes longer to import than all that reading a result needs
 
     config = job.config
-    keeper = Keeper(folder, partial(_description, job), tell, checkpoint_seconds)
+    keeper = Keeper(folder, partial(description, job), tell, checkpoint_seconds)
     try:
         lacking = keeper.log.begin(state.generation if state else 0)
     except OSError as error:
@@ -170,19 +163,7 @@ def _run(
         return report(progress) if report is not None else None
 
     try:
-        result = search(
-            job.dataset,
-            primitives_of(config),
-            config.evolution,
-            config.stop,
-            **config.fitness.model_dump(),
-            constraints=config.constraints,
-            seed=config.seed,
-            seeds=[str(formula) for formula in config.seeds],
-            report=note,
-            state=state,
-            save=keeper.save,
-        )
+        result = search(job.dataset, config.search, report=note, state=state, save=keeper.save)
         _despite_an_interrupt(partial(_keep_result, keeper, folder, result, config))
     finally:
         _despite_an_interrupt(keeper.finish)
@@ -191,7 +172,7 @@ def _run(
 
 
 def _keep_result(keeper: Keeper, folder: Path, result: Result, config: Config) -> None:
-    record = result_record(result, target_name(config), primitives_of(config))
+    record = result_record(result, config.target_name, config.primitive_texts)
     keeper.attempt(folder / "front.csv", partial(write_text, folder / "front.csv", front_csv(result)))
     keeper.finish()
     # Last, because a run that has it is finished: one that is killed before goes on, and writes the rest.
@@ -204,134 +185,3 @@ def _despite_an_interrupt(action: Callable[[], None]) -> None:
         action()
     except KeyboardInterrupt:
         action()
-
-
-def primitives_of(config: Config) -> list[str]:
-    """Primitives of a job's configuration: names, and definitions of functions."""
-    return [str(primitive) for primitive in config.primitives]
-
-
-def target_name(config: Config) -> str:
-    """What the target is called: the heading of its column, and ``y`` where the data are generated."""
-    return config.data.target or "y"
-
-
-def progress_record(progress: Progress) -> dict[str, int | float | str | None]:
-    """One line of log.jsonl: the best individual so far, before linear scaling."""
-    best = progress.front.tree(len(progress.front) - 1) if len(progress.front) else None
-    return {
-        "generation": progress.generation,
-        "evaluations": progress.evaluations,
-        "seconds": round(progress.seconds, 6),
-        "loss": None if best is None else progress.best_loss,
-        "size": None if best is None else best.size,
-        "formula": None if best is None else str(best),
-    }
-
-
-def _last_state(job: Job, folder: Path, tell: Callable[[Notice], None]) -> State | None:
-    """The state in the last checkpoint that is whole; None if there are no checkpoints."""
-    damaged = []
-    for found in Shelf(folder).readable():
-        if not isinstance(found, Checkpoint):
-            damaged.append(found)
-            continue
-        for error in damaged:
-            tell(Notice(f"{error}; the run goes on from the one before"))
-        if not {"shine", "data"} <= found.header.keys() or not isinstance(found.header.get("settings"), Mapping):
-            raise ExportError(f"{folder}: the checkpoint is whole, but does not say of which run it is")
-        _check_names(folder, found.header)
-        _check(job, folder, found.header)
-        if found.header["shine"] != __version__:
-            begun_by = shown(found.header["shine"], 30)
-            tell(Notice(f"{folder}: was begun by Shine {begun_by}; {__version__} may find something else"))
-        return _state(folder, found, job)
-    if damaged:
-        raise ExportError(
-            "\n".join([*map(str, damaged), f"{folder}: has no other checkpoint; run its config.yaml anew"])
-        )
-    tell(Notice(f"{folder}: has no checkpoint yet; the run begins anew"))
-    return None
-
-
-def _state(folder: Path, checkpoint: Checkpoint, job: Job) -> State:
-    from shine.gp.run_state import State, check_state
-
-    table, names = primitive_table(primitives_of(job.config))
-    features = job.dataset.without(job.config.constraints.forbidden).features
-    try:
-        state = State.from_arrays(checkpoint.header, checkpoint.arrays, table)
-        check_state(state, PrimitiveSet(select(table, names), features), job.config.evolution)
-        return state
-    except ValueError as error:
-        problem = cut(error)
-    raise ExportError(
-        f"{folder}: the checkpoint is whole, but no state of this run: {problem}; run its config.yaml anew"
-    )
-
-
-def _description(job: Job) -> dict[str, Any]:
-    """What a run's outcome depends on besides its state, and what is made with."""
-    return {
-        "shine": __version__,
-        "numpy": np.__version__,
-        "data": data_digest(job.dataset),
-        "settings": settings_of(job.config),
-    }
-
-
-def _check_names(folder: Path, header: Mapping[str, Any]) -> None:
-    """Raise if a run was begun before names were normalized, with others than its data have now."""
-    names = header.get("features")
-    for name in names if isinstance(names, list) else ():
-        if isinstance(name, str) and normalized(name) != name:
-            raise ExportError(
-                f"{folder}: the checkpoint has a feature {shown(name)}, which formulas read as "
-                f"{shown(normalized(name))}; run its config.yaml anew"
-            )
-
-
-def _check(job: Job, folder: Path, header: Mapping[str, Any]) -> None:
-    """Raise what `resume_job` promises if a run would go on as another."""
-    then, now = dict(_leaves(header["settings"])), dict(_leaves(settings_of(job.config)))
-    then = {key: value for key, value in then.items() if not is_retired(key, value)}
-    changed = [key for key in {**then, **now} if then.get(key) != now.get(key)]
-    if changed:
-        raise ConfigError(
-            [
-                f"{cut(key, 100)}: is {cut(json.dumps(now.get(key)), 100)}, and was "
-                f"{cut(json.dumps(then.get(key)), 100)} when the run began; only stop and fitness.threads may change"
-                for key in changed
-            ]
-        )
-    if header["data"] != data_digest(job.dataset):
-        raise DataError(f"{folder}: the data are not those that the run began with")
-
-
-def settings_of(config: Config) -> dict[str, Any]:
-    """The settings that decide what a run finds, when no limit ends it, as JSON has them."""
-    values: dict[str, Any] = json.loads(
-        config.model_dump_json(exclude={"data": True, "stop": True, "fitness": {"threads"}})
-    )
-    return values
-
-
-def data_digest(dataset: Dataset) -> str:
-    """SHA-256 of a data set: its shape, its names, every bit of its numbers."""
-    digest = hashlib.sha256(json.dumps([dataset.features, dataset.n_rows, dataset.weights is not None]).encode())
-    for array in (dataset.columns, dataset.target, dataset.weights):
-        if array is not None:
-            digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
-
-
-def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The values in nested mappings, by their dotted names."""
-    # Without recursion: a header that somebody else wrote may be nested as deep as JSON is read.
-    waiting = [(path, value)]
-    while waiting:
-        path, value = waiting.pop()
-        if isinstance(value, Mapping):
-            waiting += reversed([(f"{path}.{key}" if path else str(key), part) for key, part in value.items()])
-        else:
-            yield path, value

@@ -7,7 +7,23 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from shine.gp.evolution import Progress
+
+
+def progress_record(progress: Progress) -> dict[str, int | float | str | None]:
+    """One line of log.jsonl: the best individual so far, before linear scaling."""
+    best = progress.front.tree(len(progress.front) - 1) if len(progress.front) else None
+    return {
+        "generation": progress.generation,
+        "evaluations": progress.evaluations,
+        "seconds": round(progress.seconds, 6),
+        "loss": None if best is None else progress.best_loss,
+        "size": None if best is None else best.size,
+        "formula": None if best is None else str(best),
+    }
 
 
 class Log:

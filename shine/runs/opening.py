@@ -6,18 +6,17 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shine.config import Config, read_config
 from shine.errors import ExportError, UnsupportedSyntaxError
 from shine.lang.lazy import cached_property
 from shine.lang.names import cut, shown
+from shine.lang.parse import parse, primitive_table
+from shine.lang.tree import Primitive
 from shine.runs.files import read_file
 from shine.runs.records import ModelRecord, ResultRecord, read_result
-
-if TYPE_CHECKING:
-    from shine.lang.tree import Primitive
-    from shine.search.model import Model, Result
+from shine.search.model import Front, Model, Result
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +59,6 @@ class Run:
         ExportError
             If result.json is missing, has another form, or a formula in it cannot be read.
         """
-        from shine.search.model import (  # LLVM comes with it, which reading the rest of a run does not need
-            Front,
-            Result,
-        )
-
         record = self.record
         if record.best not in record.front:
             raise ExportError(f"{self.folder / 'result.json'}: the chosen formula is not one of the front")
@@ -90,17 +84,12 @@ class Run:
     @cached_property
     def _table(self) -> dict[str, Primitive]:
         """What formulas may call: Shine's primitives, and the functions that the run was given."""
-        from shine.lang.parse import primitive_table
-
         try:
             return primitive_table(self.record.primitives)[0]
         except (UnsupportedSyntaxError, ValueError) as error:
             raise ExportError(f"{self.folder / 'result.json'}: primitives: {cut(error)}") from None
 
     def _model(self, model: ModelRecord) -> Model:
-        from shine.lang.parse import parse
-        from shine.search.model import Model
-
         try:
             tree = parse(model.expression, self.features, self._table)
         except UnsupportedSyntaxError as error:

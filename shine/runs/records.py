@@ -10,7 +10,7 @@ import platform
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import Annotated, Final, Literal
 
 from annotated_types import Ge
 from pydantic import AfterValidator, BaseModel, ConfigDict, FiniteFloat, ValidationError
@@ -20,9 +20,7 @@ from shine.data.dataset import check_features
 from shine.errors import DataError, ExportError
 from shine.lang.names import cut, normalized
 from shine.runs.files import read_file, write_text
-
-if TYPE_CHECKING:
-    from shine.search.model import Model, Result
+from shine.search.model import Model, Result
 
 SCHEMA_VERSION: Final = 2
 """Version of result.json; it grows when a reader of the older one would be misled."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -21,15 +20,14 @@ from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.evolution import Outcome
 from shine.gp.phase_reduction import reduced_phases
 from shine.gp.snapping import snapped
-from shine.lang.library import STANDARD
 from shine.lang.population import Population
-from shine.lang.primitives import PrimitiveSet, select
+from shine.lang.primitives import PrimitiveSet
 from shine.lang.simplify.simplifier import simplify
 from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
+from shine.search.lines import LINE_FUNCTIONS, with_functions, with_line
 from shine.search.model import Model
-from shine.search.scaling import Scaling
-from shine.search.usable import individuals_to_refine, preferred_and_defined, usable, with_line
+from shine.search.usable import individuals_to_refine, preferred_and_defined, usable
 
 POLISHING_ROWS = 10_000
 """Rows that constants are polished and made simple on; on all rows they are fitted once more."""
@@ -40,9 +38,6 @@ MOST_SEEN = 1e9
 _STEPS, _LAST_STEPS = 50, 5
 """Steps of the fit of all constants, and of the last one on all rows."""
 
-
-SCALING = ("add", "sub", "mul")
-"""What writes slope and intercept into a formula, whatever the search draws from."""
 
 _NATS_A_NODE = 0.5
 """What simple constants may cost, in units of the log-likelihood, a node of the formula."""
@@ -84,7 +79,7 @@ def refined(
     out_of_time : callable
         Whether to make no further constant simple.
     """
-    primitives = with_functions(outcome.front.primitives, SCALING)
+    primitives = with_functions(outcome.front.primitives, LINE_FUNCTIONS)
     domain = Domain(dataset)
     individuals, _ = individuals_to_refine(outcome, domain)
     constant = Tree(dataset.features, ast.Constant(dataset.target_mean))
@@ -110,14 +105,6 @@ def refined(
     preferred = [constant_model, *preferred_and_defined(versions_of_each, preference, domain)]
     finite = [model for model in preferred if math.isfinite(model.loss)]
     return pareto_front(usable(finite, enough, domain), enough)
-
-
-def in_given_units(front: Iterable[Model], scaling: Scaling, given: Dataset, enough: float) -> tuple[Model, ...]:
-    """The front of a search over scaled data, with formulas of the data as they were given; the losses stay.
-
-    Factors that formulas get back make them more complex: some may be on the front no more.
-    """
-    return pareto_front([replace(model, tree=scaling.leaving(model.tree, given)) for model in front], enough)
 
 
 def pareto_front(models: Iterable[Model], enough: float) -> tuple[Model, ...]:
@@ -198,12 +185,6 @@ def _population(trees: Sequence[Tree], primitives: PrimitiveSet) -> Population:
     """Trees as tapes, of the search's primitives where they do: those are compiled already."""
     used = {name for tree in trees for name in functions_of(tree)}
     return Population.from_trees(trees, with_functions(primitives, sorted(used)))
-
-
-def with_functions(primitives: PrimitiveSet, names: Sequence[str]) -> PrimitiveSet:
-    """The primitive set with those standard functions that it lacks."""
-    added = select(STANDARD, [name for name in names if name not in primitives.table])
-    return replace(primitives, functions=(*primitives.functions, *added)) if added else primitives
 
 
 def _fitted(population: Population, linearizer: MachineLinearizer, steps: int) -> Population:

@@ -1,12 +1,12 @@
-"""A whole run from Python: data in, the Pareto front of formulas out."""
+"""A whole search: data in, the Pareto front of models out."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,61 +15,29 @@ from shine.data.dataset import Dataset, stable_sum
 from shine.errors import DataError
 from shine.evaluators.evaluator import evaluator_of, processors
 from shine.evaluators.gradients import MachineLinearizer
-from shine.evaluators.machine import MachineEvaluator
-from shine.evaluators.monotonic import Monotonicity
 from shine.evaluators.sampling import sampled_errors
-from shine.fitness import LOSSES
-from shine.frontends.seeds import Seed, seed_tree
+from shine.fitness import LOSSES, PopulationEvaluator
+from shine.frontends.guesses import Guess
 from shine.gp import evolution
 from shine.gp.constants import fitter
+from shine.gp.constraints.constraints import Constraints
 from shine.gp.constraints.compiled import CompiledConstraints, ConstrainedEvaluator
-from shine.gp.constraints.constraints import Constraints, check_constraints
 from shine.gp.evolution import Outcome, Progress
 from shine.gp.run_state import State
-from shine.gp.seeding import Guesses, SeedingSettings, find_guesses
-from shine.gp.settings import EvolutionSettings, StopSettings
-from shine.lang.parse import PrimitiveSource, primitive_table
-from shine.lang.population import Population
-from shine.lang.primitives import PrimitiveSet, select
+from shine.lang.parse import PrimitiveSource
+from shine.search.budget import TimeBudget
+from shine.search.given_units import front_in_given_units, model_in_given_units, report_in_given_units
 from shine.search.model import Front, Model, Result, choose
-from shine.search.refinement import (
-    effective_rows,
-    in_given_units,
-    log_likelihood_power,
-    refined,
-    rounding_loss,
-    with_functions,
-)
-from shine.search.scaling import Scaling
-
-Settings = TypeVar("Settings", EvolutionSettings, StopSettings, Constraints)
-
-DEFAULT_PRIMITIVES = ("add", "sub", "mul", "div", "sqrt", "square", "exp", "log", "sin", "cos")
-"""Functions a search draws from unless told otherwise."""
-
-
-FINISHING = 0.1
-"""Share of the seconds that is kept for fitting the constants of the front to convergence and making them simple."""
-
-SEEDING_ROWS = 1000
-"""Rows that formulas to start from are looked for in."""
+from shine.search.preparation import Task, constraint_rules, prepared, seeded
+from shine.search.refinement import effective_rows, log_likelihood_power, refined, rounding_loss
+from shine.search.settings import DEFAULT_PRIMITIVES, SearchSettings, settings_from
 
 
 @np.errstate(all="ignore")
 def search(
     dataset: Dataset,
-    primitives: Sequence[PrimitiveSource],
-    settings: EvolutionSettings,
-    stop: StopSettings,
+    settings: SearchSettings,
     *,
-    loss: str = "mse",
-    linear_scaling: bool = True,
-    dtype: str = "float64",
-    tier: str = "auto",
-    threads: int | None = None,
-    constraints: Constraints | None = None,
-    seed: int = 0,
-    seeds: Sequence[Seed] = (),
     report: Callable[[Progress], object] | None = None,
     state: State | None = None,
     save: Callable[[State], None] | None = None,
@@ -79,20 +47,7 @@ def search(
     Parameters
     ----------
     dataset : Dataset
-    primitives : sequence of str, function or Primitive
-        Names of Shine's primitives, plain Python functions in the restricted language, or what
-        `shine.primitive_from_llvm` makes.
-    settings : EvolutionSettings
-    stop : StopSettings
-    loss, linear_scaling, dtype, tier, threads
-        See `shine.Evaluator`.
-    constraints : Constraints, optional
-        What formulas must keep to.
-    seed : int
-        Of the random generator: the same seed gives the same front.
-    seeds : sequence of formulas and graphs
-        Join the first population; those that the constraints do not allow die out at once. What they can be given as
-        says `shine.frontends.seeds.seed_tree`.
+    settings : SearchSettings
     report : callable, optional
         Receives the `Progress` of every generation; it ends the run by returning True.
     state : State, optional
@@ -111,151 +66,86 @@ def search(
     DataError, UnsupportedSyntaxError, GraphImportError, ValueError
         If the data, a formula, a graph or a setting is unfit.
     """
-    entered = time.monotonic()
-    began = entered - (0.0 if state is None else state.seconds)
-    table, names = primitive_table(primitives)
-    functions, features = select(table, names), dataset.features
-    trees = [seed_tree(source, features, table, names) for source in seeds]
-    constraints = constraints or Constraints()
-    check_constraints(constraints, functions, features, linear_scaling)
-    # What no formula may have is not there to be drawn.
-    given = dataset.without(constraints.forbidden)
-    scaling = Scaling.of(given)
-    dataset = scaling.applied(given)
-    primitive_set = PrimitiveSet(functions, dataset.features)
-    trees = [tree for tree in trees if not any(("name", name) in tree.tokens for name in constraints.forbidden)]
-    trees = [scaling.entering(tree) for tree in trees]
-    workers = threads or processors()
-    rng = np.random.default_rng(seed)
-    sample = dataset.sampled(settings.rows, rng)
-    evaluator = evaluator_of(sample, loss, linear_scaling, dtype, tier, threads)
-    rules = constraint_rules(constraints, sample, workers)
-    if rules is not None:
-        evaluator = ConstrainedEvaluator(evaluator, rules(primitive_set, "implied" if linear_scaling else "none"))
-    linearizer = MachineLinearizer(sample.sampled(settings.fitting_rows, rng), loss, workers)
-    enough = max(stop.loss * _constant_loss(dataset, loss), rounding_loss(dataset, loss, dtype))
+    budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds)
+    evolving, fitness = settings.evolution, settings.fitness
+    loss, scaled = fitness.loss, fitness.linear_scaling
+
+    task = prepared(dataset, settings, linear_scaling=scaled)
+    threads = fitness.threads or processors()
+    rng = np.random.default_rng(settings.seed)
+    sample = task.dataset.sampled(evolving.rows, rng)
+    rules = constraint_rules(settings.constraints, sample, threads)
+    evaluator = _evaluator(sample, task, settings, rules)
+    linearizer = MachineLinearizer(sample.sampled(evolving.fitting_rows, rng), loss, threads)
+    enough = max(
+        settings.stop.loss * _constant_loss(task.dataset, loss), rounding_loss(task.dataset, loss, fitness.dtype)
+    )
+
     outcome = evolution.evolve(
         evaluator,
-        primitive_set,
-        settings,
-        replace(stop, loss=enough, seconds=searching_seconds(stop, time.monotonic() - entered)),
+        task.primitives,
+        evolving,
+        replace(settings.stop, loss=enough, seconds=budget.for_evolution()),
         rng,
-        fitter=fitter(linearizer, settings.constant_steps, scaled=linear_scaling) if settings.constant_steps else None,
-        errors=partial(sampled_errors, sample, linear_scaling, settings.lexicase_rows),
-        initial=Population.from_trees(trees, primitive_set) if trees else None,
-        seeding=partial(guesses_of, sample, primitive_set, settings, linear_scaling, workers),
+        fitter=fitter(linearizer, evolving.constant_steps, scaled=scaled) if evolving.constant_steps else None,
+        errors=partial(sampled_errors, sample, scaled, evolving.lexicase_rows),
+        initial=task.guesses,
+        seeding=partial(seeded, sample, task.primitives, evolving, scaled, threads),
         clock=time.monotonic,
-        report=evolution.ignore if report is None else scaling_undone(report, scaling, given, loss),
+        report=evolution.ignore if report is None else report_in_given_units(report, task, LOSSES[loss].degree),
         state=state,
         save=evolution.forget if save is None else save,
     )
-    final = None if rules is None else partial(rules, scaling="written" if linear_scaling else "none")
-    finish = partial(
+
+    refine = partial(
         refined,
-        dataset=dataset,
+        dataset=task.dataset,
         loss=loss,
-        linear_scaling=linear_scaling,
-        weights=settings.complexity,
+        linear_scaling=scaled,
+        weights=evolving.complexity,
         enough=enough,
-        threads=workers,
-        rules=final,
+        threads=threads,
+        rules=None if rules is None else partial(rules, scaling="written" if scaled else "none"),
+        out_of_time=budget.is_over,
     )
-    outcome, front = _finished(outcome, partial(finish, out_of_time=out_of_time(stop, began)))
-    if not front and rules is not None:
-        raise DataError(f"found no formula of finite {loss} that the constraints allow; search longer, or relax them")
-    if not front:
-        raise DataError(f"no formula has a finite {loss}, not even a constant; rescale the target")
-    front = in_given_units(front, scaling, given, enough)
-    chosen = choose(front, enough, effective_rows(dataset), log_likelihood_power(loss))
-    models = tuple(
-        replace(
-            model,
-            tree=replace(model.tree, parameters=features),
-            loss=scaling.loss(model.loss, LOSSES[loss].degree),
-        )
-        for model in front
-    )
-    seconds = time.monotonic() - began
-    reason = outcome.stopped_by
-    return Result(Front(models, chosen), chosen, outcome.generations, outcome.evaluations, seconds, seed, reason)
+    outcome, front = _refined(outcome, refine)
+    _check_not_empty(front, loss, constrained=rules is not None)
+    front = front_in_given_units(front, task, enough)
+
+    best = choose(front, enough, effective_rows(task.dataset), log_likelihood_power(loss))
+    models = tuple(model_in_given_units(model, task, LOSSES[loss].degree) for model in front)
+    found = outcome.generations, outcome.evaluations, budget.spent(), settings.seed, outcome.stopped_by
+    return Result(Front(models, best), best, *found)
 
 
-def _finished(outcome: Outcome, finish: Callable[..., tuple[Model, ...]]) -> tuple[Outcome, tuple[Model, ...]]:
-    """The front; when the user does not want to wait, without what takes time."""
+def _evaluator(
+    sample: Dataset, task: Task, settings: SearchSettings, rules: Callable[..., CompiledConstraints] | None
+) -> PopulationEvaluator:
+    """The evaluator of the individuals, with the price of constraints where there are some."""
+    fitness = settings.fitness
+    plain = evaluator_of(sample, fitness.loss, fitness.linear_scaling, fitness.dtype, fitness.tier, fitness.threads)
+    if rules is None:
+        return plain
+    return ConstrainedEvaluator(plain, rules(task.primitives, "implied" if fitness.linear_scaling else "none"))
+
+
+def _refined(outcome: Outcome, refine: Callable[..., tuple[Model, ...]]) -> tuple[Outcome, tuple[Model, ...]]:
+    """The front; without the slow part of refinement if the user interrupts, now or before."""
     if outcome.stopped_by != "interrupted":
         try:
-            return outcome, finish(outcome, polish=True)
+            return outcome, refine(outcome, polish=True)
         except KeyboardInterrupt:
             outcome = replace(outcome, stopped_by="interrupted")
-    return outcome, finish(outcome, polish=False)
+    return outcome, refine(outcome, polish=False)
 
 
-def scaling_undone(
-    report: Callable[[Progress], object], scaling: Scaling, dataset: Dataset, loss: str
-) -> Callable[[Progress], object]:
-    """What receives the progress of a search over scaled data, and passes it on in the units of the data."""
-    if not scaling:
-        return report
-
-    def passed_on(progress: Progress) -> object:
-        front, scores, degree = progress.front, progress.scores, LOSSES[loss].degree
-        trees = [scaling.leaving(front.tree(index), dataset) for index in range(len(front))]
-        if trees:
-            front = Population.from_trees(trees, with_functions(front.primitives, ["mul"]))
-        losses = np.array([scaling.loss(value, degree) for value in scores.losses.tolist()])
-        return report(replace(progress, front=front, scores=replace(scores, losses=losses)))
-
-    return passed_on
-
-
-def searching_seconds(stop: StopSettings, spent: float) -> float | None:
-    """Seconds of the evolution, so that finishing comes to its end in time too; None without a limit."""
-    return None if stop.seconds is None else max((1 - FINISHING) * stop.seconds - spent, 1e-3)
-
-
-def out_of_time(stop: StopSettings, began: float) -> Callable[[], bool]:
-    """Whether the seconds of a search that began at some time of the monotonic clock are over."""
-    return lambda: stop.seconds is not None and time.monotonic() >= began + stop.seconds
-
-
-def constraint_rules(
-    constraints: Constraints, sample: Dataset, threads: int
-) -> Callable[..., CompiledConstraints] | None:
-    """What compiles constraints for a primitive set and a kind of scaling; None where there are no constraints."""
-    if not constraints:
-        return None
-    wrong_shares = None
-    if constraints.monotonic:
-        # Its own generator: pairs of rows are measured with alike, however long the search has run.
-        wrong_shares = Monotonicity(sample, constraints.monotonic, threads, np.random.default_rng(0)).wrong_shares
-    return partial(CompiledConstraints, constraints, wrong_shares=wrong_shares)
-
-
-def guesses_of(
-    sample: Dataset,
-    primitives: PrimitiveSet,
-    settings: EvolutionSettings,
-    linear_scaling: bool,
-    threads: int,
-    rng: np.random.Generator,
-    deadline: float,
-) -> Guesses:
-    """Guesses for a data set, found on a sample of its rows (see `shine.gp.seeding`)."""
-    rows = sample.sampled(SEEDING_ROWS, rng)
-    return find_guesses(
-        rows.columns,
-        rows.target,
-        rows.weights,
-        primitives,
-        MachineEvaluator(rows, "mse", False, "float64", threads).predict,
-        rng,
-        max_size=settings.max_size,
-        max_depth=settings.max_depth,
-        linear_scaling=linear_scaling,
-        settings=SeedingSettings(members=settings.seeding_members),
-        clock=time.monotonic,
-        deadline=deadline,
-    )
+def _check_not_empty(front: Sequence[Model], loss: str, constrained: bool) -> None:
+    """Raise a `DataError` if a search has found nothing."""
+    if front:
+        return
+    if constrained:
+        raise DataError(f"found no formula of finite {loss} that the constraints allow; search longer, or relax them")
+    raise DataError(f"no formula has a finite {loss}, not even a constant; rescale the target")
 
 
 def _constant_loss(dataset: Dataset, loss: str) -> float:
@@ -284,7 +174,7 @@ def evolve(
     stop_loss: float = 1e-20,
     constraints: Constraints | Mapping[str, Any] | None = None,
     seed: int = 0,
-    seeds: Sequence[Seed] = (),
+    seeds: Sequence[Guess] = (),
     report: Callable[[Progress], object] | None = None,
     **settings: Any,
 ) -> Result:
@@ -298,8 +188,8 @@ def evolve(
     features : sequence of str, optional
         Names of the columns in formulas; ``x0, x1, ...`` by default.
     primitives : sequence of str, function or Primitive
-        What formulas are made of: names of Shine's primitives, plain Python functions in the restricted language, or
-        functions of other languages as `shine.primitive_from_llvm` makes them.
+        Functions that formulas are made of: names of Shine's primitives, plain Python functions in the restricted
+        language, or functions of other languages as `shine.primitive_from_llvm` makes them.
     loss : {"mse", "rmse", "mae", "nmse", "r2"}
     linear_scaling : bool
         Whether formulas are judged with their best slope and intercept, which become part of the result.
@@ -341,43 +231,19 @@ def evolve(
     >>> evolve(X, X[:, 0] * X[:, 1], primitives=["add", "mul"], features=["a", "b"]).best.expression
     'a*b'
     """
-    unknown = sorted(set(settings) - {field.name for field in fields(EvolutionSettings)})
-    if unknown:
-        raise TypeError(f"evolve() got an unexpected keyword argument {unknown[0]!r}")
-    return search(
-        Dataset.from_arrays(X, y, sample_weight, features),
-        primitives,
-        valid_settings(EvolutionSettings, settings),
-        valid_settings(StopSettings, {"generations": generations, "seconds": seconds, "loss": stop_loss}),
+    every = settings_from(
+        primitives=primitives,
         loss=loss,
         linear_scaling=linear_scaling,
         dtype=dtype,
         tier=tier,
         threads=threads,
-        constraints=constraints_of(constraints or {}),
+        generations=generations,
+        seconds=seconds,
+        stop_loss=stop_loss,
+        constraints=constraints,
         seed=seed,
         seeds=seeds,
-        report=report,
+        **settings,
     )
-
-
-def constraints_of(given: Constraints | Mapping[str, Any]) -> Constraints:
-    """Constraints, of which a mapping has fields by name."""
-    if isinstance(given, Constraints):
-        return given
-    known = [field.name for field in fields(Constraints)]
-    for name in given:
-        if name not in known:
-            raise ValueError(f"constraints has no {name!r}; it has {', '.join(known)}")
-    return valid_settings(Constraints, given)
-
-
-def valid_settings(kind: type[Settings], values: Mapping[str, Any]) -> Settings:
-    """Settings within their bounds; a `ValueError` names those that are not."""
-    from pydantic import TypeAdapter, ValidationError  # a fifth of the import time of Shine, and needed here alone
-
-    try:
-        return TypeAdapter(kind).validate_python(dict(values))
-    except ValidationError as error:
-        problems = (f"{'.'.join(map(str, e['loc']))}={e['input']!r}: {e['msg']}" for e in error.errors())
-        raise ValueError("; ".join(problems)) from None
+    return search(Dataset.from_arrays(X, y, sample_weight, features), every, report=report)

@@ -8,10 +8,7 @@ the data themselves speak for them.
 
 from __future__ import annotations
 
-import ast
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -19,8 +16,7 @@ from shine.domain import Domain
 from shine.fitness import Scores
 from shine.gp.evolution import Outcome
 from shine.lang.population import Population
-from shine.lang.tape import application
-from shine.lang.tree import Tree
+from shine.search.lines import with_line
 from shine.search.model import Model
 
 EARNED = 1e-4
@@ -108,15 +104,3 @@ def usable(models: Sequence[Model], enough: float, domain: Domain) -> list[Model
         for model, fine in zip(models, defined, strict=True)
         if fine or (model.loss <= allowed and model.tree.size <= rows)
     ]
-
-
-def with_line(tree: Tree, slope: float, intercept: float) -> Tree:
-    """A formula with a slope and an intercept written into it; itself if one of them is not finite."""
-    if not (math.isfinite(slope) and math.isfinite(intercept)):
-        return tree
-    node = tree.result
-    if slope != 1:
-        node = application("mul", [ast.Constant(slope), node])
-    if intercept != 0:
-        node = application("add" if intercept > 0 else "sub", [node, ast.Constant(abs(intercept))])
-    return replace(tree, result=node)

@@ -13,7 +13,7 @@ from shine.estimators import rows
 from shine.estimators.checks import checked_seed, checked_threads
 from shine.estimators.names import constraints_in_formula_names, formula_names
 from shine.estimators.rows import merged
-from shine.estimators.seeds import seeds_within, without_scaling
+from shine.estimators.guesses import guesses_within, without_scaling
 from shine.gp.constraints.constraints import Constraints
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
@@ -96,10 +96,10 @@ def test_a_line_is_taken_off(text, bare):
 
 def test_seeds_are_those_that_a_search_can_have():
     trees = [parse(text, ("a", "b")) for text in ("3.0*a + 1.0", "a*b*a", "sin(a)", "a*b + 2.0")]
-    kept = [str(tree) for tree in seeds_within(trees, ("a", "b"), ["mul"], 3, 9, True)]
+    kept = [str(tree) for tree in guesses_within(trees, ("a", "b"), ["mul"], 3, 9, True)]
     assert kept == ["a", "a*b"]
-    assert list(seeds_within(trees, ("a", "c"), ["mul"], 9, 9, True)) == []
-    assert [str(tree) for tree in seeds_within(trees, ("a", "b"), ["mul", "add"], 5, 2, False)] == []
+    assert list(guesses_within(trees, ("a", "c"), ["mul"], 9, 9, True)) == []
+    assert [str(tree) for tree in guesses_within(trees, ("a", "b"), ["mul", "add"], 5, 2, False)] == []
 
 
 def test_threads_and_seeds_are_counted_as_scikit_learn_does():

@@ -19,7 +19,7 @@ from helpers.run_folders import ending, newest_good
 from shine.config import Config, Job, read_config, read_job
 from shine.errors import ConfigError, DataError, ExportError
 from shine.gp.evolution import Progress
-from shine.runs import Notice, checkpoints, chosen_folder, files, jobs, log, open_run, read_result, resume_job, run_job
+from shine.runs import Notice, checkpoints, chosen_folder, files, identity, jobs, log, open_run, read_result, resume_job, run_job
 from shine.runs.checkpoints import Shelf
 
 SMALL = """
@@ -250,13 +250,13 @@ def test_a_run_that_wrote_down_a_setting_that_is_gone_goes_on(
     job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = list(run_job(job, chosen_folder(tmp_path / "whole")).rows())
-    folder, of_config = chosen_folder(tmp_path / "run"), jobs.settings_of
+    folder, of_config = chosen_folder(tmp_path / "run"), identity.settings_of
 
     def settings_then(config: Config) -> dict[str, Any]:
         return {**(now := of_config(config)), "evolution": {**now["evolution"], "canonical": False}}
 
     with monkeypatch.context() as then:
-        then.setattr(jobs, "settings_of", settings_then)
+        then.setattr(identity, "settings_of", settings_then)
         run_job(job, folder, until(4), checkpoint_seconds=0)
     written = (folder / "config.yaml").read_text()
     (folder / "config.yaml").write_text(written.replace("evolution:\n", "evolution:\n  canonical: false\n"))

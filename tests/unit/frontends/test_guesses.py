@@ -14,10 +14,10 @@ from strategies import PARAMETERS, trees
 
 import shine
 from shine import SymbolicClassifier, SymbolicRegressor, evolve
-from shine.config import GraphSeed, Job, dump_config, read_config, read_job
+from shine.config import GraphGuess, Job, dump_config, read_config, read_job
 from shine.errors import ConfigError, GraphImportError, UnsupportedSyntaxError
+from shine.frontends.guesses import GraphGuessError, graph_tree, guess_tree
 from shine.frontends.rewriting import ALTERNATIVES, Rewriting
-from shine.frontends.seeds import GraphSeedError, graph_tree, seed_tree
 from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
@@ -89,7 +89,7 @@ def test_inputs_go_by_the_names_that_the_graph_has_for_them():
     ],
 )
 def test_what_does_not_fit_is_named_with_what_there_is(options, keys, message):
-    with pytest.raises(GraphSeedError) as caught:
+    with pytest.raises(GraphGuessError) as caught:
         graph_tree(program("x + y", "x", "y"), ["a", "b"], **options)
     assert (str(caught.value), caught.value.keys) == (message, keys)
 
@@ -100,7 +100,7 @@ def test_one_of_several_outputs_has_to_be_chosen():
     outputs = [(text, build.assign("float64", ast.parse(text, mode="eval").body), "float64") for text in ("x+1", "x*2")]
     graph = build.finish(outputs)
     assert str(graph_tree(graph, [x], output="x*2")) == "x*2"
-    with pytest.raises(GraphSeedError, match=r"several outputs; choose one: x\+1, x\*2"):
+    with pytest.raises(GraphGuessError, match=r"several outputs; choose one: x\+1, x\*2"):
         graph_tree(graph, [x])
 
 
@@ -292,7 +292,7 @@ def test_user_functions_stay_in_seeds():
     sympy = pytest.importorskip("sympy")
     a, b = sympy.symbols("a b")
     table = {**STANDARD, "gap": shine.lang.primitives.Primitive("gap", 2, parse("abs(a - b)"))}
-    tree = seed_tree(sympy.Function("gap")(a, b) + 1, ["a", "b"], table, ["gap", "add"])
+    tree = guess_tree(sympy.Function("gap")(a, b) + 1, ["a", "b"], table, ["gap", "add"])
     assert str(tree) == "gap(a, b) + 1"
 
 
@@ -314,7 +314,7 @@ def problems(path: Path, *overrides: str) -> list[str]:
 
 def test_a_job_has_formulas_in_the_place_of_graphs(tmp_path):
     path = configured(tmp_path, "  - a + b\n  - {graph: model.pbtxt, features: {x: a}}\n")
-    assert read_config(path).seeds == ("a + b", GraphSeed(graph=tmp_path / "model.pbtxt", features={"x": "a"}))
+    assert read_config(path).seeds == ("a + b", GraphGuess(graph=tmp_path / "model.pbtxt", features={"x": "a"}))
     assert read_job(path).config.seeds == ("a + b", "0.5*(a*a) + b")
 
 
@@ -393,7 +393,7 @@ def test_a_job_made_by_hand_keeps_formulas_too(tmp_path):
     job = Job(read_config(path), read_job(path).dataset)
     run_job(job, chosen_folder(tmp_path / "run"))
     assert open_run(tmp_path / "run").config.seeds == ("0.5*(a*a) + b",)
-    bad = Job(job.config.model_copy(update={"seeds": (GraphSeed(graph=tmp_path / "none.pb"),)}), job.dataset)
+    bad = Job(job.config.model_copy(update={"seeds": (GraphGuess(graph=tmp_path / "none.pb"),)}), job.dataset)
     with pytest.raises(ConfigError, match=r"seeds\.0: .*none\.pb"):
         run_job(bad, chosen_folder(tmp_path / "bad"))
 

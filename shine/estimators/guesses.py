@@ -14,7 +14,7 @@ from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
 
 
-def seeds_within(
+def guesses_within(
     trees: Iterable[Tree],
     features: Sequence[str],
     primitives: Sequence[PrimitiveSource],

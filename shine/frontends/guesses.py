@@ -1,4 +1,4 @@
-"""Formulas to start from, in the features and the primitives of a search: from text, graphs, SymPy or trees."""
+"""Guesses, formulas to start a search from: text, graphs, SymPy expressions or trees as trees over its features."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from shine.lang.tree import Primitive, Tree
 from shine.lang.writing import written
 
 GRAPH_FILES = (".pb", ".pbtxt")
-"""How the names of files with graphs end."""
+"""Endings of the names of graph files."""
 
 GRAPH_KEYS = ("graph", "output", "features")
-"""What a mapping that stands for a graph may have."""
+"""Keys of a mapping that stands for a graph."""
 
-Seed = Source | Program | Path | Mapping[str, Any]
-"""What a formula to start from can be given as."""
+Guess = Source | Program | Path | Mapping[str, Any]
+"""The forms a guess can be given in."""
 
 
-class GraphSeedError(GraphImportError):
-    """A graph is no formula over the features.
+class GraphGuessError(GraphImportError):
+    """A graph cannot be read as a formula over the features.
 
     Parameters
     ----------
     message : str
     keys : tuple of str
-        Where what is wrong was given: ``("features", "x")``; empty if nowhere.
+        Place of the mistake in the mapping that was given, such as ``("features", "x")``; empty if it has none.
     """
 
     def __init__(self, message: str, keys: tuple[str, ...] = ()) -> None:
@@ -48,24 +48,24 @@ class GraphSeedError(GraphImportError):
 
 
 def is_graph_file(source: object) -> bool:
-    """Whether something is the path of a file with a graph: no formula ends as such names do."""
+    """Whether something is the path of a graph file. No formula ends like the name of one."""
     return isinstance(source, Path) or (isinstance(source, str) and source.strip().lower().endswith(GRAPH_FILES))
 
 
-def seed_tree(source: Seed, features: Sequence[str], table: Mapping[str, Primitive], names: Collection[str]) -> Tree:
-    """A formula to start from as a tree.
+def guess_tree(source: Guess, features: Sequence[str], table: Mapping[str, Primitive], names: Collection[str]) -> Tree:
+    """A guess as a tree.
 
     Parameters
     ----------
     source : formula, Program, path or mapping
-        A formula as `shine.parse` takes it; a graph, or the path of a file with one, whose inputs are called like
-        features; or a mapping with ``graph``, and perhaps ``output`` and ``features`` as `graph_tree` takes them.
+        A formula as `shine.parse` takes it; a graph or the path of a graph file, if its inputs are named like
+        features; or a mapping with ``graph`` and, optionally, ``output`` and ``features``: see `graph_tree`.
     features : sequence of str
     table : mapping of str to Primitive
-        What formulas may call.
+        The functions that formulas may call.
     names : collection of str
-        The primitives of the search. Graphs and SymPy's expressions are put into their terms as far as that goes, for
-        they could not have been written in them; other formulas stay as they are.
+        The primitives of the search. Graphs and SymPy expressions are translated into them where possible, because
+        their authors could not write in them; other formulas stay as they are.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def seed_tree(source: Seed, features: Sequence[str], table: Mapping[str, Primiti
     UnsupportedSyntaxError
         If a formula is not part of the language.
     GraphImportError
-        If a graph, or part of a SymPy expression, has no counterpart.
+        If a graph, or a part of a SymPy expression, has no counterpart in the language.
     """
     if isinstance(source, Mapping):
         return _mapped_tree(source, features, names)
@@ -108,14 +108,14 @@ def _mapped_tree(given: Mapping[str, Any], features: Sequence[str], names: Colle
 
 
 def read_program(path: Path, output: str | None = None) -> Program:
-    """The graph in a file.
+    """The graph in a file, as a program.
 
     Raises
     ------
     GraphImportError
-        If it cannot be read, or is no graph, or has no such output.
+        If the file cannot be read, is not a graph, or has no such output.
     """
-    from shine.frontends.graphdef import load_graph  # the messages of its format take a while to define
+    from shine.frontends.graphdef import load_graph  # slow: it defines the messages of the file format
 
     try:
         return load_graph(path, None if output is None else [output])
@@ -132,18 +132,18 @@ def graph_tree(
 ) -> Tree:
     """One output of a graph as a formula over features.
 
-    Numbers of the graph become constants: also arrays with one element, and the default of an input that is no feature.
+    Numbers of the graph become constants. So do arrays of one element, and defaults of inputs that are not features.
 
     Parameters
     ----------
     program : Program
     features : sequence of str
     names : collection of str
-        Primitives to put it into terms of, as far as that goes.
+        Primitives to translate the graph into, where possible.
     output : str, optional
-        Needed only if there are several.
+        Name of the output; needed only if there are several.
     mapping : mapping of str to str, optional
-        Feature of each input by the graph's name for it; inputs that are not listed are called like features.
+        Feature of each input, by its name in the graph. An input that is not listed is the feature of the same name.
 
     Returns
     -------
@@ -152,8 +152,8 @@ def graph_tree(
 
     Raises
     ------
-    GraphSeedError
-        If an input or an output is unknown, or an input is no feature.
+    GraphGuessError
+        If an input or an output is unknown, or an input is not a feature.
     GraphImportError
         If the output depends on an array.
     """
@@ -161,16 +161,16 @@ def graph_tree(
     labels = [each.label for each in program.outputs]
     listed = ", ".join(labels)
     if output is not None and output not in labels:
-        raise GraphSeedError(f"the graph has no output {output!r}; it has {listed}", ("output",))
+        raise GraphGuessError(f"the graph has no output {output!r}; it has {listed}", ("output",))
     if output is None and len(labels) > 1:
-        raise GraphSeedError(f"the graph has several outputs; choose one: {listed}", ("output",))
+        raise GraphGuessError(f"the graph has several outputs; choose one: {listed}", ("output",))
     inputs = {key: each for each in program.arguments for key in (each.name, each.label)}
     for key, feature in mapping.items():
         if key not in inputs:
             known = ", ".join(each.label for each in program.arguments) or "none"
-            raise GraphSeedError(f"the graph has no input {key!r}; its inputs are {known}", ("features", key))
+            raise GraphGuessError(f"the graph has no input {key!r}; its inputs are {known}", ("features", key))
         if feature not in features:
-            raise GraphSeedError(
+            raise GraphGuessError(
                 f"{shown(feature)} is no feature; the features are {_few(features)}", ("features", key)
             )
     chosen = {inputs[key].name: feature for key, feature in mapping.items()}
@@ -181,7 +181,7 @@ def graph_tree(
     tree = tree_of(_with_numbers(program, chosen), output)
     for name in tree.parameters:
         if name not in chosen:
-            raise GraphSeedError(
+            raise GraphGuessError(
                 f"the graph's input {inputs[name].label!r} is no feature; the features are {_few(features)}; "
                 f"say which it is: features: {{{inputs[name].label}: {features[0]}}}",
             )
@@ -195,7 +195,7 @@ def _few(names: Sequence[str]) -> str:
 
 
 def _with_numbers(program: Program, chosen: Collection[str]) -> Program:
-    """The program with numbers in the place of parameters that are a single one."""
+    """The program, with each parameter that is a single number replaced by that number."""
     numbers = {}
     for each in program.parameters:
         array = each.default if each.value is None and each.name not in chosen else each.value

@@ -1,0 +1,145 @@
+"""The sections of a configuration, checked one by one, so that one mistake hides no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import create_model
+
+from shine.config.checks import (
+    complexity_problems,
+    constraint_problems,
+    data_problems,
+    dataset_problems,
+    guess_formulas,
+    primitive_texts,
+)
+from shine.config.document import Document, Json, Loc
+from shine.config.models import Config, DataSettings, GraphGuess, StrictModel
+from shine.config.nodes import Place
+from shine.config.problems import Problem, checked, unknown
+from shine.config.writing import schema
+from shine.data.dataset import Dataset
+from shine.errors import ConfigError
+from shine.lang.names import shortened
+
+RETIRED: dict[str, Json] = {"evolution.canonical": False}
+"""Settings that are gone, each with the value that means what holds without it."""
+
+
+def is_retired(key: str, value: Json) -> bool:
+    """Whether a setting is gone and says what holds without it, as in files of runs that wrote all defaults down."""
+    return key in RETIRED and RETIRED[key] is value
+
+
+@cache
+def _section_model(name: str) -> type[StrictModel]:
+    """A model of one section alone."""
+    fields: dict[str, Any] = {name: (Config.model_fields[name].rebuild_annotation(), ...)}
+    return create_model(name, __base__=StrictModel, **fields)
+
+
+@cache
+def _cached_schema() -> dict[str, Any]:
+    return schema()
+
+
+class Sections:
+    """The sections of a document, each as far as it is right by itself, so that one mistake hides no other."""
+
+    def __init__(self, document: Document, folder: Path) -> None:
+        self.document, self.folder = document, folder
+        self.values: dict[str, Any] = {}
+
+    def problems(self) -> list[Problem]:
+        """What is wrong, other than in the data themselves."""
+        found = list(self._keys())
+        for name, value in self.document.value.items():
+            if name in Config.model_fields:
+                found += self._read(name, value)
+        # What is said about a section as a whole may not be so where parts of it could not be read.
+        if not self._wrong("data", found):
+            found += data_problems(self.values["data"])
+        if "primitives" in self.values:
+            given = self.values["primitives"]
+            bases = [self._base(("primitives", index)) for index in range(len(given))]
+            self.values["primitives"], wrong = primitive_texts(given, bases)
+            found += wrong
+        return found
+
+    def _keys(self) -> Iterator[Problem]:
+        """Unknown and missing sections; those that may be left out get their defaults."""
+        for name in self.document.value:
+            if name not in Config.model_fields:
+                yield (name,), unknown("key", name, list(Config.model_fields))
+        for name, info in Config.model_fields.items():
+            if name not in self.document.value and info.is_required():
+                yield (name,), "is missing, and has no default"
+            elif name not in self.document.value:
+                self.values[name] = info.get_default(call_default_factory=True)
+
+    def _read(self, name: str, value: Json) -> list[Problem]:
+        if isinstance(value, dict):
+            value = {key: part for key, part in value.items() if not is_retired(f"{name}.{key}", part)}
+        section, found = checked(_section_model(name), {name: value}, _cached_schema())
+        if section is not None:
+            self.values[name] = getattr(section, name)
+        wrong = {loc[1] for loc, _ in found if len(loc) > 1}
+        if isinstance(value, dict) and wrong & set(value):
+            # What is wrong between the other keys shows only without these.
+            rest = self._read(name, {key: part for key, part in value.items() if key not in wrong})
+            found += [problem for problem in rest if problem not in found]
+        return [(loc, text) for loc, text in found if not self.document.is_unreadable(loc)]
+
+    def dataset(self, problems: Sequence[Problem]) -> tuple[Dataset | None, list[Problem]]:
+        """The data, and what is wrong with them or with formulas that name their columns."""
+        if self._wrong("data", problems):
+            return None, []
+        dataset, found = dataset_problems(self.values["data"], self._base(("data", "path")))
+        values = self.values
+        wrong = any(self._wrong(name, problems) for name in ("seeds", "primitives", "evolution"))
+        if dataset is not None and not wrong:
+            bases = [self._base(("seeds", index)) for index in range(len(values["seeds"]))]
+            values["seeds"], wrong_seeds = guess_formulas(
+                values["seeds"], bases, values["primitives"], dataset.features, values["evolution"]
+            )
+            found += wrong_seeds
+            found += complexity_problems(values["evolution"], values["primitives"], dataset.features)
+        wrong = any(self._wrong(name, problems) for name in ("constraints", "primitives", "fitness"))
+        if dataset is not None and not wrong:
+            linear_scaling = values["fitness"].linear_scaling
+            found += constraint_problems(values["constraints"], values["primitives"], dataset.features, linear_scaling)
+        return dataset, found
+
+    def finish(self, problems: Sequence[Problem]) -> Config:
+        """The configuration, or a ConfigError with all problems in the order of reading."""
+        placed = [*self.document.problems, *(self._placed(loc, text) for loc, text in problems)]
+        if placed:
+            raise ConfigError([f"{place}: {text}" for place, text in sorted(placed, key=lambda pair: pair[0])])
+        data: DataSettings = self.values["data"]
+        if data.path is not None:
+            data = data.model_copy(update={"path": (self._base(("data", "path")) / data.path).resolve()})
+        seeds = tuple(self._with_place(index, seed) for index, seed in enumerate(self.values["seeds"]))
+        return Config(**{**self.values, "data": data, "seeds": seeds})
+
+    def _with_place(self, index: int, seed: str | GraphGuess) -> str | GraphGuess:
+        """A formula to start from, the path of a graph made absolute."""
+        if isinstance(seed, str):
+            return seed
+        return seed.model_copy(update={"graph": (self._base(("seeds", index)) / seed.graph).resolve()})
+
+    def _placed(self, loc: Loc, message: str) -> tuple[Place, str]:
+        place, key = self.document.place(loc), ".".join(map(str, loc))
+        told = ".".join(map(shortened, loc))
+        return place, f"{told}: {message}" if loc and place.source != f"--set {key}" else message
+
+    def _wrong(self, name: str, problems: Sequence[Problem]) -> bool:
+        reported = {loc[:1] for loc, _ in problems} | {loc[:1] for loc in self.document.unreadable}
+        return name not in self.values or (name,) in reported
+
+    def _base(self, loc: Loc) -> Path:
+        """What a relative path is relative to; on the command line that is where the user stands."""
+        return Path() if self.document.place(loc).override else self.folder

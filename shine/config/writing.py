@@ -1,0 +1,32 @@
+"""The configuration as YAML, and its JSON schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from shine.config.models import Config
+from shine.config.nodes import add_resolvers
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of the configuration, for editors and documentation."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Config.model_json_schema()}
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes whatever a reader of YAML 1.1 or of 1.2 would not take for text."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+add_resolvers(_Dumper)
+
+
+def dump_config(config: Config) -> str:
+    """A configuration as YAML, with every default written out; reading it gives the same configuration."""
+    values = config.model_dump(mode="json")
+    values["data"] = config.data.model_dump(mode="json", exclude_none=True)
+    return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)

@@ -1,0 +1,99 @@
+"""The searches of one fit: they share its time, and the user's wish to stop ends all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from shine.data.dataset import Dataset
+from shine.frontends.guesses import Guess
+from shine.gp.evolution import Progress
+from shine.search.model import Result
+from shine.search.settings import SearchSettings
+from shine.typing import Floats
+
+USER = ("interrupted", "callback")
+"""Reasons to stop that end the whole fit, not only the search that happens to be running."""
+
+_LEAST_SECONDS = 1e-3
+"""Seconds of a search when the time of the fit is over: it looks at a part of its first population."""
+
+
+class Search(Protocol):
+    """`shine.search.run.search`, or a search for something else."""
+
+    def __call__(self, dataset: Dataset, settings: SearchSettings, *, report: Callable[[Progress], object]) -> Result:
+        """What the search found."""
+
+
+@dataclass
+class FitSearches:
+    """One search after the other.
+
+    Parameters
+    ----------
+    count : int
+        Most searches that there will be.
+    features : tuple of str
+        What the columns are called in formulas.
+    settings : SearchSettings
+        For all searches: the seconds are for all of them together, the generations for each; the seed is that of the
+        first search, the others have the numbers that follow.
+    report : callable
+        Makes the receiver of the progress of the search of a number.
+    keep : bool
+        Whether an interrupt ends the fit with what was found; otherwise it is raised again.
+    """
+
+    count: int
+    features: tuple[str, ...]
+    settings: SearchSettings
+    report: Callable[[int], Callable[[Progress], bool]]
+    keep: bool
+    results: list[Result] = field(default_factory=list)
+
+    @property
+    def stopped_by_user(self) -> bool:
+        """Whether the user has ended the fit."""
+        return any(result.stopped_by in USER for result in self.results)
+
+    @property
+    def stopped_by(self) -> str:
+        """Why the fit ended: the user if he ended it, else what ended the last search."""
+        reasons = [result.stopped_by for result in self.results]
+        return next((reason for reason in reasons if reason in USER), reasons[-1])
+
+    def run(self, search: Search, X: Floats, y: Floats, weights: Floats | None, guesses: Sequence[Guess]) -> Result:
+        """Search with a fair share of the time that is left.
+
+        Once the user has ended the fit, a search only looks at its first population: its result exists, and soon.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If the search was interrupted and the fit does not keep what was found, or it was interrupted before.
+        """
+        number, settings = len(self.results), self.settings
+        generations = 0 if self.stopped_by_user else settings.stop.generations
+        stop = replace(settings.stop, generations=generations, seconds=self._share())
+        result = search(
+            Dataset.from_arrays(X, y, weights, self.features),
+            replace(settings, stop=stop, seed=settings.seed + number, guesses=tuple(guesses)),
+            report=self.report(number),
+        )
+        interrupted = result.stopped_by == "interrupted"
+        if interrupted and (not self.keep or any(before.stopped_by == "interrupted" for before in self.results)):
+            raise KeyboardInterrupt
+        self.results.append(result)
+        return result
+
+    def _share(self) -> float | None:
+        """Seconds of the next search."""
+        seconds = self.settings.stop.seconds
+        if seconds is None:
+            return None
+        if not self.results:
+            return seconds / self.count
+        spent = sum(result.seconds for result in self.results)
+        return max((seconds - spent) / (self.count - len(self.results)), _LEAST_SECONDS)

@@ -1,0 +1,119 @@
+"""The search for formulas of the odds of a class: what `shine.search.run.search` is for errors, for log-loss."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from shine.data.dataset import Dataset
+from shine.errors import DataError
+from shine.estimators.classes import Classes
+from shine.estimators.odds import OddsEvaluator
+from shine.estimators.odds_refinement import OddsRefinement
+from shine.evaluators.evaluator import processors
+from shine.evaluators.logistic import LogisticLinearizer
+from shine.evaluators.sampling import sampled_errors
+from shine.gp import evolution
+from shine.gp.constraints.compiled import ConstrainedEvaluator
+from shine.gp.evolution import Progress
+from shine.search.budget import TimeBudget
+from shine.search.given_units import front_in_given_units, model_in_given_units, report_in_given_units
+from shine.search.model import Front, Model, Result
+from shine.search.preparation import constraint_rules, prepared, seeded
+from shine.search.refinement import effective_rows, pareto_front
+from shine.search.settings import SearchSettings
+
+LINE_ROWS = 2000
+"""Rows that the lines around individuals are fitted on."""
+
+DEGREE = 0
+"""Power of the target's unit that log-loss has."""
+
+
+@np.errstate(all="ignore")
+def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[[Progress], object]) -> Result:
+    """Evolve formulas of the logarithm of the odds that a row is of a class.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The target is 1 for rows of the class and 0 for others; both occur.
+    settings : SearchSettings
+        Of the fitness, `dtype` and `threads` count: what is minimized is log-loss, always with a slope and an
+        intercept. The constraints hold for the logarithm of the odds. The search ends when a formula keeps less than
+        ``stop.loss`` of the best constant's loss, beyond what smoothing leaves to every formula.
+    report : callable
+        Receives the `Progress` of every generation; it ends the run by returning True.
+
+    Returns
+    -------
+    Result
+        The loss of each model is the mean log-loss in nats, and its r2 the share of the constant's log-loss that it
+        takes away (McFadden 1974). Recommended is the model of the shortest description: log-likelihood, and half the
+        logarithm of the number of rows for each node (Schwarz 1978).
+
+    Notes
+    -----
+    While formulas are bred and fitted, classes are smoothed after Platt (1999), so that the constants of a formula that
+    separates the classes have a best value. The seeding knows squared errors only; it looks for guesses that explain
+    the target as a number.
+    """
+    budget = TimeBudget(settings.stop.seconds)
+    evolving, dtype = settings.evolution, settings.fitness.dtype
+    if dtype not in ("float64", "float32"):
+        raise ValueError(f"unknown dtype {dtype!r}; use one of float64, float32")
+    threads = settings.fitness.threads or processors()
+
+    task = prepared(dataset, settings, linear_scaling=True, scale_target=False)
+    if not 0 < task.dataset.target_mean < 1:
+        raise DataError("the rows of one class weigh nothing beside the others; give both classes weights that count")
+    rng = np.random.default_rng(settings.seed)
+    sample = task.dataset.sampled(evolving.rows, rng)
+    classes = Classes.of(sample)
+    rows = replace(sample, target=classes.smoothed(sample.target))
+    odds = OddsEvaluator(rows, LogisticLinearizer(rows.sampled(LINE_ROWS, rng), threads), dtype, threads)
+    rules = constraint_rules(settings.constraints, rows, threads)
+    linearizer = LogisticLinearizer(rows.sampled(evolving.fitting_rows, rng), threads)
+
+    outcome = evolution.evolve(
+        odds if rules is None else ConstrainedEvaluator(odds, rules(task.primitives, "implied")),
+        task.primitives,
+        evolving,
+        replace(settings.stop, loss=classes.enough(settings.stop.loss), seconds=budget.for_evolution()),
+        rng,
+        fitter=odds.fitter(linearizer, evolving.constant_steps) if evolving.constant_steps else None,
+        errors=partial(sampled_errors, sample, True, evolving.lexicase_rows),
+        initial=task.guesses,
+        seeding=partial(seeded, rows, task.primitives, evolving, True, threads),
+        clock=time.monotonic,
+        report=report_in_given_units(report, task, DEGREE),
+    )
+
+    refinement = OddsRefinement(
+        task.dataset, Classes.of(task.dataset), evolving.complexity, threads, rules, budget.is_over
+    )
+    stopped_by = outcome.stopped_by
+    try:
+        models = refinement.models(outcome, polish=stopped_by != "interrupted")
+    except KeyboardInterrupt:
+        stopped_by, models = "interrupted", refinement.models(outcome, polish=False)
+    front = pareto_front(models, 0.0)
+    if not front:
+        raise DataError("found no formula of finite log-loss that the constraints allow; search longer, or relax them")
+    front = front_in_given_units(front, task, 0.0)
+
+    models = [model_in_given_units(model, task, DEGREE) for model in front]
+    best = shortest(models, effective_rows(task.dataset))
+    found = outcome.generations, outcome.evaluations, budget.spent(), settings.seed, stopped_by
+    return Result(Front(tuple(models), best), best, *found)
+
+
+def shortest(front: Sequence[Model], rows: float) -> int:
+    """Position of the model of the shortest description, from log-losses in nats a row."""
+    lengths = [rows * model.loss + 0.5 * model.tree.size * math.log(rows) for model in front]
+    return lengths.index(min(lengths))

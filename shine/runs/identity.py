@@ -1,0 +1,40 @@
+"""What makes a run the one it is: its settings and its data, as checkpoints note them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+
+from shine import __version__
+from shine.config import Config, Job
+from shine.data.dataset import Dataset
+
+
+def description(job: Job) -> dict[str, Any]:
+    """All that the outcome of a run depends on besides its state, and the versions it was made with."""
+    return {
+        "shine": __version__,
+        "numpy": np.__version__,
+        "data": data_digest(job.dataset),
+        "settings": settings_of(job.config),
+    }
+
+
+def settings_of(config: Config) -> dict[str, Any]:
+    """The settings that decide what a run finds, when no limit ends it, as JSON has them."""
+    values: dict[str, Any] = json.loads(
+        config.model_dump_json(exclude={"data": True, "stop": True, "fitness": {"threads"}})
+    )
+    return values
+
+
+def data_digest(dataset: Dataset) -> str:
+    """SHA-256 of a data set: its shape, its names, every bit of its numbers."""
+    digest = hashlib.sha256(json.dumps([dataset.features, dataset.n_rows, dataset.weights is not None]).encode())
+    for array in (dataset.columns, dataset.target, dataset.weights):
+        if array is not None:
+            digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

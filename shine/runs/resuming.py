@@ -1,0 +1,104 @@
+"""The state that a run goes on from, and whether it is still the same run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shine import __version__
+from shine.config import Job, is_retired
+from shine.errors import ConfigError, DataError, ExportError
+from shine.lang.names import cut, normalized, shown
+from shine.lang.parse import primitive_table
+from shine.lang.primitives import PrimitiveSet, select
+from shine.runs.checkpoints import Checkpoint, Shelf
+from shine.runs.identity import data_digest, settings_of
+from shine.runs.keeping import Notice
+
+if TYPE_CHECKING:
+    from shine.gp.run_state import State
+
+
+def last_state(job: Job, folder: Path, tell: Callable[[Notice], None]) -> State | None:
+    """The state in the last checkpoint that is whole; None if there are no checkpoints."""
+    damaged = []
+    for found in Shelf(folder).readable():
+        if not isinstance(found, Checkpoint):
+            damaged.append(found)
+            continue
+        for error in damaged:
+            tell(Notice(f"{error}; the run goes on from the one before"))
+        if not {"shine", "data"} <= found.header.keys() or not isinstance(found.header.get("settings"), Mapping):
+            raise ExportError(f"{folder}: the checkpoint is whole, but does not say of which run it is")
+        _check_names(folder, found.header)
+        _check(job, folder, found.header)
+        if found.header["shine"] != __version__:
+            begun_by = shown(found.header["shine"], 30)
+            tell(Notice(f"{folder}: was begun by Shine {begun_by}; {__version__} may find something else"))
+        return _state(folder, found, job)
+    if damaged:
+        raise ExportError(
+            "\n".join([*map(str, damaged), f"{folder}: has no other checkpoint; run its config.yaml anew"])
+        )
+    tell(Notice(f"{folder}: has no checkpoint yet; the run begins anew"))
+    return None
+
+
+def _state(folder: Path, checkpoint: Checkpoint, job: Job) -> State:
+    # The evolution takes longer to import than all that reading a result needs.
+    from shine.gp.run_state import State, check_state
+    from shine.gp.run_state import State
+
+    table, names = primitive_table(job.config.primitive_texts)
+    features = job.dataset.without(job.config.constraints.forbidden).features
+    try:
+        state = State.from_arrays(checkpoint.header, checkpoint.arrays, table)
+        check_state(state, PrimitiveSet(select(table, names), features), job.config.evolution)
+        return state
+    except ValueError as error:
+        problem = cut(error)
+    raise ExportError(
+        f"{folder}: the checkpoint is whole, but no state of this run: {problem}; run its config.yaml anew"
+    )
+
+
+def _check_names(folder: Path, header: Mapping[str, Any]) -> None:
+    """Raise if a run was begun before names were normalized, with others than its data have now."""
+    names = header.get("features")
+    for name in names if isinstance(names, list) else ():
+        if isinstance(name, str) and normalized(name) != name:
+            raise ExportError(
+                f"{folder}: the checkpoint has a feature {shown(name)}, which formulas read as "
+                f"{shown(normalized(name))}; run its config.yaml anew"
+            )
+
+
+def _check(job: Job, folder: Path, header: Mapping[str, Any]) -> None:
+    """Raise what `resume_job` promises if a run would go on as another."""
+    then, now = dict(_leaves(header["settings"])), dict(_leaves(settings_of(job.config)))
+    then = {key: value for key, value in then.items() if not is_retired(key, value)}
+    changed = [key for key in {**then, **now} if then.get(key) != now.get(key)]
+    if changed:
+        raise ConfigError(
+            [
+                f"{cut(key, 100)}: is {cut(json.dumps(now.get(key)), 100)}, and was "
+                f"{cut(json.dumps(then.get(key)), 100)} when the run began; only stop and fitness.threads may change"
+                for key in changed
+            ]
+        )
+    if header["data"] != data_digest(job.dataset):
+        raise DataError(f"{folder}: the data are not those that the run began with")
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """The values in nested mappings, by their dotted names."""
+    # Without recursion: a header that somebody else wrote may be nested as deep as JSON is read.
+    waiting = [(path, value)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting += reversed([(f"{path}.{key}" if path else str(key), part) for key, part in value.items()])
+        else:
+            yield path, value

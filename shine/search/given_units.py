@@ -1,0 +1,65 @@
+"""From the scaled data of a search back to the data as they were given: its reports and its front."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from shine.gp.evolution import Progress
+from shine.lang.population import Population
+from shine.search.lines import with_functions
+from shine.search.model import Model
+from shine.search.preparation import Task
+from shine.search.refinement import pareto_front
+
+Report = Callable[[Progress], object]
+"""Receives the progress of every generation; ends the run by returning True."""
+
+
+def report_in_given_units(report: Report, task: Task, degree: int) -> Report:
+    """A report that receives the progress of a search over scaled data in the units of the data.
+
+    Parameters
+    ----------
+    report : callable
+    task : Task
+    degree : int
+        The power of the target's unit that the loss has (see `shine.fitness.Loss`).
+    """
+    scaling = task.scaling
+    if not scaling:
+        return report
+
+    def passed_on(progress: Progress) -> object:
+        front, scores = progress.front, progress.scores
+        trees = [scaling.leaving(front.tree(index), task.given) for index in range(len(front))]
+        if trees:
+            front = Population.from_trees(trees, with_functions(front.primitives, ["mul"]))
+        losses = np.array([scaling.loss(value, degree) for value in scores.losses.tolist()])
+        return report(replace(progress, front=front, scores=replace(scores, losses=losses)))
+
+    return passed_on
+
+
+def front_in_given_units(front: Iterable[Model], task: Task, enough: float) -> tuple[Model, ...]:
+    """The front with formulas of the data as they were given; its losses stay those of the scaled target.
+
+    The factors that formulas get back make them more complex, so some may leave the front.
+
+    Parameters
+    ----------
+    front : iterable of Model
+    task : Task
+    enough : float
+        Loss below which two formulas are equally right.
+    """
+    given = [replace(model, tree=task.scaling.leaving(model.tree, task.given)) for model in front]
+    return pareto_front(given, enough)
+
+
+def model_in_given_units(model: Model, task: Task, degree: int) -> Model:
+    """A model of all features, its loss in the units of the target as it was given (see `report_in_given_units`)."""
+    tree = replace(model.tree, parameters=task.features)
+    return replace(model, tree=tree, loss=task.scaling.loss(model.loss, degree))

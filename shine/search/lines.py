@@ -1,0 +1,34 @@
+"""Linear scaling written into formulas: the slope, the intercept, and the functions they take."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from shine.lang.library import STANDARD
+from shine.lang.primitives import PrimitiveSet, select
+from shine.lang.tape import application
+from shine.lang.tree import Tree
+
+LINE_FUNCTIONS = ("add", "sub", "mul")
+"""Functions that write a slope and an intercept into a formula, whatever the search draws from."""
+
+
+def with_functions(primitives: PrimitiveSet, names: Sequence[str]) -> PrimitiveSet:
+    """The primitive set, with the named standard functions that it lacks."""
+    added = select(STANDARD, [name for name in names if name not in primitives.table])
+    return replace(primitives, functions=(*primitives.functions, *added)) if added else primitives
+
+
+def with_line(tree: Tree, slope: float, intercept: float) -> Tree:
+    """A formula with a slope and an intercept written into it; unchanged if one of them is not finite."""
+    if not (math.isfinite(slope) and math.isfinite(intercept)):
+        return tree
+    node = tree.result
+    if slope != 1:
+        node = application("mul", [ast.Constant(slope), node])
+    if intercept != 0:
+        node = application("add" if intercept > 0 else "sub", [node, ast.Constant(abs(intercept))])
+    return replace(tree, result=node)

@@ -1,0 +1,123 @@
+"""What a search works with: its primitives, the rows and features it may use, its guesses and its rules."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from shine.data.dataset import Dataset
+from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.monotonic import Monotonicity
+from shine.frontends.guesses import guess_tree
+from shine.gp.constraints.constraints import Constraints, check_constraints
+from shine.gp.constraints.compiled import CompiledConstraints
+from shine.gp.seeding import Guesses, SeedingSettings, find_guesses
+from shine.gp.settings import EvolutionSettings
+from shine.lang.parse import primitive_table
+from shine.lang.population import Population
+from shine.lang.primitives import PrimitiveSet, select
+from shine.search.scaling import Scaling
+from shine.search.settings import SearchSettings
+
+SEEDING_ROWS = 1000
+"""Rows that the seeding looks at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Data and primitives as a search sees them.
+
+    Parameters
+    ----------
+    features : tuple of str
+        All columns: the parameters of the models, whether formulas may use them or not.
+    given : Dataset
+        As it was given, without the forbidden features.
+    scaling : Scaling
+    dataset : Dataset
+        The same, scaled.
+    primitives : PrimitiveSet
+    guesses : Population, optional
+        The guesses as individuals over the scaled data; None without guesses.
+    """
+
+    features: tuple[str, ...]
+    given: Dataset
+    scaling: Scaling
+    dataset: Dataset
+    primitives: PrimitiveSet
+    guesses: Population | None
+
+
+def prepared(dataset: Dataset, settings: SearchSettings, *, linear_scaling: bool, scale_target: bool = True) -> Task:
+    """The task of a search.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    settings : SearchSettings
+    linear_scaling : bool
+        Whether formulas are judged with a slope and an intercept.
+    scale_target : bool
+        Whether the target may be divided by a power of two.
+
+    Raises
+    ------
+    UnsupportedSyntaxError, GraphImportError, ValueError
+        If a primitive, a guess or a constraint is unfit.
+    """
+    table, names = primitive_table(settings.primitives)
+    functions, constraints = select(table, names), settings.constraints
+    trees = [guess_tree(source, dataset.features, table, names) for source in settings.guesses]
+    check_constraints(constraints, functions, dataset.features, linear_scaling)
+    # A forbidden feature is never drawn if the search does not know it.
+    given = dataset.without(constraints.forbidden)
+    scaling = Scaling.of(given, target=scale_target)
+    scaled = scaling.applied(given)
+    primitives = PrimitiveSet(functions, scaled.features)
+    trees = [tree for tree in trees if not any(("name", name) in tree.tokens for name in constraints.forbidden)]
+    trees = [scaling.entering(tree) for tree in trees]
+    guesses = Population.from_trees(trees, primitives) if trees else None
+    return Task(dataset.features, given, scaling, scaled, primitives, guesses)
+
+
+def constraint_rules(constraints: Constraints, sample: Dataset, threads: int) -> Callable[..., CompiledConstraints] | None:
+    """Compiler of the constraints for a primitive set and a kind of scaling; None without constraints."""
+    if not constraints:
+        return None
+    wrong_shares = None
+    if constraints.monotonic:
+        # A generator of its own: it draws the same pairs of rows however long the search has run.
+        wrong_shares = Monotonicity(sample, constraints.monotonic, threads, np.random.default_rng(0)).wrong_shares
+    return partial(CompiledConstraints, constraints, wrong_shares=wrong_shares)
+
+
+def seeded(
+    sample: Dataset,
+    primitives: PrimitiveSet,
+    settings: EvolutionSettings,
+    linear_scaling: bool,
+    threads: int,
+    rng: np.random.Generator,
+    deadline: float,
+) -> Guesses:
+    """Guesses that the seeding finds (see `shine.gp.seeding`)."""
+    rows = sample.sampled(SEEDING_ROWS, rng)
+    return find_guesses(
+        rows.columns,
+        rows.target,
+        rows.weights,
+        primitives,
+        MachineEvaluator(rows, "mse", False, "float64", threads).predict,
+        rng,
+        max_size=settings.max_size,
+        max_depth=settings.max_depth,
+        linear_scaling=linear_scaling,
+        settings=SeedingSettings(members=settings.seeding_members),
+        clock=time.monotonic,
+        deadline=deadline,
+    )

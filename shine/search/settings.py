@@ -1,0 +1,133 @@
+"""The settings of a search: what they are, their defaults, and how the keywords of `evolve` become them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, Literal, TypeVar
+
+from annotated_types import Ge, Le
+
+from shine.frontends.guesses import Guess
+from shine.gp.constraints.constraints import Constraints
+from shine.gp.settings import EvolutionSettings, StopSettings
+from shine.lang.parse import PrimitiveSource
+
+Section = TypeVar("Section", EvolutionSettings, StopSettings, Constraints)
+
+DEFAULT_PRIMITIVES = ("add", "sub", "mul", "div", "sqrt", "square", "exp", "log", "sin", "cos")
+"""Functions that a search draws from by default."""
+
+
+@dataclass(frozen=True)
+class FitnessSettings:
+    """How well a formula explains the data, and how that is computed."""
+
+    loss: Literal["mse", "rmse", "mae", "nmse", "r2"] = "mse"
+    """What is minimized; `nmse` is the mse over the target's variance, and `r2` is the same number, 1 - R^2."""
+    linear_scaling: bool = True
+    """Judge `intercept + slope * formula` with the best slope and intercept, instead of the formula itself."""
+    dtype: Literal["float64", "float32"] = "float64"
+    """Precision of the evaluation."""
+    tier: Literal["auto", "machine", "native", "reference"] = "auto"
+    """What evaluates: the tile machine (`machine`), code compiled for each formula (`native`), NumPy (`reference`), or
+    whatever pays (`auto`)."""
+    threads: Annotated[int, Ge(1), Le(1024)] | None = None
+    """Threads of the tile machine; all processors when left out. Their number does not change the result."""
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """Everything that a user may set about a search, with the defaults.
+
+    `shine.evolve` and the estimators spell some of them out in their signatures; the parts are the sections of the YAML
+    file (see `shine.config`).
+    """
+
+    primitives: tuple[PrimitiveSource, ...] = DEFAULT_PRIMITIVES
+    """Functions that formulas are made of."""
+    evolution: EvolutionSettings = field(default_factory=EvolutionSettings)
+    """Operators and limits of the evolution."""
+    fitness: FitnessSettings = field(default_factory=FitnessSettings)
+    """What makes a formula good, and how that is computed."""
+    constraints: Constraints = field(default_factory=Constraints)
+    """What formulas must keep to."""
+    stop: StopSettings = field(default_factory=StopSettings)
+    """Limits that end the search."""
+    seed: int = 0
+    """Seed of the random generator: the same seed gives the same front."""
+    guesses: tuple[Guess, ...] = ()
+    """Formulas that join the first population; those that break a constraint die out at once."""
+
+
+KEYWORDS: dict[str, tuple[str, ...]] = {
+    **{each.name: ("evolution", each.name) for each in fields(EvolutionSettings)},
+    **{each.name: ("fitness", each.name) for each in fields(FitnessSettings)},
+    "generations": ("stop", "generations"),
+    "seconds": ("stop", "seconds"),
+    "stop_loss": ("stop", "loss"),
+    "primitives": ("primitives",),
+    "constraints": ("constraints",),
+    "seed": ("seed",),
+    "seeds": ("guesses",),
+}
+"""Place of each keyword of `shine.evolve` in the settings."""
+
+
+def settings_from(**keywords: Any) -> SearchSettings:
+    """The settings that keywords of `shine.evolve` stand for.
+
+    Parameters
+    ----------
+    **keywords
+        Those of `KEYWORDS`; what is left out has its default.
+
+    Raises
+    ------
+    TypeError
+        If a keyword is unknown.
+    ValueError
+        If a value is out of its bounds.
+    """
+    parts: dict[str, Any] = {}
+    sections: dict[str, dict[str, Any]] = {"evolution": {}, "fitness": {}, "stop": {}}
+    for keyword, value in keywords.items():
+        if keyword not in KEYWORDS:
+            raise TypeError(f"evolve() got an unexpected keyword argument {keyword!r}")
+        *section, name = KEYWORDS[keyword]
+        (sections[section[0]] if section else parts)[name] = value
+    if "primitives" in parts:
+        parts["primitives"] = tuple(parts["primitives"])
+    return SearchSettings(
+        **{
+            **parts,
+            "evolution": valid_settings(EvolutionSettings, sections["evolution"]),
+            # The evaluators check these, and more than their bounds.
+            "fitness": FitnessSettings(**sections["fitness"]),
+            "stop": valid_settings(StopSettings, sections["stop"]),
+            "constraints": constraints_from(parts.get("constraints")),
+            "guesses": tuple(parts.get("guesses", ())),
+        }
+    )
+
+
+def constraints_from(given: Constraints | Mapping[str, Any] | None) -> Constraints:
+    """Constraints, given as such or as a mapping of their fields."""
+    if isinstance(given, Constraints):
+        return given
+    known = [each.name for each in fields(Constraints)]
+    for name in given or {}:
+        if name not in known:
+            raise ValueError(f"constraints has no {name!r}; it has {', '.join(known)}")
+    return valid_settings(Constraints, given or {})
+
+
+def valid_settings(kind: type[Section], values: Mapping[str, Any]) -> Section:
+    """Settings within their bounds; a `ValueError` names those that are not."""
+    from pydantic import TypeAdapter, ValidationError  # a fifth of the import time of Shine, and needed here alone
+
+    try:
+        return TypeAdapter(kind).validate_python(dict(values))
+    except ValidationError as error:
+        problems = (f"{'.'.join(map(str, e['loc']))}={e['input']!r}: {e['msg']}" for e in error.errors())
+        raise ValueError("; ".join(problems)) from None

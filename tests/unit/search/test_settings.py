@@ -1,0 +1,120 @@
+"""The settings of a search: their defaults are in one place, and every signature keeps to them."""
+
+from __future__ import annotations
+
+import inspect
+from functools import reduce
+from typing import Any, get_args, get_type_hints
+
+import pytest
+
+import shine
+from shine.config import Config
+from shine.errors import DataError
+from shine.fitness import LOSSES
+from shine.gp.constraints.constraints import Constraints
+from shine.search.settings import (
+    DEFAULT_PRIMITIVES,
+    KEYWORDS,
+    FitnessSettings,
+    SearchSettings,
+    constraints_from,
+    settings_from,
+)
+
+DATA_AND_REPORT = {"X", "y", "sample_weight", "features", "report"}
+"""Parameters of `evolve` that are not settings."""
+
+ESTIMATOR_NAMES = {"population_size": "population", "max_time": "seconds"}
+"""Keyword of `evolve` behind the parameters of estimators that have other names."""
+
+OWN_PARAMETERS = {
+    "constraints": None,
+    "units": None,
+    "settings": None,
+    "n_jobs": -1,
+    "random_state": None,
+    "model_selection": "best",
+    "warm_start": False,
+    "verbose": 0,
+    "callbacks": (),
+    "n_components": 5,
+    "max_correlation": 0.95,
+}
+"""Parameters of estimators with scikit-learn's meaning or their own, and their defaults."""
+
+OWN_DEFAULTS = {("SymbolicClassifier", "stop_loss"): 1e-3}
+"""Where an estimator has another default: log-loss falls to 0 with the certainty of a formula, not with its errors."""
+
+
+def default(keyword: str) -> Any:
+    """The default of the setting behind a keyword of `evolve`."""
+    return reduce(getattr, KEYWORDS[keyword], SearchSettings())
+
+
+def explicit(function: Any) -> dict[str, Any]:
+    """The parameters of a signature with defaults, and those."""
+    parameters = inspect.signature(function).parameters.values()
+    return {
+        p.name: p.default for p in parameters if p.name not in NOT_SETTINGS - {"settings"} and p.kind != p.VAR_KEYWORD
+    }
+
+
+def test_the_signature_of_evolve_has_the_defaults_of_the_settings():
+    given = explicit(shine.evolve)
+    assert given.pop("constraints") is None
+    assert given == {keyword: default(keyword) for keyword in given}
+
+
+def test_every_setting_is_a_keyword_of_evolve():
+    further = {keyword for keyword, place in KEYWORDS.items() if place[0] == "evolution"}
+    assert KEYWORDS.keys() - further == explicit(shine.evolve).keys()
+
+
+@pytest.mark.parametrize("name", ["SymbolicRegressor", "SymbolicClassifier", "SymbolicTransformer"])
+def test_the_signature_of_an_estimator_has_the_defaults_of_the_settings(name):
+    for parameter, value in explicit(getattr(shine, name)).items():
+        if parameter in OWN_PARAMETERS:
+            assert value == OWN_PARAMETERS[parameter]
+        else:
+            assert value == OWN_DEFAULTS.get((name, parameter), default(ESTIMATOR_NAMES.get(parameter, parameter)))
+
+
+@pytest.mark.parametrize("name", ["SymbolicRegressor", "SymbolicClassifier", "SymbolicTransformer"])
+def test_an_estimator_stores_each_parameter(name):
+    estimator = getattr(shine, name)
+    marks = {parameter: object() for parameter in explicit(estimator)}
+    assert vars(estimator(**marks)) == marks == estimator(**marks).get_params(deep=False)
+
+
+def test_the_sections_of_the_file_have_the_defaults_of_the_settings():
+    config = Config(data={"path": "a.csv", "target": "y"})
+    assert config.search == SearchSettings(primitives=("add", "sub", "mul", "div"))
+    assert set(config.search.primitives) < set(DEFAULT_PRIMITIVES)
+
+
+def test_the_losses_are_those_that_there_are():
+    assert get_args(get_type_hints(FitnessSettings)["loss"]) == tuple(LOSSES)
+
+
+def test_keywords_become_sections():
+    settings = settings_from(population=20, loss="mae", stop_loss=0.5, seeds=["a"], constraints={"forbidden": ["b"]})
+    assert (settings.evolution.population, settings.fitness.loss, settings.stop.loss) == (20, "mae", 0.5)
+    assert (settings.guesses, settings.constraints) == (("a",), Constraints(forbidden=("b",)))
+    assert settings_from() == SearchSettings()
+
+
+def test_an_unknown_keyword_comes_before_unfit_data():
+    with pytest.raises(TypeError, match=r"evolve\(\) got an unexpected keyword argument 'populatoin'"):
+        shine.evolve([], [], populatoin=10)
+    with pytest.raises(DataError):
+        shine.evolve([], [])
+
+
+def test_constraints_are_given_as_such_or_by_their_fields():
+    constraints = Constraints(limits={"sin": 1})
+    assert constraints_from(constraints) is constraints
+    assert constraints_from({"limits": {"sin": 1}}) == constraints
+    assert constraints_from(None) == Constraints()
+    with pytest.raises(ValueError, match="constraints has no 'limit'; it has limits, nesting"):
+        constraints_from({"limit": {}})
