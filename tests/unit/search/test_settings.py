@@ -55,9 +55,7 @@ def default(keyword: str) -> Any:
 def explicit(function: Any) -> dict[str, Any]:
     """The parameters of a signature with defaults, and those."""
     parameters = inspect.signature(function).parameters.values()
-    return {
-        p.name: p.default for p in parameters if p.name not in NOT_SETTINGS - {"settings"} and p.kind != p.VAR_KEYWORD
-    }
+    return {p.name: p.default for p in parameters if p.name not in DATA_AND_REPORT and p.kind != p.VAR_KEYWORD}
 
 
 def test_the_signature_of_evolve_has_the_defaults_of_the_settings():
