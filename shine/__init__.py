@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from shine.kernels.graph_kernel import GraphKernel
     from shine.kernels.kernel import Kernel, jit
     from shine.lang.parse import parse
-    from shine.lang.population import Population
     from shine.lang.primitives import PrimitiveSet
     from shine.lang.program.program import Program
-    from shine.search.model import Front, Model, Result
+    from shine.search.front import Front, Result
+    from shine.search.model import Model
+    from shine.search.population import Population
     from shine.search.run import evolve
 
 __version__ = "0.1.0"
@@ -65,15 +66,15 @@ __all__ = [
 
 _HOMES = {
     "Constraints": "shine.gp.constraints.constraints",
-    "Front": "shine.search.model",
+    "Front": "shine.search.front",
     "Evaluator": "shine.evaluators.evaluator",
     "GraphKernel": "shine.kernels.graph_kernel",
     "Kernel": "shine.kernels.kernel",
     "Model": "shine.search.model",
-    "Population": "shine.lang.population",
+    "Population": "shine.search.population",
     "PrimitiveSet": "shine.lang.primitives",
     "Program": "shine.lang.program.program",
-    "Result": "shine.search.model",
+    "Result": "shine.search.front",
     "SymbolicClassifier": "shine.estimators",
     "SymbolicRegressor": "shine.estimators",
     "SymbolicTransformer": "shine.estimators",

@@ -70,7 +70,7 @@ ONLY_IN: dict[str, set[str]] = {
     "click": {"cli"},
     "tqdm": {"cli"},
     "sklearn": {"estimators"},
-    "pandas": {"search.model"},
+    "pandas": {"search.front_table"},
     "torch": {"export"},
     "jax": {"export"},
     "onnx": {"export"},

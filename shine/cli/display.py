@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shine.runs import ResultRecord
+from shine.search.front_table import Layout, shortened, text_table
 
 if TYPE_CHECKING:
     from shine.gp.evolution import Progress
@@ -12,10 +13,18 @@ if TYPE_CHECKING:
 LONGEST = 40
 """Characters of a formula in the progress bar."""
 
-
-def shortened(text: str, length: int) -> str:
-    """The beginning of a text, marked if it goes on."""
-    return text if len(text) <= length else text[: max(length - 3, 1)] + "..."
+LAYOUT = Layout(
+    line="{mark:1} {index:>5}  {complexity:>10}  {loss:>11}  {r2:>9}  ",
+    mark="*",
+    index="index",
+    formula="formula",
+    cells={
+        "complexity": str,
+        "loss": "{:.5g}".format,
+        "r2": lambda r2: "" if r2 is None else f"{round(r2, 6) + 0.0:.6f}",  # + 0.0 turns -0.0 into 0.0
+    },
+)
+"""How a front looks in the terminal."""
 
 
 def progress_text(progress: Progress) -> str:
@@ -34,11 +43,5 @@ def front_table(record: ResultRecord, width: int | None = None) -> str:
     width : int, optional
         Characters a line may have; formulas are shortened to fit. They are printed in full without it.
     """
-    lines = [f"  {'index':>5}  {'complexity':>10}  {'loss':>11}  {'r2':>9}  formula"]
-    for index, model in enumerate(record.front):
-        mark = "*" if model == record.best else " "
-        r2 = "" if model.r2 is None else f"{round(model.r2, 6) + 0.0:.6f}"  # + 0.0 turns -0.0 into 0.0
-        head = f"{mark} {index:>5}  {model.complexity:>10}  {model.loss:>11.5g}  {r2:>9}  "
-        formula = model.expression if width is None else shortened(model.expression, max(width - len(head), 20))
-        lines.append(head + formula)
-    return "\n".join(lines)
+    rows = ({**model.model_dump(), "best": model == record.best} for model in record.front)
+    return text_table(rows, LAYOUT, width=width)

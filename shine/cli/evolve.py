@@ -25,7 +25,7 @@ from shine.stages import stage
 
 if TYPE_CHECKING:
     from shine.gp.evolution import Progress
-    from shine.search.model import Result
+    from shine.search.front import Result
 
 
 def evolve(

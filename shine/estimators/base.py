@@ -22,7 +22,8 @@ from shine.estimators.reports import reporter
 from shine.estimators.selection import Selection, check_selection, selected
 from shine.frontends.guesses import Guess
 from shine.lang.parse import PrimitiveSource
-from shine.search.model import Front, Model
+from shine.search.front import Front
+from shine.search.model import Model
 from shine.search.settings import settings_from
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])

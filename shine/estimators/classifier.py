@@ -17,7 +17,7 @@ from shine.estimators.rows import merged
 from shine.estimators.selection import Selection
 from shine.frontends.guesses import Guess
 from shine.lang.parse import PrimitiveSource
-from shine.search.model import Front
+from shine.search.front import Front
 from shine.search.settings import DEFAULT_PRIMITIVES
 from shine.typing import AnyArray, Floats
 

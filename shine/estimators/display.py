@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from shine.errors import ExportError
-from shine.search.model import Front
+from shine.search.front import Front
 
 
 class Equations(Mapping[str, list[Any]]):

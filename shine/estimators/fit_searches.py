@@ -9,7 +9,7 @@ from typing import Protocol
 from shine.data.dataset import Dataset
 from shine.frontends.guesses import Guess
 from shine.gp.evolution import Progress
-from shine.search.model import Result
+from shine.search.front import Result
 from shine.search.settings import SearchSettings
 from shine.typing import Floats
 

@@ -22,8 +22,9 @@ from shine.gp import evolution
 from shine.gp.constraints.compiled import ConstrainedEvaluator
 from shine.gp.evolution import Progress
 from shine.search.budget import TimeBudget
+from shine.search.front import Front, Result
 from shine.search.given_units import front_in_given_units, model_in_given_units, report_in_given_units
-from shine.search.model import Front, Model, Result
+from shine.search.model import Model
 from shine.search.preparation import constraint_rules, prepared, seeded
 from shine.search.refinement import effective_rows, pareto_front
 from shine.search.settings import SearchSettings

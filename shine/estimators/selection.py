@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shine.search.model import Front
+from shine.search.front import Front
 
 Selection = str | Callable[[Front], int]
 
@@ -26,7 +26,7 @@ SELECTIONS: dict[str, Callable[[Front], int]] = {
     "accuracy": _most_accurate,
     "score": _largest_score,
 }
-"""The criteria by name: the shortest description (see `shine.search.model.choose`), the least loss, and the largest
+"""The criteria by name: the shortest description (see `shine.search.front.choose`), the least loss, and the largest
 fall of the loss's logarithm a unit of complexity."""
 
 

@@ -18,7 +18,7 @@ from shine.estimators.selection import Selection, selected
 from shine.frontends.guesses import Guess
 from shine.arrays.regression import Regression
 from shine.lang.parse import PrimitiveSource
-from shine.search.model import Front
+from shine.search.front import Front
 from shine.search.run import search
 from shine.search.settings import DEFAULT_PRIMITIVES
 from shine.typing import Floats

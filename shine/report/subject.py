@@ -46,7 +46,7 @@ class ModelLike(Protocol):
 
 
 class ResultLike(Protocol):
-    """The result of a search; `shine.search.model.Result` is one."""
+    """The result of a search; `shine.search.front.Result` is one."""
 
     @property
     def front(self) -> Sequence[ModelLike]:

@@ -17,7 +17,7 @@ from shine.runs.log import progress_record
 from shine.runs.opening import open_run
 from shine.runs.records import ResultRecord, front_csv, read_result, result_json, result_record
 from shine.runs.resuming import last_state
-from shine.search.model import Result
+from shine.search.front import Result
 
 if TYPE_CHECKING:
     from shine.gp.evolution import Progress

@@ -16,7 +16,8 @@ from shine.lang.parse import parse, primitive_table
 from shine.lang.tree import Primitive
 from shine.runs.files import read_file
 from shine.runs.records import ModelRecord, ResultRecord, read_result
-from shine.search.model import Front, Model, Result
+from shine.search.front import Front, Result
+from shine.search.model import Model
 
 
 @dataclass(frozen=True, eq=False)

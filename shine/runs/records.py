@@ -20,7 +20,8 @@ from shine.data.dataset import check_features
 from shine.errors import DataError, ExportError
 from shine.lang.names import cut, normalized
 from shine.runs.files import read_file, write_text
-from shine.search.model import Model, Result
+from shine.search.front import Result
+from shine.search.model import Model
 
 SCHEMA_VERSION: Final = 2
 """Version of result.json; it grows when a reader of the older one would be misled."""

@@ -26,8 +26,9 @@ from shine.gp.evolution import Outcome, Progress
 from shine.gp.run_state import State
 from shine.lang.parse import PrimitiveSource
 from shine.search.budget import TimeBudget
+from shine.search.front import Front, Result, choose
 from shine.search.given_units import front_in_given_units, model_in_given_units, report_in_given_units
-from shine.search.model import Front, Model, Result, choose
+from shine.search.model import Model
 from shine.search.preparation import Task, constraint_rules, prepared, seeded
 from shine.search.refinement import effective_rows, log_likelihood_power, refined, rounding_loss
 from shine.search.settings import DEFAULT_PRIMITIVES, SearchSettings, settings_from

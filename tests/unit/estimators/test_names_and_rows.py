@@ -11,9 +11,9 @@ from shine.data.dataset import check_features
 from shine.errors import DataError
 from shine.estimators import rows
 from shine.estimators.checks import checked_seed, checked_threads
+from shine.estimators.guesses import guesses_within, without_scaling
 from shine.estimators.names import constraints_in_formula_names, formula_names
 from shine.estimators.rows import merged
-from shine.estimators.guesses import guesses_within, without_scaling
 from shine.gp.constraints.constraints import Constraints
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse

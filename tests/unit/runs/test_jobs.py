@@ -19,7 +19,19 @@ from helpers.run_folders import ending, newest_good
 from shine.config import Config, Job, read_config, read_job
 from shine.errors import ConfigError, DataError, ExportError
 from shine.gp.evolution import Progress
-from shine.runs import Notice, checkpoints, chosen_folder, files, identity, jobs, log, open_run, read_result, resume_job, run_job
+from shine.runs import (
+    Notice,
+    checkpoints,
+    chosen_folder,
+    files,
+    identity,
+    jobs,
+    log,
+    open_run,
+    read_result,
+    resume_job,
+    run_job,
+)
 from shine.runs.checkpoints import Shelf
 
 SMALL = """

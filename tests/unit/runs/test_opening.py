@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from shine.errors import ConfigError, ExportError
 from shine.lang.parse import parse
 from shine.runs import open_run, read_result, result_record, write_result
-from shine.search.model import Model, Result
+from shine.search.front import Result
+from shine.search.model import Model
 
 FEATURES = ("x10", "x2", "pi")
 

@@ -13,7 +13,8 @@ from shine import runs
 from shine.errors import ExportError
 from shine.lang.parse import parse
 from shine.runs import ResultRecord, read_result, write_result
-from shine.search.model import Model, Result
+from shine.search.front import Result
+from shine.search.model import Model
 
 ROOT = Path(__file__).resolve().parents[3]
 

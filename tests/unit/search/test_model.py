@@ -12,7 +12,8 @@ import pytest
 
 import shine
 from shine.errors import DataError
-from shine.search.model import Front, Model, Result, choose
+from shine.search.front import Front, Result, choose
+from shine.search.model import Model
 from shine.search.refinement import pareto_front
 
 FORMULAS = {1: "a", 2: "-a", 3: "a + b", 4: "-a + b", 5: "a + b*a", 7: "a + b*a + b", 9: "a + b*a + b*b"}

@@ -1,0 +1,182 @@
+"""What a search found: the Pareto front, and the formula of it to recommend."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+from numpy.typing import ArrayLike
+
+from shine.search import front_table
+from shine.search.model import Model
+from shine.typing import Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Front(Sequence[Model]):
+    """The Pareto front of a search: rising complexity, falling loss.
+
+    Parameters
+    ----------
+    models : tuple of Model
+    best_index : int
+        Position of the recommended formula.
+    """
+
+    models: tuple[Model, ...]
+    best_index: int
+
+    @overload
+    def __getitem__(self, index: int) -> Model: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Model, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Model | tuple[Model, ...]:
+        return self.models[index]
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    @property
+    def best(self) -> Model:
+        """The recommended formula."""
+        return self.models[self.best_index]
+
+    @property
+    def scores(self) -> tuple[float, ...]:
+        """By how much the logarithm of the loss falls, a unit of complexity, from each formula's predecessor.
+
+        0 for the first; inf where the loss falls to 0. As PySR has it.
+        """
+        scores = [0.0]
+        for before, after in zip(self.models, self.models[1:], strict=False):
+            if before.loss > 0:
+                fall = math.inf if after.loss <= 0 else math.log(before.loss) - math.log(after.loss)
+                scores.append(fall / (after.complexity - before.complexity))
+            else:
+                scores.append(0.0)
+        return tuple(scores[: len(self.models)])
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The front as plain values: complexity, loss, score, r2, expression, best."""
+        for position, (model, score) in enumerate(zip(self.models, self.scores, strict=True)):
+            yield {
+                "complexity": model.complexity,
+                "loss": model.loss,
+                "score": score,
+                "r2": model.r2,
+                "expression": model.expression,
+                "best": position == self.best_index,
+            }
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with the columns complexity, loss, score, equation; the index is that of the front.
+
+        Raises
+        ------
+        ExportError
+            If pandas is not installed.
+        """
+        return front_table.data_frame(list(self.rows()))
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The front by columns: complexity, loss, score, equation."""
+        return front_table.columns(list(self.rows()))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Loss over complexity, drawn by matplotlib (see `shine.report.plots.pareto`).
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
+        from shine.report.plots import pareto
+
+        return pareto(self, ax)
+
+    def __repr__(self) -> str:
+        """A table, the recommended formula marked."""
+        return front_table.text_table(self.rows(), front_table.SUMMARY, longest=front_table.LONGEST)
+
+    def _repr_html_(self) -> str:
+        """The table for notebooks, the recommended formula marked."""
+        return front_table.html_table(self.rows())
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What a search found.
+
+    Parameters
+    ----------
+    front : Front, or sequence of Model
+        Pareto front: rising complexity, falling loss. Any sequence becomes a `Front`.
+    best_index : int
+        Position in the front of the recommended formula (see `choose`).
+    generations, evaluations : int
+        Generations bred, and individuals evaluated.
+    seconds : float
+        Duration of the search.
+    seed : int
+    stopped_by : {"loss", "generations", "seconds", "interrupted", "callback"}
+    """
+
+    front: Front
+    best_index: int
+    generations: int
+    evaluations: int
+    seconds: float
+    seed: int
+    stopped_by: str
+
+    def __post_init__(self) -> None:
+        # What searches hand over is plain; how a front looks is for the front to say.
+        object.__setattr__(self, "front", Front(tuple(self.front), self.best_index))
+
+    @property
+    def best(self) -> Model:
+        """The recommended formula."""
+        return self.front[self.best_index]
+
+    def predict(self, X: ArrayLike) -> Floats:
+        """Values of the recommended formula (see `Model.predict`)."""
+        return self.best.predict(X)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The front as plain values: complexity, loss, r2, expression, best."""
+        for row in self.front.rows():
+            yield {name: value for name, value in row.items() if name != "score"}
+
+
+def choose(front: Sequence[Model], enough: float, rows: float, power: float) -> int:
+    """Position of the formula to recommend.
+
+    The simplest whose loss is at most `enough`, if there is one. Otherwise the one of least description length: what
+    it costs to write down the residuals and the formula, by the approximation of Schwarz (1978) with each node
+    counted as a parameter. A formula of more nodes than there are rows is not considered: one of them fits anything.
+
+    Parameters
+    ----------
+    front : sequence of Model
+        Rising complexity, falling loss; not empty.
+    enough : float
+        Loss below which two formulas are equally right.
+    rows : float
+        Number of rows the losses were measured on, or what they count as if they have weights.
+    power : float
+        What the logarithm of a loss counts: half if it is in squared units.
+    """
+    considered = [front[0], *(model for model in front[1:] if model.tree.size <= rows)]
+    for position, model in enumerate(considered):
+        if model.loss <= enough:
+            return position
+    lengths = [power * rows * math.log(m.loss) + 0.5 * m.tree.size * math.log(rows) for m in considered]
+    return lengths.index(min(lengths))
