@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from shine.aot import EMITTERS, Job, emitted, job
-from shine.cli.arguments import parsed, shown, tree_of
 from shine.cli.output import print_json, print_text, write_file
+from shine.cli.sources import parsed, shown, tree_of
 from shine.errors import CompilationError, GraphImportError, LoweringError
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from shine.cli.arguments import check_folder
 from shine.cli.codes import FAILURE, USAGE
 from shine.cli.display import front_table
 from shine.cli.interruption import Interruption
 from shine.cli.output import is_terminal, print_json
 from shine.cli.progress import Display, display_for
+from shine.cli.sources import check_folder
 from shine.config import Config, read_config, read_job
 from shine.errors import ExportError
 from shine.runs import ResultRecord, chosen_folder, default_folder, open_run, result_record, resume_job, run_job
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from shine.search.front import Result
 
 
-def evolve(
+def evolve_config(
     config_path: Path,
     seed: int | None,
     out: Path | None,
@@ -55,7 +55,7 @@ def evolve(
     return _told(*found, job.config, folder, printed, interruption)
 
 
-def resume(folder: Path, overrides: Sequence[str], printed: str, interruption: Interruption) -> int:
+def resume_run(folder: Path, overrides: Sequence[str], printed: str, interruption: Interruption) -> int:
     """Go on with a run and print what it found.
 
     Returns

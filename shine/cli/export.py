@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from shine.cli.arguments import tree_of
 from shine.cli.output import print_bytes, print_json, print_text, write_file
+from shine.cli.sources import tree_of
 from shine.export import EXPORTS, export
 from shine.export.c import c_files
 from shine.lang.tree import Tree

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from shine.aot.targets import check_triple, target_of
-from shine.cli.arguments import parsed
 from shine.cli.output import print_bytes, print_json, print_text, write_file
+from shine.cli.sources import parsed
 from shine.errors import CompilationError, LoweringError
 from shine.kernels.kernel import Kernel
 from shine.llvm import optimized_ir

@@ -13,8 +13,8 @@ from typing import Any
 import click
 import numpy as np
 
-from shine.cli.arguments import chosen, opened
 from shine.cli.output import is_terminal, print_bytes, print_json, print_text, write_file
+from shine.cli.sources import chosen, opened
 from shine.data.loading import FORMATS
 from shine.errors import DataError
 from shine.lang.names import listed

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from shine.cli.arguments import opened
 from shine.cli.output import print_json, write_file
+from shine.cli.sources import opened
 from shine.config import read_job
 from shine.report import report_html
 

@@ -1,0 +1,175 @@
+"""The commands that use a formula: predict, export, report, jit, compile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from shine.cli.group import FormulaCommand
+from shine.cli.options import FILE, index_option, json_option, level_option, out_option, parameters_option
+
+
+@click.command("predict")
+@click.argument("run", type=FILE)
+@click.argument("data", type=FILE)
+@index_option
+@out_option
+@json_option
+def predict_command(run: Path, data: Path, index: int | None, out: Path | None, as_json: bool) -> None:
+    """Apply the formula of RUN, a run's folder, to the file DATA.
+
+    DATA is like the file that was learned from (CSV, TSV, NPZ, Parquet) and needs the columns that the formula uses, by
+    name; their order, others and the target do not matter. One column, 'prediction', comes out: as CSV, as Parquet
+    where DATA is and the output is no terminal, or as the name of FILE says.
+
+    \b
+    Example:
+      shine predict runs/pythagoras triangles.csv --out predicted.csv
+    """
+    from shine.cli.predict import predict
+
+    predict(run, data, index, out, as_json)
+
+
+class _ExportCommand(FormulaCommand):
+    """The command whose help lists the forms of the table of exports."""
+
+    def get_help(self, ctx: click.Context) -> str:
+        from shine.export import EXPORTS
+
+        *forms, last = EXPORTS
+        self.help = (self.help or "").replace("{formats}", f"{', '.join(forms)} or {last}")
+        return super().get_help(ctx)
+
+
+@click.command("export", cls=_ExportCommand)
+@click.argument("source", metavar="RUN|FORMULA")
+@click.option("--to", required=True, metavar="FORMAT", help="Language of the result.")
+@index_option
+@out_option
+@click.option("--name", default="f", metavar="NAME", help="Name of the function. [f]")
+@json_option
+def export_command(source: str, to: str, index: int | None, out: Path | None, name: str, as_json: bool) -> None:
+    """Write the formula of a run, or one given as text, in another language.
+
+    FORMAT is {formats}. C makes a source and, with --out, a header beside it.
+
+    \b
+    Example:
+      shine export runs/pythagoras --to latex
+      shine export "sqrt(a*a + b*b)" --to c --out hypotenuse.c --name hypotenuse
+      shine export --to python -- "-a*exp(b)"
+    """
+    from shine.cli.export import export_formula
+
+    export_formula(source, to, index, out, name, as_json)
+
+
+@click.command("report")
+@click.argument("run", type=FILE)
+@click.option("--out", type=FILE, metavar="FILE", help="Where the page goes; report.html in the run's folder else.")
+@click.option("show", "--open", is_flag=True, help="Open it in a browser.")
+@json_option
+def report_command(run: Path, out: Path | None, show: bool, as_json: bool) -> None:
+    """Write a page of HTML about RUN, a run's folder; prints where it is.
+
+    The page holds all it needs, and can be sent and read without a network.
+
+    \b
+    Example:
+      shine report runs/pythagoras --open
+    """
+    from shine.cli.report import report
+
+    report(run, out, show, as_json)
+
+
+@click.command("jit", cls=FormulaCommand)
+@click.argument("formula")
+@click.option("--emit", type=click.Choice(["ir", "opt", "asm", "obj"]), default="asm", help="What to make. [asm]")
+@click.option("--target", metavar="TRIPLE", help="Such as aarch64-linux-gnu; this very processor else.")
+@click.option("--cpu", metavar="NAME", help="LLVM's name of a processor of the target, such as x86-64-v3.")
+@click.option(
+    "--dtype",
+    type=click.Choice(["float64", "float32", "int64", "int32"]),
+    default="float64",
+    help="Type of arguments and result. [float64]",
+)
+@level_option
+@parameters_option
+@out_option
+@json_option
+def jit_command(
+    formula: str,
+    emit: str,
+    target: str | None,
+    cpu: str | None,
+    dtype: str,
+    level: str,
+    parameters: str | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Show what FORMULA is compiled to: a function of one row.
+
+    LLVM IR as Shine writes it (ir) or as LLVM optimizes it for the target (opt), assembly (asm), or an object file
+    (obj). Among integers / truncates.
+
+    \b
+    Example:
+      shine jit "a - 2 + 5 + 100" --dtype int32 --target aarch64-linux-gnu
+      shine jit --emit obj --out formula.o -- "-a*exp(b)"
+    """
+    from shine.cli.jit import jit
+
+    jit(formula, emit, target, cpu, dtype, level, parameters, out, as_json)
+
+
+@click.command("compile", cls=FormulaCommand)
+@click.argument("source", metavar="FORMULA|GRAPH|RUN")
+@click.option("--name", default="f", metavar="NAME", help="Name of the function, and of the files. [f]")
+@click.option("--out", type=FILE, default=Path(), metavar="DIR", help="Folder of the files; the current one else.")
+@click.option("--emit", multiple=True, default=("object,header",), metavar="KINDS", help="As a,b. [object,header]")
+@click.option("--target", metavar="TRIPLE", help="Such as aarch64-linux-gnu; this host's else.")
+@click.option("--cpu", metavar="NAME", help="LLVM's name of a processor, or native; the least of the target else.")
+@click.option("--features", default="", metavar="LIST", help="On top of the processor's, as +avx2,-fma.")
+@click.option(
+    "--dtype",
+    type=click.Choice(["float64", "float32", "int64", "int32"]),
+    help="Type of a formula's arguments and result. [float64]",
+)
+@level_option
+@parameters_option
+@index_option
+@click.option("outputs", "--output", multiple=True, metavar="NODE", help="Output of a graph; may be repeated.")
+@json_option
+def compile_command(
+    source: str,
+    name: str,
+    out: Path,
+    emit: tuple[str, ...],
+    target: str | None,
+    cpu: str | None,
+    features: str,
+    dtype: str | None,
+    level: str,
+    parameters: str | None,
+    index: int | None,
+    outputs: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Compile a formula, a graph or a run's formula ahead of time; prints what was written.
+
+    A file is a TensorFlow graph, a folder a run, everything else a formula. KINDS are some of object, header, ir, asm,
+    shared, python, cmake, pkgconfig, bench, wasm, wasm-scalar, ptx. The code needs no library.
+
+    \b
+    Example:
+      shine compile "sqrt(a*a + b*b)" --name hypotenuse --out build
+      shine compile runs/pythagoras --emit python --cpu native
+      shine compile graph.pb --target aarch64-linux-gnu --emit object,header,asm
+    """
+    from shine.cli.compile import compile_source
+
+    compile_source(source, name, out, emit, target, cpu, features, dtype, level, parameters, index, outputs, as_json)

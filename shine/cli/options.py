@@ -1,0 +1,32 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+FILE = click.Path(path_type=Path)
+"""A file or a folder, whether it is there or not."""
+
+SEED = click.IntRange(0, 2**63 - 1)
+"""A seed, within the bounds of the configuration's `seed`."""
+
+json_option = click.option("as_json", "--json", is_flag=True, help="Print JSON.")
+out_option = click.option("--out", type=FILE, metavar="FILE", help="Write a file instead of printing.")
+set_option = click.option(
+    "overrides", "--set", multiple=True, metavar="KEY=VALUE", help="Override, as evolution.population=500."
+)
+index_option = click.option(
+    "--index", type=click.IntRange(0), metavar="N", help="Index of the formula in the front; the chosen one else."
+)
+quiet_option = click.option("--quiet", is_flag=True, help="Print the chosen formula only.")
+result_json_option = click.option(
+    "as_json", "--json", is_flag=True, help="Print what result.json says, and nothing else."
+)
+level_option = click.option(
+    "level", "--opt", type=click.Choice(["O0", "O1", "O2", "O3"]), default="O2", help="Pipeline. [O2]"
+)
+parameters_option = click.option(
+    "parameters", "--params", metavar="NAMES", help="Order of the arguments, as b,a. [natural order]"
+)

@@ -1,0 +1,106 @@
+"""The commands that search, go on with a search, and check what would be searched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from shine.cli.interruption import Interruption
+from shine.cli.options import FILE, SEED, json_option, quiet_option, result_json_option, set_option
+
+
+@click.command("evolve")
+@click.argument("config", type=FILE)
+@click.option("--seed", type=SEED, metavar="N", help="Seed, instead of the configuration's.")
+@click.option("--out", type=FILE, metavar="DIR", help="New or empty folder; runs/<CONFIG>[-2, ...] else.")
+@set_option
+@quiet_option
+@result_json_option
+@click.pass_context
+def evolve_command(
+    context: click.Context,
+    config: Path,
+    seed: int | None,
+    out: Path | None,
+    overrides: tuple[str, ...],
+    quiet: bool,
+    as_json: bool,
+) -> int:
+    """Search for formulas as CONFIG, a YAML file, says.
+
+    Prints the Pareto front of loss and complexity, and keeps what was used and found in a folder. Ctrl-C ends the
+    search and keeps what it found; 'shine resume' goes on with it.
+
+    \b
+    Example:
+      shine evolve configs/pythagoras.yaml --seed 3 --set stop.seconds=10
+    """
+    from shine.cli.evolve import evolve_config
+
+    return evolve_config(config, seed, out, overrides, _printed(quiet, as_json), _interruption(context))
+
+
+@click.command("resume")
+@click.argument("run", type=FILE)
+@set_option
+@quiet_option
+@result_json_option
+@click.pass_context
+def resume_command(context: click.Context, run: Path, overrides: tuple[str, ...], quiet: bool, as_json: bool) -> int:
+    """Go on with the search that was interrupted in the folder RUN.
+
+    It ends as it would have without the interruption, to the last bit. With --set, limits can be raised first.
+
+    \b
+    Example:
+      shine resume runs/pythagoras --set stop.generations=500
+    """
+    from shine.cli.evolve import resume_run
+
+    return resume_run(run, overrides, _printed(quiet, as_json), _interruption(context))
+
+
+@click.group("config")
+def config_group() -> None:
+    """Look at configurations."""
+
+
+@config_group.command("schema")
+@click.option("--json", is_flag=True, expose_value=False, help="The schema is JSON anyway.")
+def config_schema() -> None:
+    """Print the JSON schema of configurations.
+
+    \b
+    Example:
+      shine config schema > shine.schema.json
+    """
+    from shine.cli.config import schema
+
+    schema()
+
+
+@config_group.command("check")
+@click.argument("config", type=FILE)
+@set_option
+@json_option
+def config_check(config: Path, overrides: tuple[str, ...], as_json: bool) -> int:
+    """Check CONFIG and its data without searching; prints every problem.
+
+    \b
+    Example:
+      shine config check configs/pythagoras.yaml --set seed=7
+    """
+    from shine.cli.config import check
+
+    return check(config, overrides, as_json)
+
+
+def _printed(quiet: bool, as_json: bool) -> str:
+    if quiet and as_json:
+        raise click.UsageError("--quiet and --json exclude each other")
+    return "json" if as_json else "formula" if quiet else "front"
+
+
+def _interruption(context: click.Context) -> Interruption:
+    return context.find_object(Interruption) or Interruption()
