@@ -21,6 +21,9 @@ twice."""
 ORDINARY = 128
 """Largest size of an exponent of two that needs no scaling: 3e-39 to 3e38. A product of seven of them is finite."""
 
+MOST_SEEN = 1e9
+"""Weight from which on a whole weight does not count repetitions of a row."""
+
 _CHECKED = 1 << 20
 """Numbers that are checked at a time."""
 
@@ -131,6 +134,15 @@ class Dataset:
     def weight(self) -> float:
         """Sum of the weights."""
         return _total(stable_sum(weights) for _, weights in self.blocks())
+
+    @cached_property
+    def effective_rows(self) -> float:
+        """Number of rows of equal weight that tell as much (Kish 1965); whole weights count repeated rows."""
+        weights = self.row_weights
+        # Nobody has seen a row a billion times, and very large numbers are always whole.
+        if (weights == np.floor(weights)).all() and weights.max() < MOST_SEEN:
+            return self.weight
+        return self.weight**2 / float(stable_sum(weights * weights))
 
     @cached_property
     def target_mean(self) -> float:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.data.dataset import Dataset
-from shine.search.refinement import effective_rows
 from shine.typing import Floats
 
 _DOUBT = 0.1
@@ -31,7 +30,7 @@ class Classes:
     @classmethod
     def of(cls, dataset: Dataset) -> Classes:
         """Those of a target of 1 and 0."""
-        count, share = effective_rows(dataset), dataset.target_mean
+        count, share = dataset.effective_rows, dataset.target_mean
         return cls(count * share, count * (1 - share))
 
     @property

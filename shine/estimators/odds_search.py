@@ -26,7 +26,7 @@ from shine.search.front import Front, Result
 from shine.search.given_units import front_in_given_units, model_in_given_units, report_in_given_units
 from shine.search.model import Model
 from shine.search.preparation import constraint_rules, prepared, seeded
-from shine.search.refinement import effective_rows, pareto_front
+from shine.search.refinement import pareto_front
 from shine.search.settings import SearchSettings
 
 LINE_ROWS = 2000
@@ -109,7 +109,7 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
     front = front_in_given_units(front, task, 0.0)
 
     models = [model_in_given_units(model, task, DEGREE) for model in front]
-    best = shortest(models, effective_rows(task.dataset))
+    best = shortest(models, task.dataset.effective_rows)
     found = outcome.generations, outcome.evaluations, budget.spent(), settings.seed, stopped_by
     return Result(Front(tuple(models), best), best, *found)
 

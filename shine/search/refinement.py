@@ -19,7 +19,6 @@ from shine.fitness import LOSSES, best_lines
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.evolution import Outcome
 from shine.gp.phase_reduction import reduced_phases
-from shine.gp.snapping import snapped
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.simplify.simplifier import simplify
@@ -27,20 +26,11 @@ from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
 from shine.search.lines import LINE_FUNCTIONS, with_functions, with_line
 from shine.search.model import Model
+from shine.search.polishing import polished, population_of, preferred
 from shine.search.usable import individuals_to_refine, preferred_and_defined, usable
 
-POLISHING_ROWS = 10_000
-"""Rows that constants are polished and made simple on; on all rows they are fitted once more."""
-
-MOST_SEEN = 1e9
-"""Weights from which on whole ones are no counts."""
-
-_STEPS, _LAST_STEPS = 50, 5
-"""Steps of the fit of all constants, and of the last one on all rows."""
-
-
-_NATS_A_NODE = 0.5
-"""What simple constants may cost, in units of the log-likelihood, a node of the formula."""
+TOLERANCE = 1e-13
+"""Relative gain below which constants count as fitted to convergence."""
 
 
 def refined(
@@ -96,14 +86,15 @@ def refined(
     models = [_measured(version, dataset, loss, weights, primitives, threads, rules) for version in versions]
     # The constant, which comes first, is the measure of all others: the best one, not a simple one.
     constant_model = min((version[0] for version in models), key=lambda model: model.loss)
-    preference = partial(
-        _preferred,
-        power=log_likelihood_power(loss) * effective_rows(dataset),
-        floor=rounding_loss(dataset, loss),
-    )
+    power = log_likelihood_power(loss) * dataset.effective_rows
+    floor = rounding_loss(dataset, loss)
+
+    def nats(worse: Model, better: Model) -> float:
+        return power * math.log(max(worse.loss, floor) / max(better.loss, floor))
+
     versions_of_each = zip(*(version[1:] for version in models), strict=True)
-    preferred = [constant_model, *preferred_and_defined(versions_of_each, preference, domain)]
-    finite = [model for model in preferred if math.isfinite(model.loss)]
+    chosen = [constant_model, *preferred_and_defined(versions_of_each, partial(preferred, nats=nats), domain)]
+    finite = [model for model in chosen if math.isfinite(model.loss)]
     return pareto_front(usable(finite, enough, domain), enough)
 
 
@@ -139,57 +130,21 @@ def _polished(
     out_of_time: Callable[[], bool],
 ) -> Iterator[list[Tree]]:
     """The formulas with constants fitted, and then with simple ones in their place."""
-    population = _population(trees, primitives)
-    sample = dataset.sampled(POLISHING_ROWS, np.random.default_rng(0))
-    linearizer = MachineLinearizer(sample, loss, threads)
-    fitted = _fitted(reduced_phases(population), linearizer, _STEPS)
-    simple = snapped(
-        fitted,
-        linearizer,
-        effective_rows(sample),
-        _rounding_error(sample, loss),
+    yield from polished(
+        reduced_phases(population_of(trees, primitives)),
+        primitives,
+        dataset,
+        partial(MachineLinearizer, loss=loss, threads=threads),
+        partial(_rounding_error, loss=loss),
         squared=LOSSES[loss].kind == "squared",
+        tolerance=TOLERANCE,
         out_of_time=out_of_time,
     )
-    if sample is not dataset:
-        fitted = _fitted(fitted, MachineLinearizer(dataset, loss, threads), _LAST_STEPS)
-    for individuals in (fitted, simple):
-        complete = (individuals.tree(index) for index in range(len(individuals)))
-        yield [simplify(tree, primitives, functions=COMPILED) for tree in complete]
-
-
-def _preferred(models: Sequence[Model], power: float, floor: float) -> Model:
-    """Of the versions of a formula the last, if it is as good as the best within the noise; else the best."""
-    best, last = min(models, key=lambda model: model.loss), models[-1]
-    if not math.isfinite(last.loss):
-        return best
-    worse = power * math.log(max(last.loss, floor) / max(best.loss, floor))
-    return last if worse <= _NATS_A_NODE * last.complexity else best
 
 
 def log_likelihood_power(loss: str) -> float:
     """What the logarithm of a loss counts in the log-likelihood of a row: half if it is in squared units."""
     return 0.5 if LOSSES[loss].kind == "squared" and loss != "rmse" else 1.0
-
-
-def effective_rows(dataset: Dataset) -> float:
-    """How many rows of equal weight tell as much (Kish 1965); whole weights are how often a row was seen."""
-    weights = dataset.row_weights
-    # Nobody has seen a row a billion times, and very large numbers are always whole.
-    if (weights == np.floor(weights)).all() and weights.max() < MOST_SEEN:
-        return dataset.weight
-    return dataset.weight**2 / float(stable_sum(weights * weights))
-
-
-def _population(trees: Sequence[Tree], primitives: PrimitiveSet) -> Population:
-    """Trees as tapes, of the search's primitives where they do: those are compiled already."""
-    used = {name for tree in trees for name in functions_of(tree)}
-    return Population.from_trees(trees, with_functions(primitives, sorted(used)))
-
-
-def _fitted(population: Population, linearizer: MachineLinearizer, steps: int) -> Population:
-    ones = np.ones(len(population))
-    return linearizer.fit(population, ones, 0 * ones, steps, tolerance=1e-13, scaled=False).population
 
 
 def rounding_loss(dataset: Dataset, loss: str, dtype: str = "float64") -> float:
@@ -216,7 +171,7 @@ def _measured(
     rules: Callable[[PrimitiveSet], CompiledConstraints] | None = None,
 ) -> list[Model]:
     """The formulas as models; the loss of one that is not allowed is inf."""
-    population = _population(trees, primitives)
+    population = population_of(trees, primitives)
     measured = {
         name: MachineEvaluator(dataset, name, False, "float64", threads).score(population).losses
         for name in {loss, "mse"}

@@ -30,7 +30,7 @@ from shine.search.front import Front, Result, choose
 from shine.search.given_units import front_in_given_units, model_in_given_units, report_in_given_units
 from shine.search.model import Model
 from shine.search.preparation import Task, constraint_rules, prepared, seeded
-from shine.search.refinement import effective_rows, log_likelihood_power, refined, rounding_loss
+from shine.search.refinement import log_likelihood_power, refined, rounding_loss
 from shine.search.settings import DEFAULT_PRIMITIVES, SearchSettings, settings_from
 
 
@@ -113,7 +113,7 @@ def search(
     _check_not_empty(front, loss, constrained=rules is not None)
     front = front_in_given_units(front, task, enough)
 
-    best = choose(front, enough, effective_rows(task.dataset), log_likelihood_power(loss))
+    best = choose(front, enough, task.dataset.effective_rows, log_likelihood_power(loss))
     models = tuple(model_in_given_units(model, task, LOSSES[loss].degree) for model in front)
     found = outcome.generations, outcome.evaluations, budget.spent(), settings.seed, outcome.stopped_by
     return Result(Front(models, best), best, *found)
