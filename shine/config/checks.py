@@ -1,4 +1,8 @@
-"""What must hold between the values of a configuration that are each right by themselves."""
+"""Checks between values of a configuration, each of which is valid by itself.
+
+pydantic checks each value. These checks need several sections, the data, or the files that the configuration names. As
+validators of pydantic's models they would only run once every value is valid, and report one problem at a time.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ from shine.lang.tree import Tree
 def primitive_texts(
     primitives: Sequence[str | LlvmFunction], bases: Sequence[Path]
 ) -> tuple[tuple[str, ...], list[Problem]]:
-    """Primitives as text, each a name or a definition in the language, and what is wrong with them.
+    """Primitives as text, each a name or a definition in the language, and their problems.
 
     Parameters
     ----------
@@ -59,7 +63,7 @@ def primitive_texts(
 
 def _lifted_text(given: LlvmFunction, base: Path) -> str:
     """The definition of a function that was compiled to LLVM IR."""
-    from shine.frontends.llvmir import primitive_from_llvm  # LLVM comes with it
+    from shine.frontends.llvmir import primitive_from_llvm  # LLVM takes long to load
 
     primitive = primitive_from_llvm(base / given.llvm, given.function, given.name)
     tree = primitive.definition
@@ -68,7 +72,7 @@ def _lifted_text(given: LlvmFunction, base: Path) -> str:
 
 
 def data_problems(data: DataSettings) -> Iterator[Problem]:
-    """Keys that do not go together."""
+    """Problems of keys that exclude or need each other."""
     if (data.path is None) == (data.generate is None):
         given = "has both" if data.path is not None else "has neither"
         yield ("data",), f"needs exactly one of path and generate; {given}"
@@ -83,7 +87,7 @@ def data_problems(data: DataSettings) -> Iterator[Problem]:
 
 
 def dataset_problems(data: DataSettings, base: Path) -> tuple[Dataset | None, list[Problem]]:
-    """The data set, or what keeps it from being read."""
+    """The data set, or the problems that keep it from being read."""
     try:
         if data.generate is not None:
             return generate(data.generate), []
@@ -97,17 +101,17 @@ def dataset_problems(data: DataSettings, base: Path) -> tuple[Dataset | None, li
 
 
 def guess_formulas(
-    seeds: Sequence[str | GraphGuess],
+    guesses: Sequence[str | GraphGuess],
     bases: Sequence[Path],
     primitives: Sequence[str],
     features: Sequence[str],
     evolution: EvolutionSettings,
 ) -> tuple[tuple[str, ...], list[Problem]]:
-    """Formulas to start from as text, graphs too, and what is wrong with those that the search could not have made.
+    """Guesses as text, graphs too, and the problems of guesses that the search could not have made itself.
 
     Parameters
     ----------
-    seeds : sequence of str or GraphGuess
+    guesses : sequence of str or GraphGuess
     bases : sequence of Path
         Folder that each path is relative to.
     primitives, features : sequence of str
@@ -117,9 +121,11 @@ def guess_formulas(
     known = PrimitiveSet(select(table, names), tuple(features))
     formulas: list[str] = []
     problems: list[Problem] = []
-    for index, (seed, base) in enumerate(zip(seeds, bases, strict=True)):
+    for index, (guess, base) in enumerate(zip(guesses, bases, strict=True)):
         try:
-            tree = parse(seed, features, table) if isinstance(seed, str) else _graph_tree(seed, base, features, names)
+            tree = (
+                parse(guess, features, table) if isinstance(guess, str) else _graph_tree(guess, base, features, names)
+            )
             individual = Population.from_trees([tree], known)
         except (UnsupportedSyntaxError, GraphImportError) as error:
             keys = error.keys if isinstance(error, GraphGuessError) else ()
@@ -130,19 +136,19 @@ def guess_formulas(
             problems.append((("seeds", index), f"has {size} nodes; evolution.max_size allows {evolution.max_size}"))
         elif (depth := int(depths(individual)[0])) > evolution.max_depth:
             problems.append((("seeds", index), f"has {depth} levels; evolution.max_depth allows {evolution.max_depth}"))
-        formulas.append(seed if isinstance(seed, str) else str(tree))
+        formulas.append(guess if isinstance(guess, str) else str(tree))
     return tuple(formulas), problems
 
 
-def _graph_tree(seed: GraphGuess, base: Path, features: Sequence[str], primitives: Sequence[str]) -> Tree:
-    program = read_program(base / seed.graph, seed.output)
-    return graph_tree(program, features, primitives, seed.output, seed.features)
+def _graph_tree(guess: GraphGuess, base: Path, features: Sequence[str], primitives: Sequence[str]) -> Tree:
+    program = read_program(base / guess.graph, guess.output)
+    return graph_tree(program, features, primitives, guess.output, guess.features)
 
 
 def constraint_problems(
     constraints: Constraints, primitives: Sequence[str], features: Sequence[str], linear_scaling: bool
 ) -> Iterator[Problem]:
-    """Constraints that do not fit the primitives, the features or the scaling."""
+    """Problems of constraints that do not fit the primitives, the features or the scaling."""
     table, names = primitive_table(primitives)
     for loc, message in constraints.problems(select(table, names), features, linear_scaling):
         yield ("constraints", *loc), message
@@ -151,7 +157,7 @@ def constraint_problems(
 def complexity_problems(
     evolution: EvolutionSettings, primitives: Sequence[str], features: Sequence[str]
 ) -> Iterator[Problem]:
-    """Weights of what does not occur."""
+    """Problems of complexities whose names do not occur."""
     known = dict.fromkeys([CONSTANT_NAME, *features, *primitive_table(primitives)[1]])
     for name in evolution.complexity:
         if name not in known:

@@ -1,4 +1,4 @@
-"""A YAML file -> plain values, with the place of each of them; nothing in the text is ever executed."""
+"""From a YAML file to plain values, each with its place; nothing in the text is ever executed."""
 
 from __future__ import annotations
 
@@ -18,31 +18,32 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 Loc = tuple[str | int, ...]
 
 MAX_BYTES = 1 << 20
-"""Longest file that is read."""
+"""Bytes of the longest file that is read."""
 MAX_BITS = 1024
-"""Whole numbers of so many bits are read; larger ones have no float64, and Python refuses to print the largest."""
+"""Most bits of a whole number that is read. Larger numbers exceed float64, and Python refuses to print very large
+ones."""
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 @dataclass
 class Document:
-    """A mapping read from YAML, and where its parts were written."""
+    """A mapping read from YAML, and the places of its parts."""
 
     value: dict[str, Json] = field(default_factory=dict)
     places: dict[Loc, Place] = field(default_factory=dict)
     problems: list[tuple[Place, str]] = field(default_factory=list)
-    """What is wrong with single values, such as a key that occurs twice."""
+    """Problems of single values, such as a key that occurs twice."""
     unreadable: set[Loc] = field(default_factory=set)
-    """Values among `problems`; None stands for them."""
+    """Values that could not be read; they are None in `value`, and `problems` says why."""
 
     def place(self, loc: Loc) -> Place:
-        """Place of a value, or of the nearest enclosing one that was written down."""
+        """Place of a value, or of the nearest enclosing value that has one."""
         while loc and loc not in self.places:
             loc = loc[:-1]
         return self.places[loc]
 
     def is_unreadable(self, loc: Loc) -> bool:
-        """Whether a value, or one around it, could not be read; `problems` says why."""
+        """Whether a value, or a value that contains it, could not be read."""
         return any(loc[:depth] in self.unreadable for depth in range(len(loc) + 1))
 
     def override(self, text: str, position: int) -> None:
@@ -64,7 +65,7 @@ class Document:
         try:
             node = compose(value, place)
         except ConfigError as error:
-            # One line of YAML on the command line: the place within it says less than the option does.
+            # The option is a short text: its name says more than a place within it.
             self.problems.append((place, error.problems[0].split(": ", 1)[1]))
             return
         self.places = {known: place for known, place in self.places.items() if known[: len(loc)] != loc}
@@ -99,7 +100,7 @@ def parse_document(text: str, source: str) -> Document:
     Raises
     ------
     ConfigError
-        If the text is not YAML, nested too deeply, too large once its aliases are expanded, or no mapping.
+        If the text is not YAML, not a mapping, nested too deeply, or too large once its aliases are expanded.
     """
     root = Place(0, 1, 1, source)
     node = compose(text, root)
@@ -168,14 +169,14 @@ _SCALARS: dict[str, Callable[[str], Json]] = {
     "tag:yaml.org,2002:float": _real,
     "tag:yaml.org,2002:str": _text,
 }
-"""Value of a scalar by its tag; every other tag is an error, `!!python/...` among them."""
+"""Value of a scalar by its tag; every other tag is an error, `!!python/...` too."""
 
 _COLLECTIONS = {"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"}
 
 
 @dataclass
 class _Reader:
-    """Values of composed nodes; the composer has bounded how deep and how many."""
+    """Reads the values of composed nodes, whose depth and number the composer has limited."""
 
     document: Document
     origin: Place

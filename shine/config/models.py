@@ -1,4 +1,4 @@
-"""The configuration as typed, frozen models: what may be written, and what holds when it is not."""
+"""The configuration as typed, frozen models: its keys, their types and their defaults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.search.settings import FitnessSettings, SearchSettings
 
 ARITHMETIC = ("add", "sub", "mul", "div")
-"""Primitives of a file that names none: fewer than `shine.evolve` has, whose defaults are for a first try."""
+"""Primitives of a file that names none. `shine.evolve` has more, because it needs no file for a first try."""
 
 
 class StrictModel(BaseModel):
@@ -26,7 +26,7 @@ class StrictModel(BaseModel):
 
 
 class DataSettings(StrictModel):
-    """Where the data come from: exactly one of `path` and `generate`."""
+    """Source of the data: exactly one of `path` and `generate`."""
 
     path: Path | None = None
     """A file of columns: .csv or .tsv (both also .gz), .npz, .parquet; relative to the configuration's folder."""
@@ -41,14 +41,14 @@ class DataSettings(StrictModel):
 
 
 class GraphGuess(StrictModel):
-    """A graph to start from; the path of the file alone does where its inputs are called like features."""
+    """A graph as a guess; the path of its file alone is enough if its inputs are named like features."""
 
     graph: Path
     """A file with a TensorFlow GraphDef, .pb or .pbtxt; relative to the configuration's folder."""
     output: str | None = None
-    """The node that is the formula; needed only if there are several that no other one uses."""
+    """The node that is the formula; needed only if several nodes are outputs."""
     features: dict[str, str] = Field(default_factory=dict)
-    """Feature of each placeholder by its name, as far as they are not called alike."""
+    """Feature of each placeholder, by the placeholder's name; only those that are not named like their feature."""
 
     @model_validator(mode="before")
     @classmethod
@@ -60,11 +60,11 @@ class LlvmFunction(StrictModel):
     """A function that was compiled to LLVM IR or bitcode, as a primitive."""
 
     llvm: Path
-    """File it is in: text (.ll) or bitcode (.bc); relative to the configuration's folder."""
+    """The file with the function: text (.ll) or bitcode (.bc); relative to the configuration's folder."""
     function: str
-    """What the file calls it."""
+    """Name of the function in the file."""
     name: str | None = None
-    """What formulas call it; the same when left out."""
+    """Name of the function in formulas; the same when left out."""
 
 
 def _kind_of_primitive(value: object) -> str:
@@ -74,7 +74,7 @@ def _kind_of_primitive(value: object) -> str:
 PrimitiveEntry = Annotated[
     Annotated[str, Tag("(name)")] | Annotated[LlvmFunction, Tag("(function)")], Discriminator(_kind_of_primitive)
 ]
-"""One of Shine's primitives by name, a function in the language as text, or a function of another one."""
+"""One of Shine's primitives by name, a function in the language as text, or a function of another language."""
 
 
 def _kind_of_guess(value: object) -> str:
@@ -84,14 +84,15 @@ def _kind_of_guess(value: object) -> str:
 GuessEntry = Annotated[
     Annotated[str, Tag("(formula)")] | Annotated[GraphGuess, Tag("(graph)")], Discriminator(_kind_of_guess)
 ]
-"""A formula as text, or a graph. The tags are in the places of pydantic's errors, where no key has brackets."""
+"""A formula as text, or a graph. pydantic's errors contain the tags in their places; their brackets tell tags from
+keys."""
 
 
 class Config(StrictModel):
     """A whole run of `shine evolve`."""
 
     data: DataSettings
-    """Where the data come from."""
+    """Source of the data."""
     primitives: tuple[PrimitiveEntry, ...] = ARITHMETIC
     """Functions that formulas are made of: Shine's by name, functions in the language (`def ...`), or functions that
     were compiled to LLVM IR."""
@@ -100,13 +101,13 @@ class Config(StrictModel):
     fitness: FitnessSettings = Field(default_factory=FitnessSettings)
     """What makes a formula good, and how that is computed."""
     constraints: Constraints = Field(default_factory=Constraints)
-    """What formulas must keep to."""
+    """Constraints on formulas."""
     stop: StopSettings = Field(default_factory=StopSettings)
     """Limits that end the run."""
     seed: Annotated[int, Ge(0), Le(2**63 - 1)] = 0
     """Seed of every random choice of the evolution."""
     seeds: tuple[GuessEntry, ...] = ()
-    """Formulas to start from: text, or the path of a file with a graph, or a graph and how it is to be read."""
+    """Guesses: formulas as text, paths of graph files, or graphs and how to read them."""
 
     @property
     def primitive_texts(self) -> tuple[str, ...]:
@@ -115,7 +116,7 @@ class Config(StrictModel):
 
     @property
     def target_name(self) -> str:
-        """What the target is called: the heading of its column, and ``y`` where the data are generated."""
+        """Name of the target: the heading of its column, or ``y`` if the data are generated."""
         return self.data.target or "y"
 
     @property

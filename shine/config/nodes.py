@@ -1,4 +1,4 @@
-"""YAML text -> nodes with their places; nothing is constructed, and aliases are measured before they expand."""
+"""From YAML text to nodes with their places; nothing is constructed, and aliases are measured before they expand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_NODES = 100_000
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """Where a value was written; places sort in the order of reading.
+    """The place where a value was written; places sort in the order of reading.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ class Place:
 
 
 class _Composer(yaml.SafeLoader):
-    """Composes nodes only; constructs nothing. Measures each node with its aliases expanded, without expanding."""
+    """Composes nodes and constructs nothing. It measures each node as if its aliases were expanded."""
 
-    # YAML 1.2's core schema: 1e-12 is a number, and neither `no` nor 12:30 nor 2024-01-01 is anything but text.
+    # YAML 1.2's core schema: 1e-12 is a number; `no`, 12:30 and 2024-01-01 are text.
     yaml_implicit_resolvers = {}  # noqa: RUF012 - PyYAML declares it as an attribute of instances
 
     def __init__(self, text: str) -> None:
@@ -91,11 +91,11 @@ _RESOLVERS: dict[str, tuple[str, list[str]]] = {
         list("-+.0123456789"),
     ),
 }
-"""YAML 1.2, section 10.3.2: the text of each plain scalar kind, and its first characters."""
+"""Pattern of each kind of plain scalar, and its possible first characters (YAML 1.2, section 10.3.2)."""
 
 
 def add_resolvers(target: type[yaml.SafeLoader] | type[yaml.SafeDumper]) -> None:
-    """Make a loader or dumper tell numbers from text as YAML 1.2 does."""
+    """Make a loader or a dumper distinguish numbers from text as YAML 1.2 does."""
     for kind, (pattern, first) in _RESOLVERS.items():
         target.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", re.compile(pattern + r"\Z"), first)
 

@@ -1,4 +1,4 @@
-"""What pydantic found wrong, in words that say what is allowed and what to do."""
+"""pydantic's errors as messages that say what is allowed and what to do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Problem = tuple[Loc, str]
 
 
 def checked(model: type[BaseModel], value: Json, schema: dict[str, Any]) -> tuple[BaseModel | None, list[Problem]]:
-    """A value as a model, or None and every way in which it does not fit.
+    """A value as a model, or None and all its problems.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def checked(model: type[BaseModel], value: Json, schema: dict[str, Any]) -> tupl
         JSON schema of the whole document; messages list the keys that it allows.
     """
     try:
-        # JSON's strict mode lets a list be a tuple, but no text a number and no truth value an integer.
+        # In JSON's strict mode a list can be a tuple, but text is never a number and a boolean never an integer.
         return model.model_validate_json(json.dumps(value), strict=True), []
     except ValidationError as error:
         return None, [_problem(details, schema) for details in error.errors()]
@@ -34,7 +34,7 @@ def checked(model: type[BaseModel], value: Json, schema: dict[str, Any]) -> tupl
 
 def _problem(details: ErrorDetails, schema: dict[str, Any]) -> Problem:
     kind, value = details["type"], details["input"]
-    # What a value was taken for, where it may be several things, is in brackets; it is no key.
+    # A part in brackets is the tag of a union (see `shine.config.models`), not a key.
     loc = tuple(part for part in details["loc"] if not str(part).startswith("("))
     if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return loc, unknown("key", str(loc[-1]), allowed_keys(schema, loc[:-1]))
@@ -46,7 +46,7 @@ def _problem(details: ErrorDetails, schema: dict[str, Any]) -> Problem:
     message = _WORDINGS[kind](details.get("ctx", {}), value)
     key, _, rest = message.partition(" ")
     if kind == "value_error" and isinstance(value, dict) and key in value:
-        # A check across the keys of a class begins with the key to change, where there is one.
+        # The message of a check across the keys of a class begins with the key to change, if there is one.
         return (*loc, key), rest
     return loc, message
 
@@ -59,13 +59,13 @@ def unknown(kind: str, name: str, allowed: Sequence[str]) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as YAML would have it on one line, shortened."""
+    """A value as one line of YAML, shortened."""
     text = json.dumps(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def allowed_keys(schema: dict[str, Any], loc: Sequence[str | int]) -> list[str]:
-    """Keys that a JSON schema knows at a place."""
+    """Keys that a JSON schema allows at a place."""
     node: dict[str, Any] = schema
     for part in loc:
         node = _resolved(schema, node)
@@ -126,4 +126,4 @@ _WORDINGS: dict[str, Callable[[dict[str, Any], object], str]] = {
     "tuple_type": _LIST,
     "value_error": lambda context, value: cut(context["error"], 1000),
 }
-"""Wording by the type of pydantic's error; its own message does for the rest."""
+"""Message by the type of pydantic's error; other types keep pydantic's own message."""

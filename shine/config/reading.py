@@ -16,8 +16,8 @@ from shine.errors import ConfigError
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A configuration and the data it names; graphs to start from and foreign functions are formulas in it, so that no
-    run needs their files once it has begun."""
+    """A configuration and its data; graphs and foreign functions have become formulas, so a run never needs their files
+    again."""
 
     config: Config
     dataset: Dataset
@@ -65,18 +65,18 @@ def read_job(path: str | Path, overrides: Sequence[str] = ()) -> Job:
 
 
 def with_formulas(job: Job) -> Job:
-    """A job with formulas in the place of graphs to start from and of foreign functions, as `read_job` makes it.
+    """A job whose graphs and foreign functions have become formulas, as in the jobs of `read_job`.
 
     Raises
     ------
     ConfigError
-        If a graph or a formula does not fit the data, or a function cannot be a primitive.
+        If a guess does not fit the data, or a function cannot be a primitive.
     """
-    seeds, config = job.config.seeds, job.config
+    config = job.config
     primitives, problems = primitive_texts(config.primitives, [Path()] * len(config.primitives))
     if not problems:
-        here = [Path()] * len(seeds)
-        formulas, problems = guess_formulas(seeds, here, primitives, job.dataset.features, config.evolution)
+        here = [Path()] * len(config.seeds)
+        formulas, problems = guess_formulas(config.seeds, here, primitives, job.dataset.features, config.evolution)
     if problems:
         raise ConfigError([f"{'.'.join(map(str, loc))}: {text}" for loc, text in problems])
     return Job(config.model_copy(update={"seeds": formulas, "primitives": primitives}), job.dataset)

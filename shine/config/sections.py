@@ -27,17 +27,17 @@ from shine.errors import ConfigError
 from shine.lang.names import shortened
 
 RETIRED: dict[str, Json] = {"evolution.canonical": False}
-"""Settings that are gone, each with the value that means what holds without it."""
+"""Settings that no longer exist, each with the value that has the same meaning as leaving it out."""
 
 
 def is_retired(key: str, value: Json) -> bool:
-    """Whether a setting is gone and says what holds without it, as in files of runs that wrote all defaults down."""
+    """Whether a setting no longer exists but changes nothing, as in older runs, which wrote down all defaults."""
     return key in RETIRED and RETIRED[key] is value
 
 
 @cache
 def _section_model(name: str) -> type[StrictModel]:
-    """A model of one section alone."""
+    """A model with one section only."""
     fields: dict[str, Any] = {name: (Config.model_fields[name].rebuild_annotation(), ...)}
     return create_model(name, __base__=StrictModel, **fields)
 
@@ -48,19 +48,19 @@ def _cached_schema() -> dict[str, Any]:
 
 
 class Sections:
-    """The sections of a document, each as far as it is right by itself, so that one mistake hides no other."""
+    """The sections of a document, checked one by one, so that one mistake hides no other."""
 
     def __init__(self, document: Document, folder: Path) -> None:
         self.document, self.folder = document, folder
         self.values: dict[str, Any] = {}
 
     def problems(self) -> list[Problem]:
-        """What is wrong, other than in the data themselves."""
+        """All problems except those of the data themselves."""
         found = list(self._keys())
         for name, value in self.document.value.items():
             if name in Config.model_fields:
                 found += self._read(name, value)
-        # What is said about a section as a whole may not be so where parts of it could not be read.
+        # Checks of a whole section may be wrong if parts of it could not be read.
         if not self._wrong("data", found):
             found += data_problems(self.values["data"])
         if "primitives" in self.values:
@@ -71,7 +71,7 @@ class Sections:
         return found
 
     def _keys(self) -> Iterator[Problem]:
-        """Unknown and missing sections; those that may be left out get their defaults."""
+        """Problems of unknown and missing sections; optional sections get their defaults."""
         for name in self.document.value:
             if name not in Config.model_fields:
                 yield (name,), unknown("key", name, list(Config.model_fields))
@@ -89,13 +89,13 @@ class Sections:
             self.values[name] = getattr(section, name)
         wrong = {loc[1] for loc, _ in found if len(loc) > 1}
         if isinstance(value, dict) and wrong & set(value):
-            # What is wrong between the other keys shows only without these.
+            # Problems between the other keys show only without the wrong keys.
             rest = self._read(name, {key: part for key, part in value.items() if key not in wrong})
             found += [problem for problem in rest if problem not in found]
         return [(loc, text) for loc, text in found if not self.document.is_unreadable(loc)]
 
     def dataset(self, problems: Sequence[Problem]) -> tuple[Dataset | None, list[Problem]]:
-        """The data, and what is wrong with them or with formulas that name their columns."""
+        """The data, and the problems of the data and of formulas that name their columns."""
         if self._wrong("data", problems):
             return None, []
         dataset, found = dataset_problems(self.values["data"], self._base(("data", "path")))
@@ -103,10 +103,10 @@ class Sections:
         wrong = any(self._wrong(name, problems) for name in ("seeds", "primitives", "evolution"))
         if dataset is not None and not wrong:
             bases = [self._base(("seeds", index)) for index in range(len(values["seeds"]))]
-            values["seeds"], wrong_seeds = guess_formulas(
+            values["seeds"], wrong_guesses = guess_formulas(
                 values["seeds"], bases, values["primitives"], dataset.features, values["evolution"]
             )
-            found += wrong_seeds
+            found += wrong_guesses
             found += complexity_problems(values["evolution"], values["primitives"], dataset.features)
         wrong = any(self._wrong(name, problems) for name in ("constraints", "primitives", "fitness"))
         if dataset is not None and not wrong:
@@ -122,14 +122,14 @@ class Sections:
         data: DataSettings = self.values["data"]
         if data.path is not None:
             data = data.model_copy(update={"path": (self._base(("data", "path")) / data.path).resolve()})
-        seeds = tuple(self._with_place(index, seed) for index, seed in enumerate(self.values["seeds"]))
-        return Config(**{**self.values, "data": data, "seeds": seeds})
+        guesses = tuple(self._with_place(index, guess) for index, guess in enumerate(self.values["seeds"]))
+        return Config(**{**self.values, "data": data, "seeds": guesses})
 
-    def _with_place(self, index: int, seed: str | GraphGuess) -> str | GraphGuess:
-        """A formula to start from, the path of a graph made absolute."""
-        if isinstance(seed, str):
-            return seed
-        return seed.model_copy(update={"graph": (self._base(("seeds", index)) / seed.graph).resolve()})
+    def _with_place(self, index: int, guess: str | GraphGuess) -> str | GraphGuess:
+        """A guess, the path of its graph made absolute."""
+        if isinstance(guess, str):
+            return guess
+        return guess.model_copy(update={"graph": (self._base(("seeds", index)) / guess.graph).resolve()})
 
     def _placed(self, loc: Loc, message: str) -> tuple[Place, str]:
         place, key = self.document.place(loc), ".".join(map(str, loc))
@@ -141,5 +141,5 @@ class Sections:
         return name not in self.values or (name,) in reported
 
     def _base(self, loc: Loc) -> Path:
-        """What a relative path is relative to; on the command line that is where the user stands."""
+        """The folder that a relative path starts from; the working directory if it is from the command line."""
         return Path() if self.document.place(loc).override else self.folder

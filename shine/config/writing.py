@@ -16,7 +16,7 @@ def schema() -> dict[str, Any]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes whatever a reader of YAML 1.1 or of 1.2 would not take for text."""
+    """Quotes text that a reader of YAML 1.1 or 1.2 would take for something else."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True

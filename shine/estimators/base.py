@@ -1,4 +1,4 @@
-"""What all estimators share: parameters, the searches of a fit, and what is known after it."""
+"""The base of all estimators: their parameters, the searches of a fit, and the fitted attributes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Index = int | Sequence[int] | None
 
 
 def complete(fit: Fit) -> Fit:
-    """A method `fit` that leaves the estimator as it was where it raises: with none of what it would have found."""
+    """Decorate a method `fit`: if it raises, the estimator stays as it was before."""
 
     @wraps(fit)
     def whole(self: SymbolicEstimator, *arguments: Any, **options: Any) -> Any:
@@ -76,14 +76,14 @@ class SymbolicEstimator(BaseEstimator):
     _is_clone = False
 
     def _store(self, variables: Mapping[str, Any]) -> None:
-        """Store the parameters of `__init__`, which passes its local variables.
+        """Store the parameters of `__init__`, which passes its `locals()`.
 
-        Each estimator has a signature of its own, because scikit-learn reads it; storing needs no second list.
+        scikit-learn reads the signature of each estimator, so each has one of its own. This way it is the only list.
         """
         self.__dict__.update({name: value for name, value in variables.items() if name not in ("self", "__class__")})
 
     def _fit_searches(self, count: int, titles: Sequence[str] = ("",), **fitness: Any) -> FitSearches:
-        """The searches of a fit, over the features that validation has noted; parameters are checked here."""
+        """The searches of a fit over the validated features; the parameters are checked here."""
         if isinstance(self.model_selection, str):
             check_selection(self.model_selection)
         names = self._names()
@@ -109,22 +109,22 @@ class SymbolicEstimator(BaseEstimator):
         )
 
     def __sklearn_clone__(self) -> Self:
-        """A copy without what `fit` found; it knows that it is one (see `_fitted_by_a_program`)."""
+        """An unfitted copy that knows that it is a clone (see `_fitted_by_a_program`)."""
         copy: Self = super().__sklearn_clone__()
         copy._is_clone = True
         return copy
 
     @property
     def _fitted_by_a_program(self) -> bool:
-        """Whether it is not the user who calls `fit`, and sees its warnings.
+        """Whether a program calls `fit`, not a user who sees its warnings.
 
-        Programs that fit estimators again and again fit clones of them, as scikit-learn asks for, or work in processes
-        of their own. To them a fit that was cut short would count as a complete one.
+        Programs such as cross-validation fit clones, as scikit-learn requires, or run in processes of their own. They
+        would take an interrupted fit for a complete one.
         """
         return self._is_clone or parent_process() is not None or current_process().name != "MainProcess"
 
     def _names(self) -> tuple[str, ...]:
-        """What the features that validation has noted are called in formulas."""
+        """Names of the validated features in formulas."""
         return formula_names(getattr(self, "feature_names_in_", None), self.n_features_in_)
 
     def _constraints(self, names: Sequence[str]) -> dict[str, Any]:
@@ -150,7 +150,7 @@ class SymbolicEstimator(BaseEstimator):
         return guesses
 
     def _found(self, searches: FitSearches, fronts: Sequence[Front], single: bool) -> Self:
-        """Note what the searches of a fit found."""
+        """Set the fitted attributes from the searches of a fit."""
         chosen = [selected(front, self.model_selection) for front in fronts]
         before = vars(self) if self._goes_on() else {"generations_": 0, "evaluations_": 0}
         self.generations_: int = before["generations_"] + sum(result.generations for result in searches.results)
@@ -174,12 +174,12 @@ class SymbolicEstimator(BaseEstimator):
 
     @property
     def _fronts(self) -> list[Front]:
-        """A list of the fronts, also where there is one only."""
+        """The fronts as a list, even if there is only one."""
         return [self.front_] if isinstance(self.front_, Front) else self.front_
 
     @property
     def _titles(self) -> list[str]:
-        """What each front is for; nothing where there is one only."""
+        """Title of each front; empty if there is only one."""
         fronts = self._fronts
         return [""] if len(fronts) == 1 else [f"output {number}" for number in range(len(fronts))]
 
@@ -194,15 +194,15 @@ class SymbolicEstimator(BaseEstimator):
         return [front[position] for front, position in zip(self._fronts, indices, strict=True)]
 
     def _each(self, index: Index, form: Callable[[Model], Any]) -> Any:
-        """A form of the formulas at an index; a list of them where there are several fronts."""
+        """A form of the formulas at an index; a list of forms if there are several fronts."""
         forms = [form(model) for model in self._models(index)]
         return forms[0] if isinstance(self.front_, Front) else forms
 
     @property
     def equations_(self) -> Any:
-        """The front as a pandas DataFrame, or as columns by name where pandas is not installed.
+        """The front as a pandas DataFrame, or as columns by name if pandas is not installed.
 
-        Complexity, loss, score and equation of each formula; a list of such tables where there are several fronts.
+        Complexity, loss, score and equation of each formula; a list of such tables if there are several fronts.
         """
         check_is_fitted(self)
         tables = [equations(front) for front in self._fronts]
@@ -218,8 +218,8 @@ class SymbolicEstimator(BaseEstimator):
         Parameters
         ----------
         index : int, or sequence of int, optional
-            Position in the front; the chosen formula by default. With several fronts, a list is returned, and `index`
-            may have a position for each.
+            Position in the front; the chosen formula by default. With several fronts, the result is a list, and `index`
+            may have a position for each front.
         """
         return self._each(index, lambda model: model.sympy())
 
@@ -239,7 +239,7 @@ class SymbolicEstimator(BaseEstimator):
 
     @property
     def _repr_html_(self) -> Callable[[], str]:
-        # An attribute that may be missing, as scikit-learn has it: that depends on its configuration.
+        # A property, as in scikit-learn, whose configuration decides whether the attribute exists.
         if not self.__sklearn_is_fitted__():
             return super()._repr_html_
         return lambda: fitted_html(type(self).__name__, self._fronts, self._titles)

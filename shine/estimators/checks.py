@@ -1,4 +1,4 @@
-"""Checks of what estimators are given, in scikit-learn's words where it has them."""
+"""Checks of the data and the parameters of estimators, with scikit-learn's messages where it has one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
     checks = {"dtype": np.float64} | checks
     for name, values in zip(("X", "y"), data, strict=False):
         check_unmasked(values, name)
-    # A sum of the largest numbers, by which scikit-learn looks for infinite ones, is no reason for a warning.
+    # scikit-learn looks for infinite numbers by a sum, which may overflow without harm.
     with np.errstate(all="ignore"):
         try:
             if hasattr(validation, "validate_data"):
@@ -38,7 +38,7 @@ def checked_weights(sample_weight: ArrayLike | None, X: Floats) -> Floats | None
     Raises
     ------
     ValueError
-        If there are not as many as rows, one is negative or no finite number, or none is positive.
+        If their number is not that of the rows, one is negative or not finite, or none is positive.
     """
     if sample_weight is None:
         return None
@@ -51,12 +51,12 @@ def checked_weights(sample_weight: ArrayLike | None, X: Floats) -> Floats | None
 
 
 def checked_threads(jobs: int | None) -> int:
-    """Threads that a search may use, for what scikit-learn calls `n_jobs`: -1 is all processors, None is one.
+    """Threads of a search, from scikit-learn's `n_jobs`: -1 means all processors, None means one.
 
     Raises
     ------
     ValueError
-        If it is 0 or no integer.
+        If it is 0 or not an integer.
     """
     if jobs is None:
         return 1
@@ -66,7 +66,7 @@ def checked_threads(jobs: int | None) -> int:
 
 
 def checked_seed(random_state: Any) -> int:
-    """Seed of a search; `random_state` itself where it is an integer."""
+    """Seed of a search; `random_state` itself if it is an integer."""
     if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool) and random_state >= 0:
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
@@ -78,16 +78,18 @@ OWN_NAMES = {
     "max_depth": "max_depth",
     "parsimony": "parsimony",
 }
-"""Parameters of estimators behind fields of `EvolutionSettings`."""
+"""Parameter of estimators for each field of `EvolutionSettings` that has one."""
 
 
 def checked_settings(given: Mapping[str, Any] | None, own: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of the evolution: the estimator's own parameters, and others by their fields.
+    """Settings of the evolution by name: the estimator's own parameters, and further settings.
+
+    Names are checked by hand, not by pydantic, whose messages do not list the allowed names.
 
     Raises
     ------
     ValueError
-        If one is given that has a parameter, or there is no such setting.
+        If a setting is unknown, or has a parameter of its own.
     """
     others, known = dict(given or {}), [field.name for field in fields(EvolutionSettings)]
     for field, parameter in OWN_NAMES.items():

@@ -11,12 +11,12 @@ from shine.data.dataset import Dataset
 from shine.typing import Floats
 
 _DOUBT = 0.1
-"""Rows of each class that count as being of the other: Platt has 1, which keeps good formulas from being certain."""
+"""Rows of each class that count as rows of the other. Platt uses 1, which keeps good formulas from being certain."""
 
 
 @dataclass(frozen=True)
 class Classes:
-    """How many rows are of a class, and how many are not; with weights, what they count as.
+    """Number of rows in a class, and of the other rows; the effective numbers if they have weights.
 
     Parameters
     ----------
@@ -29,13 +29,13 @@ class Classes:
 
     @classmethod
     def of(cls, dataset: Dataset) -> Classes:
-        """Those of a target of 1 and 0."""
+        """The classes of a target of 1 and 0."""
         count, share = dataset.effective_rows, dataset.target_mean
         return cls(count * share, count * (1 - share))
 
     @property
     def targets(self) -> tuple[float, float]:
-        """What becomes of 1 and of 0: the shares expected of so many rows, with a few doubtful ones of both."""
+        """The smoothed targets for 1 and for 0: the expected shares if a few rows of each class are doubtful."""
         rows, others = self.rows + 2 * _DOUBT, self.others + 2 * _DOUBT
         return (self.rows + _DOUBT) / rows, _DOUBT / others
 
@@ -45,7 +45,7 @@ class Classes:
         return np.where(target > 0.5, high, low)
 
     def enough(self, share: float) -> float:
-        """Loss that keeps a share of what the constant loses beyond what a perfect formula does."""
+        """The loss of a perfect formula, plus a share of what the best constant loses beyond it."""
         high, low = self.targets
         count = self.rows + self.others
         least = (self.rows * entropy(high) + self.others * entropy(low)) / count
@@ -54,5 +54,5 @@ class Classes:
 
 
 def entropy(share: float) -> float:
-    """Log-loss, in nats, of predicting the share of a class for each row."""
+    """Mean log-loss, in nats, if the share of a class is predicted for every row."""
     return -sum(part * math.log(part) for part in (share, 1 - share) if part > 0)

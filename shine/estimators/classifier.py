@@ -23,16 +23,16 @@ from shine.typing import AnyArray, Floats
 
 
 class SymbolicClassifier(ClassifierMixin, SymbolicEstimator):
-    """Short formulas for the odds of classes, as a scikit-learn estimator.
+    """A scikit-learn estimator that finds short formulas for the odds of classes.
 
-    With two classes one formula gives the logarithm of the odds of the second, ``log(p / (1 - p))``, and its log-loss
-    is minimized. With more classes each has such a formula for it against all others; their probabilities are divided
-    by their sum.
+    With two classes, one formula gives the logarithm of the odds of the second class, ``log(p / (1 - p))``; its
+    log-loss is minimized. With more classes, each class has such a formula for it against all others, and the
+    probabilities are divided by their sum.
 
     Parameters
     ----------
     stop_loss : float
-        A search ends when its best formula keeps less than this share of the log-loss of the classes' shares.
+        A search ends when its best formula has less than this share of the log-loss of predicting the classes' shares.
     population_size, generations, primitives, max_size, max_depth, max_time, parsimony, model_selection, seeds, \
 constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
         See `SymbolicRegressor`. Constraints hold for the logarithm of the odds, whose unit is 1.
@@ -41,9 +41,9 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
     ----------
     classes_ : ndarray of shape (n_classes,)
     class_prior_ : ndarray of shape (n_classes,)
-        Weighted shares of the classes: what is predicted where a formula is not a number.
+        Weighted shares of the classes. They are the prediction where a formula is not a number.
     best_ : Model
-        The chosen formula. With more than two classes a list of one for each, as `front_` and `equations_` are then.
+        The chosen formula. With more than two classes a list with one for each; so are `front_` and `equations_`.
     front_ : Front
         The Pareto front; the losses are mean log-losses, in nats.
     equations_, n_features_in_, feature_names_in_, formula_names_, generations_, evaluations_, seconds_, stopped_by_
@@ -96,7 +96,7 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         y : array-like of shape (n_rows,)
             Classes: numbers, strings or truth values; at least two of positive weight.
         sample_weight : array-like of shape (n_rows,), optional
-            A whole number counts like as many rows.
+            A whole weight counts like as many equal rows.
 
         Returns
         -------
@@ -105,23 +105,23 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         Warns
         -----
         InterruptedFitWarning
-            If Ctrl-C has ended the search.
+            If Ctrl-C ended the search.
 
         Raises
         ------
         ValueError, TypeError
-            If the data or a parameter is unfit, in scikit-learn's words where it has some.
+            If the data or a parameter is invalid; the message is scikit-learn's where it has one.
         UnsupportedSyntaxError, DataError
-            If a formula to start from, or a function, is not part of the language; if no formula has a finite loss.
+            If a guess or a function is not part of the language; if no formula has a finite loss.
         KeyboardInterrupt
-            On Ctrl-C where the estimator is a clone, as in cross-validation, or in a process of its own; and on a
-            second one. The estimator is then as it was, as after every other error.
+            On Ctrl-C if the estimator is a clone, as in cross-validation, or runs in a process of its own; and on a
+            second Ctrl-C. The estimator then stays as it was, as after every other error.
         """
         rows, labels = validated(self, X, y, ensure_min_samples=2)
         check_classification_targets(labels)
         weights = checked_weights(sample_weight, rows)
         if weights is not None:
-            # As if the rows were not there: a class may be in none but these.
+            # Remove rows of weight 0: a class may occur only in these.
             rows, labels, weights = rows[weights > 0], labels[weights > 0], weights[weights > 0]
         classes, codes = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
@@ -144,18 +144,18 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         return self._found(searches, fronts, single=len(searched) == 1)
 
     def decision_function(self, X: ArrayLike, index: Index = None) -> Floats:
-        """Logarithm of the odds of the second class; with more than two classes, of each against all others.
+        """Logarithm of the odds of the second class; with more than two classes, of each class against all others.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_rows, n_features)
         index : int, or sequence of int, optional
-            Position in the front; the chosen formula by default. With several fronts, one for each or for all.
+            Position in the front; the chosen formula by default. With several fronts, one position for each or for all.
 
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes), float64
-            In nats; that of the class's share where the formula is not a number.
+            In nats; where the formula is not a number, the log-odds of the class's share.
         """
         scores = self._scores(X, index)
         return scores[:, 0] if isinstance(self.front_, Front) else scores
@@ -171,7 +171,7 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         scores = self._scores(X, index)
         if scores.shape[1] == 1:
             scores = np.column_stack([-scores[:, 0], scores[:, 0]])
-        # The largest is taken out first: of many classes, all may be so unlikely that their odds vanish.
+        # Divide by the largest first: with many classes, all may be so unlikely that their probabilities underflow.
         logarithms = -np.logaddexp(0.0, -scores)
         likelihoods = np.exp(logarithms - np.maximum(logarithms.max(axis=1, keepdims=True), -1e300))
         shares: Floats = likelihoods / likelihoods.sum(axis=1, keepdims=True)
@@ -183,7 +183,7 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         Returns
         -------
         ndarray of shape (n_rows,)
-            Of `classes_`.
+            Elements of `classes_`.
         """
         scores = self._scores(X, index)
         codes = scores.argmax(axis=1) if scores.shape[1] > 1 else np.int64(scores[:, 0] > 0)

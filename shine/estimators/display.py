@@ -1,4 +1,4 @@
-"""How fitted estimators look: as text, in notebooks, and as a table of their formulas."""
+"""Displays of fitted estimators: as text, in notebooks, and as a table of their formulas."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shine.search.front import Front
 
 
 class Equations(Mapping[str, list[Any]]):
-    """The columns of a front by name, where pandas is not installed.
+    """The columns of a front by name, if pandas is not installed.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Equations(Mapping[str, list[Any]]):
 
 
 def equations(front: Front) -> Any:
-    """A front as a DataFrame, or as `Equations` where pandas is not installed."""
+    """A front as a DataFrame, or as `Equations` if pandas is not installed."""
     try:
         return front.to_frame()
     except ExportError:
@@ -52,7 +52,7 @@ def fitted_text(name: str, fronts: Sequence[Front], titles: Sequence[str]) -> st
 
 
 def fitted_latex(fronts: Sequence[Front], titles: Sequence[str]) -> str:
-    """The chosen formulas, one a line, for notebooks that typeset LaTeX."""
+    """The chosen formulas, one per line, for notebooks that typeset LaTeX."""
     lines = [
         (rf"\text{{{title}}} = " if title else "") + front.best.latex()
         for front, title in zip(fronts, titles, strict=True)

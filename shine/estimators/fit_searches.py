@@ -1,4 +1,4 @@
-"""The searches of one fit: they share its time, and the user's wish to stop ends all of them."""
+"""The searches of one fit: they share its time, and end together when the user ends one."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class FitSearches:
     count : int
         Most searches that there will be.
     features : tuple of str
-        What the columns are called in formulas.
+        Names of the columns in formulas.
     settings : SearchSettings
-        For all searches: the seconds are for all of them together, the generations for each; the seed is that of the
-        first search, the others have the numbers that follow.
+        All searches share the seconds; each has all generations. The seed is that of the first search, the others have
+        the numbers that follow.
     report : callable
-        Makes the receiver of the progress of the search of a number.
+        Makes the report of a search, given its number.
     keep : bool
-        Whether an interrupt ends the fit with what was found; otherwise it is raised again.
+        Whether an interrupted fit keeps what was found; otherwise the interrupt is raised again.
     """
 
     count: int
@@ -60,14 +60,14 @@ class FitSearches:
 
     @property
     def stopped_by(self) -> str:
-        """Why the fit ended: the user if he ended it, else what ended the last search."""
+        """Why the fit ended: the user's reason if there is one, else that of the last search."""
         reasons = [result.stopped_by for result in self.results]
         return next((reason for reason in reasons if reason in USER), reasons[-1])
 
     def run(self, search: Search, X: Floats, y: Floats, weights: Floats | None, guesses: Sequence[Guess]) -> Result:
         """Search with a fair share of the time that is left.
 
-        Once the user has ended the fit, a search only looks at its first population: its result exists, and soon.
+        Once the user has ended the fit, a search only has its first population: the fit needs its result, but soon.
 
         Raises
         ------

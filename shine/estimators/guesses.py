@@ -1,4 +1,4 @@
-"""Formulas of an earlier front as formulas to start from."""
+"""Formulas of an earlier front as guesses for the next search."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def guesses_within(
     max_depth: int,
     linear_scaling: bool,
 ) -> Iterator[Tree]:
-    """Those formulas that a search can start from: of its features and primitives, and within its limits.
+    """The formulas that a search can start from: they use its features and primitives, and keep its limits.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def guesses_within(
     primitives : sequence of str, function or Primitive
     max_size, max_depth : int
     linear_scaling : bool
-        Whether the search puts a slope and an intercept around formulas; then those they have are taken off.
+        Whether the search adds a slope and an intercept to formulas; then theirs are removed.
     """
     table, names = primitive_table(primitives)
     primitive_set = PrimitiveSet(select(table, names), tuple(features))
@@ -44,7 +44,7 @@ def guesses_within(
 
 
 def without_scaling(tree: Tree) -> Tree:
-    """A formula without the constant that is added last and the one that is multiplied with before that."""
+    """A formula without its outermost slope and intercept, if it has them."""
     node = tree.result
     for operators in ((ast.Add, ast.Sub), (ast.Mult, ast.Div)):
         match node:

@@ -1,4 +1,4 @@
-"""What columns are called in formulas, whatever their headings are."""
+"""Names of columns in formulas, made of any headings."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from shine.lang.names import Numbering, identifier, normalized
 def formula_names(headings: Sequence[object] | None, count: int) -> tuple[str, ...]:
     """A distinct identifier for each column.
 
-    Headings that are fit are left as they are, but for Unicode's normal form. Letters that an identifier cannot have
-    become ``_``; keywords, and the names of Shine's primitives, get a ``_`` behind them; what is too long is cut; what
-    is taken already gets a number.
+    A heading that is a valid name stays as it is, in Unicode's normal form. Characters that an identifier cannot have
+    become ``_``; keywords and names of Shine's primitives get a ``_`` at the end; long names are cut; a name that is
+    taken already gets a number.
 
     Parameters
     ----------
     headings : sequence, optional
-        ``x0, x1, ...`` without them.
+        The names are ``x0, x1, ...`` without headings.
     count : int
         Number of columns.
 
@@ -35,7 +35,7 @@ def formula_names(headings: Sequence[object] | None, count: int) -> tuple[str, .
         return tuple(f"x{i}" for i in range(count))
     texts = [str(heading) for heading in headings]
     wanted = [_fit(text) for text in texts]
-    # A heading that is fit must not lose its name to another that only becomes it.
+    # A valid heading must not lose its name to another heading that only becomes this name.
     owners: dict[str, int] = {}
     for exact in (True, False):
         for column, (text, name) in enumerate(zip(texts, wanted, strict=True)):
@@ -53,13 +53,13 @@ def _fit(text: str) -> str:
 def constraints_in_formula_names(
     given: Constraints | Mapping[str, Any] | None, renamed: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Fields of constraints, with headings of columns replaced by their names in formulas.
+    """The fields of constraints, with the headings of columns replaced by their names in formulas.
 
     Parameters
     ----------
     given : Constraints or mapping, optional
     renamed : mapping of str to str
-        Name in formulas of each heading. A name that is a primitive's means the primitive.
+        Name in formulas of each heading. The name of a primitive always means the primitive.
     """
     if given is None:
         return {}

@@ -19,25 +19,25 @@ from shine.search.lines import with_functions
 from shine.typing import Floats
 
 LINE = ("mul", "add")
-"""What writes a slope and an intercept into a tape."""
+"""Functions that write a slope and an intercept into a tape."""
 
 LINE_STEPS = 4
-"""Steps that the line of an individual is fitted by, from that of Fisher's discriminant."""
+"""Steps of fitting an individual's line; the fit starts from Fisher's discriminant."""
 
 _LEAST_WITHIN = 1e-3
-"""Variance within the classes that the discriminant supposes at least, as a share of all variance: with less, nearly
-all rows are certain already."""
+"""Least variance within the classes that the discriminant assumes, as a share of all variance: with less, nearly all
+rows are certain already."""
 
 
 def lined(population: Population, slopes: Floats, intercepts: Floats, primitives: PrimitiveSet) -> Population:
-    """``intercept + slope * individual`` as individuals, the line's two being their first constants.
+    """``intercept + slope * individual`` as individuals; intercept and slope are their first two constants.
 
     Parameters
     ----------
     population : Population
     slopes, intercepts : ndarray of shape (n_individuals,)
     primitives : PrimitiveSet
-        That of the population with `LINE` (see `with_functions`).
+        The primitive set of the population with `LINE` added (see `with_functions`).
     """
     everyone, sizes = np.arange(len(population)), population.sizes
     codes, values = np.pad(population.codes, ((0, 0), (2, 2))), np.pad(population.values, ((0, 0), (2, 2)))
@@ -49,14 +49,14 @@ def lined(population: Population, slopes: Floats, intercepts: Floats, primitives
 
 
 def discriminants(products: Products, dataset: Dataset) -> tuple[Floats, Floats]:
-    """Slopes and intercepts of the logarithm of odds if values are normal in both classes, and vary alike.
+    """Slopes and intercepts of the log-odds if the values are normal in both classes with one variance.
 
-    After Fisher (1936). An individual that is constant has the slope 0. NaN where moments are not finite.
+    After Fisher (1936). A constant individual has the slope 0. NaN where moments are not finite.
 
     Parameters
     ----------
     products : Products
-        Of the individuals' values and the target.
+        Products of the individuals' values and the target.
     dataset : Dataset
         Its target is the share of each row that is of the class.
     """
@@ -71,14 +71,14 @@ def discriminants(products: Products, dataset: Dataset) -> tuple[Floats, Floats]
 
 
 class OddsEvaluator:
-    """Log-loss of individuals with the line that suits each best (see `shine.fitness.PopulationEvaluator`).
+    """Log-loss of individuals, each with its best line (see `shine.fitness.PopulationEvaluator`).
 
     Parameters
     ----------
     dataset : Dataset
         Its target is the share of each row that is of the class, within 0 and 1 and not the same for all.
     linearizer : Linearizer
-        What lines are fitted by.
+        Fits the lines.
     dtype : {"float64", "float32"}
     threads : int
     """
@@ -116,7 +116,7 @@ class OddsEvaluator:
         return lined(population, slopes, intercepts, self._latest[1])
 
     def fitter(self, linearizer: Linearizer, steps: int) -> Callable[[Population, Scores], Population]:
-        """What gives individuals better constants, if it finds any (see `shine.gp.constants.fitter`)."""
+        """A function that gives individuals better constants, if it finds any (see `shine.gp.constants.fitter`)."""
 
         def fitted(population: Population, scores: Scores) -> Population:
             has_constants = np.zeros(len(population), np.bool_)

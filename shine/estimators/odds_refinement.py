@@ -1,4 +1,4 @@
-"""From the individuals of a search for odds to its models."""
+"""From the individuals of a finished search for odds to its models."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TOLERANCE = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class OddsRefinement:
-    """From the individuals of a search for odds to its models (see `shine.search.refinement.refined`).
+    """Makes models of the individuals of a search for odds (see `shine.search.refinement.refined`).
 
     Parameters
     ----------
@@ -40,12 +40,12 @@ class OddsRefinement:
         All rows; the target is 1 and 0.
     classes : Classes
     weights : mapping of str to int
-        What complexity is.
+        Complexity of primitives, features and constants, by name (see `shine.search.model.Model`).
     threads : int
     rules : callable, optional
-        What formulas over a primitive set must keep to.
+        Compiles the constraints for a primitive set.
     out_of_time : callable
-        Whether to make no further constant simple.
+        Whether to stop making constants simple.
     """
 
     dataset: Dataset
@@ -56,7 +56,7 @@ class OddsRefinement:
     out_of_time: Callable[[], bool]
 
     def models(self, outcome: Outcome, polish: bool) -> list[Model]:
-        """A model of each individual that can be used on fresh rows, and that of the best constant."""
+        """A model of the best constant, and of each individual that can predict fresh rows."""
         share = self.dataset.target_mean
         constant = Tree(self.dataset.features, ast.Constant(math.log(share / (1 - share))))
         primitives = with_functions(outcome.front.primitives, (*LINE, "sub"))
@@ -75,7 +75,7 @@ class OddsRefinement:
         return usable([model for model in models if math.isfinite(model.loss)], 0.0, domain)
 
     def _polished(self, trees: Sequence[Tree], primitives: PrimitiveSet) -> Iterator[list[Tree]]:
-        """The formulas with constants fitted to convergence, and then with simple ones in their place."""
+        """The formulas with fitted constants, and then with simple ones (see `polished`)."""
         smoothed = replace(self.dataset, target=self.classes.smoothed(self.dataset.target))
         return polished(
             population_of(trees, primitives),
@@ -89,7 +89,7 @@ class OddsRefinement:
         )
 
     def _measured(self, trees: Sequence[Tree], primitives: PrimitiveSet) -> list[Model]:
-        """The formulas with their log-loss by the classes as they are; inf where one is not allowed."""
+        """The formulas as models, with their log-loss by the unsmoothed classes; inf if a constraint is broken."""
         if not trees:
             return []
         population = population_of(trees, primitives)
@@ -104,4 +104,5 @@ class OddsRefinement:
         return [Model(tree, loss, part, self.weights) for tree, loss, part in measured]
 
     def _nats(self, worse: Model, better: Model) -> float:
+        """Log-likelihood that one model lacks to another."""
         return self.dataset.effective_rows * (worse.loss - better.loss)

@@ -22,15 +22,14 @@ from shine.gp import evolution
 from shine.gp.constraints.compiled import ConstrainedEvaluator
 from shine.gp.evolution import Progress
 from shine.search.budget import TimeBudget
-from shine.search.front import Front, Result
+from shine.search.front import Front, Result, pareto_front
 from shine.search.given_units import front_in_given_units, model_in_given_units, report_in_given_units
 from shine.search.model import Model
 from shine.search.preparation import constraint_rules, prepared, seeded
-from shine.search.refinement import pareto_front
 from shine.search.settings import SearchSettings
 
 LINE_ROWS = 2000
-"""Rows that the lines around individuals are fitted on."""
+"""Rows that the slope and the intercept of individuals are fitted on."""
 
 DEGREE = 0
 """Power of the target's unit that log-loss has."""
@@ -45,9 +44,9 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
     dataset : Dataset
         The target is 1 for rows of the class and 0 for others; both occur.
     settings : SearchSettings
-        Of the fitness, `dtype` and `threads` count: what is minimized is log-loss, always with a slope and an
-        intercept. The constraints hold for the logarithm of the odds. The search ends when a formula keeps less than
-        ``stop.loss`` of the best constant's loss, beyond what smoothing leaves to every formula.
+        Of the fitness, only `dtype` and `threads` matter: the search minimizes log-loss, always with a slope and an
+        intercept. The constraints hold for the logarithm of the odds. The search ends when a formula has less than the
+        share ``stop.loss`` of the best constant's loss, not counting the loss that smoothing leaves to every formula.
     report : callable
         Receives the `Progress` of every generation; it ends the run by returning True.
 
@@ -55,14 +54,14 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
     -------
     Result
         The loss of each model is the mean log-loss in nats, and its r2 the share of the constant's log-loss that it
-        takes away (McFadden 1974). Recommended is the model of the shortest description: log-likelihood, and half the
+        removes (McFadden 1974). The recommended model has the shortest description: log-likelihood, plus half the
         logarithm of the number of rows for each node (Schwarz 1978).
 
     Notes
     -----
-    While formulas are bred and fitted, classes are smoothed after Platt (1999), so that the constants of a formula that
-    separates the classes have a best value. The seeding knows squared errors only; it looks for guesses that explain
-    the target as a number.
+    During evolution and fitting, classes are smoothed after Platt (1999): otherwise the constants of a formula that
+    separates the classes would have no best value. The seeding only knows squared errors; it looks for guesses that
+    explain the target as a number.
     """
     budget = TimeBudget(settings.stop.seconds)
     evolving, dtype = settings.evolution, settings.fitness.dtype
@@ -115,6 +114,6 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
 
 
 def shortest(front: Sequence[Model], rows: float) -> int:
-    """Position of the model of the shortest description, from log-losses in nats a row."""
+    """Position of the model with the shortest description; losses are log-losses in nats per row."""
     lengths = [rows * model.loss + 0.5 * model.tree.size * math.log(rows) for model in front]
     return lengths.index(min(lengths))

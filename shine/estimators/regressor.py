@@ -22,7 +22,7 @@ from shine.typing import Floats
 
 
 class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
-    """Short formulas that explain a target by features, as a scikit-learn estimator.
+    """A scikit-learn estimator that finds short formulas for a target.
 
     Parameters
     ----------
@@ -31,30 +31,31 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
     generations : int
         Most generations after the first population.
     primitives : sequence of str, function or Primitive
-        What formulas are made of: names of Shine's primitives, plain Python functions in the restricted language, or
-        functions of other languages as `shine.primitive_from_llvm` makes them.
+        Functions that formulas are made of: names of Shine's primitives, plain Python functions in the restricted
+        language, or functions of other languages as `shine.primitive_from_llvm` makes them.
     max_size, max_depth : int
         Most nodes, and most levels, of a formula in the search.
     max_time : float, optional
-        Most seconds of a fit; None for no limit. A limit that is reached makes results depend on the machine's speed.
+        Most seconds of a fit; None for no limit. If the limit ends a fit, its result depends on the machine's speed.
     loss : {"mse", "rmse", "mae", "nmse", "r2"}
-        What is minimized.
+        The loss that is minimized.
     linear_scaling : bool
-        Whether formulas are judged with their best slope and intercept, which become part of them.
+        Whether each formula is judged with its best slope and intercept, which become part of it.
     stop_loss : float
         Share of the best constant's loss that is good enough to stop.
     parsimony : float
         Price of complexity in the selection of parents.
     model_selection : {"best", "accuracy", "score"} or callable
-        Which formula of the front predicts: that of the shortest description, of the least loss, or of the largest
-        fall of the loss's logarithm a unit of complexity; or what returns the position in a `shine.Front`.
+        Which formula of the front predicts: the one of the shortest description, of the least loss, or of the largest
+        fall of the loss's logarithm per unit of complexity; or a function from a `shine.Front` to a position in it.
     seeds : sequence of formulas
-        Formulas to start from, in the names of `formula_names_`.
+        Guesses, formulas to start from, in the names of `formula_names_`.
     constraints : mapping or Constraints, optional
-        What formulas must keep to, by the fields of `shine.Constraints`; features by their headings or by their names
-        in formulas.
+        Constraints on formulas, by the fields of `shine.Constraints`; features by their headings or by their names in
+        formulas.
     units : (units of the features, unit of the target), optional
-        The former as a mapping by name, or as a sequence in the order of the columns: ``(["kg", "m/s"], "J")``.
+        Units of the features as a mapping by name, or as a sequence in the order of the columns:
+        ``(["kg", "m/s"], "J")``.
     settings : mapping, optional
         Further settings of the evolution, by the fields of `shine.gp.settings.EvolutionSettings`.
     n_jobs : int, optional
@@ -73,21 +74,21 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
     Attributes
     ----------
     best_ : Model
-        The chosen formula; with several targets a list, as `front_` and `equations_` are then.
+        The chosen formula; with several targets a list, and so are `front_` and `equations_`.
     front_ : Front
         The Pareto front of complexity and loss.
     equations_ : DataFrame
-        Complexity, loss, score and equation of the front; columns by name where pandas is not installed.
+        Complexity, loss, score and equation of the front; columns by name if pandas is not installed.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Headings of the columns, where X had them.
+        Headings of the columns, if X has them.
     formula_names_ : ndarray of str
-        What the features are called in formulas.
+        Names of the features in formulas.
     generations_, evaluations_ : int
-        Over all searches, those before a warm start included.
+        Over all searches, including those before a warm start.
     seconds_ : float
     stopped_by_ : str
-        What ended the last search; "interrupted" or "callback" if the user did.
+        The limit that ended the last search; "interrupted" or "callback" if the user did.
 
     Examples
     --------
@@ -137,7 +138,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         y : array-like of shape (n_rows,) or (n_rows, n_targets)
             Each target has a search of its own.
         sample_weight : array-like of shape (n_rows,), optional
-            A whole number counts like as many rows.
+            A whole weight counts like as many equal rows.
 
         Returns
         -------
@@ -146,17 +147,17 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         Warns
         -----
         InterruptedFitWarning
-            If Ctrl-C has ended the search.
+            If Ctrl-C ended the search.
 
         Raises
         ------
         ValueError, TypeError
-            If the data or a parameter is unfit, in scikit-learn's words where it has some.
+            If the data or a parameter is invalid; the message is scikit-learn's where it has one.
         UnsupportedSyntaxError, DataError
-            If a formula to start from, or a function, is not part of the language; if no formula has a finite loss.
+            If a guess or a function is not part of the language; if no formula has a finite loss.
         KeyboardInterrupt
-            On Ctrl-C where the estimator is a clone, as in cross-validation, or in a process of its own; and on a
-            second one. The estimator is then as it was, as after every other error.
+            On Ctrl-C if the estimator is a clone, as in cross-validation, or runs in a process of its own; and on a
+            second Ctrl-C. The estimator then stays as it was, as after every other error.
         """
         rows, given = validated(self, X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
         single = given.ndim == 1

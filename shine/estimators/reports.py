@@ -1,4 +1,4 @@
-"""What is told of a search while it goes on: callbacks, and lines of text."""
+"""Reports of a running search: callbacks, and lines of text."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ Callback = Callable[[Progress], object]
 
 
 def reporter(callbacks: Callback | Iterable[Callback] | None, verbose: int, title: str) -> Callable[[Progress], bool]:
-    """What receives the progress of every generation; it returns whether to stop.
+    """A function that receives the progress of every generation and returns whether to stop.
 
     Parameters
     ----------
     callbacks : callable, or several, optional
-        Called with each `Progress`, all of them; one that returns True stops the search.
+        All are called with each `Progress`; one that returns True stops the search.
     verbose : int
         1 prints a line whenever the loss has fallen, 2 in every generation.
     title : str
-        What the lines begin with.
+        Beginning of each line.
     """
     several = (callbacks,) if callable(callbacks) else tuple(callbacks or ())
     least = float("inf")
@@ -29,7 +29,7 @@ def reporter(callbacks: Callback | Iterable[Callback] | None, verbose: int, titl
         if verbose and (progress.best_loss < least or verbose > 1):
             print(_line(title, progress), flush=True)
         least = min(least, progress.best_loss)
-        # All of them are called, also those behind the one that has had enough.
+        # A list, because all are called, also those after the one that stops the search.
         return True in [callback(progress) for callback in several]
 
     return report

@@ -1,4 +1,4 @@
-"""Rows in a form of their own, so that a whole weight means what a repeated row means."""
+"""Rows in a canonical form, so that a whole weight means the same as a repeated row."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import numpy as np
 from shine.typing import Floats
 
 MOST_MERGED = 10_000
-"""Rows up to which equal ones are merged: a search looks at a random sample of more, which no order can make equal."""
+"""Most rows that are merged. A search looks at a random sample of more rows, which no order could make equal."""
 
 
 def merged(X: Floats, Y: Floats, weights: Floats | None) -> tuple[Floats, Floats, Floats | None]:
-    """Rows without those of weight 0; up to `MOST_MERGED` also sorted, with equal ones as one of their weights' sum.
+    """Rows of positive weight; up to `MOST_MERGED` of them also sorted, equal rows merged and their weights added.
 
-    A search is deterministic to the last bit, and its course depends on the last bit. Rows with whole weights, and the
-    same rows repeated as often and in any order, become the same rows here, and therefore the same formulas.
+    A search is deterministic, and the last bit of its data decides its course. Here, rows with whole weights become the
+    same as rows that are repeated as often in any order, so both give the same formulas.
 
     Parameters
     ----------
@@ -26,12 +26,12 @@ def merged(X: Floats, Y: Floats, weights: Floats | None) -> tuple[Floats, Floats
     Returns
     -------
     X, Y, weights
-        The weights are None where all are equal.
+        The weights are None if all are equal.
     """
     if weights is not None and not weights.all():
         X, Y, weights = X[weights > 0], Y[weights > 0], weights[weights > 0]
     if len(X) <= MOST_MERGED:
-        # 0.0 is added because -0.0 and 0.0 are one number in two forms.
+        # Adding 0.0 makes -0.0 and 0.0 one number.
         table = np.column_stack([X, Y]) + 0.0
         table, inverse = np.unique(table, axis=0, return_inverse=True)
         weights = np.bincount(inverse.reshape(-1), weights, minlength=len(table)).astype(np.float64)

@@ -27,7 +27,7 @@ SELECTIONS: dict[str, Callable[[Front], int]] = {
     "score": _largest_score,
 }
 """The criteria by name: the shortest description (see `shine.search.front.choose`), the least loss, and the largest
-fall of the loss's logarithm a unit of complexity."""
+fall of the loss's logarithm per unit of complexity."""
 
 
 def check_selection(selection: str) -> None:
@@ -38,12 +38,12 @@ def check_selection(selection: str) -> None:
 
 
 def selected(front: Front, selection: Selection) -> Front:
-    """The front with the formula that a criterion chooses marked as the best.
+    """The front, with the formula that a criterion chooses as its best.
 
     Raises
     ------
     ValueError
-        If there is no such criterion, or what it returns is no position of the front.
+        If there is no such criterion, or it returns a position outside the front.
     """
     if isinstance(selection, str):
         check_selection(selection)

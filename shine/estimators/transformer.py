@@ -24,25 +24,25 @@ from shine.search.settings import DEFAULT_PRIMITIVES
 from shine.typing import Floats
 
 EXPLAINED = 1e-12
-"""Deviation that the components leave, as a share of the target's, below which nothing is left to explain."""
+"""Standard deviation of the residual, as a share of the target's, below which nothing is left to explain."""
 
 
 class SymbolicTransformer(TransformerMixin, SymbolicEstimator):
-    """Formulas that are related to a target, and little to one another, as features; a scikit-learn transformer.
+    """A scikit-learn transformer whose features are formulas related to a target, but little to one another.
 
-    The first component is a formula for the target, each further one a formula for what a linear model of those before
-    it leaves: the residual, which is uncorrelated with them.
+    The first component is a formula for the target. Each further component is a formula for the residual of a linear
+    model of the components before it, which is uncorrelated with them.
 
     Parameters
     ----------
     n_components : int
-        Most components; there are fewer where the first ones explain the target entirely, or none is found that is
-        less than `max_correlation` correlated with those before it.
+        Most components. There are fewer if the first ones explain the target entirely, or if every further formula
+        correlates with those before it by more than `max_correlation`.
     max_correlation : float
         Largest absolute correlation of two components.
     model_selection : {"best", "accuracy", "score"} or callable
-        Which formula of each front becomes a component (see `SymbolicRegressor`), as long as it is no constant and
-        little enough correlated with those before it; otherwise, of those that are, the one of the least loss.
+        Which formula of each front becomes a component (see `SymbolicRegressor`). It must not be constant, nor too
+        correlated with the components before it; otherwise the formula of least loss among those that qualify is taken.
     max_time : float, optional
         Seconds for all components together.
     population_size, generations, primitives, max_size, max_depth, stop_loss, parsimony, seeds, constraints, units, \
@@ -54,7 +54,7 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
     best_ : list of Model
         The components.
     front_ : list of Front
-        The front that each was chosen from.
+        The front that each component was chosen from.
     equations_, n_features_in_, feature_names_in_, formula_names_, generations_, evaluations_, seconds_, stopped_by_
         See `SymbolicRegressor`.
 
@@ -107,7 +107,7 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
         y : array-like of shape (n_rows,)
             Finite numbers.
         sample_weight : array-like of shape (n_rows,), optional
-            A whole number counts like as many rows.
+            A whole weight counts like as many equal rows.
 
         Returns
         -------
@@ -116,17 +116,17 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
         Warns
         -----
         InterruptedFitWarning
-            If Ctrl-C has ended the search.
+            If Ctrl-C ended the search.
 
         Raises
         ------
         ValueError, TypeError
-            If the data or a parameter is unfit, in scikit-learn's words where it has some.
+            If the data or a parameter is invalid; the message is scikit-learn's where it has one.
         UnsupportedSyntaxError, DataError
-            If a formula to start from, or a function, is not part of the language; if no formula has a finite loss.
+            If a guess or a function is not part of the language; if no formula has a finite loss.
         KeyboardInterrupt
-            On Ctrl-C where the estimator is a clone, as in cross-validation, or in a process of its own; and on a
-            second one. The estimator is then as it was, as after every other error.
+            On Ctrl-C if the estimator is a clone, as in cross-validation, or runs in a process of its own; and on a
+            second Ctrl-C. The estimator then stays as it was, as after every other error.
         """
         rows, given = validated(self, X, y, y_numeric=True, ensure_min_samples=2)
         count = _checked_components(self.n_components, self.max_correlation)
@@ -163,24 +163,24 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
         Returns
         -------
         ndarray of shape (n_rows, n_components), float64
-            Not finite where a formula is not.
+            Not finite where a formula is not finite.
         """
         models = self._models(None)
         X = validated(self, X, reset=False)
         return np.column_stack([model.predict(X) for model in models])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """The components as text, which is what their columns are called in data frames.
+        """The components as text: the names of their columns in data frames.
 
         Parameters
         ----------
         input_features : array-like of str, optional
-            Only compared with `feature_names_in_`, as scikit-learn asks for.
+            Only compared with `feature_names_in_`, as scikit-learn requires.
 
         Raises
         ------
         ValueError
-            If they are others.
+            If they differ.
         """
         models = self._models(None)
         if input_features is not None:
@@ -216,7 +216,7 @@ def _checked_components(count: int, max_correlation: float) -> int:
 
 
 def _by_preference(front: Front, rows: int) -> list[int]:
-    """Positions of a front: the chosen one, then by rising loss; at last those of more nodes than rows, by size."""
+    """Positions of a front: the chosen one, then by rising loss; formulas with more nodes than rows last, by size."""
 
     def place(position: int) -> tuple[bool, float]:
         size = front[position].tree.size
@@ -227,12 +227,12 @@ def _by_preference(front: Front, rows: int) -> list[int]:
 
 
 class Components:
-    """Values of some formulas on weighted rows, and what they leave of a target.
+    """Values of some formulas on weighted rows, and the residual of a target that they leave.
 
     Parameters
     ----------
     weights : ndarray of shape (n_rows,)
-        Not negative, one positive.
+        Not negative; at least one is positive.
     """
 
     def __init__(self, weights: Floats) -> None:
@@ -240,11 +240,11 @@ class Components:
         self._columns: list[Floats] = []
 
     def add(self, values: Floats) -> None:
-        """Note the values of another formula, shape (n_rows,)."""
+        """Add the values of another formula, shape (n_rows,)."""
         self._columns.append(self._standardized(values))
 
     def residual(self, target: Floats) -> Floats:
-        """What a linear model of the formulas leaves of a target; the target itself as long as there is none."""
+        """Residual of a linear model of the formulas for a target; the target itself without formulas."""
         if not self._columns:
             return target
         rest = Regression.of(np.stack([self._roots, *self._columns])).rest(target * self._roots)
@@ -255,7 +255,7 @@ class Components:
         return _length(self._centred(values))
 
     def first_new(self, candidates: Iterable[tuple[int, Floats]], most: float) -> int | None:
-        """The first position whose values vary, and correlate with no formula by more than `most`; or None."""
+        """The first position whose values vary and correlate with every formula by at most `most`; None without one."""
         for position, values in candidates:
             column = self._standardized(values)
             if column.any() and all(abs(dot(column, other)) <= most for other in self._columns):
@@ -267,7 +267,7 @@ class Components:
         return (values - mean) * self._roots
 
     def _standardized(self, values: Floats) -> Floats:
-        """Values with mean 0 and norm 1, times the roots of the weights; zeros where they do not vary."""
+        """Values with mean 0 and norm 1, times the roots of the weights; zeros if they do not vary."""
         with np.errstate(all="ignore"):
             centred = self._centred(values)
             norm = _length(centred)
@@ -276,7 +276,7 @@ class Components:
 
 
 def _length(vector: Floats) -> float:
-    """Root of the sum of squares, which may be beyond the largest number or below the smallest."""
+    """Root of the sum of squares; the sum itself may overflow or underflow."""
     largest = float(np.abs(vector).max(initial=0.0))
     if not 0 < largest < np.inf:
         return largest

@@ -1,4 +1,4 @@
-"""The run directory: what a run used and what it found, on disk."""
+"""The run directory: the configuration, the log, the checkpoints and the result of a run, on disk."""
 
 from shine.runs.files import chosen_folder, default_folder, write_text
 from shine.runs.jobs import resume_job, run_job

@@ -1,4 +1,4 @@
-"""Checkpoints: the state of a run as files of an open format, of which a damaged one is never taken for a good one."""
+"""Checkpoints: the state of a run as files of an open format, with a digest that reveals damage."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from shine.typing import AnyArray
 
 FORMAT: Final = "shine checkpoint"
 VERSION: Final = 1
-"""Version of the format; it grows when a reader of the older one would be misled."""
+"""Version of the format; it grows when a reader of the old version would misread the new one."""
 
 KEPT = 3
-"""Checkpoints of a run that are kept: the last ones."""
+"""Number of checkpoints of a run that are kept, the latest ones."""
 
 _DIGEST = 64
-"""Letters of a SHA-256 in hexadecimal."""
+"""Characters of a SHA-256 in hexadecimal."""
 
 
 class DamagedCheckpointError(ExportError):
-    """A checkpoint is cut short, or a byte of it is not what was written."""
+    """A checkpoint is incomplete, or its bytes are not those that were written."""
 
 
 class NewerCheckpointError(ExportError):
-    """A checkpoint is whole, but of a version that this one of Shine does not know."""
+    """A checkpoint is undamaged, but of a version that this version of Shine does not know."""
 
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """What a file holds.
+    """The contents of a checkpoint file.
 
     Parameters
     ----------
     header : mapping
-        As JSON has it.
+        JSON values by name.
     arrays : mapping of str to ndarray
     """
 
@@ -54,18 +54,18 @@ class Checkpoint:
 
 
 def checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
-    """The contents of a file: equal checkpoints have equal bytes."""
+    """The bytes of a checkpoint file; equal checkpoints have equal bytes."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         header = {"format": FORMAT, "version": VERSION, **checkpoint.header}
-        # A ZipInfo of its own for each member: without one, the time of day would be part of the contents.
+        # Explicit ZipInfo objects: without them, the time of day would be part of the bytes.
         archive.writestr(zipfile.ZipInfo("header.json"), json.dumps(header, indent=1, allow_nan=False))
         for name, array in checkpoint.arrays.items():
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
         archive.comment = b"0" * _DIGEST
     content = stream.getbuffer()
-    # The comment is the end of a ZIP file; it holds the digest of all that comes before.
+    # A ZIP file ends with its comment, which holds the digest of everything before it.
     content[-_DIGEST:] = _digest(content[:-_DIGEST])
     return content.tobytes()
 
@@ -76,28 +76,32 @@ def read_checkpoint(path: Path) -> Checkpoint:
     Raises
     ------
     DamagedCheckpointError
-        If it is not whole.
+        If it is damaged.
     NewerCheckpointError
         If it is of a newer version.
     ExportError
-        If it cannot be read at all.
+        If it cannot be read.
     """
     content = read_file(path)
     view = memoryview(content)
     if len(content) <= _DIGEST or view[-_DIGEST:] != _digest(view[:-_DIGEST]):
         raise DamagedCheckpointError(f"{path}: is damaged: it is cut short, or not what was written")
-    # From here on the file is what some version of Shine wrote, or somebody who knows how to.
+    # The digest is right: a version of Shine wrote the file, or somebody who imitates it.
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return _contents(path, archive, len(content))
     except ExportError:
         raise
-    except Exception as error:  # zipfile, json and NumPy let the errors of all their parts through
+    except Exception as error:  # zipfile, json and NumPy raise errors of many types
         raise ExportError(f"{path}: cannot be read: {cut(error) or type(error).__name__}") from None
 
 
 def _contents(path: Path, archive: zipfile.ZipFile, size: int) -> Checkpoint:
-    """What an archive of a size holds; any error if it is no checkpoint."""
+    """The contents of an archive of a given size; raises any error if it is not a checkpoint.
+
+    Checked by hand, not by pydantic: the message for a newer version must come before all other checks, and the headers
+    that runs add are checked by those who know them (see `shine.runs.resuming`, `shine.gp.state`).
+    """
     members = archive.infolist()
     # Compressed or overlapping members could be of any size.
     stored = all(member.compress_type == zipfile.ZIP_STORED for member in members)
@@ -119,7 +123,7 @@ def _contents(path: Path, archive: zipfile.ZipFile, size: int) -> Checkpoint:
 
 
 def _array(content: bytes) -> AnyArray:
-    """An array in NumPy's format; memory is taken for what is there only, whatever shape the header claims."""
+    """An array in NumPy's format; only memory for the actual bytes is allocated, whatever shape the header claims."""
     stream = io.BytesIO(content)
     version = np.lib.format.read_magic(stream)
     read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
@@ -145,7 +149,7 @@ class Shelf:
     Parameters
     ----------
     folder : Path
-        Of the run; they are in ``checkpoints`` below it.
+        The folder of the run; the checkpoints are in its subfolder ``checkpoints``.
     """
 
     folder: Path
@@ -157,24 +161,24 @@ class Shelf:
         return [found[generation] for generation in sorted(found, reverse=True)]
 
     def put(self, checkpoint: Checkpoint) -> None:
-        """Add the checkpoint of a generation, and drop what is not among the last ones then.
+        """Add the checkpoint of a generation, and remove all but the latest ones.
 
         Raises
         ------
         OSError
-            If it cannot be written; the ones that were there are there still.
+            If it cannot be written; the earlier ones stay.
         """
         self._place.mkdir(exist_ok=True)
         path = self._place / f"{checkpoint.header['generation']:010}.npz"
         write_bytes(path, checkpoint_bytes(checkpoint))
-        # Those of later generations are what the run has gone back from: they are damaged.
+        # Checkpoints of later generations are damaged: the run has gone back to before them.
         later = [other for other in self.paths if other.name > path.name]
         earlier = [other for other in self.paths if other.name < path.name]
         for other in [*later, *earlier[KEPT - 1 :]]:
             other.unlink()
 
     def readable(self) -> Iterator[Checkpoint | DamagedCheckpointError]:
-        """The checkpoints, the latest first, and errors in the place of damaged ones."""
+        """The checkpoints, the latest first; an error in place of each damaged one."""
         for path in self.paths:
             try:
                 yield read_checkpoint(path)

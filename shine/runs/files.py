@@ -1,4 +1,4 @@
-"""Folders of runs, and files that are there in full or not at all."""
+"""Folders of runs, and files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from shine.errors import ExportError
 
 
 def default_folder(config_path: Path, runs: Path = Path("runs")) -> Path:
-    """Create ``runs/<stem>``, or ``runs/<stem>-2``, ... where that exists already.
+    """Create ``runs/<stem>``, or ``runs/<stem>-2``, ... if that exists already.
 
     Raises
     ------
     ExportError
-        If no folder can be made there.
+        If the folder cannot be made.
     """
     for number in range(1, 1_000_000):
         folder = runs / (config_path.stem if number == 1 else f"{config_path.stem}-{number}")
@@ -29,12 +29,12 @@ def default_folder(config_path: Path, runs: Path = Path("runs")) -> Path:
 
 
 def chosen_folder(folder: Path) -> Path:
-    """Create a folder the user named; one that is there already must be empty.
+    """Create a folder that the user named; an existing folder must be empty.
 
     Raises
     ------
     FileExistsError
-        If something is in it: a run never overwrites another.
+        If it is not empty: a run never overwrites another.
     ExportError
         If the folder cannot be made.
     """
@@ -49,14 +49,14 @@ def chosen_folder(folder: Path) -> Path:
 
 
 def check_empty(folder: Path) -> None:
-    """Raise an ExportError unless a folder that is there is empty: a run never overwrites another."""
+    """Raise an `ExportError` unless an existing folder is empty: a run never overwrites another."""
     problem = _occupied(folder)
     if problem is not None:
         raise ExportError(f"{folder}: {problem}")
 
 
 def _occupied(folder: Path) -> str | None:
-    """What is wrong with a folder that is not empty."""
+    """The problem of a folder that is not empty; None if it is empty."""
     try:
         occupied = {entry.name for entry in folder.iterdir()}
     except (OSError, ValueError) as error:
@@ -72,10 +72,10 @@ def read_file(path: Path) -> bytes:
     Raises
     ------
     ExportError
-        If it is missing, no file, or cannot be read.
+        If it is missing, is not a file, or cannot be read.
     """
     try:
-        if path.exists() and not path.is_file():  # a named pipe would be waited for
+        if path.exists() and not path.is_file():  # reading a named pipe would block
             raise ExportError(f"{path}: is not a file")
         return path.read_bytes()
     except (OSError, ValueError) as error:
@@ -83,15 +83,15 @@ def read_file(path: Path) -> bytes:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file so that it is there in full or not at all, whatever happens meanwhile; also if the power fails.
+    """Write a file completely or not at all, even if the process is killed or the power fails.
 
     Raises
     ------
     OSError
-        If it cannot be written. A file that was there before stays as it was.
+        If it cannot be written. An earlier file stays as it was.
     """
-    # In the same folder, because a file can be replaced atomically only within one file system. The name is always the
-    # same, so that what a killed process leaves behind is overwritten by the next.
+    # In the same folder, because a file can be replaced atomically only within one file system. The name is fixed, so
+    # that the next process overwrites what a killed process has left.
     temporary = path.with_name(f".{path.name}.partial")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
@@ -123,7 +123,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder outlast a power failure, where the system can be asked to."""
+    """Make the names in a folder survive a power failure, if the system can do that."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)
@@ -134,7 +134,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def unwritable(path: Path, error: Exception) -> ExportError:
-    """What a user is told of a file or a folder that cannot be written."""
+    """The error for a file or a folder that cannot be written."""
     return ExportError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}")
 
 

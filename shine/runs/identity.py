@@ -1,4 +1,4 @@
-"""What makes a run the one it is: its settings and its data, as checkpoints note them."""
+"""The identity of a run: its settings and its data, as checkpoints note them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shine.data.dataset import Dataset
 
 
 def description(job: Job) -> dict[str, Any]:
-    """All that the outcome of a run depends on besides its state, and the versions it was made with."""
+    """The settings and the data that decide a run's outcome besides its state, and the versions it was made with."""
     return {
         "shine": __version__,
         "numpy": np.__version__,
@@ -24,7 +24,7 @@ def description(job: Job) -> dict[str, Any]:
 
 
 def settings_of(config: Config) -> dict[str, Any]:
-    """The settings that decide what a run finds, when no limit ends it, as JSON has them."""
+    """The settings that decide the result of a run if no limit ends it, as JSON values."""
     values: dict[str, Any] = json.loads(
         config.model_dump_json(exclude={"data": True, "stop": True, "fitness": {"threads"}})
     )
@@ -32,7 +32,7 @@ def settings_of(config: Config) -> dict[str, Any]:
 
 
 def data_digest(dataset: Dataset) -> str:
-    """SHA-256 of a data set: its shape, its names, every bit of its numbers."""
+    """SHA-256 of a data set's shape, names and numbers."""
     digest = hashlib.sha256(json.dumps([dataset.features, dataset.n_rows, dataset.weights is not None]).encode())
     for array in (dataset.columns, dataset.target, dataset.weights):
         if array is not None:

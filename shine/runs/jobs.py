@@ -1,4 +1,4 @@
-"""Running a configuration in a folder, and going on with a run that was cut short."""
+"""Running a configuration in a folder, and going on with an interrupted run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Report = Callable[["Progress"], object]
 """Receives the progress of each generation, and ends the run by returning True."""
 
 LIMITS = ("loss", "generations", "seconds")
-"""What ends a run that has nothing more to do."""
+"""Reasons to stop of a finished run; an interrupted run has another one."""
 
 
 def run_job(
@@ -38,33 +38,33 @@ def run_job(
     tell: Callable[[Notice], None] = as_warning,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> Result:
-    """Search, and keep in a folder what was used and found.
+    """Search, and keep the configuration, the log, checkpoints and the result in a folder.
 
     Parameters
     ----------
     job : Job
     folder : path
-        An empty folder that is there.
+        An existing, empty folder.
     report : callable, optional
         Called with the progress of each generation, after it has been logged; it ends the run by returning True.
     tell : callable
-        Receives each `Notice`. One that says `failed` asks for an exit code other than 0: the run went on, but a file
+        Receives each `Notice`. A notice with `failed` asks for an exit code other than 0: the run went on, but a file
         could not be written. By default notices are Python warnings.
     checkpoint_seconds : float
-        Least time between checkpoints; 0 for one after every generation. They never change what is found.
+        Least time between checkpoints; 0 for one after every generation. Checkpoints never change the result.
 
     Returns
     -------
     Result
-        Partial if the run was interrupted; also if it could not be written.
+        Partial if the run was interrupted. It is returned even if it could not be written.
 
     Raises
     ------
     ExportError
-        If the folder cannot be written to in the beginning, when nothing is lost, or something is in it: a run never
+        If the folder cannot be written to at the beginning, when nothing is lost yet, or is not empty: a run never
         overwrites another.
     ConfigError
-        If a graph to start from, which `read_job` has not read, cannot be used.
+        If a guess or a primitive of a job that does not come from `read_job` cannot be used.
     """
     if not all(isinstance(entry, str) for entry in (*job.config.seeds, *job.config.primitives)):
         job = with_formulas(job)
@@ -85,8 +85,8 @@ def resume_job(
 ) -> Result:
     """Go on with the run in a folder from its last checkpoint.
 
-    It ends as if it had never been cut short: with the same front, to the last bit. A run without a checkpoint begins
-    anew. One that has reached a limit is over, and what it found is returned; a higher limit makes it go on.
+    It ends as if it had never been interrupted: with the same front, to the last bit. A run without a checkpoint begins
+    anew. A run that has reached a limit is finished, and its result is returned; with a higher limit it goes on.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ def resume_job(
     report, tell, checkpoint_seconds
         See `run_job`.
     overrides : sequence of str
-        ``stop.generations=200`` each, with the value in YAML. Only what is under ``stop``, and ``fitness.threads``, may
-        be other than it was.
+        ``stop.generations=200`` each, with the value in YAML. Only settings under ``stop``, and ``fitness.threads``,
+        may change.
 
     Returns
     -------
@@ -104,12 +104,12 @@ def resume_job(
     Raises
     ------
     ConfigError
-        If the configuration is missing or wrong, or other than that of the run.
+        If the configuration is missing or wrong, or differs from that of the run.
     DataError
         If the data are not those of the run.
     ExportError
-        If the folder holds no run, no checkpoint of it can be read, one is of a newer version of Shine, or another
-        process is writing it.
+        If the folder holds no run, none of its checkpoints can be read, a checkpoint is of a newer version of Shine, or
+        another process is writing the run.
     """
     folder = Path(folder)
     if not (folder / "config.yaml").is_file():
@@ -122,7 +122,7 @@ def resume_job(
             if job.config.stop == before.stop:
                 tell(Notice(f"{folder}: is finished, by its limit of {finished.stopped_by}; raise it to go on"))
                 return open_run(folder).result
-            # From now on, what is there is only what was found so far.
+            # From now on, the result in the folder is only a partial one.
             unfinished = finished.model_copy(update={"stopped_by": "interrupted"})
             write_text(folder / "result.json", result_json(unfinished))
         if job.config != before:
@@ -131,7 +131,7 @@ def resume_job(
 
 
 def _finished_record(folder: Path) -> ResultRecord | None:
-    """What result.json says, if it says that a limit has ended the run."""
+    """The contents of result.json if a limit has ended the run; else None."""
     try:
         record = read_result(folder)
     except ExportError:
@@ -175,12 +175,12 @@ def _keep_result(keeper: Keeper, folder: Path, result: Result, config: Config) -
     record = result_record(result, config.target_name, config.primitive_texts)
     keeper.attempt(folder / "front.csv", partial(write_text, folder / "front.csv", front_csv(result)))
     keeper.finish()
-    # Last, because a run that has it is finished: one that is killed before goes on, and writes the rest.
+    # Last, because a run with result.json is finished: a run that is killed before can go on and write the rest.
     keeper.attempt(folder / "result.json", partial(write_text, folder / "result.json", result_json(record)))
 
 
 def _despite_an_interrupt(action: Callable[[], None]) -> None:
-    """Do what is short, and may be done twice: one Ctrl-C while it is done comes too late to matter."""
+    """Do a short action that may be repeated: repeat it if a Ctrl-C interrupts it."""
     try:
         action()
     except KeyboardInterrupt:

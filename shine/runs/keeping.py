@@ -1,4 +1,4 @@
-"""Keeping a run on disk while it goes: what cannot be written never stops it."""
+"""Keeping a run on disk while it goes on; a failed write never stops it."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from shine.gp.run_state import State
 
 CHECKPOINT_SECONDS = 5.0
-"""Seconds between checkpoints, unless something else is asked for."""
+"""Default seconds between checkpoints."""
 
 LARGEST_SHARE = 0.01
-"""Share of a run's time that checkpoints may take: those that take long are written less often."""
+"""Share of a run's time that checkpoints may take: slow checkpoints are written less often."""
 
 
 @dataclass(frozen=True)
 class Notice:
-    """What a user should know of a run and its result does not say.
+    """Something that a user should know about a run and that is not in its result.
 
     Parameters
     ----------
     text : str
     failed : bool
-        Whether something was not written: a program ends with an exit code that says so, after it has shown the result.
+        Whether a file was not written: after showing the result, a program should end with the exit code of a failure.
     """
 
     text: str
@@ -40,22 +40,22 @@ class Notice:
 
 
 def as_warning(notice: Notice) -> None:
-    """Tell as Python's warnings do."""
+    """Turn a notice into a Python warning."""
     warnings.warn(notice.text, RuntimeWarning, stacklevel=2)
 
 
 class Keeper:
-    """Writes the log and the checkpoints of a run; tells of the first failure, and keeps trying.
+    """Writes the log and the checkpoints of a run; reports the first failure and keeps trying.
 
     Parameters
     ----------
     folder : Path
     describe : callable
-        What the headers of checkpoints say of data and settings; asked for once, when the first one is written.
+        Makes the description of data and settings for the headers of checkpoints; called once, at the first checkpoint.
     tell : callable
-        Told what the user should know.
+        Receives notices for the user.
     checkpoint_seconds : float
-        Least time between checkpoints; with 0 there is one after every generation, whatever it costs.
+        Least time between checkpoints; with 0 there is one after every generation, however slow it is.
     clock : callable
         Seconds from any origin.
     """
@@ -78,7 +78,7 @@ class Keeper:
         self._told = False
 
     def save(self, state: State) -> None:
-        """Take the state after a generation; it is written if it is time to."""
+        """Take the state after a generation, and write it if a checkpoint is due."""
         self._unsaved = state
         if self._clock() >= self._due:
             self._write(state)
@@ -88,13 +88,13 @@ class Keeper:
         self.attempt(self.log.path, lambda: self.log.add(record))
 
     def finish(self) -> None:
-        """Write what is not yet."""
+        """Write everything that is not written yet."""
         self.attempt(self.log.path, self.log.flush)
         if self._unsaved is not None:
             self._write(self._unsaved)
 
     def attempt(self, path: Path, write: Callable[[], object]) -> bool:
-        """Write something, and say whether that succeeded."""
+        """Write a file, and return whether that succeeded."""
         try:
             write()
         except (OSError, MemoryError, ExportError) as error:
@@ -108,7 +108,7 @@ class Keeper:
         return True
 
     def summarize(self) -> None:
-        """Tell, at the end of a run in which a file could not be written, which ones are missing."""
+        """Report the missing files at the end of a run in which a write failed."""
         if not self._told:
             return
         for problem in self._missing.values():
@@ -121,7 +121,7 @@ class Keeper:
         if self._description is None:
             self._description = self._describe()
         checkpoint = Checkpoint({**self._description, **state.header()}, state.to_arrays())
-        # The log must not lack what is before the checkpoint.
+        # The log must have every generation before the checkpoint.
         self.attempt(self.log.path, self.log.sync)
         if self.attempt(self._folder / "checkpoints", lambda: self._shelf.put(checkpoint)):
             self._unsaved = None

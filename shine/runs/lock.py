@@ -1,4 +1,4 @@
-"""One process at a time writes a run."""
+"""A lock that lets one process at a time write a run."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from shine.runs.files import unwritable
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Keep other processes from writing the same run; the system forgets of it when the process ends, however it does.
+    """Keep other processes from writing the same run. The system drops the lock when the process ends in any way.
 
     Raises
     ------
     ExportError
-        If another process is at it.
+        If another process is writing the run.
     """
     if sys.platform == "win32":
         yield

@@ -1,4 +1,4 @@
-"""log.jsonl: a line of JSON a generation, as the run goes."""
+"""log.jsonl: a line of JSON for each generation, written as the run goes on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def progress_record(progress: Progress) -> dict[str, int | float | str | None]:
 
 
 class Log:
-    """Appends lines to a file; what cannot be written waits until it can.
+    """Appends lines to a file; lines that cannot be written wait until they can.
 
     Parameters
     ----------
@@ -39,12 +39,12 @@ class Log:
         self._waiting, self._written = b"", 0
 
     def begin(self, generation: int) -> int:
-        """Keep the lines of the generations before one, and drop the others.
+        """Keep the lines of the generations before a given one, and drop the others.
 
         Returns
         -------
         int
-            How many generations before it have no line.
+            Number of earlier generations without a line.
 
         Raises
         ------
@@ -52,7 +52,7 @@ class Log:
             If the file cannot be read or written.
         """
         kept, known = 0, set()
-        if self.path.exists() and not self.path.is_file():  # a named pipe would be waited for
+        if self.path.exists() and not self.path.is_file():  # reading a named pipe would block
             raise OSError(errno.EINVAL, "is not a file")
         if generation and self.path.exists():
             for line in self.path.read_bytes().splitlines(keepends=True):
@@ -73,19 +73,19 @@ class Log:
         Raises
         ------
         OSError
-            If it cannot be written in full. What is left of it is written before the next line.
+            If it cannot be written completely. The rest of it is written before the next line.
         """
         self._waiting += json.dumps(record).encode() + b"\n"
         self.flush()
 
     def flush(self) -> None:
-        """Write what waits; an `OSError` if that cannot be."""
+        """Write the waiting lines; an `OSError` if that fails."""
         if not self._waiting:
             return
-        # Opened anew each time: a folder that was gone for a while, as one on a network, is there again.
+        # Opened anew each time, because a folder on a network may disappear for a while.
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o666)
         try:
-            # Where a line belongs is known, so that writing it again after an interrupt does not double it.
+            # The line has a fixed place, so that writing it again after an interrupt does not double it.
             self._written = os.lseek(descriptor, min(self._written, os.fstat(descriptor).st_size), os.SEEK_SET)
             while self._waiting:
                 count = os.write(descriptor, self._waiting)
@@ -94,7 +94,7 @@ class Log:
             os.close(descriptor)
 
     def sync(self) -> None:
-        """Write what waits, and make all of it outlast a power failure; an `OSError` if that cannot be."""
+        """Write the waiting lines, and make the log survive a power failure; an `OSError` if that fails."""
         self.flush()
         descriptor = os.open(self.path, os.O_WRONLY)
         try:
@@ -104,7 +104,7 @@ class Log:
 
 
 def _generation(line: bytes) -> int | None:
-    """The generation a line tells of; None if it is no whole line."""
+    """The generation of a line; None if the line is incomplete."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):

@@ -22,7 +22,7 @@ from shine.search.model import Model
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a folder keeps of a run. Each part is read when it is first asked for.
+    """The run in a folder. Each part is read when it is first used.
 
     Parameters
     ----------
@@ -33,12 +33,12 @@ class Run:
 
     @cached_property
     def config(self) -> Config:
-        """The configuration as it was used; a `ConfigError` if it is missing or damaged."""
+        """The configuration of the run; a `ConfigError` if it is missing or damaged."""
         return read_config(self.folder / "config.yaml")
 
     @cached_property
     def record(self) -> ResultRecord:
-        """The contents of result.json; an `ExportError` if it is missing or has another form."""
+        """The contents of result.json; an `ExportError` if it is missing or cannot be read."""
         return read_result(self.folder)
 
     @property
@@ -48,17 +48,17 @@ class Run:
 
     @property
     def target(self) -> str:
-        """Name of what the formulas explain."""
+        """Name of the target."""
         return self.record.target
 
     @cached_property
     def result(self) -> Result:
-        """What the run found; its models predict the same numbers to the last bit.
+        """The result of the run; its models predict the same numbers, to the last bit.
 
         Raises
         ------
         ExportError
-            If result.json is missing, has another form, or a formula in it cannot be read.
+            If result.json is missing, or it or a formula in it cannot be read.
         """
         record = self.record
         if record.best not in record.front:
@@ -76,7 +76,7 @@ class Run:
 
     @cached_property
     def history(self) -> list[dict[str, Any]]:
-        """The lines of log.jsonl; without the last one if it was cut short, and empty if there is no log."""
+        """The lines of log.jsonl up to the first incomplete one; empty without a log."""
         path = self.folder / "log.jsonl"
         if not path.exists():
             return []
@@ -84,7 +84,7 @@ class Run:
 
     @cached_property
     def _table(self) -> dict[str, Primitive]:
-        """What formulas may call: Shine's primitives, and the functions that the run was given."""
+        """The functions that formulas may call: Shine's primitives and those of the configuration."""
         try:
             return primitive_table(self.record.primitives)[0]
         except (UnsupportedSyntaxError, ValueError) as error:
@@ -126,7 +126,7 @@ def open_run(folder: str | Path) -> Run:
 
 
 def complete_lines(content: bytes) -> list[dict[str, Any]]:
-    """The objects of a file of JSON lines up to the first that is cut short or damaged."""
+    """The objects of a file of JSON lines, up to the first incomplete or damaged line."""
     lines: list[dict[str, Any]] = []
     for line in content.splitlines(keepends=True):
         try:

@@ -1,4 +1,4 @@
-"""result.json and front.csv: what a run found, as others read it."""
+"""result.json and front.csv: the result of a run, for other programs to read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shine.search.front import Result
 from shine.search.model import Model
 
 SCHEMA_VERSION: Final = 2
-"""Version of result.json; it grows when a reader of the older one would be misled."""
+"""Version of result.json; it grows when a reader of the old version would misread the new one."""
 
 
 class _Record(BaseModel):
@@ -58,7 +58,7 @@ class Versions(_Record):
 
 
 def _normalized_features(names: tuple[str, ...]) -> tuple[str, ...]:
-    # Runs of before names were normalized have them as they were given, which no formula that is read has.
+    # Older runs have the names as they were given. Formulas are read with normalized names.
     try:
         return check_features(names)
     except DataError as error:
@@ -124,7 +124,7 @@ def read_result(folder: str | Path) -> ResultRecord:
     Raises
     ------
     ExportError
-        If it is missing or has another form.
+        If it is missing or cannot be read.
     """
     path = Path(folder) / "result.json"
     content = read_file(path)
@@ -139,7 +139,7 @@ def read_result(folder: str | Path) -> ResultRecord:
 
 
 def result_record(result: Result, target: str = "y", primitives: Sequence[str] = ()) -> ResultRecord:
-    """What result.json says of a result."""
+    """The contents of result.json for a result."""
     front = tuple(_model_record(model) for model in result.front)
     return ResultRecord(
         schema_version=SCHEMA_VERSION,
@@ -173,7 +173,7 @@ def front_csv(result: Result) -> str:
 
 
 def versions() -> Versions:
-    """Versions of what computes here."""
+    """Versions of the software that computes here."""
     return Versions(
         shine=__version__,
         python=platform.python_version(),

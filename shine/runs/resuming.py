@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def last_state(job: Job, folder: Path, tell: Callable[[Notice], None]) -> State | None:
-    """The state in the last checkpoint that is whole; None if there are no checkpoints."""
+    """The state in the last undamaged checkpoint; None if there are no checkpoints."""
     damaged = []
     for found in Shelf(folder).readable():
         if not isinstance(found, Checkpoint):
@@ -65,7 +65,7 @@ def _state(folder: Path, checkpoint: Checkpoint, job: Job) -> State:
 
 
 def _check_names(folder: Path, header: Mapping[str, Any]) -> None:
-    """Raise if a run was begun before names were normalized, with others than its data have now."""
+    """Raise an `ExportError` if the run is so old that its names were not normalized, and normalizing changes them."""
     names = header.get("features")
     for name in names if isinstance(names, list) else ():
         if isinstance(name, str) and normalized(name) != name:
@@ -76,7 +76,7 @@ def _check_names(folder: Path, header: Mapping[str, Any]) -> None:
 
 
 def _check(job: Job, folder: Path, header: Mapping[str, Any]) -> None:
-    """Raise what `resume_job` promises if a run would go on as another."""
+    """Raise the errors of `resume_job` if the settings or the data are not those of the run."""
     then, now = dict(_leaves(header["settings"])), dict(_leaves(settings_of(job.config)))
     then = {key: value for key, value in then.items() if not is_retired(key, value)}
     changed = [key for key in {**then, **now} if then.get(key) != now.get(key)]
@@ -94,7 +94,7 @@ def _check(job: Job, folder: Path, header: Mapping[str, Any]) -> None:
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """The values in nested mappings, by their dotted names."""
-    # Without recursion: a header that somebody else wrote may be nested as deep as JSON is read.
+    # Without recursion: a header that somebody else wrote may be nested as deeply as the JSON reader allows.
     waiting = [(path, value)]
     while waiting:
         path, value = waiting.pop()

@@ -1,9 +1,9 @@
-"""What a search found: the Pareto front, and the formula of it to recommend."""
+"""The result of a search: its Pareto front, and which formula of it to recommend."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -47,9 +47,9 @@ class Front(Sequence[Model]):
 
     @property
     def scores(self) -> tuple[float, ...]:
-        """By how much the logarithm of the loss falls, a unit of complexity, from each formula's predecessor.
+        """Fall of the loss's logarithm per unit of complexity, from each formula's predecessor.
 
-        0 for the first; inf where the loss falls to 0. As PySR has it.
+        0 for the first formula; inf where the loss falls to 0. PySR uses the same score.
         """
         scores = [0.0]
         for before, after in zip(self.models, self.models[1:], strict=False):
@@ -92,7 +92,7 @@ class Front(Sequence[Model]):
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure by default.
+            The axes to draw in; those of a new figure by default.
 
         Returns
         -------
@@ -113,16 +113,16 @@ class Front(Sequence[Model]):
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What a search found.
+    """The result of a search.
 
     Parameters
     ----------
     front : Front, or sequence of Model
         Pareto front: rising complexity, falling loss. Any sequence becomes a `Front`.
     best_index : int
-        Position in the front of the recommended formula (see `choose`).
+        Position of the recommended formula in the front (see `choose`).
     generations, evaluations : int
-        Generations bred, and individuals evaluated.
+        Number of generations after the first population, and of individuals evaluated.
     seconds : float
         Duration of the search.
     seed : int
@@ -138,7 +138,7 @@ class Result:
     stopped_by: str
 
     def __post_init__(self) -> None:
-        # What searches hand over is plain; how a front looks is for the front to say.
+        # Any sequence of models becomes a front, which has the tables.
         object.__setattr__(self, "front", Front(tuple(self.front), self.best_index))
 
     @property
@@ -156,12 +156,21 @@ class Result:
             yield {name: value for name, value in row.items() if name != "score"}
 
 
+def pareto_front(models: Iterable[Model], enough: float) -> tuple[Model, ...]:
+    """The models that are better than all simpler ones, up to the first whose loss is at most `enough`."""
+    front: list[Model] = []
+    for model in sorted(models, key=lambda model: (model.complexity, model.loss)):
+        if not front or enough < front[-1].loss > model.loss:
+            front.append(model)
+    return tuple(front)
+
+
 def choose(front: Sequence[Model], enough: float, rows: float, power: float) -> int:
     """Position of the formula to recommend.
 
-    The simplest whose loss is at most `enough`, if there is one. Otherwise the one of least description length: what
-    it costs to write down the residuals and the formula, by the approximation of Schwarz (1978) with each node
-    counted as a parameter. A formula of more nodes than there are rows is not considered: one of them fits anything.
+    This is the simplest formula whose loss is at most `enough`, if there is one. Otherwise it is the formula of least
+    description length, the cost of writing down the residuals and the formula, in the approximation of Schwarz (1978)
+    with each node counted as a parameter. Formulas with more nodes than rows are left out: they can fit anything.
 
     Parameters
     ----------
@@ -170,9 +179,9 @@ def choose(front: Sequence[Model], enough: float, rows: float, power: float) -> 
     enough : float
         Loss below which two formulas are equally right.
     rows : float
-        Number of rows the losses were measured on, or what they count as if they have weights.
+        Number of rows that the losses were measured on; the effective number if they have weights.
     power : float
-        What the logarithm of a loss counts: half if it is in squared units.
+        Factor of the loss's logarithm in the log-likelihood of a row: half if the loss is in squared units.
     """
     considered = [front[0], *(model for model in front[1:] if model.tree.size <= rows)]
     for position, model in enumerate(considered):

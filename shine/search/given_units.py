@@ -9,10 +9,10 @@ import numpy as np
 
 from shine.gp.evolution import Progress
 from shine.lang.population import Population
+from shine.search.front import pareto_front
 from shine.search.lines import with_functions
 from shine.search.model import Model
 from shine.search.preparation import Task
-from shine.search.refinement import pareto_front
 
 Report = Callable[[Progress], object]
 """Receives the progress of every generation; ends the run by returning True."""

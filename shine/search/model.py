@@ -21,7 +21,7 @@ from shine.lang.tree import Primitive, Tree
 from shine.typing import Floats
 
 MANY_ROWS = 1_000_000
-"""Rows above which a formula is compiled with optimization to predict them."""
+"""Rows above which compiling a formula with optimization pays off in prediction."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +33,11 @@ class Model:
     tree : Tree
         Its parameters are all features, in the order of the columns.
     loss : float
-        As the search measured it, over all rows.
+        The loss of the search, over all rows.
     r2 : float
         Coefficient of determination on the same rows; at most 1.
     weights : mapping of str to int
-        What a primitive, a feature or a `constant` counts in the complexity, by name; 1 if not listed.
+        Complexity of a primitive, a feature or a `constant`, by name; 1 if not listed.
     """
 
     tree: Tree
@@ -52,7 +52,7 @@ class Model:
 
     @property
     def complexity(self) -> int:
-        """Number of nodes, each counted as often as its weight says."""
+        """Sum of the weights of all nodes."""
         return tree_complexity(self.tree, self.weights)
 
     @cached_property
@@ -74,13 +74,13 @@ class Model:
         Raises
         ------
         DataError
-            If X has another number of features, or a value that is not finite.
+            If X has the wrong number of columns, or a value that is not finite.
         """
         matrix = numbers(X, "X", 2)
         if matrix.shape[1] != len(self.tree.parameters):
             names = self.tree.parameters
             raise DataError(f"X has {matrix.shape[1]} columns; the formula needs {len(names)}: {', '.join(names)}")
-        # LLVM's passes take longer than they save on few rows; what they make has the same values.
+        # On few rows LLVM's passes take longer than they save; they do not change the values.
         kernel = self.kernel if len(matrix) > MANY_ROWS else self._quick_kernel
         result: Floats = kernel(*matrix.T)
         return result
@@ -97,27 +97,27 @@ class Model:
         to : str
             One of `shine.export.EXPORTS`: "python", "latex", "c", "sql", ...
         name : str
-            What the formula is called there.
+            Name of the formula there.
 
         Raises
         ------
         ValueError
             If there is no such form.
         ExportError
-            If the formula cannot be written in it, or a library that it takes is missing.
+            If the formula cannot be written in this form, or a library that the form needs is missing.
         """
         from shine.export import export
 
         return export(self.tree, to, name)
 
     def python(self, name: str = "f") -> str:
-        """Source of a Python function that needs NumPy only."""
+        """Source of a Python function that only needs NumPy."""
         from shine.export.python import python_source as function_source
 
         return function_source(self.tree, name)
 
     def latex(self) -> str:
-        """The formula in LaTeX's mathematics mode."""
+        """The formula for LaTeX's math mode."""
         from shine.export.latex import latex
 
         return latex(self.tree)
@@ -135,7 +135,7 @@ class Model:
         return sympy_expression(self.tree)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # As text: compiled code cannot be copied to another process, and a reader of text runs none.
+        # As text: compiled code cannot be copied to another process, and reading text executes nothing.
         own = _definitions(self.tree)
         return _model_of, (
             self.expression, self.tree.parameters, own, self.loss, self.r2, dict(self.weights),
@@ -143,7 +143,7 @@ class Model:
 
 
 def _definitions(tree: Tree) -> tuple[str, ...]:
-    """Text of the functions that a formula calls and that are not Shine's own, each after those it calls itself."""
+    """Definitions of the user's functions that a formula calls, each after the functions that it calls itself."""
     found: dict[str, str] = {}
 
     def look(at: Tree) -> None:
@@ -165,7 +165,7 @@ def _model_of(
     r2: float,
     weights: dict[str, int],
 ) -> Model:
-    """The model that was written as text."""
+    """Read a model back from text (see `Model.__reduce__`)."""
     table: dict[str, Primitive] = dict(STANDARD)
     for text in definitions:
         definition = parse(text, primitives=table)

@@ -1,10 +1,10 @@
-"""From the individuals a search leaves to the models it hands over: complete, polished, short."""
+"""From the individuals of a finished search to its models: complete, polished, short."""
 
 from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -24,6 +24,7 @@ from shine.lang.primitives import PrimitiveSet
 from shine.lang.simplify.simplifier import simplify
 from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
+from shine.search.front import pareto_front
 from shine.search.lines import LINE_FUNCTIONS, with_functions, with_line
 from shine.search.model import Model
 from shine.search.polishing import polished, population_of, preferred
@@ -45,10 +46,10 @@ def refined(
     polish: bool = True,
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> tuple[Model, ...]:
-    """The Pareto front of what a search found.
+    """The Pareto front of a finished search.
 
-    Linear scaling is written into the formulas, which are simplified; their constants are fitted to convergence and
-    replaced by simple numbers where the loss does not suffer. A formula that this would make worse stays what it was.
+    Linear scaling is written into the formulas. They are simplified, their constants are fitted to convergence, and
+    simple numbers replace constants where the loss does not suffer. A formula stays as it was if this makes it worse.
 
     Parameters
     ----------
@@ -58,16 +59,16 @@ def refined(
     loss : str
     linear_scaling : bool
     weights : mapping of str to int
-        What complexity is.
+        Complexity of primitives, features and constants, by name (see `shine.search.model.Model`).
     enough : float
         Loss below which two formulas are equally right.
     threads : int
     rules : callable, optional
-        What formulas over a primitive set must keep to; the front has no others, and the penalties in its losses.
+        Compiles the constraints for a primitive set: the front keeps to them, and its losses contain the penalties.
     polish : bool
-        Whether to fit constants and make them simple, which takes nearly all of the time.
+        Whether to fit constants and make them simple: this takes nearly all of the time.
     out_of_time : callable
-        Whether to make no further constant simple.
+        Whether to stop making constants simple.
     """
     primitives = with_functions(outcome.front.primitives, LINE_FUNCTIONS)
     domain = Domain(dataset)
@@ -78,13 +79,13 @@ def refined(
     if polish:
         versions = [trees, *_polished(trees, dataset, loss, primitives, threads, out_of_time)]
     else:
-        # A function that the search did not use would have to be compiled first.
+        # No function that the search did not use: it would have to be compiled first.
         known = primitives.table.keys()
         versions = [[s if functions_of(s) <= known else tree for s, tree in zip(trees, found, strict=True)]]
     if rules is not None:
-        versions.insert(0, found)  # what is simpler need not be allowed
+        versions.insert(0, found)  # a simplified formula may break a constraint
     models = [_measured(version, dataset, loss, weights, primitives, threads, rules) for version in versions]
-    # The constant, which comes first, is the measure of all others: the best one, not a simple one.
+    # The constant formula comes first. Its best version stays, not its simplest: all others are compared with it.
     constant_model = min((version[0] for version in models), key=lambda model: model.loss)
     power = log_likelihood_power(loss) * dataset.effective_rows
     floor = rounding_loss(dataset, loss)
@@ -96,15 +97,6 @@ def refined(
     chosen = [constant_model, *preferred_and_defined(versions_of_each, partial(preferred, nats=nats), domain)]
     finite = [model for model in chosen if math.isfinite(model.loss)]
     return pareto_front(usable(finite, enough, domain), enough)
-
-
-def pareto_front(models: Iterable[Model], enough: float) -> tuple[Model, ...]:
-    """Models that no simpler one equals or betters; it ends with the first whose loss is at most `enough`."""
-    front: list[Model] = []
-    for model in sorted(models, key=lambda model: (model.complexity, model.loss)):
-        if not front or enough < front[-1].loss > model.loss:
-            front.append(model)
-    return tuple(front)
 
 
 def _completed(individuals: Population, dataset: Dataset, linear_scaling: bool, threads: int) -> Iterator[Tree]:
@@ -129,7 +121,7 @@ def _polished(
     threads: int,
     out_of_time: Callable[[], bool],
 ) -> Iterator[list[Tree]]:
-    """The formulas with constants fitted, and then with simple ones in their place."""
+    """The formulas with fitted constants, and then with simple ones (see `polished`)."""
     yield from polished(
         reduced_phases(population_of(trees, primitives)),
         primitives,
@@ -143,19 +135,19 @@ def _polished(
 
 
 def log_likelihood_power(loss: str) -> float:
-    """What the logarithm of a loss counts in the log-likelihood of a row: half if it is in squared units."""
+    """Factor from the logarithm of a loss to the log-likelihood of a row: half if the loss is in squared units."""
     return 0.5 if LOSSES[loss].kind == "squared" and loss != "rmse" else 1.0
 
 
 def rounding_loss(dataset: Dataset, loss: str, dtype: str = "float64") -> float:
-    """Loss that rounding alone may leave."""
+    """Loss that rounding alone can cause."""
     total = np.array(_rounding_error(dataset, loss, dtype))
     least = float(LOSSES[loss].of_sum(total, dataset.weight, dataset.target_square or 1.0))
     return max(least, float(np.finfo(np.float64).tiny))
 
 
 def _rounding_error(dataset: Dataset, loss: str, dtype: str = "float64") -> float:
-    """Sum of errors that rounding alone may leave."""
+    """Sum of errors that rounding alone can cause."""
     size = 8 * np.finfo(dtype).eps * np.abs(dataset.target)
     terms = size**2 if LOSSES[loss].kind == "squared" else size
     return max(float(stable_sum(dataset.row_weights * terms)), float(np.finfo(np.float64).tiny))
@@ -170,7 +162,7 @@ def _measured(
     threads: int,
     rules: Callable[[PrimitiveSet], CompiledConstraints] | None = None,
 ) -> list[Model]:
-    """The formulas as models; the loss of one that is not allowed is inf."""
+    """The formulas as models; a formula that breaks a constraint has the loss inf."""
     population = population_of(trees, primitives)
     measured = {
         name: MachineEvaluator(dataset, name, False, "float64", threads).score(population).losses
@@ -181,6 +173,6 @@ def _measured(
         losses = rules(population.primitives).charged(population, losses, np.ones(len(trees)))
     variance = dataset.target_square / dataset.weight
     with np.errstate(all="ignore"):
-        # As scikit-learn has it: a constant target is explained fully or not at all.
+        # As in scikit-learn: a constant target is explained fully or not at all.
         r2 = 1 - errors / variance if variance > 0 else np.where(errors > 0, 0.0, 1.0)
     return [Model(*measures, weights) for measures in zip(trees, losses.tolist(), r2.tolist(), strict=True)]

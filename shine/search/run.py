@@ -59,13 +59,12 @@ def search(
     Returns
     -------
     Result
-        Interrupting the run (Ctrl-C) ends it early and returns what was found so far, without the time that fitting all
-        constants to convergence takes.
+        Ctrl-C ends the run early. It then returns what was found so far and skips the slow final fit of all constants.
 
     Raises
     ------
     DataError, UnsupportedSyntaxError, GraphImportError, ValueError
-        If the data, a formula, a graph or a setting is unfit.
+        If the data, a formula, a graph or a setting is invalid.
     """
     budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds)
     evolving, fitness = settings.evolution, settings.fitness
@@ -122,7 +121,7 @@ def search(
 def _evaluator(
     sample: Dataset, task: Task, settings: SearchSettings, rules: Callable[..., CompiledConstraints] | None
 ) -> PopulationEvaluator:
-    """The evaluator of the individuals, with the price of constraints where there are some."""
+    """The evaluator of the individuals; it charges for broken constraints if there are any constraints."""
     fitness = settings.fitness
     plain = evaluator_of(sample, fitness.loss, fitness.linear_scaling, fitness.dtype, fitness.tier, fitness.threads)
     if rules is None:
@@ -141,7 +140,7 @@ def _refined(outcome: Outcome, refine: Callable[..., tuple[Model, ...]]) -> tupl
 
 
 def _check_not_empty(front: Sequence[Model], loss: str, constrained: bool) -> None:
-    """Raise a `DataError` if a search has found nothing."""
+    """Raise a `DataError` if the front is empty."""
     if front:
         return
     if constrained:
@@ -179,7 +178,7 @@ def evolve(
     report: Callable[[Progress], object] | None = None,
     **settings: Any,
 ) -> Result:
-    """Find short formulas that explain `y` by `X`.
+    """Find short formulas for `y` in the columns of `X`.
 
     Parameters
     ----------
@@ -193,7 +192,7 @@ def evolve(
         language, or functions of other languages as `shine.primitive_from_llvm` makes them.
     loss : {"mse", "rmse", "mae", "nmse", "r2"}
     linear_scaling : bool
-        Whether formulas are judged with their best slope and intercept, which become part of the result.
+        Whether each formula is judged with its best slope and intercept, which become part of the result.
     dtype : {"float64", "float32"}
     tier : {"auto", "machine", "native", "reference"}
         How individuals are evaluated.
@@ -202,14 +201,14 @@ def evolve(
     generations, seconds, stop_loss
         When to stop: whichever comes first. ``seconds=None`` sets no limit.
     constraints : mapping or Constraints, optional
-        What formulas must keep to, by the fields of `shine.gp.constraints.constraints.Constraints`: limits, nesting,
+        Constraints on formulas, by the fields of `shine.gp.constraints.constraints.Constraints`: limits, nesting,
         required and forbidden features, monotonicity, units.
     seed : int
-        The same seed gives the same front.
+        Seed of the random generator: the same seed gives the same front.
     seeds : sequence of formulas and graphs
-        Formulas to start from: text, functions, trees, SymPy's expressions; graphs as `shine.load_graph` reads them, or
-        paths of their files, if their inputs are called like features; else mappings such as
-        ``{"graph": "model.pb", "features": {"input": "a"}}``, with ``output`` where there are several.
+        Guesses, formulas to start from: text, functions, trees, SymPy expressions; graphs as `shine.load_graph` reads
+        them, or paths of graph files, if their inputs are named like features; otherwise mappings such as
+        ``{"graph": "model.pb", "features": {"input": "a"}}``, with ``output`` if the graph has several.
     report : callable, optional
         Receives the `Progress` of every generation; it ends the run by returning True.
     **settings
@@ -223,7 +222,7 @@ def evolve(
     Raises
     ------
     DataError, UnsupportedSyntaxError, GraphImportError, ValueError
-        If the data, a formula, a graph or a setting is unfit.
+        If the data, a formula, a graph or a setting is invalid.
 
     Examples
     --------

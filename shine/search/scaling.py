@@ -1,8 +1,8 @@
-"""Numbers near the ends of float64's range, brought to where squares and products of them have room.
+"""Scaling of data near the ends of float64's range, so that their squares and products stay within it.
 
-Columns and target are divided by powers of two, which changes no bit of them, and formulas get the factors back.
-Numbers of ordinary size, those of physics in SI units among them, stay as they are: constants of nature that cancel in
-a formula would no longer do so.
+Columns and target are divided by powers of two, which changes no bit of their mantissas, and formulas get the factors
+back. Numbers of ordinary size, such as those of physics in SI units, stay as they are: otherwise constants of nature
+that cancel in a formula would no longer cancel.
 """
 
 from __future__ import annotations
@@ -24,30 +24,29 @@ from shine.lang.tree import Tree
 from shine.typing import Floats, Indices
 
 ALIKE = 60
-"""Columns whose exponents differ by at most this are divided by the same power, so that their sums and ratios stay
-what they are."""
+"""Columns whose exponents differ by at most this are divided by the same power: it keeps their sums and ratios."""
 
 LEAST_EXPONENT = -1000
-"""Exponent below which no number is pushed: smaller ones lose digits."""
+"""Least exponent that scaling may give a number: smaller numbers lose digits."""
 
 LONGEST_FACTOR = 900
-"""Largest size of an exponent that is written as one factor; a larger one becomes two."""
+"""Largest absolute exponent that is written as one factor; a larger one becomes two factors."""
 
 _AT_ONCE = 1 << 20
-"""Numbers that are looked at together."""
+"""Numbers read at a time, to bound memory."""
 
 CHECKED_ROWS = 1000
-"""Rows on which a simplified formula must have the values of the written one."""
+"""Rows on which a simplified formula must have the same values as before."""
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """Exponents of the powers of two that a data set was divided by.
+    """Exponents of the powers of two that a data set is divided by.
 
     Parameters
     ----------
     columns : mapping of str to int
-        By feature, for those that were divided.
+        By feature; features that are not divided are left out.
     target : int
     """
 
@@ -56,7 +55,7 @@ class Scaling:
 
     @classmethod
     def of(cls, dataset: Dataset, *, target: bool = True) -> Scaling:
-        """What a data set needs; nothing in most cases.
+        """The scaling that a data set needs; an empty one in most cases.
 
         Parameters
         ----------
@@ -82,7 +81,7 @@ class Scaling:
         return bool(self.columns) or self.target != 0
 
     def applied(self, dataset: Dataset) -> Dataset:
-        """The data set, scaled; this very one if there is nothing to do."""
+        """The data set, scaled; the same object if there is nothing to do."""
         if not self:
             return dataset
         columns = dataset.columns
@@ -91,17 +90,17 @@ class Scaling:
         return replace(dataset, columns=columns, target=np.ldexp(dataset.target, -self.target))
 
     def entering(self, tree: Tree) -> Tree:
-        """A formula of the data as they were given, as one of the scaled data."""
+        """Rewrite a formula of the given data for the scaled data."""
         return self._rescaled(tree, 1) if self else tree
 
     def leaving(self, tree: Tree, dataset: Dataset) -> Tree:
-        """A formula of the scaled data, as one of the data as they were given.
+        """Rewrite a formula of the scaled data for the given data.
 
         Parameters
         ----------
         tree : Tree
         dataset : Dataset
-            As it was given. The formula is simplified if that changes no value on it but by rounding.
+            The given data. The formula is simplified if this changes its values there only by rounding.
         """
         if not self:
             return tree
@@ -118,15 +117,15 @@ class Scaling:
         return simple if alike.all() else written
 
     def loss(self, value: float, degree: int) -> float:
-        """A loss of the scaled target in the units of the target as it was given.
+        """A loss of the scaled target in the units of the given target.
 
-        One that is beyond float64 becomes its largest number, or 0.
+        A loss beyond float64's range becomes its largest number, or 0.
 
         Parameters
         ----------
         value : float
         degree : int
-            The power of the target's unit that the loss has (see `shine.fitness.Loss`).
+            Power of the target's unit that the loss is measured in (see `shine.fitness.Loss`).
         """
         try:
             return math.ldexp(value, self.target * degree)
@@ -149,19 +148,19 @@ class Scaling:
 
 
 def _times(exponent: int, mul: int) -> list[tuple[int, float]]:
-    """Nodes that multiply what is before them by a power of two."""
+    """Postfix nodes that multiply the value before them by a power of two."""
     parts = [exponent] if abs(exponent) <= LONGEST_FACTOR else [exponent // 2, exponent - exponent // 2]
     return [node for part in parts if part for node in ((CONSTANT, math.ldexp(1.0, part)), (mul, 0.0))]
 
 
 def _primitives_of(tree: Tree) -> PrimitiveSet:
-    """The functions that a formula calls, and the product."""
+    """Primitive set of the functions that a formula calls, and multiplication."""
     known = {**STANDARD, **tree.functions}
     return PrimitiveSet(tuple(known[name] for name in sorted({*functions_of(tree), "mul"})), tree.parameters)
 
 
 def _exponents(columns: Floats) -> tuple[Indices, Indices]:
-    """Exponents of two of the largest number of each column, and of the smallest that is not 0; 0 if all are."""
+    """Binary exponents of the largest and of the smallest nonzero number of each column; 0 for columns of zeros."""
     step = max(_AT_ONCE // max(columns.shape[1], 1), 1)
     found = []
     for start in range(0, len(columns), step):

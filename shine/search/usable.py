@@ -1,9 +1,9 @@
-"""Formulas that fresh rows can be predicted with come first: as individuals to refine, and as models to show.
+"""Formulas with poles near the data make room for formulas that can predict fresh rows.
 
-A formula with a pole between two rows is no use, however small its loss, and it hides those that are: formulas of the
-same or of a larger complexity and a little more loss. So a front has none, with one exception. Laws of nature have
-poles too: what fits to within rounding stays, and so does what fits so much better than everything without poles that
-the data themselves speak for them.
+A formula with a pole between two rows is useless, however small its loss. It also hides useful formulas: those of the
+same or a larger complexity with a little more loss. So a front has no formula with poles, with one exception, because
+laws of nature have poles too: a formula stays if it fits to within rounding, or if it fits so much better than
+everything without poles that the data themselves speak for its poles.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from shine.search.lines import with_line
 from shine.search.model import Model
 
 EARNED = 1e-4
-"""Share of the least loss without poles that earns a formula its poles. It is small: a pole at one outlier takes away
-most of the loss, too."""
+"""A formula keeps its poles if its loss is at most this share of the least loss without poles. The share is small
+because a pole at a single outlier removes most of the loss, too."""
 
 
 def individuals_to_refine(outcome: Outcome, domain: Domain) -> tuple[Population, Scores]:
-    """The front, and the individuals that would be on it if those with poles were not.
+    """The front, and the individuals that would be on it without those that have poles.
 
     Parameters
     ----------
     outcome : Outcome
     domain : Domain
-        Of the data that the individuals were scored on.
+        Domain of the data that the individuals were scored on.
 
     Returns
     -------
     Population, Scores
-        In ascending complexity. Only the front if its best individual ended the search, being exact.
+        In ascending complexity. Only the front if an exact individual ended the search.
     """
     archive = outcome.archive
     if outcome.stopped_by == "loss":
@@ -59,13 +59,14 @@ def individuals_to_refine(outcome: Outcome, domain: Domain) -> tuple[Population,
 def preferred_and_defined(
     versions: Iterable[Sequence[Model]], preferred: Callable[[Sequence[Model]], Model], domain: Domain
 ) -> Iterator[Model]:
-    """Of the versions of each formula the preferred one, and if it has poles, the preferred one without.
+    """The preferred version of each formula; if that has poles, also the preferred version without poles.
 
     Parameters
     ----------
     versions : iterable of sequence of Model
-        One formula before and after fitting and simplifying.
+        Each formula before and after fitting and simplifying.
     preferred : callable
+        Chooses one of several versions.
     domain : Domain
     """
     for models in versions:
@@ -78,7 +79,7 @@ def preferred_and_defined(
 
 
 def usable(models: Sequence[Model], enough: float, domain: Domain) -> list[Model]:
-    """The models without poles in the neighbourhood of the data, and those that have earned theirs.
+    """The models without poles near the data, and those that have earned their poles (see `EARNED`).
 
     Parameters
     ----------
@@ -91,14 +92,14 @@ def usable(models: Sequence[Model], enough: float, domain: Domain) -> list[Model
     Returns
     -------
     list of Model
-        All models if each has poles.
+        All models if every one has poles.
     """
     defined = [domain.defines(model.tree) for model in models]
     if not any(defined):
         return list(models)
     least = min(model.loss for model, fine in zip(models, defined, strict=True) if fine)
     allowed, rows = max(enough, EARNED * least), np.count_nonzero(domain.dataset.row_weights)
-    # With as many nodes as rows, a formula fits whatever they are.
+    # A formula with as many nodes as rows fits any data.
     return [
         model
         for model, fine in zip(models, defined, strict=True)

@@ -8,9 +8,8 @@ from itertools import pairwise
 import pytest
 
 import shine
-from shine.search.front import Front, Result, choose
+from shine.search.front import Front, Result, choose, pareto_front
 from shine.search.model import Model
-from shine.search.refinement import pareto_front
 
 FORMULAS = {1: "a", 2: "-a", 3: "a + b", 4: "-a + b", 5: "a + b*a", 7: "a + b*a + b", 9: "a + b*a + b*b"}
 """A formula of each size."""
