@@ -85,15 +85,14 @@ _HOMES = {
     "parse": "shine.lang.parse",
     "primitive_from_llvm": "shine.frontends.llvmir",
 }
-"""Module of each public name; those that are not listed are exceptions."""
+"""Module of each public name; exceptions, which are not listed, are in `shine.errors`."""
 
 _PACKAGES = ("aot", "deap", "export", "report")
 """Packages that users reach as attributes."""
 
 
 def __getattr__(name: str) -> Any:
-    # NumPy and LLVM take most of what it costs to import Shine, and not everything that Shine does needs them: a name
-    # is imported when it is first asked for.
+    # Importing Shine mostly means importing NumPy and LLVM, which not every use needs: each name is imported on demand.
     if name in _PACKAGES:
         return import_module(f"{__name__}.{name}")
     if name not in __all__:

@@ -1,4 +1,4 @@
-"""The command line: arguments in, exit codes out. What the commands do is elsewhere, and imported when they run."""
+"""The command line: arguments in, exit codes out. The work of each command is in a module imported on demand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import warnings
 
 
 def main() -> None:
-    """Run the command line of this process; never returns. Signals are answered from here on, imports included."""
+    """Run the command line of this process; never returns. It handles signals from the start, even during imports."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
     from shine.cli.interruption import Interruption
@@ -27,7 +27,7 @@ def main() -> None:
             shine.main(prog_name="shine", obj=interruption)
         except SystemExit as end:
             code = end.code
-        # All is done, and while the interpreter ends it would take a Ctrl-C for a reason to kill itself.
+        # The work is done. A Ctrl-C while the interpreter shuts down would kill it.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     except KeyboardInterrupt:
         interruption.leave("error: interrupted")
@@ -42,13 +42,13 @@ def _end(number: int, frame: object) -> None:
 
 
 def _warned(message: Warning | str, *place: object, **more: object) -> None:
-    """A warning as a line for the user, who has no use for where in the code it comes from."""
+    """A warning as a line for the user, without its place in the code."""
     with contextlib.suppress(OSError):
         print(f"warning: {message}", file=sys.stderr, flush=True)
 
 
 def _open_closed_descriptors() -> None:
-    """Let nothing that is opened later become standard output by accident (``shine ... >&-``)."""
+    """Open closed standard streams, so that no file opened later becomes standard output (``shine ... >&-``)."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)

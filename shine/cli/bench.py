@@ -18,12 +18,12 @@ PRINT = Path("-")
 
 
 def run(settings: Settings, json_path: Path | None, plot_path: Path | None) -> int:
-    """Compare the evaluators and print what they do a second.
+    """Compare the evaluators and print their speed.
 
     Returns
     -------
     int
-        Exit code: a failure if an evaluator computes other losses.
+        Exit code: a failure if an evaluator computes different losses.
     """
     if plot_path and find_spec("matplotlib") is None:
         raise click.UsageError("--plot needs Matplotlib (pip install matplotlib)")

@@ -1,4 +1,4 @@
-"""The command line: its root, and the commands about this machine. What each does is in a module of its own."""
+"""The root of the command line, and the commands about this machine: bench, info."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def shine(context: click.Context) -> None:
 
 
 class _ManyRows(click.Command):
-    """Takes ``--rows 1000 10000`` for ``--rows 1000 --rows 10000``."""
+    """Reads ``--rows 1000 10000`` as ``--rows 1000 --rows 10000``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         spread: list[str] = []

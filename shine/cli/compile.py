@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shine.lang.tree import Tree
 
 GRAPHS = (".pb", ".pbtxt")
-"""Endings of what is a graph, whether the file is there or not; any other file that exists is one too."""
+"""Endings that mean a graph, even if the file does not exist; any other existing file is read as a graph, too."""
 
 
 def compile_source(
@@ -36,7 +36,7 @@ def compile_source(
     outputs: Sequence[str],
     as_json: bool,
 ) -> None:
-    """Write what a formula, a graph or the formula of a run is compiled to."""
+    """Write the native code of a formula, a graph or the formula of a run."""
     kinds = _kinds(emit)
     compiled = _source(source, dtype, parameters, index, outputs)
     try:
@@ -70,7 +70,7 @@ def _kinds(emit: Sequence[str]) -> list[str]:
 def _source(
     source: str, dtype: str | None, parameters: str | None, index: int | None, outputs: Sequence[str]
 ) -> Tree | Program:
-    """What is to be compiled: a file is a graph, a folder a run, everything else a formula."""
+    """The formula or graph to compile: a file is a graph, a folder is a run, everything else is a formula."""
     path = Path(source)
     if path.suffix in GRAPHS or (_is_file(path) and path.name != "result.json"):
         for option, value in (("--dtype", dtype), ("--params", parameters), ("--index", index)):
@@ -96,7 +96,7 @@ def _graph(path: Path, outputs: Sequence[str]) -> Program:
 
 
 def _described(made: Job) -> dict[str, object]:
-    """What JSON says of a job."""
+    """The description of a job for JSON."""
     target, interface = made.target, made.interface
     return {
         "source": made.description,
@@ -111,7 +111,7 @@ def _described(made: Job) -> dict[str, object]:
 
 
 def _is_file(path: Path) -> bool:
-    # Text can be too long for a name of a file, or have what names may not have.
+    # A formula can be too long for a file name, or have characters that are not allowed there.
     try:
         return path.is_file()
     except (OSError, ValueError):

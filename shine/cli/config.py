@@ -1,4 +1,4 @@
-"""``shine config``: the schema of configurations, and what is wrong with one."""
+"""``shine config``: the schema of configurations, and the problems of a configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def schema() -> None:
 
 
 def check(path: Path, overrides: Sequence[str], as_json: bool) -> int:
-    """Check a configuration and its data; every problem is an error, or listed in the JSON.
+    """Check a configuration and its data; print every problem as an error or in the JSON.
 
     Returns
     -------

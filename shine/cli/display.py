@@ -1,4 +1,4 @@
-"""What the terminal shows: the progress bar's text, and the Pareto front as a table."""
+"""Texts for the terminal: the progress of a search, and the Pareto front as a table."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ LAYOUT = Layout(
 
 
 def progress_text(progress: Progress) -> str:
-    """Best loss, evaluations a second, and last, where a narrow terminal cuts, the formula before linear scaling."""
+    """Best loss, evaluations per second, and the formula before linear scaling; last, because narrow terminals cut it."""
     rate = progress.evaluations / progress.seconds if progress.seconds > 0 else 0.0
     formula = str(progress.front.tree(len(progress.front) - 1)) if len(progress.front) else "-"
     return f"loss {progress.best_loss:.4g}, {rate:,.0f} evaluations/s, {shortened(formula, LONGEST)}"
 
 
 def front_table(record: ResultRecord, width: int | None = None) -> str:
-    """The front, one formula a line, the simplest first; the chosen one is marked.
+    """The front, one formula per line, the simplest first; the chosen one is marked.
 
     Parameters
     ----------
     record : ResultRecord
     width : int, optional
-        Characters a line may have; formulas are shortened to fit. They are printed in full without it.
+        Most characters of a line; formulas are shortened to fit. Without it they are printed in full.
     """
     rows = ({**model.model_dump(), "best": model == record.best} for model in record.front)
     return text_table(rows, LAYOUT, width=width)

@@ -83,7 +83,7 @@ class _Search(Protocol):
 def _searched(
     search: _Search, config: Config, display: Display, interruption: Interruption
 ) -> tuple[Result, list[Notice]]:
-    """Search, and show how far it has come; what went wrong is told at once."""
+    """Search and show the progress; notices are shown at once."""
     notices: list[Notice] = []
     display.generations = config.stop.generations
 
@@ -101,7 +101,7 @@ def _searched(
 def _told(
     result: Result, notices: list[Notice], config: Config, folder: Path, printed: str, interruption: Interruption
 ) -> int:
-    """Print the result; the exit code."""
+    """Print the result; returns the exit code."""
     failed = any(notice.failed for notice in notices)
     kept = "what could be written is" if failed else "result.json, front.csv, log.jsonl and config.yaml are"
     _print_result(result_record(result, config.target_name, config.primitive_texts), f"{kept} in {folder}", printed)
@@ -117,7 +117,7 @@ def _print_result(record: ResultRecord, kept: str, printed: str) -> None:
     if printed == "json":
         print_json(record.model_dump(mode="json"))
         return
-    # A terminal gets lines that fit; a file or a pipe gets every formula in full.
+    # Lines fit a terminal; a file or a pipe gets every formula in full.
     width = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
     click.echo(front_table(record, width))
     reasons = {"interrupted": "the user", "callback": "a callback"}

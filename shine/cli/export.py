@@ -16,7 +16,7 @@ from shine.lang.tree import Tree
 
 
 def export_formula(source: str, to: str, index: int | None, out: Path | None, name: str, as_json: bool) -> None:
-    """Print or write a formula of a run, or one that was written out, in another language."""
+    """Print or write a formula, or the formula of a run, in another language."""
     if to not in EXPORTS:
         raise click.UsageError(f"--to {to}: no such format; use one of {', '.join(EXPORTS)}")
     if not name.isidentifier() or keyword.iskeyword(name):
@@ -41,13 +41,13 @@ def export_formula(source: str, to: str, index: int | None, out: Path | None, na
 
 
 def _files(tree: Tree, to: str, name: str, out: Path) -> dict[Path, bytes]:
-    """What is written where."""
+    """Contents of the files to write."""
     if to != "c":
         made = export(tree, to, name)
         return {out: made.encode() if isinstance(made, str) else made}
     files: dict[Path, bytes] = {}
     for file, text in c_files(tree, name).items():
-        # The source includes the header by its name, so that only the source can have another.
+        # The source includes the header by its name, so only the source can get another name.
         path = out / file if out.is_dir() else out if file.endswith(".c") else out.with_name(file)
         if path in files:
             raise click.UsageError(f"--out {out}: is the header's name; name the source, such as f.c")

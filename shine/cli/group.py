@@ -17,7 +17,7 @@ from shine.cli.interruption import Interruption
 
 DEBUG = "--debug"
 LONGEST_LINE = 1000
-"""Letters of an error's line; the middle of longer ones is left out."""
+"""Most characters of a line of an error; the middle of a longer line is left out."""
 
 
 class Group(click.Group):
@@ -43,7 +43,7 @@ class Group(click.Group):
         sys.exit(code)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; click would print an empty line for an interrupt."""
+        """Run a command; click itself would print an empty line for an interrupt."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
@@ -54,7 +54,7 @@ class FormulaCommand(click.Command):
     """A command that takes a formula, which may begin with a minus."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse arguments; a formula that was taken for an option gets a hint."""
+        """Parse arguments, with a hint if a formula was taken for an option."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -68,7 +68,7 @@ def _guarded(command: Callable[[], Any], debug: bool, interruption: Interruption
         if sys.stdout is not None:
             sys.stdout.flush()
         return int(code or 0)
-    except BaseException as error:  # whatever it is, it gets one line and a code
+    except BaseException as error:  # every error gets one line and an exit code
         if isinstance(error, SystemExit | GeneratorExit):
             raise
         if debug and not isinstance(error, click.exceptions.Exit):
@@ -77,7 +77,7 @@ def _guarded(command: Callable[[], Any], debug: bool, interruption: Interruption
 
 
 def _reported(error: BaseException, debug: bool, interruption: Interruption | None) -> int:
-    """Say what went wrong; returns the exit code."""
+    """Print an error; returns the exit code."""
     from shine.errors import ConfigError, DataError, ShineError
 
     match error:
@@ -107,9 +107,9 @@ def _reported(error: BaseException, debug: bool, interruption: Interruption | No
 
 
 def _lost_output(error: OSError) -> int:
-    """Standard output takes no more: without a word where its reader left, who has seen enough."""
+    """Handle a failed write to standard output; silently if its reader has left."""
     if sys.stdout is not None:
-        # What is still buffered goes nowhere, without a complaint when the interpreter ends.
+        # Discard the buffered output, so that the interpreter does not complain when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if error.errno == errno.EPIPE:
         return FAILURE
@@ -118,10 +118,10 @@ def _lost_output(error: OSError) -> int:
 
 def _complain(message: str, code: int) -> int:
     for line in message.splitlines():
-        # click repeats arguments in full, whatever their length is.
+        # click repeats arguments in full, however long they are.
         shown = line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE // 2]}...{line[-LONGEST_LINE // 4 :]}"
         try:
             click.echo(f"error: {shown}", err=True)
-        except OSError:  # nobody listens
+        except OSError:  # standard error is closed
             break
     return code

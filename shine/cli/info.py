@@ -1,4 +1,4 @@
-"""``shine info``: what computes here, and what is kept on disk."""
+"""``shine info``: the software and the processor that compute here, and the cache on disk."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shine.llvm.private import WRITING
 from shine.llvm.target import host_cpu, host_triple
 
 _ENTRY = re.compile(rf"{ENTRY.pattern}|{re.escape(WRITING)}.*")
-"""Names of the cache's own files, its secret apart; nothing else is counted or removed."""
+"""Names of the cache's own files except its secret; no other file is counted or removed."""
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9._-]+).*;.*\bextra\s*==\s*['\"]([^'\"]+)['\"]")
 
 
@@ -61,7 +61,7 @@ def _facts() -> dict[str, Any]:
 
 
 def _llvm_version() -> str:
-    # Loaded already, by the layer that alone uses it; all that is wanted of it here is its version.
+    # Only the layer `llvm` may import the binding, and has loaded it already; this only reads its version.
     return ".".join(map(str, importlib.import_module("llvmlite.binding").llvm_version_info))
 
 
@@ -73,7 +73,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _cache() -> dict[str, Any]:
-    """The folder of compiled code, which may not exist yet; None where there is no home to keep it in."""
+    """The folder of compiled code, which may not exist yet; None if there is no home folder for it."""
     try:
         folder = cache_folder()
     except RuntimeError:
@@ -85,13 +85,13 @@ def _cache() -> dict[str, Any]:
         except FileNotFoundError:  # another process empties it
             continue
     facts: dict[str, Any] = {"folder": str(folder), "entries": len(sizes), "bytes": sum(sizes)}
-    # What is not there yet is made when it is needed, and not to be looked at.
+    # A missing folder is no problem: it is created when it is needed.
     why = problem() if folder.exists() else None
     return facts if why is None else {**facts, "problem": why}
 
 
 def _cleared() -> int:
-    """Remove the entries of the cache; returns how many there were."""
+    """Remove the entries of the cache; returns their number."""
     try:
         entries = _entries(cache_folder())
     except RuntimeError:
@@ -102,7 +102,7 @@ def _cleared() -> int:
 
 
 def _extras() -> dict[str, dict[str, str | None]]:
-    """Version of each package an extra needs, None if it is not installed, by the extra, as Shine's metadata say."""
+    """Version of each package that an extra needs, by extra; None for packages that are not installed."""
     extras: dict[str, dict[str, str | None]] = {}
     try:
         requirements = metadata.requires("shine") or []

@@ -1,9 +1,9 @@
-"""Signals that ask the process to end, and a thread that sees to it that it does.
+"""Signals that ask the process to end, and a thread that makes sure that it does.
 
 Python runs signal handlers between two of its own instructions, in the main thread. While that thread waits for native
-code, for LLVM above all, nothing would happen; and an exception raised in a destructor or a callback is dropped. So a
-thread hears of signals through a pipe that Python's C code writes to, and ends the process where the main thread does
-not. Imports are few, because nothing is reported well before `Interruption.install`.
+code, above all for LLVM, no handler runs; and an exception raised in a destructor or a callback is dropped. So a thread
+receives signals through a pipe that Python's C code writes to, and ends the process if the main thread does not. There
+are few imports, because an interrupt before `Interruption.install` is not reported well.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from types import FrameType
 from typing import Any, NoReturn
 
 GRACE = 0.8
-"""Seconds from a signal to the end of the process while there is nothing to keep."""
+"""Seconds from a signal to the end of the process if there is nothing to keep."""
 ECHO = 0.15
-"""Seconds in which signals count as one: whoever wraps a command may pass on a Ctrl-C that it got from the terminal."""
+"""Seconds in which signals count as one: a wrapper may pass on a Ctrl-C that the terminal sends to both."""
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""What is answered alike: Ctrl-C, `kill`, and a terminal that closes."""
+"""The signals that are handled, all in the same way: Ctrl-C, `kill`, and a terminal that closes."""
 
 
 class Interruption:
-    """Whether the process was asked to end, and by what.
+    """Whether the process was asked to end, and by which signal.
 
-    The first signal raises one `KeyboardInterrupt` in the main thread. If that has not ended the process after `GRACE`,
-    it ends anyway, unless there is something to `keep`: then it takes the time it needs, or until a second signal.
+    The first signal raises one `KeyboardInterrupt` in the main thread. If this has not ended the process after `GRACE`,
+    it is ended anyway, unless there is something to `keep`: then it has all the time it needs, until a second signal.
 
     Attributes
     ----------
@@ -44,9 +44,9 @@ class Interruption:
         self._raised = False
 
     def install(self) -> None:
-        """Answer the signals of this process, except those it was started to ignore (``nohup``, ``command &``)."""
+        """Handle the signals of this process, except those that it was started to ignore (``nohup``, ``command &``)."""
         answered = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-        if sys.platform != "win32":  # whose select() knows sockets only; there, native code ends first
+        if sys.platform != "win32":  # its select() only knows sockets; there, native code ends first
             reader, writer = os.pipe()
             os.set_blocking(writer, False)
             signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
@@ -56,7 +56,7 @@ class Interruption:
         sys.unraisablehook = _quiet_hook(sys.unraisablehook)
 
     def keep(self) -> None:
-        """From now on there is something worth writing: the first signal no longer sets a time limit."""
+        """Say that there is something to write from now on: the first signal no longer sets a time limit."""
         self._keeping = True
 
     @property
@@ -96,7 +96,7 @@ class Interruption:
 
 
 def _quiet_hook(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A hook for exceptions that Python has to drop, which does not report ours: the thread ends the process then."""
+    """A hook for exceptions that Python drops. It does not report interrupts, because the thread ends the process."""
 
     def quiet(dropped: Any) -> None:
         if not issubclass(dropped.exc_type, KeyboardInterrupt):
@@ -106,7 +106,7 @@ def _quiet_hook(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _say(message: str) -> None:
-    """Write to stderr, over a progress bar, and past Python's buffer, whose lock the main thread may hold."""
+    """Write to standard error, over a progress bar; without Python's buffer, whose lock the main thread may hold."""
     try:
         start = "\r\x1b[K" if os.isatty(2) else ""
         os.write(2, f"{start}{message}\n".encode())

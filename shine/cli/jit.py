@@ -1,4 +1,4 @@
-"""``shine jit``: what becomes of a formula, from LLVM IR to an object file."""
+"""``shine jit``: the code of a formula, from LLVM IR to an object file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EMITTED: dict[str, Emit] = {
     "asm": lambda kernel, target, cpu: kernel.assembly(target, cpu),
     "obj": lambda kernel, target, cpu: kernel.object_code(target, cpu),
 }
-"""What is made of a kernel for a target (this very processor without one) and the name of a processor."""
+"""Output made of a kernel for a target (this processor without one) and the name of a processor."""
 
 
 def jit(
@@ -37,7 +37,7 @@ def jit(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Print or write what a formula is compiled to."""
+    """Print or write the code of a formula."""
     tree = parsed(formula, parameters)
     try:
         check_triple(target)

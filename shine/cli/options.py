@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 FILE = click.Path(path_type=Path)
-"""A file or a folder, whether it is there or not."""
+"""A file or a folder that may or may not exist."""
 
 SEED = click.IntRange(0, 2**63 - 1)
 """A seed, within the bounds of the configuration's `seed`."""

@@ -1,4 +1,4 @@
-"""Where results go: text or bytes, to standard output or to a file that is written in full or not at all."""
+"""Output of results: text or bytes, to standard output or to a file that is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import click
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether somebody reads along; a closed stream is None."""
+    """Whether a stream is a terminal; a closed stream is None."""
     return stream is not None and stream.isatty()
 
 
 def json_text(value: Any, indent: int | None = 2) -> str:
-    """A value as JSON, which has no NaN and no infinity: they become null."""
+    """A value as JSON; NaN and infinity, which JSON lacks, become null."""
     return json.dumps(_finite(value), indent=indent, allow_nan=False) + "\n"
 
 
@@ -35,12 +35,12 @@ def _finite(value: Any) -> Any:
 
 
 def print_text(text: str) -> None:
-    """Print a text, which ends its last line."""
+    """Print a text and end its last line."""
     click.echo(text, nl=not text.endswith("\n"))
 
 
 def print_bytes(content: bytes, what: str) -> None:
-    """Print bytes that are no text, which no terminal should get.
+    """Print binary output, but never to a terminal.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def print_bytes(content: bytes, what: str) -> None:
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file that the user named; what was there stays until all of it is written.
+    """Write a file that the user named; an earlier file stays until the new one is complete.
 
     Raises
     ------
@@ -64,9 +64,9 @@ def write_file(path: Path, content: bytes) -> None:
 
     try:
         if path.exists() and not path.is_file() and not path.is_dir():
-            path.write_bytes(content)  # a device or a named pipe, which must not be replaced
+            path.write_bytes(content)  # a device or a named pipe must not be replaced
         else:
-            write_bytes(path.resolve(), content)  # a link stays, what it points to is replaced
+            write_bytes(path.resolve(), content)  # a link stays; its target is replaced
     except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: links in a circle; ValueError: a NUL byte
         reason = getattr(error, "strerror", None) or error
         raise click.ClickException(f"{path}: cannot be written: {reason}") from None

@@ -22,11 +22,11 @@ from shine.search.model import Model
 from shine.typing import Floats
 
 HEADING = "prediction"
-"""What the column of predictions is called."""
+"""Heading of the column of predictions."""
 
 
 def predict(folder: Path, data: Path, index: int | None, out: Path | None, as_json: bool) -> None:
-    """Print or write what a formula of a run predicts for a file of data."""
+    """Print or write the predictions of a run's formula for a file of data."""
     run = opened(folder)
     place, model = chosen(run, index)
     ending = _ending(data) if out is None else _ending(out, otherwise=data)
@@ -44,7 +44,7 @@ def predict(folder: Path, data: Path, index: int | None, out: Path | None, as_js
 
 def _predictions(model: Model, data: Path) -> Floats:
     features = model.tree.parameters
-    # A formula of no feature at all still needs the number of rows.
+    # A formula without features still needs the number of rows.
     used = [name for name in features if ("name", name) in model.tree.tokens] or list(features)
     columns = dict(zip(used, _columns(data, used), strict=True))
     rows = len(columns[used[0]])
@@ -53,12 +53,12 @@ def _predictions(model: Model, data: Path) -> Floats:
 
 
 def _columns(path: Path, names: Sequence[str]) -> list[Floats]:
-    """Columns of a data file by their headings, or by the names that Shine makes of those.
+    """Columns of a data file, by their headings or by the names that Shine makes of those.
 
     Raises
     ------
     DataError
-        If one is not there, or holds anything but finite numbers.
+        If one is missing, or does not hold finite numbers only.
     """
     source = FORMATS[_ending(path)](path)
     there = {*source.headings, *source.names}
@@ -70,7 +70,7 @@ def _columns(path: Path, names: Sequence[str]) -> list[Floats]:
 
 
 def _ending(path: Path, otherwise: Path | None = None) -> str:
-    """Which of the formats a name ends in."""
+    """The format that a file name ends in."""
     for ending in FORMATS:
         if path.name.lower().endswith(ending):
             return ending
@@ -112,4 +112,4 @@ WRITERS: dict[str, Callable[[Floats], bytes]] = {
     ".npz": _npz,
     ".parquet": _parquet,
 }
-"""How predictions are written, by how the file's name ends; one column needs no delimiter."""
+"""Writer of predictions by the ending of the file name; one column needs no delimiter."""

@@ -1,4 +1,4 @@
-"""What is said of a search while it goes on: a bar on a terminal, lines elsewhere, nothing for programs that read."""
+"""Displays of a running search: a bar on a terminal, lines elsewhere, nothing if a program reads the output."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ if TYPE_CHECKING:
     from shine.gp.evolution import Progress
 
 PAUSE = 10.0
-"""Seconds between lines that tell of generations."""
+"""Least seconds between lines about generations."""
 
 
 class Display(Protocol):
-    """What a search tells of itself.
+    """Shows the stages and generations of a search.
 
     Attributes
     ----------
     generations : int
-        How many there are at most.
+        Most generations of the search.
     """
 
     generations: int
 
     def enter(self, stage: str) -> None:
-        """Something begins that takes a moment."""
+        """A stage begins."""
 
     def leave(self) -> None:
-        """What began last has ended."""
+        """The stage that began last has ended."""
 
     def generation(self, progress: Progress) -> None:
         """A generation has ended."""
 
     def message(self, text: str) -> None:
-        """Say what the user has to know."""
+        """Show something that the user must know."""
 
     def close(self) -> None:
         """The search has ended."""
 
 
 class Silence:
-    """Tells of nothing but what the user has to know."""
+    """Shows messages only."""
 
     def __init__(self) -> None:
         self.generations = 0
@@ -74,7 +74,7 @@ class Silence:
 
 
 class Lines(Silence):
-    """A line for each stage, and now and then one for a generation."""
+    """Prints a line for each stage, and now and then one for a generation."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,18 +89,18 @@ class Lines(Silence):
 
     def _say(self, text: str) -> None:
         self._last = time.monotonic()
-        with contextlib.suppress(OSError):  # a search goes on when nobody listens
+        with contextlib.suppress(OSError):  # a search goes on if standard error is closed
             click.echo(text, err=True)
 
 
 class Bar(Silence):
-    """A line that changes: what is going on, and how many of the generations are over."""
+    """Shows a line that changes: the current stage, and the share of the generations that are over."""
 
     def __init__(self, first: str) -> None:
         super().__init__()
         self._stages: list[str] = []
         shape = "{percentage:3.0f}%|{bar:12}| {desc}"
-        # Some terminals, as those of containers, have no size; tqdm would show nothing there.
+        # Some terminals, such as those of containers, have no size; tqdm would show nothing there.
         sized = os.get_terminal_size(sys.stderr.fileno()).columns > 0
         size = {"dynamic_ncols": True} if sized else {"ncols": 80, "nrows": 24}
         self._bar = tqdm(total=1, bar_format=shape, leave=False, desc=first, **size)
@@ -129,7 +129,7 @@ class Bar(Silence):
 
 
 class _Listener(logging.Handler):
-    """Passes the stages that Shine logs on to a display."""
+    """Passes the stages that Shine logs to a display."""
 
     def __init__(self, display: Display) -> None:
         super().__init__()
@@ -145,14 +145,14 @@ class _Listener(logging.Handler):
 
 @contextlib.contextmanager
 def display_for(printed: str, first: str) -> Iterator[Display]:
-    """Show what goes on while a block runs.
+    """Show the stages and generations while a block runs.
 
     Parameters
     ----------
     printed : {"front", "formula", "json"}
-        What the command prints in the end: there are no lines beside what is for programs.
+        The final output of the command: there are no lines beside output for programs.
     first : str
-        What a bar shows before anything has begun.
+        Text of the bar before the first stage.
     """
     display = _chosen(printed, first)
     listener, before = _Listener(display), LOGGER.level

@@ -1,4 +1,4 @@
-"""The commands that search, go on with a search, and check what would be searched."""
+"""The commands about searches: evolve, resume, config."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments that several commands take: a run, a place in its front, a formula."""
+"""From arguments of the command line to runs, positions in their fronts, and formulas."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def opened(folder: Path) -> Run:
-    """The run in a folder, or whose file was named, with a result in it.
+    """The finished run in a folder, or of a file ``result.json``.
 
     Raises
     ------
     click.UsageError
-        If it holds no run, or no result, or damaged ones.
+        If the folder holds no run or no result, or a damaged one.
     """
     from shine.errors import ShineError
     from shine.runs import open_run
@@ -37,19 +37,19 @@ def opened(folder: Path) -> Run:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise a usage error unless a folder is there."""
+    """Raise a usage error unless a folder exists."""
     if not _exists(folder) or not folder.is_dir():
         problem = "is not a folder" if _exists(folder) else "no such folder"
         raise click.UsageError(f"{folder}: {problem}; RUN is the folder of a run, such as runs/pythagoras")
 
 
 def chosen(run: Run, index: int | None) -> tuple[int, Model]:
-    """The place and the model of a run's front that `index` names; the recommended one without it.
+    """The position and the model of a run's front at `index`; those of the recommended model without it.
 
     Raises
     ------
     click.UsageError
-        If the front is shorter.
+        If the front has no such index.
     """
     result = run.result
     place = result.best_index if index is None else index
@@ -67,12 +67,12 @@ def parsed(formula: str, parameters: str | None = None) -> Tree:
     ----------
     formula : str
     parameters : str, optional
-        Names of its arguments in their order, with commas between them; as `shine.parse` orders them otherwise.
+        Names of its arguments in order, separated by commas; the order of `shine.parse` by default.
 
     Raises
     ------
     click.UsageError
-        If it is not in the language.
+        If it is not part of the language.
     """
     from shine.errors import UnsupportedSyntaxError
     from shine.lang.parse import parse
@@ -85,7 +85,7 @@ def parsed(formula: str, parameters: str | None = None) -> Tree:
 
 
 def tree_of(source: str, index: int | None) -> Tree:
-    """A formula of a run, or one that was written out: a folder that exists is a run.
+    """The formula of a run, if the argument is an existing folder, or the formula that the argument is.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def tree_of(source: str, index: int | None) -> Tree:
         If it is neither.
     """
     path = Path(source)
-    # Text can be too long for a name of a file, or have what names may not have.
+    # A formula can be too long for a file name, or have characters that are not allowed there.
     if _exists(path) or ("/" in source and " " not in source and _exists(path.parent)):
         return chosen(opened(path), index)[1].tree
     tree = parsed(source)
@@ -103,7 +103,7 @@ def tree_of(source: str, index: int | None) -> Tree:
 
 
 def shown(text: str, length: int = 60) -> str:
-    """A quoted text for a message, its middle left out if it is long."""
+    """A text in quotes for a message; the middle of a long text is left out."""
     return repr(text if len(text) <= length else text[: length - 13] + "..." + text[-10:])
 
 

@@ -1,4 +1,4 @@
-"""Floats files: NumPy's NPZ, and Parquet through pyarrow."""
+"""Files of arrays: NumPy's NPZ, and Parquet through pyarrow."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def open_npz(path: Path) -> Source:
     Raises
     ------
     DataError
-        If it is damaged, too large, or its arrays are no columns of one length. Pickled objects are never loaded.
+        If it is damaged or too large, or its arrays are not columns of one length. Pickled objects are never loaded.
     """
     check_file(path)
     try:
@@ -34,7 +34,7 @@ def open_npz(path: Path) -> Source:
             arrays = {name: _member(path, loaded, name) for name in loaded.files}
     except DataError:
         raise
-    except Exception as error:  # zipfile and NumPy let the errors of all their parts through
+    except Exception as error:  # zipfile and NumPy raise errors of many types
         raise DataError(f"{path}: is not a valid NPZ file: {cut(error)}") from None
     columns = _columns(path, arrays)
     headings = tuple(columns)
@@ -103,7 +103,7 @@ def open_parquet(path: Path) -> Source:
 
     def read(indices: Sequence[int]) -> list[Floats]:
         try:
-            # By position: two columns of a file may have one heading.
+            # By position, because two columns of a file may have the same heading.
             table = file.read()
             arrays = [table.column(i).to_numpy() for i in indices]
         except (OSError, pyarrow.ArrowException) as error:

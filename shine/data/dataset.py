@@ -1,4 +1,4 @@
-"""A data set as the evaluators want it: columns, a target, weights; checked once, here."""
+"""The data set that evaluators take: columns, a target, weights; its values are checked here, once."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ from shine.lang.names import identifier, name_problem, normalized, shown
 from shine.typing import Floats
 
 COPIED_BYTES = 1 << 25
-"""Columns of at most this size are copied to be contiguous; larger ones stay how they are, lest memory be needed
-twice."""
+"""Columns of at most this size are copied to be contiguous; larger ones stay as they are, to save memory."""
 
 ORDINARY = 128
-"""Largest size of an exponent of two that needs no scaling: 3e-39 to 3e38. A product of seven of them is finite."""
+"""Largest absolute binary exponent of numbers that need no scaling: 3e-39 to 3e38. A product of seven is finite."""
 
 MOST_SEEN = 1e9
-"""Weight from which on a whole weight does not count repetitions of a row."""
+"""Weight from which on whole weights no longer count as repeated rows."""
 
 _CHECKED = 1 << 20
-"""Numbers that are checked at a time."""
+"""Numbers checked at a time, to bound memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +34,7 @@ class Dataset:
     Parameters
     ----------
     columns : ndarray of shape (n_features, n_rows), float64
-        Each is contiguous, unless they are large and came row by row: then it is a view of that.
+        Contiguous columns; if they are large and were given row by row, views of the given array.
     target : ndarray of shape (n_rows,), float64
     weights : ndarray of shape (n_rows,), float64, optional
         Non-negative sample weights with a positive sum; all rows weigh 1 without them.
@@ -65,7 +64,7 @@ class Dataset:
         Raises
         ------
         DataError
-            If shapes do not fit, there is no row or no column, a value is not a finite number, or a name is unfit.
+            If shapes do not fit, there is no row or no column, a value is not a finite number, or a name is invalid.
         """
         matrix, target = numbers(X, "X", 2), numbers(y, "y", 1)
         rows, count = matrix.shape
@@ -84,7 +83,7 @@ class Dataset:
             if (weights < 0).any() or not weights.any():
                 raise DataError("sample weights must not be negative, and one must be positive")
             weights = ordinary_weights(weights)
-        # Columns that are contiguous already, as in Fortran order, are not copied either way.
+        # Columns that are contiguous already, as in Fortran order, are never copied.
         columns = np.ascontiguousarray(matrix.T) if matrix.nbytes <= COPIED_BYTES else matrix.T
         return cls(columns, np.ascontiguousarray(target), weights, names)
 
@@ -100,7 +99,7 @@ class Dataset:
         )
 
     def without(self, features: Collection[str]) -> Dataset:
-        """The data set without some features; this very one if it has none of them."""
+        """The data set without some features; the same object if it has none of them."""
         left_out = set(features)
         kept = [index for index, name in enumerate(self.features) if name not in left_out]
         if len(kept) == len(self.features):
@@ -109,7 +108,7 @@ class Dataset:
         return Dataset(_stacked([self.columns[index] for index in kept], self.n_rows), self.target, self.weights, names)
 
     def sampled(self, rows: int, rng: np.random.Generator) -> Dataset:
-        """At most so many of the rows, drawn at random and in their order; this very data set if it has no more."""
+        """A random sample of at most `rows` rows, in their order; the same object if it has no more."""
         if self.n_rows <= rows:
             return self
         return self.take(np.sort(rng.choice(self.n_rows, rows, replace=False)))
@@ -125,7 +124,7 @@ class Dataset:
         return np.ones(self.n_rows) if self.weights is None else self.weights
 
     def blocks(self, rows: int = 1 << 16) -> Iterator[tuple[Floats, Floats]]:
-        """Target and weights of some rows at a time, for sums that need little memory."""
+        """Blocks of the target and the weights, for sums that need little memory."""
         for start in range(0, self.n_rows, rows):
             target = self.target[start : start + rows]
             yield target, np.ones(len(target)) if self.weights is None else self.weights[start : start + rows]
@@ -157,7 +156,7 @@ class Dataset:
 
 
 def _stacked(columns: Sequence[Floats], rows: int) -> Floats:
-    """Contiguous columns, copied once."""
+    """Contiguous columns, made by a single copy."""
     stacked = np.empty((len(columns), rows))
     for own, column in zip(stacked, columns, strict=True):
         own[:] = column
@@ -171,7 +170,7 @@ def _total(sums: Iterable[Floats]) -> float:
 def stable_sum(values: Floats) -> Floats:
     """Sum over the last axis by halves: accurate, and the same bits on every machine.
 
-    The order in which NumPy adds depends on the vector instructions of the host.
+    NumPy's order of additions depends on the vector instructions of the host.
     """
     count = values.shape[-1]
     while count > 1:
@@ -183,7 +182,7 @@ def stable_sum(values: Floats) -> Floats:
 
 
 def ordinary_weights(weights: Floats) -> Floats:
-    """Weights that sums have room for: extreme ones are divided by a power of two, for their scale means nothing.
+    """Weights whose sums stay in float64's range: extreme ones are divided by a power of two, which changes no result.
 
     Parameters
     ----------
@@ -195,18 +194,18 @@ def ordinary_weights(weights: Floats) -> Floats:
 
 
 def check_unmasked(values: object, name: str) -> None:
-    """Raise a `DataError` if values are an array of which a mask hides some."""
+    """Raise a `DataError` if values are an array with masked elements."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise DataError(f"{name} has masked values; fill them, or leave their rows out")
 
 
 def too_large(name: str) -> DataError:
-    """The error for a whole number that no float64 is near to."""
+    """The error for a whole number beyond the range of float64."""
     return DataError(f"{name} has a whole number beyond 1.8e308, the largest float64; scale it")
 
 
 def numbers(values: ArrayLike, name: str, dimensions: int) -> Floats:
-    """A float64 array of finite numbers; the very array that was given, if it is one.
+    """A float64 array of finite numbers; the same object if it is one already.
 
     Raises
     ------
@@ -218,7 +217,7 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> Floats:
         given = np.asarray(values)
         if given.dtype.kind == "c":
             raise DataError(f"{name} has complex numbers; real ones are needed")
-        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is told below
+        with np.errstate(over="ignore"):  # too large numbers become infinite and are reported below
             array = np.asarray(given, dtype=np.float64)
     except OverflowError:
         raise too_large(name) from None
@@ -242,7 +241,7 @@ def check_features(names: Sequence[str]) -> tuple[str, ...]:
     Raises
     ------
     DataError
-        If one is no identifier, is a keyword, is too long, begins with two underscores, or occurs twice.
+        If a name is not an identifier, is a keyword, is too long, begins with two underscores, or occurs twice.
     """
     checked: dict[str, str] = {}
     for given in map(str, names):

@@ -19,7 +19,7 @@ from shine.lang.names import cut, listed, shown
 from shine.typing import Floats
 
 MAX_REPORTED = 10
-"""Bad cells that an error lists."""
+"""Most bad cells that an error lists."""
 
 _NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+", re.ASCII)
@@ -31,7 +31,7 @@ def open_delimited(path: Path) -> Source:
     Raises
     ------
     DataError
-        If it is no text with a header row.
+        If it is not text with a header row.
     """
     lines = io.StringIO(_decoded(path, read_bytes(path)), newline=None).readlines()
     delimiter = _delimiter(path, lines)
@@ -82,7 +82,7 @@ class _Body:
         if self._is_rectangular():
             try:
                 table = np.loadtxt(
-                    # A generator runs Python code, so that signals are heard while a large file is read.
+                    # A generator runs Python code, so that signals are handled while a large file is read.
                     (line for line in self.lines),
                     delimiter=self.delimiter,
                     quotechar='"',
@@ -104,7 +104,7 @@ class _Body:
         raise DataError("\n".join([*listed, *([f"{self.path}: and {more} more like these"] if more else [])]))
 
     def _is_rectangular(self) -> bool:
-        # loadtxt is told which columns to use and then ignores those beyond, so an unquoted comma would shift cells.
+        # loadtxt ignores cells beyond the columns it uses, so it would not notice that an unquoted comma shifts cells.
         wanted = len(self.headings) - 1
         if any('"' in line for line in self.lines):
             try:

@@ -1,4 +1,4 @@
-"""A file -> its bytes, within a limit, whether compressed or not."""
+"""Reading the bytes of a file, compressed or not, up to a limit."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 from shine.errors import DataError
 
 MAX_BYTES = 4 << 30
-"""Most bytes of one file, after decompression: 4 GiB. A few kilobytes can decompress to more than any memory."""
+"""Most bytes of a file after decompression: 4 GiB. A few kilobytes can decompress to more than any memory holds."""
 
 _CHUNK = 1 << 24
 
 
 def check_file(path: Path) -> None:
-    """Raise a DataError unless the path is a file within the limit."""
+    """Raise a `DataError` unless the path is a file within the limit."""
     try:
         if not path.exists():
             raise DataError(f"{path}: no such file")
@@ -28,7 +28,7 @@ def check_file(path: Path) -> None:
 
 
 def check_size(path: Path, size: int, limit: int | None = None) -> None:
-    """Raise a DataError if decompressed data are longer than the limit."""
+    """Raise a `DataError` if decompressed data exceed the limit."""
     limit = MAX_BYTES if limit is None else limit
     if size > limit:
         raise DataError(f"{path}: holds more than {limit} bytes; split it, or keep fewer rows or columns")
@@ -40,7 +40,7 @@ def read_bytes(path: Path) -> bytes:
     Raises
     ------
     DataError
-        If it cannot be read, is damaged or exceeds the limit.
+        If it cannot be read, is damaged, or exceeds the limit.
     """
     check_file(path)
     try:
@@ -63,5 +63,5 @@ def read_bytes(path: Path) -> bytes:
 
 
 def unreadable(path: Path, error: Exception) -> DataError:
-    """The DataError for a file that the system does not let us read."""
+    """The error for a file that the system cannot read."""
     return DataError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}")

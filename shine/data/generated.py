@@ -1,4 +1,4 @@
-"""A recipe -> a data set: features drawn from seeded generators, the target computed from a formula."""
+"""From a recipe to a data set: features drawn from seeded generators, the target computed from a formula."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shine.typing import Floats
 
 
 def generate(recipe: Recipe) -> Dataset:
-    """Make the data a recipe describes; the same recipe gives the same bits.
+    """Make the data that a recipe describes; the same recipe gives the same bits.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def generate(recipe: Recipe) -> Dataset:
     Raises
     ------
     DataError
-        If a name is unfit, the formula is not part of the language, or a value is not finite.
+        If a name is invalid, the formula is not part of the language, or a value is not finite.
     """
     problems = [": ".join((".".join(loc), message)) for loc, message in recipe_problems(recipe)]
     if problems:
@@ -50,12 +50,12 @@ def generate(recipe: Recipe) -> Dataset:
 
 
 def recipe_problems(recipe: Recipe) -> Iterator[tuple[tuple[str, ...], str]]:
-    """What is wrong with a recipe beyond its types: the keys that lead to it, and what to do about it."""
+    """Problems of a recipe beyond its types: the keys that lead to each, and a message."""
     above: dict[str, str] = {}
     for given, feature in recipe.features.items():
         if feature.permute is not None and normalized(feature.permute) not in above:
             known = f"listed above are {listed(above)}" if above else "none is"
-            message = f"{shown(feature.permute)} is no feature that is listed above {shown(given)}; {known}"
+            message = f"{shown(feature.permute)} is not a feature listed above {shown(given)}; {known}"
             yield ("features", given, "permute"), message
         name = normalized(given)
         problem = name_problem(name)
@@ -90,7 +90,7 @@ def _columns(recipe: Recipe) -> dict[str, Floats]:
 
 
 def _noise(recipe: Recipe, target: Floats, rng: np.random.Generator) -> Floats:
-    """Normal noise; a DataError if it leads out of what float64 holds."""
+    """Normal noise; a `DataError` if it exceeds the range of float64."""
     with np.errstate(over="ignore", invalid="ignore"):
         deviation = recipe.noise * float(target.std())
         noise = rng.normal(0.0, deviation, recipe.rows) if isfinite(deviation) else np.full(recipe.rows, np.inf)
@@ -111,7 +111,7 @@ def _column(feature: Feature, above: dict[str, Floats], rows: int, rng: np.rando
 
 
 def _generator(recipe: Recipe, index: int) -> np.random.Generator:
-    """A generator for one column alone, so that a feature more leaves the others as they are."""
+    """A generator for one column, so that another feature does not change this one."""
     return np.random.default_rng([recipe.seed, index])
 
 

@@ -1,4 +1,4 @@
-"""Files and recipes -> data sets."""
+"""From data files to data sets; recipes are offered here, too (see `shine.data.generated`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORMATS: dict[str, Callable[[Path], Source]] = {
     ".npz": open_npz,
     ".parquet": open_parquet,
 }
-"""How a file is opened, by how its name ends."""
+"""Function that opens a file, by the ending of its name."""
 
 
 def load_file(
@@ -38,23 +38,24 @@ def load_file(
     Parameters
     ----------
     path : path
-        CSV or TSV with a header row (plain or gzipped), NPZ or Parquet, told apart by the name's ending.
+        CSV or TSV with a header row (plain or gzipped), NPZ or Parquet, by the ending of the name.
     target : str
         Heading of the column to explain.
     features : sequence of str, optional
-        Headings of the columns to explain it by; all others by default.
+        Headings of the feature columns; all other columns by default.
     weights : str, optional
         Heading of the column of sample weights.
 
     Returns
     -------
     Dataset
-        Its features are the headings, turned into identifiers where they are none.
+        Its features are the headings; a heading that is not an identifier is turned into one.
 
     Raises
     ------
     DataError
-        Naming the file and, where there is one, the line and the column.
+        If the file cannot be read or a column is missing or invalid; the message names the file, and the line and
+        the column where possible.
     """
     path = Path(path)
     opener = next((opener for ending, opener in FORMATS.items() if path.name.lower().endswith(ending)), None)

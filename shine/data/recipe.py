@@ -1,4 +1,4 @@
-"""What data can be generated from: one small class for each way to draw a feature's values."""
+"""Recipes for data: one small class for each way to draw a feature's values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shine.typing import Floats
 
 MAX_ROWS = 100_000_000
 MAX_COUNT = 2**53
-"""Largest count: whole numbers up to here are float64 numbers."""
+"""Largest count: all whole numbers up to here are exact in float64."""
 
 
 class Draw(Protocol):
@@ -27,7 +27,7 @@ class Draw(Protocol):
 
 @dataclass(frozen=True)
 class Uniform:
-    """Every number of a range alike."""
+    """Every number of a range is equally likely."""
 
     low: float
     """Smallest number."""
@@ -46,7 +46,7 @@ class Uniform:
 
 @dataclass(frozen=True)
 class LogUniform:
-    """Every order of magnitude of a range alike."""
+    """Every order of magnitude of a range is equally likely."""
 
     low: Annotated[float, Gt(0)]
     """Smallest number."""
@@ -57,7 +57,7 @@ class LogUniform:
         _check_range(self.low, self.high)
 
     def values(self, rows: int, rng: np.random.Generator) -> Floats:
-        # Rounding may lead out of the range, and at its end out of what float64 holds.
+        # Rounding may exceed the range, and at its ends the range of float64.
         from shine.arrays import exp, log  # the compiler takes a while to load
 
         low, high = log(np.array([self.low, self.high])).tolist()
@@ -79,7 +79,7 @@ class Normal:
 
 @dataclass(frozen=True)
 class Integers:
-    """Every whole number of a range alike."""
+    """Every whole number of a range is equally likely."""
 
     low: Annotated[int, Ge(-MAX_COUNT), Le(MAX_COUNT)]
     """Smallest number."""
@@ -100,11 +100,11 @@ class Grid:
     start: float
     """The first number."""
     step: float
-    """What each number adds to the one before."""
+    """Difference between neighbouring numbers."""
     count: Annotated[int, Ge(1), Le(MAX_COUNT)] | None = None
-    """Numbers before the first one comes again; none comes again without it."""
+    """Numbers before the sequence repeats; it does not repeat without a count."""
     repeat: Annotated[int, Ge(1), Le(MAX_COUNT)] = 1
-    """Rows that each number stays for."""
+    """Number of consecutive rows with the same number."""
 
     def values(self, rows: int, rng: np.random.Generator) -> Floats:
         index = np.arange(rows) // self.repeat
@@ -115,16 +115,16 @@ class Grid:
 
 @dataclass(frozen=True)
 class Feature:
-    """How the values of one feature are made: exactly one of the keys."""
+    """The way to make the values of one feature: exactly one of the keys."""
 
     uniform: Uniform | None = None
-    """Every number of a range alike."""
+    """Every number of a range is equally likely."""
     log_uniform: LogUniform | None = None
-    """Every order of magnitude of a range alike."""
+    """Every order of magnitude of a range is equally likely."""
     normal: Normal | None = None
     """The normal distribution."""
     integers: Integers | None = None
-    """Every whole number of a range alike."""
+    """Every whole number of a range is equally likely."""
     grid: Grid | None = None
     """Numbers in even steps."""
     permute: str | None = None
@@ -138,7 +138,7 @@ class Feature:
 
     @property
     def draw(self) -> Draw | None:
-        """The way to draw values; none for a permutation, which draws nothing new."""
+        """The way to draw values; None for a permutation, which draws none."""
         ways: Iterator[Draw | None] = iter((self.uniform, self.log_uniform, self.normal, self.integers, self.grid))
         return next((way for way in ways if way is not None), None)
 
@@ -148,13 +148,13 @@ class Recipe:
     """Data made from a formula instead of read from a file."""
 
     features: dict[str, Feature]
-    """How each feature is made, by its name."""
+    """The way to make each feature, by its name."""
     target: str
     """The formula that the target follows, in the names of the features."""
     rows: Annotated[int, Ge(1), Le(MAX_ROWS)] = 1000
     """Number of rows."""
     noise: Annotated[float, Ge(0)] = 0.0
-    """Standard deviation of normal noise on the target, as a share of the target's own."""
+    """Standard deviation of normal noise on the target, as a share of the target's standard deviation."""
     seed: Annotated[int, Ge(0), Le(2**63 - 1)] = field(default=0)
     """Seed of the values and the noise; the run's own `seed` leaves the data as they are."""
 

@@ -1,4 +1,4 @@
-"""What every file format offers: headings, and the columns behind some of them."""
+"""The interface of all file formats: headings, and the columns of chosen headings."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Source:
     ----------
     path : Path
     headings : tuple of str
-        As the file has them.
+        The headings as they are in the file.
     read : callable
-        Indices of headings -> finite float64 columns; a DataError if one holds anything else.
+        From indices of headings to finite float64 columns; raises a `DataError` if one holds anything else.
     """
 
     path: Path
@@ -34,7 +34,7 @@ class Source:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """An identifier for each heading, all different."""
+        """A distinct identifier for each heading."""
         numbering = Numbering()
         return tuple(numbering.take(identifier(heading)) for heading in self.headings)
 
@@ -50,12 +50,12 @@ class Source:
         return {name: place for place, name in enumerate(self.names)}
 
     def index(self, wanted: str) -> int:
-        """Where a column is, by its heading or its name.
+        """Position of a column, by its heading or its name.
 
         Raises
         ------
         DataError
-            If there is none, or several have this heading.
+            If there is no such column, or several have this heading.
         """
         matches = self._by_heading.get(wanted, [])
         if len(matches) > 1:
@@ -74,7 +74,7 @@ def checked_column(path: Path, heading: str, values: NDArray[np.generic]) -> Flo
     Raises
     ------
     DataError
-        If it holds anything but real numbers, or numbers that are not finite.
+        If it holds anything but finite real numbers.
     """
     if values.dtype.kind not in "biuf":
         raise DataError(

@@ -171,7 +171,7 @@ def graph_tree(
             raise GraphGuessError(f"the graph has no input {key!r}; its inputs are {known}", ("features", key))
         if feature not in features:
             raise GraphGuessError(
-                f"{shown(feature)} is no feature; the features are {_few(features)}", ("features", key)
+                f"{shown(feature)} is not a feature; the features are {_few(features)}", ("features", key)
             )
     chosen = {inputs[key].name: feature for key, feature in mapping.items()}
     for each in program.arguments:
@@ -182,7 +182,7 @@ def graph_tree(
     for name in tree.parameters:
         if name not in chosen:
             raise GraphGuessError(
-                f"the graph's input {inputs[name].label!r} is no feature; the features are {_few(features)}; "
+                f"the graph's input {inputs[name].label!r} is not a feature; the features are {_few(features)}; "
                 f"say which it is: features: {{{inputs[name].label}: {features[0]}}}",
             )
     terms = Rewriting(names)

@@ -31,7 +31,7 @@ def test_check_reads_the_graph(seeded: Path) -> None:
     result = shine("config", "check", seeded, "--set", "seeds=[model.pbtxt]", "--json")
     assert result.exit_code == 2
     (problem,) = json.loads(result.stdout)["problems"]
-    assert problem.startswith("--set seeds: seeds.0: the graph's input 'u' is no feature; the features are a, b; say")
+    assert problem.startswith("--set seeds: seeds.0: the graph's input 'u' is not a feature; the features are a, b;")
 
 
 def test_a_graph_that_is_none_is_one_line(seeded: Path) -> None:

@@ -82,9 +82,9 @@ def test_inputs_go_by_the_names_that_the_graph_has_for_them():
 @pytest.mark.parametrize(
     ("options", "keys", "message"),
     [
-        ({}, (), "the graph's input 'x' is no feature; the features are a, b; say which it is: features: {x: a}"),
+        ({}, (), "the graph's input 'x' is not a feature; the features are a, b; say which it is: features: {x: a}"),
         ({"mapping": {"z": "a"}}, ("features", "z"), "the graph has no input 'z'; its inputs are x, y"),
-        ({"mapping": {"x": "c"}}, ("features", "x"), "'c' is no feature; the features are a, b"),
+        ({"mapping": {"x": "c"}}, ("features", "x"), "'c' is not a feature; the features are a, b"),
         ({"output": "loss"}, ("output",), "the graph has no output 'loss'; it has result"),
     ],
 )
@@ -272,7 +272,7 @@ def test_estimators_start_from_graphs(estimator):
 @pytest.mark.parametrize(
     ("seed", "error", "message"),
     [
-        (program("u + a", "u", "a"), GraphImportError, "the graph's input 'u' is no feature; the features are a, b"),
+        (program("u + a", "u", "a"), GraphImportError, "the graph's input 'u' is not a feature; the features are a, b"),
         (program("atan(a)", "a"), UnsupportedSyntaxError, "primitive 'atan' is not in the primitive set; it has add"),
         (program("+".join("a" * 40), "a"), ValueError, "initial individual 0 has 79 nodes, and max_size is 30"),
         ({"grph": 1}, ValueError, "a graph to start from has unknown key 'grph'; its keys are graph, output, features"),
@@ -339,14 +339,14 @@ def test_an_overriding_path_is_relative_to_where_the_user_stands(tmp_path, monke
 
 MISTAKES = {
     "  - model.pbtxt": (
-        "c.yaml:7:5: seeds.0: the graph's input 'x' is no feature; the features are a, b; say which it is: "
+        "c.yaml:7:5: seeds.0: the graph's input 'x' is not a feature; the features are a, b; say which it is: "
         "features: {x: a}"
     ),
     "  - {graph: model.pbtxt, features: {u: a}}": (
         "c.yaml:7:37: seeds.0.features.u: the graph has no input 'u'; its inputs are x, b"
     ),
     "  - {graph: model.pbtxt, features: {x: c}}": (
-        "c.yaml:7:37: seeds.0.features.x: 'c' is no feature; the features are a, b"
+        "c.yaml:7:37: seeds.0.features.x: 'c' is not a feature; the features are a, b"
     ),
     "  - {graph: model.pbtxt, output: loss}": "c.yaml:7:5: seeds.0: ",
     "  - {graph: none.pb}": "c.yaml:7:5: seeds.0: none.pb: ",
