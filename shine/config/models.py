@@ -99,7 +99,7 @@ class Config(StrictModel):
     evolution: EvolutionSettings = Field(default_factory=EvolutionSettings)
     """Operators and limits of the evolution."""
     fitness: FitnessSettings = Field(default_factory=FitnessSettings)
-    """What makes a formula good, and how that is computed."""
+    """The loss, and how it is computed."""
     constraints: Constraints = Field(default_factory=Constraints)
     """Constraints on formulas."""
     stop: StopSettings = Field(default_factory=StopSettings)

@@ -37,7 +37,7 @@ class ModelRecord(_Record):
     expression: str
     """The formula, in Shine's language, with the scaling written out; its numbers read back to the last bit."""
     loss: FiniteFloat
-    """What the run minimized."""
+    """The loss that the run minimized."""
     complexity: Annotated[int, Ge(1)]
     """Number of nodes, each counted as often as its weight says."""
     r2: FiniteFloat | None
@@ -45,7 +45,7 @@ class ModelRecord(_Record):
 
 
 class Versions(_Record):
-    """What the run was made with."""
+    """Versions of the software that made the run."""
 
     shine: str
     """Version of Shine."""
@@ -81,12 +81,12 @@ class ResultRecord(_Record):
     features: Annotated[tuple[str, ...], AfterValidator(_normalized_features)]
     """Names of the columns that formulas are applied to, in their order."""
     target: str
-    """Name of what the formulas explain."""
+    """Name of the target."""
     primitives: tuple[str, ...]
     """Functions that formulas were made of: names, and for others than Shine's own definitions in its language. Scaling
     and simplification may have brought in others."""
     weights: Annotated[dict[str, int], AfterValidator(_normalized_weights)]
-    """What a primitive, a feature or a `constant` counts in the complexity, by name; 1 if not listed."""
+    """Complexity of a primitive, a feature or a `constant`, by name; 1 if not listed."""
     generations: Annotated[int, Ge(0)]
     """Generations after the first population."""
     evaluations: Annotated[int, Ge(0)]
@@ -96,9 +96,9 @@ class ResultRecord(_Record):
     seed: int
     """Seed of every random choice."""
     stopped_by: Literal["loss", "generations", "seconds", "interrupted", "callback"]
-    """Which limit ended the run, or that the user or a callback did."""
+    """The limit that ended the run, or `interrupted` by the user, or `callback`."""
     versions: Versions
-    """What the run was made with."""
+    """Versions of the software that made the run."""
 
 
 def write_result(folder: Path, result: Result, target: str = "y", primitives: Sequence[str] = ()) -> None:

@@ -1,4 +1,4 @@
-"""What a search works with: its primitives, the rows and features it may use, its guesses and its rules."""
+"""The preparation of a search: its primitives, its rows and features, its guesses and its constraint rules."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ SEEDING_ROWS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Data and primitives as a search sees them.
+    """The data, the primitives and the guesses of a search.
 
     Parameters
     ----------
     features : tuple of str
-        All columns: the parameters of the models, whether formulas may use them or not.
+        All columns, also forbidden ones: the parameters of the models.
     given : Dataset
-        As it was given, without the forbidden features.
+        The given data without the forbidden features.
     scaling : Scaling
     dataset : Dataset
-        The same, scaled.
+        The given data, scaled.
     primitives : PrimitiveSet
     guesses : Population, optional
         The guesses as individuals over the scaled data; None without guesses.
@@ -68,7 +68,7 @@ def prepared(dataset: Dataset, settings: SearchSettings, *, linear_scaling: bool
     Raises
     ------
     UnsupportedSyntaxError, GraphImportError, ValueError
-        If a primitive, a guess or a constraint is unfit.
+        If a primitive, a guess or a constraint is invalid.
     """
     table, names = primitive_table(settings.primitives)
     functions, constraints = select(table, names), settings.constraints

@@ -24,14 +24,14 @@ class FitnessSettings:
     """How well a formula explains the data, and how that is computed."""
 
     loss: Literal["mse", "rmse", "mae", "nmse", "r2"] = "mse"
-    """What is minimized; `nmse` is the mse over the target's variance, and `r2` is the same number, 1 - R^2."""
+    """The loss to minimize; `nmse` is the mse over the target's variance, and `r2` is the same number, 1 - R^2."""
     linear_scaling: bool = True
     """Judge `intercept + slope * formula` with the best slope and intercept, instead of the formula itself."""
     dtype: Literal["float64", "float32"] = "float64"
     """Precision of the evaluation."""
     tier: Literal["auto", "machine", "native", "reference"] = "auto"
-    """What evaluates: the tile machine (`machine`), code compiled for each formula (`native`), NumPy (`reference`), or
-    whatever pays (`auto`)."""
+    """The evaluator: the tile machine (`machine`), code compiled for each formula (`native`), NumPy (`reference`), or
+    the fastest for the task (`auto`)."""
     threads: Annotated[int, Ge(1), Le(1024)] | None = None
     """Threads of the tile machine; all processors when left out. Their number does not change the result."""
 
@@ -49,9 +49,9 @@ class SearchSettings:
     evolution: EvolutionSettings = field(default_factory=EvolutionSettings)
     """Operators and limits of the evolution."""
     fitness: FitnessSettings = field(default_factory=FitnessSettings)
-    """What makes a formula good, and how that is computed."""
+    """The loss, and how it is computed."""
     constraints: Constraints = field(default_factory=Constraints)
-    """What formulas must keep to."""
+    """Constraints on formulas."""
     stop: StopSettings = field(default_factory=StopSettings)
     """Limits that end the search."""
     seed: int = 0
@@ -80,14 +80,14 @@ def settings_from(**keywords: Any) -> SearchSettings:
     Parameters
     ----------
     **keywords
-        Those of `KEYWORDS`; what is left out has its default.
+        Keywords of `KEYWORDS`; the other settings have their defaults.
 
     Raises
     ------
     TypeError
         If a keyword is unknown.
     ValueError
-        If a value is out of its bounds.
+        If a value is outside its bounds.
     """
     parts: dict[str, Any] = {}
     sections: dict[str, dict[str, Any]] = {"evolution": {}, "fitness": {}, "stop": {}}
