@@ -28,7 +28,7 @@ LAYOUT = Layout(
 
 
 def progress_text(progress: Progress) -> str:
-    """Best loss, evaluations per second, formula before linear scaling: narrow terminals cut the formula, at the end."""
+    """Best loss, evaluations per second, and the formula before linear scaling, last: narrow terminals cut it."""
     rate = progress.evaluations / progress.seconds if progress.seconds > 0 else 0.0
     formula = str(progress.front.tree(len(progress.front) - 1)) if len(progress.front) else "-"
     return f"loss {progress.best_loss:.4g}, {rate:,.0f} evaluations/s, {shortened(formula, LONGEST)}"
