@@ -20,7 +20,9 @@ def _show_version(context: click.Context, parameter: click.Parameter, value: boo
 
 
 @click.group(cls=Group, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show it.")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
+)
 @click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 @click.pass_context
 def shine(context: click.Context) -> None:
@@ -51,7 +53,7 @@ class _ManyRows(click.Command):
 @click.command("bench", cls=_ManyRows)
 @click.option("--rows", type=click.IntRange(1), multiple=True, metavar="N ...", help="Rows of the data. [1000 10000]")
 @click.option("--population", type=click.IntRange(1), default=1000, metavar="N", help="Random formulas. [1000]")
-@click.option("--primitives", default="add,sub,mul,div", metavar="NAMES", help="What they use. [add,sub,mul,div]")
+@click.option("--primitives", default="add,sub,mul,div", metavar="NAMES", help="Functions they use. [add,sub,mul,div]")
 @click.option("--seed", type=SEED, default=0, metavar="N", help="Other formulas and data. [0]")
 @click.option(
     "json_path",
@@ -89,7 +91,7 @@ def bench_command(
 
 
 @click.command("info")
-@click.option("--clear-cache", is_flag=True, help="Remove the compiled code that is kept; it is made again.")
+@click.option("--clear-cache", is_flag=True, help="Remove the compiled code that is kept; it is compiled again.")
 @json_option
 def info_command(clear_cache: bool, as_json: bool) -> None:
     """Print versions, the processor and its features, threads, the cache, and which extras are installed.

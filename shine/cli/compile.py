@@ -61,7 +61,7 @@ def _kinds(emit: Sequence[str]) -> list[str]:
     kinds = [kind.strip() for listed in emit for kind in listed.split(",") if kind.strip()]
     for kind in kinds:
         if kind not in EMITTERS:
-            raise click.UsageError(f"--emit {kind}: there is no such kind; use some of {','.join(EMITTERS)}")
+            raise click.UsageError(f"--emit {kind}: is not a kind of output; use some of {','.join(EMITTERS)}")
     if not kinds:
         raise click.UsageError(f"--emit: names nothing; use some of {','.join(EMITTERS)}")
     return list(dict.fromkeys(kinds))
@@ -75,7 +75,7 @@ def _source(
     if path.suffix in GRAPHS or (_is_file(path) and path.name != "result.json"):
         for option, value in (("--dtype", dtype), ("--params", parameters), ("--index", index)):
             if value is not None:
-                raise click.UsageError(f"{option}: is not for graphs, which say it themselves")
+                raise click.UsageError(f"{option}: is not for graphs, which define it themselves")
         return _graph(path, outputs)
     if outputs:
         raise click.UsageError(f"--output is for graphs, and there is no file {shown(source)}")

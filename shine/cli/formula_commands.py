@@ -19,9 +19,9 @@ from shine.cli.options import FILE, index_option, json_option, level_option, out
 def predict_command(run: Path, data: Path, index: int | None, out: Path | None, as_json: bool) -> None:
     """Apply the formula of RUN, a run's folder, to the file DATA.
 
-    DATA is like the file that was learned from (CSV, TSV, NPZ, Parquet) and needs the columns that the formula uses, by
-    name; their order, others and the target do not matter. One column, 'prediction', comes out: as CSV, as Parquet
-    where DATA is and the output is no terminal, or as the name of FILE says.
+    DATA is a file like the training data (CSV, TSV, NPZ, Parquet). It needs the columns that the formula uses, by name,
+    in any order; other columns and the target do not matter. The output is one column, 'prediction': CSV, or Parquet if
+    DATA is Parquet and the output is not a terminal, or the format that the name of FILE ends in.
 
     \b
     Example:
@@ -68,7 +68,7 @@ def export_command(source: str, to: str, index: int | None, out: Path | None, na
 
 @click.command("report")
 @click.argument("run", type=FILE)
-@click.option("--out", type=FILE, metavar="FILE", help="Where the page goes; report.html in the run's folder else.")
+@click.option("--out", type=FILE, metavar="FILE", help="File of the page; by default report.html in the run's folder.")
 @click.option("show", "--open", is_flag=True, help="Open it in a browser.")
 @json_option
 def report_command(run: Path, out: Path | None, show: bool, as_json: bool) -> None:
@@ -87,8 +87,8 @@ def report_command(run: Path, out: Path | None, show: bool, as_json: bool) -> No
 
 @click.command("jit", cls=FormulaCommand)
 @click.argument("formula")
-@click.option("--emit", type=click.Choice(["ir", "opt", "asm", "obj"]), default="asm", help="What to make. [asm]")
-@click.option("--target", metavar="TRIPLE", help="Such as aarch64-linux-gnu; this very processor else.")
+@click.option("--emit", type=click.Choice(["ir", "opt", "asm", "obj"]), default="asm", help="Kind of output. [asm]")
+@click.option("--target", metavar="TRIPLE", help="Such as aarch64-linux-gnu; by default this processor.")
 @click.option("--cpu", metavar="NAME", help="LLVM's name of a processor of the target, such as x86-64-v3.")
 @click.option(
     "--dtype",
@@ -111,7 +111,7 @@ def jit_command(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Show what FORMULA is compiled to: a function of one row.
+    """Show the compiled code of FORMULA: a function of one row.
 
     LLVM IR as Shine writes it (ir) or as LLVM optimizes it for the target (opt), assembly (asm), or an object file
     (obj). Among integers / truncates.
@@ -129,11 +129,13 @@ def jit_command(
 @click.command("compile", cls=FormulaCommand)
 @click.argument("source", metavar="FORMULA|GRAPH|RUN")
 @click.option("--name", default="f", metavar="NAME", help="Name of the function, and of the files. [f]")
-@click.option("--out", type=FILE, default=Path(), metavar="DIR", help="Folder of the files; the current one else.")
+@click.option(
+    "--out", type=FILE, default=Path(), metavar="DIR", help="Folder of the files; by default the current one."
+)
 @click.option("--emit", multiple=True, default=("object,header",), metavar="KINDS", help="As a,b. [object,header]")
-@click.option("--target", metavar="TRIPLE", help="Such as aarch64-linux-gnu; this host's else.")
-@click.option("--cpu", metavar="NAME", help="LLVM's name of a processor, or native; the least of the target else.")
-@click.option("--features", default="", metavar="LIST", help="On top of the processor's, as +avx2,-fma.")
+@click.option("--target", metavar="TRIPLE", help="Such as aarch64-linux-gnu; by default this host's.")
+@click.option("--cpu", metavar="NAME", help="LLVM's name of a processor, or native; by default the target's least.")
+@click.option("--features", default="", metavar="LIST", help="Added to the processor's, as +avx2,-fma.")
 @click.option(
     "--dtype",
     type=click.Choice(["float64", "float32", "int64", "int32"]),
@@ -159,7 +161,7 @@ def compile_command(
     outputs: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Compile a formula, a graph or a run's formula ahead of time; prints what was written.
+    """Compile a formula, a graph or a run's formula ahead of time; prints the files.
 
     A file is a TensorFlow graph, a folder a run, everything else a formula. KINDS are some of object, header, ir, asm,
     shared, python, cmake, pkgconfig, bench, wasm, wasm-scalar, ptx. The code needs no library.

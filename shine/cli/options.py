@@ -18,11 +18,11 @@ set_option = click.option(
     "overrides", "--set", multiple=True, metavar="KEY=VALUE", help="Override, as evolution.population=500."
 )
 index_option = click.option(
-    "--index", type=click.IntRange(0), metavar="N", help="Index of the formula in the front; the chosen one else."
+    "--index", type=click.IntRange(0), metavar="N", help="Index of the formula in the front; by default the chosen one."
 )
 quiet_option = click.option("--quiet", is_flag=True, help="Print the chosen formula only.")
 result_json_option = click.option(
-    "as_json", "--json", is_flag=True, help="Print what result.json says, and nothing else."
+    "as_json", "--json", is_flag=True, help="Print the contents of result.json and nothing else."
 )
 level_option = click.option(
     "level", "--opt", type=click.Choice(["O0", "O1", "O2", "O3"]), default="O2", help="Pipeline. [O2]"

@@ -48,7 +48,7 @@ def print_bytes(content: bytes, what: str) -> None:
         If standard output is a terminal, or closed.
     """
     if sys.stdout is None or is_terminal(sys.stdout):
-        raise click.UsageError(f"{what} is no text for a terminal; name a file with --out, or write to a pipe")
+        raise click.UsageError(f"{what} is binary and not for a terminal; name a file with --out, or write to a pipe")
     sys.stdout.buffer.write(content)
 
 

@@ -13,7 +13,7 @@ from shine.cli.options import FILE, SEED, json_option, quiet_option, result_json
 @click.command("evolve")
 @click.argument("config", type=FILE)
 @click.option("--seed", type=SEED, metavar="N", help="Seed, instead of the configuration's.")
-@click.option("--out", type=FILE, metavar="DIR", help="New or empty folder; runs/<CONFIG>[-2, ...] else.")
+@click.option("--out", type=FILE, metavar="DIR", help="New or empty folder; by default runs/<CONFIG>[-2, ...].")
 @set_option
 @quiet_option
 @result_json_option
@@ -29,8 +29,8 @@ def evolve_command(
 ) -> int:
     """Search for formulas as CONFIG, a YAML file, says.
 
-    Prints the Pareto front of loss and complexity, and keeps what was used and found in a folder. Ctrl-C ends the
-    search and keeps what it found; 'shine resume' goes on with it.
+    Prints the Pareto front of loss and complexity, and keeps the configuration and the result in a folder. Ctrl-C ends
+    the search and keeps what it found so far; 'shine resume' goes on with it.
 
     \b
     Example:
@@ -67,7 +67,7 @@ def config_group() -> None:
 
 
 @config_group.command("schema")
-@click.option("--json", is_flag=True, expose_value=False, help="The schema is JSON anyway.")
+@click.option("--json", is_flag=True, expose_value=False, help="The schema is always JSON.")
 def config_schema() -> None:
     """Print the JSON schema of configurations.
 

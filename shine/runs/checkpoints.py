@@ -85,7 +85,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
     content = read_file(path)
     view = memoryview(content)
     if len(content) <= _DIGEST or view[-_DIGEST:] != _digest(view[:-_DIGEST]):
-        raise DamagedCheckpointError(f"{path}: is damaged: it is cut short, or not what was written")
+        raise DamagedCheckpointError(f"{path}: is damaged: it is cut short or was changed")
     # The digest is right: a version of Shine wrote the file, or somebody who imitates it.
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -100,7 +100,7 @@ def _contents(path: Path, archive: zipfile.ZipFile, size: int) -> Checkpoint:
     """The contents of an archive of a given size; raises any error if it is not a checkpoint.
 
     Checked by hand, not by pydantic: the message for a newer version must come before all other checks, and the headers
-    that runs add are checked by those who know them (see `shine.runs.resuming`, `shine.gp.state`).
+    that runs add are checked by those who know them (see `shine.runs.resuming`, `shine.gp.run_state`).
     """
     members = archive.infolist()
     # Compressed or overlapping members could be of any size.
@@ -109,7 +109,7 @@ def _contents(path: Path, archive: zipfile.ZipFile, size: int) -> Checkpoint:
         raise ValueError("its members are compressed or overlap")
     header = json.loads(archive.read("header.json"))
     if not isinstance(header, dict):
-        raise ValueError("header.json is no object")
+        raise ValueError("header.json is not an object")
     kind, version = header["format"], header["version"]
     if kind != FORMAT or isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise ValueError(f"it is a {shown(kind)} of version {shown(version)}, not a {FORMAT!r} of version {VERSION}")

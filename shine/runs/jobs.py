@@ -113,7 +113,7 @@ def resume_job(
     """
     folder = Path(folder)
     if not (folder / "config.yaml").is_file():
-        raise ExportError(f"{folder}: holds no run to go on with; there is no config.yaml in it")
+        raise ExportError(f"{folder}: holds no run to go on with: it has no config.yaml")
     job, before = read_job(folder / "config.yaml", overrides), open_run(folder).config
     with only_writer(folder):
         state = last_state(job, folder, tell)

@@ -135,7 +135,7 @@ def read_result(folder: str | Path) -> ResultRecord:
         place = cut(".".join(map(str, first["loc"])), 100)
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
         problem = f"{place + ': ' if place else ''}{cut(first['msg'])}{more}"
-    raise ExportError(f"{path}: is no result of this version of Shine: {problem}")
+    raise ExportError(f"{path}: is not a result of this version of Shine: {problem}")
 
 
 def result_record(result: Result, target: str = "y", primitives: Sequence[str] = ()) -> ResultRecord:

@@ -31,7 +31,7 @@ def last_state(job: Job, folder: Path, tell: Callable[[Notice], None]) -> State 
         for error in damaged:
             tell(Notice(f"{error}; the run goes on from the one before"))
         if not {"shine", "data"} <= found.header.keys() or not isinstance(found.header.get("settings"), Mapping):
-            raise ExportError(f"{folder}: the checkpoint is whole, but does not say of which run it is")
+            raise ExportError(f"{folder}: the checkpoint is undamaged, but does not name its run")
         _check_names(folder, found.header)
         _check(job, folder, found.header)
         if found.header["shine"] != __version__:
@@ -60,7 +60,7 @@ def _state(folder: Path, checkpoint: Checkpoint, job: Job) -> State:
     except ValueError as error:
         problem = cut(error)
     raise ExportError(
-        f"{folder}: the checkpoint is whole, but no state of this run: {problem}; run its config.yaml anew"
+        f"{folder}: the checkpoint is undamaged, but is not a state of this run: {problem}; run its config.yaml anew"
     )
 
 

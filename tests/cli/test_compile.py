@@ -94,7 +94,7 @@ def test_outputs_of_a_graph_can_be_chosen(here: Path) -> None:
     [
         (["a +"], "error: 'a +': "),
         (["sin(a)", "--dtype", "int32"], "error: primitive 'sin' has no meaning"),
-        (["a", "--emit", "exe"], "error: --emit exe: there is no such kind; use some of object,header,"),
+        (["a", "--emit", "exe"], "error: --emit exe: is not a kind of output; use some of object,header,"),
         (["a", "--emit", ","], "error: --emit: names nothing"),
         (["a", "--name", "double"], "error: name 'double' is not free for a function in C; 'double_' would do"),
         (["a", "--name", ""], "error: name '' is not free"),

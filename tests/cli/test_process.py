@@ -195,7 +195,7 @@ def test_a_closed_output_harms_no_file(small: Path) -> None:
 def test_an_object_file_needs_somewhere_to_go() -> None:
     done = closed(">&-", "jit", "a", "--emit", "obj")
     assert done.returncode == 2
-    assert done.stderr.startswith("error: an object file is no text for a terminal; name a file with --out")
+    assert done.stderr.startswith("error: an object file is binary and not for a terminal; name a file with --out")
 
 
 def on_a_terminal(*arguments: str | Path, **variables: str) -> tuple[int, str]:
@@ -220,7 +220,7 @@ def on_a_terminal(*arguments: str | Path, **variables: str) -> tuple[int, str]:
 def test_no_terminal_gets_an_object_file() -> None:
     code, shown = on_a_terminal("jit", "a", "--emit", "obj")
     assert code == 2
-    assert shown.startswith("error: an object file is no text for a terminal")
+    assert shown.startswith("error: an object file is binary and not for a terminal")
 
 
 def test_a_terminal_gets_progress_and_lines_that_fit(small: Path) -> None:

@@ -113,7 +113,7 @@ def test_a_result_that_was_cut_short_is_wrong_usage(words: list[str], keep: int,
     (run / "result.json").write_bytes(whole[:keep])
     result = shine(*words)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "run/result.json: is no result" in result.stderr
+    assert "run/result.json: is not a result" in result.stderr
     assert "Traceback" not in result.stderr
 
 

@@ -132,7 +132,7 @@ def test_a_result_of_before_names_were_normalized_is_read(tmp_path: Path) -> Non
 @pytest.mark.parametrize("damage", [{"front": 3}, {"best": None}, {"seconds": float("nan")}, {"a" * 10_000: 1}, {}])
 def test_a_result_of_another_form_is_one_line(damage: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text(json.dumps(damage))
-    with pytest.raises(ExportError, match="is no result of this version of Shine: ") as caught:
+    with pytest.raises(ExportError, match="is not a result of this version of Shine: ") as caught:
         read_result(tmp_path)
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 500
 

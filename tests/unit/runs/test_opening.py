@@ -106,7 +106,7 @@ def test_a_result_without_its_configuration_can_be_used(tmp_path: Path) -> None:
     [
         ({"features": ["a"]}, "'x2': unknown name 'x2'|'x2': .*unknown name 'x2'"),
         ({"best": {"expression": "x10", "loss": 1.0, "complexity": 1, "r2": 0.5}}, "not one of the front"),
-        ({"schema_version": 3}, "is no result of this version of Shine"),
+        ({"schema_version": 3}, "is not a result of this version of Shine"),
     ],
 )
 def test_a_result_that_does_not_fit_together_is_refused(

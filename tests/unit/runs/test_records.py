@@ -73,7 +73,7 @@ def test_the_example_of_the_documentation_is_a_result() -> None:
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema_version": 1}'])
 def test_another_form_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text(text)
-    with pytest.raises(ExportError, match=r"result\.json: is no result of this version of Shine"):
+    with pytest.raises(ExportError, match=r"result\.json: is not a result of this version of Shine"):
         read_result(tmp_path)
 
 
