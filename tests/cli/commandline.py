@@ -1,4 +1,4 @@
-"""The command line as tests use it: in this process where that is enough, in one of its own where processes count."""
+"""The command line in tests: in this process where that is enough, else in a process of its own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PRODUCTS = ("a*b", "b*a")
 ENDLESS = [
     "--set", "stop={generations: 1000000, seconds: 600, loss: 0}", "--set", "data.generate.target=sin(a*b)",
 ]  # fmt: skip
-"""What makes a search of SMALL go on until it is told to stop, or until another limit that is set after these."""
+"""Options that make a search of SMALL go on until a signal, or until a limit that is set after these."""
 
 
 def shine(*arguments: str | Path) -> Result:
@@ -36,7 +36,7 @@ def shine(*arguments: str | Path) -> Result:
 
 def environment(**extra: str) -> dict[str, str]:
     """Environment of a process that runs Shine."""
-    # The Shine that is tested here, wherever it is installed and whichever folder is the current one.
+    # The Shine that is tested here, wherever it is installed and whatever the current folder is.
     return {**os.environ, "PYTHONPATH": str(Path(installed.__file__).parents[1]), "COLUMNS": "80", **extra}
 
 

@@ -1,4 +1,4 @@
-"""A configuration to run, and runs that have ended."""
+"""A configuration to run, and finished runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def kept_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that has ended, for all tests of a module."""
+    """A finished run, for all tests of a module."""
     folder = tmp_path_factory.mktemp("kept")
     (folder / "small.yaml").write_text(SMALL)
     before = Path.cwd()
@@ -34,6 +34,6 @@ def kept_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(kept_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of a run that has ended, in the current folder; its chosen formula is a*b."""
+    """A copy of a finished run, in the current folder; its chosen formula is a*b."""
     monkeypatch.chdir(tmp_path)
     return Path(shutil.copytree(kept_run, "run"))

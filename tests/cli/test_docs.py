@@ -1,4 +1,4 @@
-"""What docs/cli.md says: its commands run, and all commands are in it."""
+"""docs/cli.md: its commands run, and it has all commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``shine evolve`` and ``shine resume``: what is printed, and the files of a run."""
+"""``shine evolve`` and ``shine resume``: their output, and the files of a run."""
 
 from __future__ import annotations
 

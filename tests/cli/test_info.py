@@ -1,4 +1,4 @@
-"""``shine info``, and ``shine bench --json`` where it prints."""
+"""``shine info``, and the printed output of ``shine bench --json``."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ MAGIC = {
     "x86_64-pc-windows-msvc": b"\x64\x86",
     "wasm32": b"\0asm",
 }
-"""What object files of a target begin with."""
+"""First bytes of the object files of a target."""
 
 
 def test_the_choices_are_what_the_kernel_knows() -> None:

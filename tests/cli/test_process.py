@@ -51,7 +51,7 @@ def test_a_disk_that_fills_up_does_not_stop_a_run_and_fails_at_the_end(small: Pa
     assert done.returncode == 1
     begun, *lines = done.stderr.splitlines()
     assert begun == "searching, and keeping the run in runs/small"
-    # What is compiled for the first time is told as well, and that it cannot be kept.
+    # It also reports what it compiles for the first time, and that this cannot be kept.
     errors = [line for line in lines if not line.startswith(("compiling ", "warning: Compiled code is not kept, "))]
     assert errors[0].startswith("error: runs/small/log.jsonl: cannot be written: File too large; ")
     assert not [line for line in errors if not line.startswith("error: ")]
@@ -60,7 +60,7 @@ def test_a_disk_that_fills_up_does_not_stop_a_run_and_fails_at_the_end(small: Pa
 
 
 def answers_signals(running: subprocess.Popen[str]) -> bool:
-    """Whether a process has a handler for SIGTERM, as Linux tells."""
+    """Whether a process has a handler for SIGTERM, according to Linux."""
     status = Path(f"/proc/{running.pid}/status").read_text()
     caught = int(next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt")), 16)
     return bool(caught >> (signal.SIGTERM - 1) & 1)
@@ -76,7 +76,7 @@ def test_an_interrupt_while_starting_ends_it_without_a_traceback(small: Path, se
     running.send_signal(signal.SIGINT)
     errors = running.communicate(timeout=60)[1]
     assert running.returncode == 130, errors
-    # What it had come to by then decides how it is said.
+    # The message depends on the stage it was in.
     said = {"error: interrupted", "interrupted: writing what was found; again to quit at once"}
     assert [line for line in errors.splitlines() if line in said]
     assert "Traceback" not in errors
@@ -199,7 +199,7 @@ def test_an_object_file_needs_somewhere_to_go() -> None:
 
 
 def on_a_terminal(*arguments: str | Path, **variables: str) -> tuple[int, str]:
-    """Exit code of a command and what a terminal, which does not know its width, shows of it."""
+    """Exit code of a command, and its output on a terminal of unknown width."""
     ours, theirs = pty.openpty()
     streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
     running = subprocess.Popen(command(*arguments), env=environment(**variables), **streams)
@@ -208,7 +208,7 @@ def on_a_terminal(*arguments: str | Path, **variables: str) -> tuple[int, str]:
     while True:
         try:
             part = os.read(ours, 65536)
-        except OSError:  # how Linux says that the other side is closed
+        except OSError:  # Linux's sign that the other side is closed
             break
         if not part:
             break
@@ -224,7 +224,7 @@ def test_no_terminal_gets_an_object_file() -> None:
 
 
 def test_a_terminal_gets_progress_and_lines_that_fit(small: Path) -> None:
-    # So many that the bar is drawn at least once meanwhile.
+    # Enough for the bar to be drawn at least once.
     code, shown = on_a_terminal("evolve", small, *ENDLESS, "--set", "stop.generations=300")
     assert code == 0, shown
     assert re.search(r"\| generation \d+/300, loss ", shown) and "\x1b" not in shown.splitlines()[-1]
@@ -236,7 +236,7 @@ STAGES = [
     "looking for formulas to start from",
     "compiling the machine that evaluates formulas; it is kept for the next time",
 ]
-"""What goes on before the first generation, where nothing was kept of former runs."""
+"""Stages before the first generation, with an empty cache."""
 SEEDED = ["--set", "evolution.seeding=0.5", "--set", "fitness.tier=machine"]
 
 
@@ -245,7 +245,7 @@ def test_a_terminal_shows_from_the_beginning_what_goes_on(small: Path, tmp_path:
     assert code == 0, shown
     places = [shown.find(stage[:50]) for stage in ("reading small.yaml and its data", *STAGES)]
     assert -1 not in places and places == sorted(places), shown
-    # What a stage interrupted goes on after it.
+    # After a stage, the one that it interrupted goes on.
     assert shown.rfind(STAGES[1]) > places[-1]
 
 

@@ -1,4 +1,4 @@
-"""Every command: help, wrong usage, exit codes, what an error looks like with and without --debug."""
+"""Every command: help, wrong usage, exit codes, errors with and without --debug."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shine.errors import ConfigError, DataError, ExportError
 
 
 def commands(of: click.Group = group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Words of all commands that do something."""
+    """Words of all commands that are not groups."""
     for name, found in of.commands.items():
         if isinstance(found, click.Group):
             yield from commands(found, (*path, name))

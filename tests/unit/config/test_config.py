@@ -1,4 +1,4 @@
-"""Configurations that are right: what they say, what they default to, and how they are written back."""
+"""Valid configurations: their values, their defaults, and how they are written back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data sets: what is accepted, and what each refusal says."""
+"""Data sets: valid input, and the message for each invalid one."""
 
 from __future__ import annotations
 
@@ -194,3 +194,17 @@ def test_numbers_that_float64_does_not_have_are_refused_by_what_they_are(values,
 
 def test_a_mask_that_hides_nothing_is_no_mask():
     assert numbers(np.ma.masked_array([1.0, 2.0], [False, False]), "y", 1).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("weights", "rows"),
+    [
+        (None, 4),
+        ([1, 2, 3, 2], 8),  # whole weights are repeated rows
+        ([0.5, 0.5, 0.5, 0.5], 4),
+        ([0.5, 0.25, 0.0, 0.25], 1 / (0.25 + 2 * 0.0625)),
+    ],
+)
+def test_effective_rows_are_those_of_equal_weight_that_tell_as_much(weights, rows):
+    X = np.arange(8.0).reshape(4, 2)
+    assert Dataset.from_arrays(X, X[:, 0], weights).effective_rows == pytest.approx(rows)

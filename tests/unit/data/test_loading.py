@@ -1,4 +1,4 @@
-"""Files and recipes -> data sets, and the errors for what is no data set."""
+"""From files and recipes to data sets, and the errors of invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`SymbolicClassifier`: probabilities, classes, and what they are worth by scikit-learn's measures."""
+"""`SymbolicClassifier`: probabilities, classes, and their quality by scikit-learn's measures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def quick(**parameters):
 def test_the_formula_of_the_odds_is_found():
     model = quick(population_size=200, generations=8).fit(X, LABELS)
     assert {token[1] for token in model.best_.tree.tokens[1:] if token[0] == "name"} == {"x0", "x1"}
-    # No worse than the truth by what fitting three constants gains on 200 rows, and the sampling of it.
+    # Worse than the truth by at most what fitting three constants gains on 200 rows, and the sampling error.
     assert np.abs(model.predict_proba(X)[:, 1] - expit(ODDS)).max() < 0.25
     assert log_loss(LABELS, model.predict_proba(X)) < log_loss(LABELS, expit(ODDS)) + 0.03
 

@@ -1,4 +1,4 @@
-"""What scikit-learn asks of every estimator, by its own checks and in its own tools."""
+"""scikit-learn's requirements of every estimator, by its own checks and in its own tools."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUICK = {
     "n_jobs": 1,
     "settings": {"seeding": 0.0, "constant_steps": 0},
 }
-"""A search that takes no time, and finds little."""
+"""Parameters of a very short search, which finds little."""
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(1, 5, (60, 2))

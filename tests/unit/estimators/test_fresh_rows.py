@@ -32,7 +32,7 @@ def target(rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
 
 
 def with_poles(X: np.ndarray) -> list[str]:
-    """Formulas to start from that separate a few rows from all others by poles between them."""
+    """Guesses that separate a few rows from all others by poles between them."""
     ordered = np.sort(X[:, 0])
     return [f"0.01/(x0 - {float(0.9 * a + 0.1 * b)!r})" for a, b in pairwise(ordered[5:16])]
 

@@ -1,4 +1,4 @@
-"""Ctrl-C during `fit`: kept with a warning where the user called it, raised where a program fits clones."""
+"""Ctrl-C during `fit`: the user keeps the result, with a warning; a program that fits clones gets the interrupt."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KINDS = {"regressor": (SymbolicRegressor, Y), "classifier": (SymbolicClassifier,
 
 
 def interrupt_at(generation, times=1):
-    """A callback that does what Ctrl-C does, so many times."""
+    """A callback that acts like Ctrl-C a number of times."""
     left = [times]
 
     def callback(progress):
@@ -184,7 +184,7 @@ ACTIONS = {
 
 
 PARALLEL = ("processes", "joblib")
-"""Endings of the names of those that have several processes."""
+"""Endings of the names of programs with several processes."""
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals as Unix has them")
@@ -210,7 +210,7 @@ def test_a_real_signal(name, to, tmp_path):
             (os.kill if to == "process" else os.killpg)(running.pid, signal.SIGINT)
             output = running.communicate(timeout=60)[0].splitlines()
         finally:
-            # Workers outlive their parent where the signal was for it alone.
+            # Workers outlive their parent if only the parent got the signal.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(running.pid, signal.SIGKILL)
     ending = "raised" if expected == "raised" else "kept interrupted ['InterruptedFitWarning']"

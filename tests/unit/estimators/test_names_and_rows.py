@@ -1,4 +1,4 @@
-"""What columns are called in formulas, and what makes rows equal."""
+"""Names of columns in formulas, merged rows, guesses of a warm start, and checked parameters."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_line_is_taken_off(text, bare):
     assert without_scaling(parse(text, ("a", "b"))) == parse(bare, ("a", "b"))
 
 
-def test_seeds_are_those_that_a_search_can_have():
+def test_guesses_are_those_that_a_search_can_have():
     trees = [parse(text, ("a", "b")) for text in ("3.0*a + 1.0", "a*b*a", "sin(a)", "a*b + 2.0")]
     kept = [str(tree) for tree in guesses_within(trees, ("a", "b"), ["mul"], 3, 9, True)]
     assert kept == ["a", "a*b"]

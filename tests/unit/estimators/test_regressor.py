@@ -1,4 +1,4 @@
-"""`SymbolicRegressor`: what it finds, what it says of it, and what stops it."""
+"""`SymbolicRegressor`: its results, its displays, and its limits."""
 
 from __future__ import annotations
 

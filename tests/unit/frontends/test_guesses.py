@@ -1,4 +1,4 @@
-"""Formulas to start from: graphs, SymPy's expressions and text, in the features and primitives of a search."""
+"""Guesses: graphs, SymPy expressions and text, in the features and primitives of a search."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ stop: {generations: 4, seconds: null}
 
 
 def program(text: str, *names: str, dtype: str = "float64", output: str = "result", **options: Any) -> Program:
-    """A program of one formula; options are those of its parameters by their names."""
+    """A program of one formula; options are those of its parameters, by name."""
     build = ProgramBuilder()
     for name in names:
         build.parameter(name, dtype, **options.get(name, {}))
@@ -125,7 +125,7 @@ def test_conversions_between_number_types_are_part_of_the_formula():
     assert evaluate(graph_tree(graph, ["x"]), [column]).tolist() == np.trunc(column).tolist()
 
 
-# ---- in the words of a search ----
+# ---- in the primitives of a search ----
 
 
 SAID_BY_OTHERS = ("add", "sub", "mul", "neg", "square", "cube", "abs", "relu", "max")
@@ -207,7 +207,7 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(1, 2, (60, 2))
 A, B = X.T
 FAST: dict[str, Any] = {"generations": 0, "population": 5, "seeding": 0.0, "features": ["a", "b"]}
-"""A search that finds nothing but what it starts from."""
+"""Options of a search that finds nothing but its guesses."""
 
 
 def graph_file(folder: Path, text: str = GRAPH, name: str = "model.pbtxt") -> Path:

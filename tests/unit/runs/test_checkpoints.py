@@ -1,4 +1,4 @@
-"""Checkpoints: what is read is what was written, or nothing is."""
+"""Checkpoints are read exactly as they were written, or not at all."""
 
 from __future__ import annotations
 

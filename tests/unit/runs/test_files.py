@@ -1,4 +1,4 @@
-"""Folders of runs, and files that are there in full or not at all."""
+"""Folders of runs, and files that are written completely or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs in folders: what is kept, how they go on, and that no failure to write stops one."""
+"""Runs in folders: their files, how they go on, and that a failed write stops none."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_whatever_a_kill_leaves_goes_on_to_the_same_end(
     folder, snapshots = chosen_folder(tmp_path / "run"), []
 
     class Watched:
-        """Copies the folder before each call: what a process that is killed there would leave."""
+        """Copies the folder before each call, as a process that is killed there would leave it."""
 
         def __getattr__(self, name: str) -> Any:
             if name not in ("open", "write", "fsync", "replace", "close"):
@@ -110,7 +110,7 @@ def test_whatever_a_kill_leaves_goes_on_to_the_same_end(
             monkeypatch.setattr(module, "os", Watched() if progress.generation in (2, 6) else os)
         return False
 
-    # Without the setting, the only checkpoint is that of the end.
+    # Without the setting, the only checkpoint is the final one.
     for setting in ({"checkpoint_seconds": 0.0}, {}):
         shutil.rmtree(folder)
         run_job(job, chosen_folder(folder), watch, **setting)

@@ -1,4 +1,4 @@
-"""result.json and front.csv: what is written, and in which form."""
+"""result.json and front.csv: their contents and their form."""
 
 from __future__ import annotations
 

@@ -51,9 +51,9 @@ def test_a_result_is_a_table_of_plain_values():
 @pytest.mark.parametrize(
     ("losses", "enough", "rows", "squared", "size"),
     [
-        # One formula is the recommended one, whatever it is worth.
+        # A single formula is always recommended.
         ([(3, 1e9)], 0.0, 100, True, 3),
-        # The simplest that is good enough, though later ones are better.
+        # The simplest that is good enough, even if later ones are better.
         ([(1, 1.0), (3, 1e-13), (5, 1e-20)], 1e-12, 100, True, 3),
         ([(1, 1.0), (3, 1e-13), (5, 0.0)], 0.0, 100, True, 5),
         # A node is worth log(rows)/2, a factor of the squared loss rows/2 times its logarithm: with 100 rows, two
@@ -86,12 +86,12 @@ def test_the_recommended_formula_has_the_shortest_description(losses, enough, ro
     ("losses", "enough", "kept"),
     [
         ([(1, 3.0), (3, 2.0), (5, 1.0)], 0.0, [1, 3, 5]),
-        # Neither a worse nor an equal one that is larger.
+        # No larger formula that is worse or equal.
         ([(1, 3.0), (3, 3.0), (4, 4.0), (5, 1.0)], 0.0, [1, 5]),
-        # Of one size the better one, in whatever order they come.
+        # The better of two formulas of one size, in any order.
         ([(3, 2.0), (1, 3.0), (3, 1.0)], 0.0, [1, 3]),
         ([(3, 1.0), (3, 1.0)], 0.0, [3]),
-        # Nothing follows the first that is good enough.
+        # The first that is good enough is the last.
         ([(1, 3.0), (3, 1e-13), (5, 1e-20)], 1e-12, [1, 3]),
         ([(1, 3.0), (3, 1e-12), (5, 1e-20)], 1e-12, [1, 3]),
         ([(1, 3.0), (3, 0.0), (5, 0.0)], 0.0, [1, 3]),

@@ -295,7 +295,7 @@ def test_what_an_interrupted_seeding_found_is_kept(calls, monkeypatch):
     y = A * B + np.random.default_rng(5).standard_normal(len(A))
     result = evolve(y, seeding=1.0, seeding_members=300)
     assert (result.stopped_by, result.generations) == ("interrupted", 0)
-    # The first two predictions are of members that formulas are to be made of.
+    # The first two predictions are of expressions that formulas will be made of.
     assert (result.front[-1].r2 > 0.9) == (calls > 2)
 
 

@@ -1,4 +1,4 @@
-"""Scaling: extreme numbers are brought to where they have room, and formulas get the factors back."""
+"""Scaling: extreme numbers are divided by powers of two, and formulas get the factors back."""
 
 import numpy as np
 import pytest
@@ -111,7 +111,7 @@ def test_progress_is_told_in_the_units_of_the_data():
     assert 0 <= last.best_loss < 1e-99
     tree = last.front.tree(len(last.front) - 1)
     values = evaluate(tree, list(x.T))
-    # As the individual is judged: with its best line.
+    # With its best slope and intercept, as the search judges individuals.
     slope, intercept = np.polyfit(values / np.abs(values).max(), y * 1e100, 1)
     fitted = (slope * values / np.abs(values).max() + intercept) * 1e-100
     assert np.sqrt(np.mean(((fitted - y) * 1e100) ** 2)) * 1e-100 == pytest.approx(last.best_loss, rel=1e-3, abs=1e-112)

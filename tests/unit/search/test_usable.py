@@ -1,4 +1,4 @@
-"""Formulas with poles in the neighbourhood of the data make room for those without."""
+"""Formulas with poles near the data make room for those without."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ def outcome_of(formulas: dict[str, float], stopped_by: str = "generations") -> O
 FOUND = {
     "a": 1.0, "1/a": 0.5, "sin(a*b)": 0.6, "1/(b - 1.5)": 0.4, "sin(a) + sin(a*b)": 0.45, "a + b + a + b + a": 0.7,
 }  # fmt: skip
-"""Of sizes 1, 3, 4, 5, 7 and 9."""
+"""Formulas of the sizes 1, 3, 4, 5, 7 and 9."""
 
 
 def test_individuals_that_only_those_with_poles_hide_are_refined_too():
     population, scores = individuals_to_refine(outcome_of(FOUND), DOMAIN)
-    # The last is hidden by one without poles.
+    # A formula without poles hides the last one.
     assert population.sizes.tolist() == [1, 3, 4, 5, 7]
     assert scores.losses.tolist() == [1.0, 0.5, 0.6, 0.4, 0.45]
 

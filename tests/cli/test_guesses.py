@@ -1,4 +1,4 @@
-"""Graphs to start from on the command line: ``shine config check``, ``evolve`` and ``resume``."""
+"""Graphs as guesses on the command line: ``shine config check``, ``evolve`` and ``resume``."""
 
 from __future__ import annotations
 
