@@ -23,8 +23,8 @@ from shine.lang.simplify.simplifier import simplify
 from shine.lang.tree import Tree
 from shine.search.lines import with_functions
 from shine.search.model import Model
+from shine.search.poles import individuals_to_refine, preferred_and_defined, without_poles
 from shine.search.polishing import polished, population_of, preferred
-from shine.search.usable import individuals_to_refine, preferred_and_defined, usable
 
 TOLERANCE = 1e-5
 """Relative gain below which constants count as fitted to convergence."""
@@ -72,7 +72,7 @@ class OddsRefinement:
         measured = [self._measured(version, primitives) for version in versions]
         chosen = preferred_and_defined(zip(*measured, strict=True), partial(preferred, nats=self._nats), domain)
         models = [*self._measured([constant], primitives), *chosen]
-        return usable([model for model in models if math.isfinite(model.loss)], 0.0, domain)
+        return without_poles([model for model in models if math.isfinite(model.loss)], 0.0, domain)
 
     def _polished(self, trees: Sequence[Tree], primitives: PrimitiveSet) -> Iterator[list[Tree]]:
         """The formulas with fitted constants, and then with simple ones (see `polished`)."""

@@ -27,8 +27,8 @@ from shine.lang.tree import Tree
 from shine.search.front import pareto_front
 from shine.search.lines import LINE_FUNCTIONS, with_functions, with_line
 from shine.search.model import Model
+from shine.search.poles import individuals_to_refine, preferred_and_defined, without_poles
 from shine.search.polishing import polished, population_of, preferred
-from shine.search.usable import individuals_to_refine, preferred_and_defined, usable
 
 TOLERANCE = 1e-13
 """Relative gain below which constants count as fitted to convergence."""
@@ -96,7 +96,7 @@ def refined(
     versions_of_each = zip(*(version[1:] for version in models), strict=True)
     chosen = [constant_model, *preferred_and_defined(versions_of_each, partial(preferred, nats=nats), domain)]
     finite = [model for model in chosen if math.isfinite(model.loss)]
-    return pareto_front(usable(finite, enough, domain), enough)
+    return pareto_front(without_poles(finite, enough, domain), enough)
 
 
 def _completed(individuals: Population, dataset: Dataset, linear_scaling: bool, threads: int) -> Iterator[Tree]:

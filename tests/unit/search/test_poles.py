@@ -17,7 +17,7 @@ from shine.lang.library import STANDARD
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
 from shine.search.model import Model
-from shine.search.usable import EARNED, individuals_to_refine, preferred_and_defined, usable
+from shine.search.poles import EARNED, individuals_to_refine, preferred_and_defined, without_poles
 
 FEATURES = ("a", "b")
 X = np.random.default_rng(0).normal(size=(60, 2))
@@ -35,30 +35,30 @@ def texts(models) -> list[str]:
 
 def test_formulas_with_poles_are_left_out():
     models = [model("2.0", 1.0), model("1/a", 0.5), model("a + b", 0.6), model("a/(b - 0.5)", 0.1)]
-    assert texts(usable(models, 0.0, DOMAIN)) == ["2.0", "a + b"]
+    assert texts(without_poles(models, 0.0, DOMAIN)) == ["2.0", "a + b"]
 
 
 @pytest.mark.parametrize("loss", [0.0, 1e-13])
 def test_an_exact_formula_stays_for_laws_have_poles_too(loss):
     models = [model("2.0", 1.0), model("1/a", loss), model("a + b", 1e-12)]
-    assert "1/a" in texts(usable(models, 1e-12, DOMAIN))
+    assert "1/a" in texts(without_poles(models, 1e-12, DOMAIN))
 
 
 def test_so_does_one_that_nothing_without_poles_comes_near():
     models = [model("2.0", 1.0), model("1/a", 0.9 * EARNED * 0.5), model("a + b", 0.5), model("1/b", 2 * EARNED * 0.5)]
-    assert texts(usable(models, 0.0, DOMAIN)) == ["2.0", "1/a", "a + b"]
+    assert texts(without_poles(models, 0.0, DOMAIN)) == ["2.0", "1/a", "a + b"]
 
 
 def test_with_as_many_nodes_as_rows_a_formula_earns_nothing():
     few = Domain(Dataset.from_arrays(X[:3], X[:3, 0], features=FEATURES))
     models = [model("2.0", 1.0), model("a/(b - 0.5)", 0.0), model("a + b", 0.5)]
-    assert texts(usable(models, 1e-12, few)) == ["2.0", "a + b"]
-    assert "a/(b - 0.5)" in texts(usable(models, 1e-12, DOMAIN))
+    assert texts(without_poles(models, 1e-12, few)) == ["2.0", "a + b"]
+    assert "a/(b - 0.5)" in texts(without_poles(models, 1e-12, DOMAIN))
 
 
 def test_where_all_have_poles_all_stay():
     models = [model("1/a", 1.0), model("1/(b - 0.5)", 0.5)]
-    assert usable(models, 0.0, DOMAIN) == models
+    assert without_poles(models, 0.0, DOMAIN) == models
 
 
 def test_of_the_versions_of_a_formula_one_without_poles_is_kept_beside_the_preferred_one():

@@ -78,7 +78,7 @@ def preferred_and_defined(
                 yield preferred(defined)
 
 
-def usable(models: Sequence[Model], enough: float, domain: Domain) -> list[Model]:
+def without_poles(models: Sequence[Model], enough: float, domain: Domain) -> list[Model]:
     """The models without poles near the data, and those that have earned their poles (see `EARNED`).
 
     Parameters
