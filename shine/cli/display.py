@@ -24,7 +24,7 @@ LAYOUT = Layout(
         "r2": lambda r2: "" if r2 is None else f"{round(r2, 6) + 0.0:.6f}",  # + 0.0 turns -0.0 into 0.0
     },
 )
-"""How a front looks in the terminal."""
+"""Layout of a front in the terminal."""
 
 
 def progress_text(progress: Progress) -> str:

@@ -21,7 +21,7 @@ SHORTEST = 20
 
 @dataclass(frozen=True)
 class Layout:
-    """How the lines of a text table look.
+    """The layout of a text table.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ SUMMARY = Layout(
     formula="equation",
     cells={"complexity": str, "loss": "{:.4g}".format, "score": "{:.3g}".format},
 )
-"""How a front looks in Python."""
+"""Layout of a front in Python."""
 
 
 def text_table(rows: Iterable[Row], layout: Layout, longest: int | None = None, width: int | None = None) -> str:

@@ -21,7 +21,7 @@ DEFAULT_PRIMITIVES = ("add", "sub", "mul", "div", "sqrt", "square", "exp", "log"
 
 @dataclass(frozen=True)
 class FitnessSettings:
-    """How well a formula explains the data, and how that is computed."""
+    """The loss of formulas, and how it is computed."""
 
     loss: Literal["mse", "rmse", "mae", "nmse", "r2"] = "mse"
     """The loss to minimize; `nmse` is the mse over the target's variance, and `r2` is the same number, 1 - R^2."""
@@ -112,7 +112,10 @@ def settings_from(**keywords: Any) -> SearchSettings:
 
 
 def constraints_from(given: Constraints | Mapping[str, Any] | None) -> Constraints:
-    """Constraints, given as such or as a mapping of their fields."""
+    """Constraints, given as such or as a mapping of their fields.
+
+    Names are checked by hand, because pydantic's message would not list the known ones.
+    """
     if isinstance(given, Constraints):
         return given
     known = [each.name for each in fields(Constraints)]
