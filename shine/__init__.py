@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from shine.kernels.graph_kernel import GraphKernel
     from shine.kernels.kernel import Kernel, jit
     from shine.lang.parse import parse
+    from shine.lang.population import Population
     from shine.lang.primitives import PrimitiveSet
     from shine.lang.program.program import Program
     from shine.search.front import Front, Result
     from shine.search.model import Model
-    from shine.search.population import Population
     from shine.search.run import evolve
 
 __version__ = "0.1.0"
@@ -71,7 +71,7 @@ _HOMES = {
     "GraphKernel": "shine.kernels.graph_kernel",
     "Kernel": "shine.kernels.kernel",
     "Model": "shine.search.model",
-    "Population": "shine.search.population",
+    "Population": "shine.lang.population",
     "PrimitiveSet": "shine.lang.primitives",
     "Program": "shine.lang.program.program",
     "Result": "shine.search.front",

@@ -25,7 +25,7 @@ from shine.search.budget import TimeBudget
 from shine.search.front import Front, Result, pareto_front
 from shine.search.given_units import front_in_given_units, model_in_given_units, report_in_given_units
 from shine.search.model import Model
-from shine.search.preparation import constraint_rules, prepared, seeded
+from shine.search.preparation import constraint_compiler, prepared, seeded
 from shine.search.settings import SearchSettings
 
 LINE_ROWS = 2000
@@ -77,7 +77,7 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
     classes = Classes.of(sample)
     rows = replace(sample, target=classes.smoothed(sample.target))
     odds = OddsEvaluator(rows, LogisticLinearizer(rows.sampled(LINE_ROWS, rng), threads), dtype, threads)
-    rules = constraint_rules(settings.constraints, rows, threads)
+    rules = constraint_compiler(settings.constraints, rows, threads)
     linearizer = LogisticLinearizer(rows.sampled(evolving.fitting_rows, rng), threads)
 
     outcome = evolution.evolve(

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 
 from shine.arrays import dot
+from shine.arrays.regression import Regression
 from shine.data.dataset import numbers
 from shine.estimators.base import SymbolicEstimator, complete
 from shine.estimators.checks import checked_weights, validated
 from shine.estimators.rows import merged
 from shine.estimators.selection import Selection, selected
 from shine.frontends.guesses import Guess
-from shine.arrays.regression import Regression
 from shine.lang.parse import PrimitiveSource
 from shine.search.front import Front
 from shine.search.run import search

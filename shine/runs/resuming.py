@@ -49,7 +49,6 @@ def last_state(job: Job, folder: Path, tell: Callable[[Notice], None]) -> State 
 def _state(folder: Path, checkpoint: Checkpoint, job: Job) -> State:
     # The evolution takes longer to import than all that reading a result needs.
     from shine.gp.run_state import State, check_state
-    from shine.gp.run_state import State
 
     table, names = primitive_table(job.config.primitive_texts)
     features = job.dataset.without(job.config.constraints.forbidden).features

@@ -13,8 +13,8 @@ from shine.data.dataset import Dataset
 from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.monotonic import Monotonicity
 from shine.frontends.guesses import guess_tree
-from shine.gp.constraints.constraints import Constraints, check_constraints
 from shine.gp.constraints.compiled import CompiledConstraints
+from shine.gp.constraints.constraints import Constraints, check_constraints
 from shine.gp.seeding import Guesses, SeedingSettings, find_guesses
 from shine.gp.settings import EvolutionSettings
 from shine.lang.parse import primitive_table
@@ -85,7 +85,9 @@ def prepared(dataset: Dataset, settings: SearchSettings, *, linear_scaling: bool
     return Task(dataset.features, given, scaling, scaled, primitives, guesses)
 
 
-def constraint_rules(constraints: Constraints, sample: Dataset, threads: int) -> Callable[..., CompiledConstraints] | None:
+def constraint_compiler(
+    constraints: Constraints, sample: Dataset, threads: int
+) -> Callable[..., CompiledConstraints] | None:
     """Compiler of the constraints for a primitive set and a kind of scaling; None without constraints."""
     if not constraints:
         return None

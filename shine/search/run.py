@@ -20,8 +20,8 @@ from shine.fitness import LOSSES, PopulationEvaluator
 from shine.frontends.guesses import Guess
 from shine.gp import evolution
 from shine.gp.constants import fitter
-from shine.gp.constraints.constraints import Constraints
 from shine.gp.constraints.compiled import CompiledConstraints, ConstrainedEvaluator
+from shine.gp.constraints.constraints import Constraints
 from shine.gp.evolution import Outcome, Progress
 from shine.gp.run_state import State
 from shine.lang.parse import PrimitiveSource
@@ -29,7 +29,7 @@ from shine.search.budget import TimeBudget
 from shine.search.front import Front, Result, choose
 from shine.search.given_units import front_in_given_units, model_in_given_units, report_in_given_units
 from shine.search.model import Model
-from shine.search.preparation import Task, constraint_rules, prepared, seeded
+from shine.search.preparation import Task, constraint_compiler, prepared, seeded
 from shine.search.refinement import log_likelihood_power, refined, rounding_loss
 from shine.search.settings import DEFAULT_PRIMITIVES, SearchSettings, settings_from
 
@@ -74,7 +74,7 @@ def search(
     threads = fitness.threads or processors()
     rng = np.random.default_rng(settings.seed)
     sample = task.dataset.sampled(evolving.rows, rng)
-    rules = constraint_rules(settings.constraints, sample, threads)
+    rules = constraint_compiler(settings.constraints, sample, threads)
     evaluator = _evaluator(sample, task, settings, rules)
     linearizer = MachineLinearizer(sample.sampled(evolving.fitting_rows, rng), loss, threads)
     enough = max(
