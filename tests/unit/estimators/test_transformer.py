@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shine.estimators import SymbolicTransformer
-from shine.estimators.transformer import Components
+from shine.estimators.components import Components
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(1, 5, (200, 3))
