@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from shine.evaluators.automatic import AutomaticEvaluator
 from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.native import NativeEvaluator
 from shine.evaluators.reference import ReferenceEvaluator
+from shine.evaluators.workers import processors
 from shine.fitness import LOSSES, PopulationEvaluator, Scores
 from shine.lang.population import Population
 from shine.typing import AnyArray, Floats
@@ -154,10 +154,3 @@ def evaluator_of(
         raise DataError(f"the target is constant, so loss {loss!r} would divide by zero; use mse or mae")
     chosen = AutomaticEvaluator if tier == "auto" else TIERS[tier]
     return chosen(dataset, loss, linear_scaling, dtype, threads)
-
-
-def processors() -> int:
-    """Processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

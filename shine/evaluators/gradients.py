@@ -23,8 +23,8 @@ from shine.codegen.identity import Functions, described, source_digest
 from shine.codegen.machine.machine import CACHE_BYTES, TILE_BYTES
 from shine.codegen.machine.sharing import SHARE, emit_sharing
 from shine.data.dataset import Dataset
+from shine.evaluators.jobs import QUOTA, PopulationFunctions, zeros
 from shine.evaluators.machine import MachineRows
-from shine.evaluators.sharing import QUOTA, PopulationFunctions, zeros
 from shine.fitness import LOSSES, Damping, Fit, NormalEquations
 from shine.lang.derivative import partials
 from shine.lang.population import Population

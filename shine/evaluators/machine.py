@@ -16,6 +16,7 @@ from shine.codegen.machine.sharing import SHARE
 from shine.codegen.moments import CHUNK, KINDS, LANES
 from shine.data.dataset import Dataset
 from shine.evaluators.derived import DerivedColumns
+from shine.evaluators.jobs import PopulationFunctions, zeros
 from shine.evaluators.rows import (
     HELD_BYTES,
     Columns,
@@ -27,7 +28,7 @@ from shine.evaluators.rows import (
     target_of,
     used_features,
 )
-from shine.evaluators.sharing import ALONE, PopulationFunctions, Workers, zeros
+from shine.evaluators.workers import ALONE, Workers
 from shine.fitness import LOSSES, Products, Scores, score
 from shine.lang.lazy import cached_property
 from shine.lang.population import Population

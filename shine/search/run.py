@@ -13,11 +13,12 @@ from numpy.typing import ArrayLike
 
 from shine.data.dataset import Dataset, stable_sum
 from shine.errors import DataError
-from shine.evaluators.evaluator import evaluator_of, processors
+from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.monotonic import Monotonicity
 from shine.evaluators.sampling import sampled_errors
+from shine.evaluators.workers import processors
 from shine.fitness import LOSSES
 from shine.frontends.seeds import Seed, seed_tree
 from shine.gp import evolution

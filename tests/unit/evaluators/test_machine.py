@@ -17,8 +17,9 @@ from shine.data.dataset import Dataset
 from shine.evaluators import machine
 from shine.evaluators import rows as rows_module
 from shine.evaluators.evaluator import TIERS, evaluator_of
+from shine.evaluators.jobs import STEP_ROWS
 from shine.evaluators.machine import MachineEvaluator, MachineRows, machine_of
-from shine.evaluators.sharing import STEP_ROWS, Workers
+from shine.evaluators.workers import Workers
 from shine.fitness import LOSSES, Scores
 from shine.lang.population import Population
 

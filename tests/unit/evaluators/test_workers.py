@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import shine
-from shine.evaluators import sharing
+from shine.evaluators import workers as threads
 from shine.evaluators.machine import MachineEvaluator
-from shine.evaluators.sharing import Workers
+from shine.evaluators.workers import Workers
 
 
 def forget() -> None:
@@ -101,18 +101,18 @@ def test_another_process_gets_threads_of_its_own(monkeypatch):
             seen.add(threading.get_ident())
 
         workers.run(work, forget)
-        monkeypatch.setattr(sharing._Process, "this", object())  # what a fork does in the child
+        monkeypatch.setattr(threads._Process, "this", object())  # what a fork does in the child
     assert len(names[0] - names[1]) == len(names[1] - names[0]) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="no process is forked here")
 def test_a_child_stands_for_another_process():
-    before = sharing._Process.this
+    before = threads._Process.this
     child = os.fork()
     if child == 0:
-        os._exit(0 if sharing._Process.this is not before else 1)
+        os._exit(0 if threads._Process.this is not before else 1)
     assert os.waitpid(child, 0)[1] == 0
-    assert sharing._Process.this is before
+    assert threads._Process.this is before
 
 
 def test_a_thread_that_evaluates_other_primitives_meanwhile_changes_nothing():
