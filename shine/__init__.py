@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from shine.frontends.llvmir import primitive_from_llvm
     from shine.gp.constraints.constraints import Constraints
     from shine.kernels.gradient import grad
-    from shine.kernels.graph_kernel import GraphKernel
     from shine.kernels.kernel import Kernel, jit
     from shine.lang.parse import parse
     from shine.lang.population import Population
@@ -42,7 +42,6 @@ __all__ = [
     "ExportError",
     "Front",
     "GraphImportError",
-    "GraphKernel",
     "Kernel",
     "LoweringError",
     "Model",
@@ -67,7 +66,6 @@ _HOMES = {
     "Constraints": "shine.gp.constraints.constraints",
     "Front": "shine.search.model",
     "Evaluator": "shine.evaluators.evaluator",
-    "GraphKernel": "shine.kernels.graph_kernel",
     "Kernel": "shine.kernels.kernel",
     "Model": "shine.search.model",
     "Population": "shine.lang.population",
@@ -86,6 +84,9 @@ _HOMES = {
 }
 """Module of each public name; those that are not listed are exceptions."""
 
+_DEPRECATED = {"GraphKernel": "Kernel"}
+"""Names that were public once, and what took their place."""
+
 _PACKAGES = ("aot", "deap", "export", "report")
 """Packages that users reach as attributes."""
 
@@ -95,6 +96,9 @@ def __getattr__(name: str) -> Any:
     # is imported when it is first asked for.
     if name in _PACKAGES:
         return import_module(f"{__name__}.{name}")
+    if name in _DEPRECATED:
+        warnings.warn(f"shine.{name} is deprecated; use shine.{_DEPRECATED[name]}", DeprecationWarning, stacklevel=2)
+        name = _DEPRECATED[name]
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_HOMES.get(name, "shine.errors")), name)

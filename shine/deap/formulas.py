@@ -45,7 +45,7 @@ class CompiledIndividual(Kernel):
         """Value for numbers, or arrays that broadcast, by position or by name."""
         if not named and len(arguments) == len(self.parameters):
             try:
-                return self._scalar_function(*arguments)
+                return self.one_row(*arguments)
             except ctypes.ArgumentError:
                 pass  # an argument is no number
         return super().__call__(*arguments, **named)

@@ -9,7 +9,7 @@ import pytest
 from llvmlite import ir
 
 import shine
-from shine.codegen.native.loops import emit_scalar
+from shine.codegen.native.programs import emit_program_scalar
 from shine.codegen.operations import ELEMENTARY, KINDS
 from shine.data.dataset import Dataset
 from shine.evaluators import automatic, costs
@@ -19,6 +19,7 @@ from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.native import NativeEvaluator
 from shine.lang.population import Population
 from shine.lang.primitives import ARITIES
+from shine.lang.program.trees import tree_program
 from shine.llvm import cached
 
 ROWS = 1000
@@ -92,7 +93,8 @@ def instructions(name: str) -> int:
     """Instructions of a primitive for one row before optimization, those of the functions it calls among them."""
     parameters = ("a", "b", "c")[: ARITIES[name]]
     module = ir.Module()
-    emit_scalar(module, shine.parse(f"{name}({', '.join(parameters)})", parameters), "f", "float64")
+    tree = shine.parse(f"{name}({', '.join(parameters)})", parameters)
+    emit_program_scalar(module, tree_program(tree, "float64"), "f")
     return sum(len(block.instructions) for function in module.functions for block in function.blocks)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import shine
 from shine.errors import CompilationError, DataError, LoweringError
+from shine.kernels.kernel import Kernel
 
 CLASSIC = "(2+3*b+33*(10/2)+1+3/3+a)/2"
 INT_MIN = -(2**31)
@@ -193,3 +194,30 @@ def test_a_tree_of_20_000_nodes_compiles():
     x = np.linspace(-1, 1, 19)
     assert k(x).tobytes() == evaluate(k.tree, [x]).tobytes()
     assert k(0.25) == k(np.array([0.25]))[0]
+
+
+def test_a_formula_has_the_shape_of_all_its_arguments_and_so_have_several_formulas():
+    assert shine.jit("a", params=("a", "b"))(1.0, np.zeros(3)).tolist() == [1.0] * 3
+    kernel = Kernel((shine.parse("a + 1", ("a", "b")), shine.parse("b*b", ("a", "b"))))
+    assert kernel(1.0, 3.0) == (2.0, 9.0)
+    assert [value.tolist() for value in kernel(1.0, [2.0, 3.0])] == [[2.0, 2.0], [4.0, 9.0]]
+    assert Kernel((shine.parse("a"),))(1.0) == (1.0,)
+
+
+def test_shapes_that_do_not_fit_are_named():
+    with pytest.raises(ValueError, match=r"arguments 'a', \(3,\), and 'b', \(4,\), do not fit each other"):
+        shine.jit("a + b")(np.ones(3), np.ones(4))
+
+
+def test_a_kernel_is_compiled_anew_from_its_formula():
+    assert shine.jit(shine.jit("a / b"), dtype="int32")(7, 2) == 3
+
+
+@pytest.mark.parametrize("shape", [(20,), (30_000,), (700, 200)])
+def test_few_and_many_rows_get_the_same_bits(shape):
+    kernel = shine.jit("exp(sin(a)*b) + a/b")
+    a, b = np.random.default_rng(3).uniform(0.5, 2, (2, *shape))
+    whole = kernel(a, b)
+    assert whole.shape == shape
+    assert whole.ravel()[:9].tobytes() == kernel(a.ravel()[:9], b.ravel()[:9]).tobytes()
+    assert kernel(a[..., ::-1], b[..., ::-1])[..., ::-1].tobytes() == whole.tobytes()
