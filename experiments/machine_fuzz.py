@@ -31,7 +31,8 @@ from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.native import NativeEvaluator, NativeFitness
 from shine.evaluators.reference import ReferenceEvaluator
 from shine.evaluators.rows import Rows, target_of
-from shine.fitness import LOSSES, Scores, score
+from shine.fitness.losses import LOSSES
+from shine.fitness.scores import Scores, score
 from shine.lang.parse import primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT

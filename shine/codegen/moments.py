@@ -23,9 +23,6 @@ CHUNK = 256
 LANES = 8
 """Accumulators of each sum."""
 
-KINDS = ("squared", "absolute", "products")
-"""What a pass over the rows can add up: squared errors, absolute errors, or the moments of linear scaling."""
-
 CHUNK_FIELDS = ("inverse_weight", "target_mean", "share", "between", "target_shift", "target_square", "weight")
 """What is known of a chunk of rows beforehand, with W its weight and W0 that of the chunks before it: 1 / W; its mean
 of the target; W / (W0 + W); W0 * W / (W0 + W); its mean of the target less that of the chunks before it; and, up to
@@ -40,6 +37,37 @@ _VECTOR = ir.VectorType(_DOUBLE, LANES)
 _ZERO = ir.Constant(I64, 0)
 
 
+def _squared(build: ir.IRBuilder, residual: ir.Value) -> ir.Value:
+    return build.fmul(residual, residual)
+
+
+def _absolute(build: ir.IRBuilder, residual: ir.Value) -> ir.Value:
+    return build.call(intrinsic(build.module, "llvm.fabs", _VECTOR, 1), [residual])
+
+
+ERRORS: dict[str, Callable[[ir.IRBuilder, ir.Value], ir.Value]] = {"squared": _squared, "absolute": _absolute}
+"""The code of each of `shine.fitness.losses.ERROR_KINDS`: from the residuals of `LANES` rows to their errors."""
+
+PRODUCTS = "products"
+"""Name of the pass that adds up the moments of linear scaling."""
+
+KINDS = (*ERRORS, PRODUCTS)
+"""What a pass over the rows can add up: errors of some kind, or the moments of linear scaling."""
+
+
+def checked_kind(kind: str) -> str:
+    """A name of `KINDS`.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"no code adds up {kind!r} errors; there is code for {', '.join(ERRORS)}")
+    return kind
+
+
 def errors_function(
     module: ir.Module, numbers: Numbers, kind: str, *, weighted: bool = True, scaled: bool = True
 ) -> ir.Function:
@@ -50,15 +78,22 @@ def errors_function(
     module : ir.Module
     numbers : Numbers
         Type of the predictions.
-    kind : {"squared", "absolute"}
+    kind : str
+        One of `ERRORS`.
     weighted, scaled : bool
         Whether `weights` are read, and `line`, a slope and an intercept: errors are those of
         ``intercept + slope * prediction``. Weights of 1, slope 1 and intercept 0 give the same bits as their absence.
 
     Notes
     -----
-    `rows` is a multiple of `LANES`; rows that are none have weight 0. The state is `LANES` sums.
+    `rows` is a multiple of `LANES`; padding rows have weight 0. The state is `LANES` sums.
+
+    Raises
+    ------
+    ValueError
+        If there is no code for the kind.
     """
+    checked_kind(kind)
     name = f"shine.{kind}.{'weighted' if weighted else 'plain'}.{'scaled' if scaled else 'raw'}.{numbers.dtype}"
     labels = ("predictions", "target", "weights", "rows", "line", "state")
     if name in module.globals:
@@ -71,10 +106,7 @@ def errors_function(
         if scaled:
             value = build.fadd(intercept, build.fmul(slope, value))
         residual = build.fsub(_lanes(build, target, loop.index), value)
-        if kind == "squared":
-            error = build.fmul(residual, residual)
-        else:
-            error = build.call(intrinsic(module, "llvm.fabs", _VECTOR, 1), [residual])
+        error = ERRORS[kind](build, residual)
         if weighted:
             error = build.fmul(_lanes(build, weights, loop.index), error)
         loop.results = [build.fadd(loop.values[0], error)]

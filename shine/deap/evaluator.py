@@ -17,7 +17,7 @@ from shine.deap.vocabulary import vocabulary_of
 from shine.errors import DataError
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.rows import target_of
-from shine.fitness import LOSSES
+from shine.fitness.losses import loss_of
 from shine.lang.population import Population
 from shine.typing import AnyArray, Floats
 
@@ -202,13 +202,13 @@ class CompiledEvaluator:
         return self._evaluator.score(population).losses
 
     def _exact(self, population: Population) -> Floats:
-        loss, target = LOSSES[self._loss], self._dataset.target
+        loss, target = loss_of(self._loss), self._dataset.target
         count = max(_MOST_PREDICTIONS // len(target), 1)
         totals = np.empty(len(population))
         for first in range(0, len(population), count):
             chosen = np.arange(first, min(first + count, len(population)))
             predictions = self._evaluator.predict(population.take(chosen))
-            totals[chosen] = sums_of_errors(predictions, target, loss.kind == "squared")
+            totals[chosen] = sums_of_errors(predictions, target, loss.kind)
         losses = loss.of_sum(totals, self._target.weight, self._target.square)
         return np.where(np.isfinite(losses), losses, np.inf)
 

@@ -11,6 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.fitness.losses import ErrorKind
 from shine.typing import Floats
 
 BLOCK = 2048
@@ -23,14 +24,14 @@ _LARGEST = 2.0**960
 """Numbers up to here can be split; larger ones are added as they are."""
 
 
-def sums_of_errors(predictions: NDArray[np.floating], target: Floats, squared: bool) -> Floats:
-    """Sum over the rows of the squared or absolute errors of each individual.
+def sums_of_errors(predictions: NDArray[np.floating], target: Floats, kind: ErrorKind) -> Floats:
+    """Sum over the rows of the errors of each individual.
 
     Parameters
     ----------
     predictions : ndarray of shape (n_individuals, n_rows)
     target : ndarray of shape (n_rows,)
-    squared : bool
+    kind : ErrorKind
 
     Returns
     -------
@@ -51,7 +52,7 @@ def sums_of_errors(predictions: NDArray[np.floating], target: Floats, squared: b
                 some = predictions[chosen, span]
                 errors, rest = memory[:, : some.shape[0], : some.shape[1]]
                 np.subtract(some, target[span], out=errors)
-                np.multiply(errors, errors, out=errors) if squared else np.abs(errors, out=errors)
+                kind.of_residuals(errors, out=errors)
                 parts[chosen, 2 * block], parts[chosen, 2 * block + 1] = _halves(errors, rest)
         plain = parts.sum(axis=1)
     sure = np.isfinite(plain) & (plain < _LARGEST)

@@ -19,6 +19,7 @@ from shine.errors import DataError
 from shine.estimators.odds import LINE, OddsEvaluator, lined
 from shine.evaluators.logistic import LogisticEvaluator, LogisticLinearizer
 from shine.evaluators.sampling import sampled_errors
+from shine.fitness.losses import SQUARED
 from shine.frontends.seeds import Seed, seed_tree
 from shine.gp import evolution
 from shine.gp.constants import fit_constants
@@ -270,7 +271,7 @@ class Refinement:
             linearizer,
             effective_rows(sample),
             float(np.finfo(np.float64).tiny),
-            squared=True,
+            log_likelihood=SQUARED.log_likelihood,
             out_of_time=self.out_of_time,
         )
         if sample is not smoothed:

@@ -11,7 +11,8 @@ import numpy as np
 from shine.data.dataset import Dataset
 from shine.evaluators.logistic import LogisticEvaluator
 from shine.evaluators.machine import MachineEvaluator
-from shine.fitness import Linearizer, Products, Scores
+from shine.fitness.protocols import Linearizer
+from shine.fitness.scores import Products, Scores
 from shine.gp.constants import fit_constants, places
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
@@ -71,7 +72,7 @@ def discriminants(products: Products, dataset: Dataset) -> tuple[Floats, Floats]
 
 
 class OddsEvaluator:
-    """Log-loss of individuals with the line that suits each best (see `shine.fitness.PopulationEvaluator`).
+    """Log-loss of individuals with the line that suits each best (see `shine.fitness.protocols.PopulationEvaluator`).
 
     Parameters
     ----------

@@ -8,7 +8,8 @@ from shine.data.dataset import Dataset
 from shine.evaluators.costs import SMALLEST, host_costs, nodes_by_kind
 from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.native import NativeEvaluator
-from shine.fitness import PopulationEvaluator, Scores
+from shine.fitness.protocols import PopulationEvaluator
+from shine.fitness.scores import Scores
 from shine.lang.population import Population
 from shine.typing import AnyArray, Mask
 

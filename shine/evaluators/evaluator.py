@@ -15,7 +15,9 @@ from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.native import NativeEvaluator
 from shine.evaluators.reference import ReferenceEvaluator
 from shine.evaluators.workers import processors
-from shine.fitness import LOSSES, PopulationEvaluator, Scores
+from shine.fitness.losses import LOSSES
+from shine.fitness.protocols import PopulationEvaluator
+from shine.fitness.scores import Scores
 from shine.lang.population import Population
 from shine.typing import AnyArray, Floats
 
@@ -150,7 +152,7 @@ def evaluator_of(
         threads = processors()
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise ValueError(f"threads must be an integer of at least 1, or None for all processors, is {threads!r}")
-    if loss in ("nmse", "r2") and not dataset.target_square > 0:
+    if LOSSES[loss].needs_variance and not dataset.target_square > 0:
         raise DataError(f"the target is constant, so loss {loss!r} would divide by zero; use mse or mae")
     chosen = AutomaticEvaluator if tier == "auto" else TIERS[tier]
     return chosen(dataset, loss, linear_scaling, dtype, threads)

@@ -18,14 +18,15 @@ from shine.codegen.gradient.machine import (
     fit_name,
     most_arguments,
 )
-from shine.codegen.gradient.normal_equations import ERROR_KINDS
+from shine.codegen.gradient.normal_equations import ERROR_KINDS, checked_error_kind
 from shine.codegen.identity import Functions, described, source_digest
 from shine.codegen.machine.machine import CACHE_BYTES, TILE_BYTES
 from shine.codegen.machine.sharing import SHARE, emit_sharing
 from shine.data.dataset import Dataset
 from shine.evaluators.jobs import QUOTA, PopulationFunctions, zeros
 from shine.evaluators.machine import MachineRows
-from shine.fitness import LOSSES, Damping, Fit, NormalEquations
+from shine.fitness.losses import loss_of
+from shine.fitness.protocols import Damping, Fit, NormalEquations
 from shine.lang.derivative import partials
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
@@ -98,19 +99,19 @@ def _gradient_machine_of(functions: Functions) -> GradientMachine:
 
 
 class MachineLinearizer:
-    """Normal equations of a population over a data set (see `shine.fitness.Linearizer`).
+    """Normal equations of a population over a data set (see `shine.fitness.protocols.Linearizer`).
 
     Parameters
     ----------
     dataset : Dataset
     loss : str
-        One of `shine.fitness.LOSSES`, which says what errors are minimized.
+        One of `shine.fitness.losses.LOSSES`, which says what errors are minimized.
     threads : int
     """
 
     def __init__(self, dataset: Dataset, loss: str, threads: int = 1) -> None:
         self._rows = MachineRows(dataset, "float64", threads, nested=False)
-        self._kind = LOSSES[loss].kind
+        self._kind = checked_error_kind(loss_of(loss).kind.name)
         deviation = np.sqrt(dataset.target_square / dataset.weight)
         self._latest: tuple[tuple[Primitive, ...], GradientMachine | None] = (), None
         self._floor = np.array([max(_SMALLEST_WEIGHED * deviation, np.finfo(np.float64).tiny)])
@@ -157,7 +158,7 @@ class MachineLinearizer:
         scaled: bool,
         fixed: Mask | None = None,
     ) -> Fit | None:
-        """All steps of the fit of each individual in one native call (see `shine.fitness.Linearizer`)."""
+        """All steps of the fit of each individual in one native call (see `shine.fitness.protocols.Linearizer`)."""
         whole = next(self._rows.passes(population))
         longest = EFFORT * (1 + steps) * whole.rows * population.width
         # A thread looks for an interrupt between individuals, and an individual has to see all rows again and again.

@@ -12,7 +12,7 @@ import numpy as np
 from shine.data.dataset import Dataset
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine import MachineEvaluator
-from shine.fitness import NormalEquations
+from shine.fitness.protocols import NormalEquations
 from shine.lang.parse import parse, primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
@@ -106,7 +106,7 @@ class LogisticEvaluator:
 
 
 class LogisticLinearizer:
-    """Normal equations of the roots of the rows' log-losses (see `shine.fitness.Linearizer`).
+    """Normal equations of the roots of the rows' log-losses (see `shine.fitness.protocols.Linearizer`).
 
     Their squared errors are log-losses: least squares then is what maximizes the likelihood. There is no line around
     the individuals, whose slopes and intercepts have to be 1 and 0.

@@ -13,7 +13,7 @@ from shine.codegen.machine.assembler import OPERAND_BYTES
 from shine.codegen.machine.instructions import instruction_bytes
 from shine.codegen.machine.machine import JOB, ROW_GROUP, TILE_BYTES, emit_machine, operand_room, tile_rows
 from shine.codegen.machine.sharing import SHARE
-from shine.codegen.moments import CHUNK, KINDS, LANES
+from shine.codegen.moments import CHUNK, KINDS, LANES, PRODUCTS, checked_kind
 from shine.data.dataset import Dataset
 from shine.evaluators.derived import DerivedColumns
 from shine.evaluators.jobs import PopulationFunctions, zeros
@@ -29,7 +29,8 @@ from shine.evaluators.rows import (
     used_features,
 )
 from shine.evaluators.workers import ALONE, Workers
-from shine.fitness import LOSSES, Products, Scores, score
+from shine.fitness.losses import loss_of
+from shine.fitness.scores import Products, Scores, score
 from shine.lang.lazy import cached_property
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
@@ -204,19 +205,21 @@ class MachineRows:
         Parameters
         ----------
         machine : Machine
-        kind : {"squared", "absolute", "products"}
+        kind : str
+            One of `shine.codegen.moments.KINDS`.
         population : Population
         limits : ndarray of shape (n_individuals,)
             Sums of errors that an individual may not exceed; evaluation of it stops once it is sure to.
         lines : ndarray of shape (n_individuals, 2), optional
             Slopes and intercepts that errors are measured with; 1 and 0 by default.
         """
+        checked_kind(kind)
         out = zeros(len(population), LANES)
         scaled = lines is not None
         lines = np.ascontiguousarray(lines) if scaled else out
         own = {"out": out.ctypes.data, "limits": limits.ctypes.data, "lines": lines.ctypes.data, "scaled": int(scaled)}
         for part in self.passes(population):
-            if kind == "products":
+            if kind == PRODUCTS:
                 own["known"] = self._known[part.start // CHUNK :].ctypes.data
             machine.run(kind, population, part.fields | own, part.rows, self.workers_for(population, part))
         return out
@@ -248,11 +251,12 @@ class MachineEvaluator:
             An individual whose loss is sure to exceed this gets the loss inf, and is not evaluated to the end.
         """
         # Rounding must not make a loss that equals the threshold exceed it; the last word is `within`.
-        exact = LOSSES[self._loss].sum_of(threshold, self._target.weight, self._target.square)
+        loss = loss_of(self._loss)
+        exact = loss.sum_of(threshold, self._target.weight, self._target.square)
         limit = max(exact * (1 + 1e-12), np.finfo(np.float64).tiny)
-        # What is left of squares says nothing about a limit of absolute errors.
-        squared = LOSSES[self._loss].kind == "squared"
-        measure = MachineMeasure(self._rows, self._machine(population), population, limit, limit if squared else np.inf)
+        # What the best line leaves of squares says nothing about a limit of other errors.
+        line_limit = limit if loss.kind.follows_from_moments else np.inf
+        measure = MachineMeasure(self._rows, self._machine(population), population, limit, line_limit)
         scores = score(measure, len(population), self._target, self._loss, self._linear_scaling)
         return scores.within(threshold)
 
@@ -274,7 +278,7 @@ class MachineEvaluator:
 
 
 class MachineMeasure:
-    """Sums over predictions on the machine (see `shine.fitness.Measure`)."""
+    """Sums over predictions on the machine (see `shine.fitness.scores.Measure`)."""
 
     def __init__(
         self,
@@ -288,7 +292,7 @@ class MachineMeasure:
         self._limit, self._line_limit = limit, line_limit
 
     def errors(self, which: Indices, kind: str, slopes: Floats, intercepts: Floats) -> Floats:
-        """Weighted sums of "squared" or "absolute" errors of ``intercept + slope * p``; inf above the limit."""
+        """Weighted sums of the errors of ``intercept + slope * p``; inf above the limit."""
         plain = bool((slopes == 1).all() and (intercepts == 0).all())
         lines = None if plain else np.column_stack([slopes, intercepts])
         limits = np.full(len(which), self._limit)
@@ -298,7 +302,7 @@ class MachineMeasure:
     def products(self, which: Indices) -> Products:
         """Moments for linear scaling; NaN where no line keeps within the limit."""
         limits = np.full(len(which), self._line_limit)
-        states = self._rows.states(self._machine, "products", self._chosen(which), limits)
+        states = self._rows.states(self._machine, PRODUCTS, self._chosen(which), limits)
         return Products(states[:, 0], states[:, 1], states[:, 2])
 
     def _chosen(self, which: Indices) -> Population:

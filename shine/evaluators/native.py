@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from llvmlite import ir
 
-from shine.codegen.moments import CHUNK, KINDS
+from shine.codegen.moments import CHUNK, KINDS, PRODUCTS, checked_kind
 from shine.codegen.native.loops import STATE, emit_fitness, emit_predict
 from shine.data.dataset import Dataset
 from shine.evaluators.rows import Rows, lane_sums, target_of
-from shine.fitness import Products, Scores, score
+from shine.fitness.scores import Products, Scores, score
 from shine.lang.population import Population
 from shine.lang.tree import Tree
 from shine.llvm import Engine
@@ -56,18 +56,18 @@ class NativeFitness:
 
 
 class NativeMeasure:
-    """Compiled fitness over a data set (see `shine.fitness.Measure`)."""
+    """Compiled fitness over a data set (see `shine.fitness.scores.Measure`)."""
 
     def __init__(self, function: Callable[..., int], rows: Rows) -> None:
         self._function, self._rows = function, rows
 
     def errors(self, which: Indices, kind: str, slopes: Floats, intercepts: Floats) -> Floats:
-        """Weighted sums of "squared" or "absolute" errors of ``intercept + slope * p``."""
+        """Weighted sums of the errors of ``intercept + slope * p``."""
         return lane_sums(self._run(which, kind, np.column_stack([slopes, intercepts])))
 
     def products(self, which: Indices) -> Products:
         """Moments for linear scaling."""
-        states = self._run(which, "products", np.empty((0, 2)))
+        states = self._run(which, PRODUCTS, np.empty((0, 2)))
         return Products(states[:, 0], states[:, 1], states[:, 2])
 
     def _run(self, which: Indices, kind: str, lines: Floats) -> Floats:
@@ -78,7 +78,7 @@ class NativeMeasure:
             failed |= self._function(
                 which.ctypes.data,
                 len(which),
-                KINDS.index(kind),
+                KINDS.index(checked_kind(kind)),
                 block.pointers.ctypes.data,
                 part.target.ctypes.data,
                 part.weights.ctypes.data,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shine.codegen.moments import CHUNK, CHUNK_FIELDS, LANES
 from shine.data.dataset import Dataset, stable_sum
-from shine.fitness import Target
+from shine.fitness.scores import Target
 from shine.lang.lazy import cached_property
 from shine.lang.population import Population
 from shine.typing import AnyArray, Floats, Indices

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shine.arrays.linear_systems import solved_together
-from shine.fitness import Damping, Fit, Linearizer, NormalEquations, Scores
+from shine.fitness.protocols import Damping, Fit, Linearizer, NormalEquations
+from shine.fitness.scores import Scores
 from shine.gp.scoring import Fitter
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT

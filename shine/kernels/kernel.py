@@ -15,7 +15,7 @@ from shine.codegen.numbers import ELEMENTS
 from shine.data.dataset import Dataset
 from shine.evaluators.native import NativeFitness
 from shine.evaluators.rows import Rows, target_of
-from shine.fitness import score
+from shine.fitness.scores import score
 from shine.kernels.rows import ProgramRows, effective_level, rows_ir
 from shine.lang.lazy import cached_property
 from shine.lang.names import symbol

@@ -16,7 +16,8 @@ from shine.domain import Domain
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.rows import target_of
-from shine.fitness import LOSSES, best_lines
+from shine.fitness.losses import loss_of
+from shine.fitness.scores import best_lines
 from shine.gp.constants import fit_constants
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.evolution import Outcome
@@ -104,7 +105,7 @@ def refined(
     constant_model = min((version[0] for version in models), key=lambda model: model.loss)
     preference = partial(
         _preferred,
-        power=log_likelihood_power(loss) * effective_rows(dataset),
+        power=loss_of(loss).log_likelihood * effective_rows(dataset),
         floor=rounding_loss(dataset, loss),
     )
     versions_of_each = zip(*(version[1:] for version in models), strict=True)
@@ -162,7 +163,7 @@ def _polished(
         linearizer,
         effective_rows(sample),
         _rounding_error(sample, loss),
-        squared=LOSSES[loss].kind == "squared",
+        log_likelihood=loss_of(loss).kind.log_likelihood,
         out_of_time=out_of_time,
     )
     if sample is not dataset:
@@ -179,11 +180,6 @@ def _preferred(models: Sequence[Model], power: float, floor: float) -> Model:
         return best
     worse = power * math.log(max(last.loss, floor) / max(best.loss, floor))
     return last if worse <= _NATS_A_NODE * last.complexity else best
-
-
-def log_likelihood_power(loss: str) -> float:
-    """What the logarithm of a loss counts in the log-likelihood of a row: half if it is in squared units."""
-    return 0.5 if LOSSES[loss].kind == "squared" and loss != "rmse" else 1.0
 
 
 def effective_rows(dataset: Dataset) -> float:
@@ -215,15 +211,15 @@ def _fitted(population: Population, linearizer: MachineLinearizer, steps: int) -
 def rounding_loss(dataset: Dataset, loss: str, dtype: str = "float64") -> float:
     """Loss that rounding alone may leave."""
     total = np.array(_rounding_error(dataset, loss, dtype))
-    least = float(LOSSES[loss].of_sum(total, dataset.weight, dataset.target_square or 1.0))
+    least = float(loss_of(loss).of_sum(total, dataset.weight, dataset.target_square or 1.0))
     return max(least, float(np.finfo(np.float64).tiny))
 
 
 def _rounding_error(dataset: Dataset, loss: str, dtype: str = "float64") -> float:
     """Sum of errors that rounding alone may leave."""
     size = 8 * np.finfo(dtype).eps * np.abs(dataset.target)
-    terms = size**2 if LOSSES[loss].kind == "squared" else size
-    return max(float(stable_sum(dataset.row_weights * terms)), float(np.finfo(np.float64).tiny))
+    errors = loss_of(loss).kind.of_residuals(size)
+    return max(float(stable_sum(dataset.row_weights * errors)), float(np.finfo(np.float64).tiny))
 
 
 def _measured(

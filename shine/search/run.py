@@ -19,7 +19,7 @@ from shine.evaluators.machine import MachineEvaluator
 from shine.evaluators.monotonic import Monotonicity
 from shine.evaluators.sampling import sampled_errors
 from shine.evaluators.workers import processors
-from shine.fitness import LOSSES
+from shine.fitness.losses import loss_of
 from shine.frontends.seeds import Seed, seed_tree
 from shine.gp import evolution
 from shine.gp.constants import fitter
@@ -36,7 +36,6 @@ from shine.search.model import Front, Model, Result, choose
 from shine.search.refinement import (
     effective_rows,
     in_given_units,
-    log_likelihood_power,
     refined,
     rounding_loss,
     with_functions,
@@ -167,12 +166,12 @@ def search(
     if not front:
         raise DataError(f"no formula has a finite {loss}, not even a constant; rescale the target")
     front = in_given_units(front, scaling, given, enough)
-    chosen = choose(front, enough, effective_rows(dataset), log_likelihood_power(loss))
+    chosen = choose(front, enough, effective_rows(dataset), loss_of(loss).log_likelihood)
     models = tuple(
         replace(
             model,
             tree=replace(model.tree, parameters=features),
-            loss=scaling.loss(model.loss, LOSSES[loss].degree),
+            loss=scaling.loss(model.loss, loss_of(loss).degree),
         )
         for model in front
     )
@@ -199,7 +198,7 @@ def scaling_undone(
         return report
 
     def passed_on(progress: Progress) -> object:
-        front, scores, degree = progress.front, progress.scores, LOSSES[loss].degree
+        front, scores, degree = progress.front, progress.scores, loss_of(loss).degree
         trees = [scaling.leaving(front.tree(index), dataset) for index in range(len(front))]
         if trees:
             front = Population.from_trees(trees, with_functions(front.primitives, ["mul"]))
@@ -262,10 +261,12 @@ def guesses_of(
 def _constant_loss(dataset: Dataset, loss: str) -> float:
     """Loss of the target's mean."""
     square = dataset.target_square
+    of_loss = loss_of(loss)
     total = square
-    if LOSSES[loss].kind == "absolute":
-        total = float(stable_sum(dataset.row_weights * np.abs(dataset.target - dataset.target_mean)))
-    return float(LOSSES[loss].of_sum(np.array(total), dataset.weight, square)) if square > 0 else 0.0
+    if not of_loss.kind.follows_from_moments:
+        errors = of_loss.kind.of_residuals(dataset.target - dataset.target_mean)
+        total = float(stable_sum(dataset.row_weights * errors))
+    return float(of_loss.of_sum(np.array(total), dataset.weight, square)) if square > 0 else 0.0
 
 
 def evolve(

@@ -126,7 +126,7 @@ class Scaling:
         ----------
         value : float
         degree : int
-            The power of the target's unit that the loss has (see `shine.fitness.Loss`).
+            The power of the target's unit that the loss has (see `shine.fitness.losses.Loss`).
         """
         try:
             return math.ldexp(value, self.target * degree)

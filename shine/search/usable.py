@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from shine.domain import Domain
-from shine.fitness import Scores
+from shine.fitness.scores import Scores
 from shine.gp.evolution import Outcome
 from shine.lang.population import Population
 from shine.lang.tape import application

@@ -8,7 +8,7 @@ from machine_fuzz import PRIMITIVES, random_population
 
 import shine
 from shine.evaluators.automatic import AutomaticEvaluator
-from shine.fitness import LOSSES
+from shine.fitness.losses import LOSSES
 from shine.lang.population import Population
 
 SHAPES = ((1, False), (65, True), (4099, True))

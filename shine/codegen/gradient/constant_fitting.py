@@ -22,7 +22,7 @@ FIT_FIELDS = ("steps", "scaled", "fixed", "settings", "fitting")
 each individual and constant, not 0 where it stays; the address of the numbers `SETTINGS`; memory of the thread."""
 
 SETTINGS = ("tolerance", "first", "least", "most", "lower", "higher")
-"""Numbers that rule the steps: the tolerance, then those of `shine.fitness.Damping`."""
+"""Numbers that rule the steps: the tolerance, then those of `shine.fitness.protocols.Damping`."""
 
 LINE = FIXED_COLUMNS - 1
 """Unknowns before the constants: intercept and slope."""

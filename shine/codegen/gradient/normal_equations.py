@@ -9,25 +9,14 @@ Absolute errors are fitted by iteratively reweighted least squares: a row weighs
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llvmlite import ir
 
-from shine.codegen.blocks import (
-    I64,
-    POINTER,
-    counted,
-    declare,
-    element_pointer,
-    horizontal_sum,
-    intrinsic,
-    load,
-    store,
-)
+from shine.codegen.blocks import I64, POINTER, counted, declare, element_pointer, horizontal_sum, load, store
 from shine.codegen.gradient.instructions import OPERAND_BYTES, tile_operand
-from shine.codegen.moments import LANES
+from shine.codegen.moments import ERRORS, LANES
 from shine.codegen.numbers import splat
-
-ERROR_KINDS = ("squared", "absolute")
-"""Errors whose sum is minimized."""
 
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
@@ -37,6 +26,35 @@ _BYTE = ir.IntType(8)
 _PREDICTION = 2
 
 
+def _by_inverse(build: ir.IRBuilder, error: ir.Value, least: ir.Value, weight: ir.Value | None) -> ir.Value:
+    most = build.select(build.fcmp_ordered(">", error, least), error, least)
+    return build.fdiv(weight or splat(_VECTOR, 1.0), most)
+
+
+REWEIGHTINGS: dict[str, Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value | None], ir.Value] | None] = {
+    "squared": None,
+    "absolute": _by_inverse,
+}
+"""How rows are weighed for least squares to minimize each of `shine.codegen.moments.ERRORS`: a function of the errors,
+the least error that counts, and the rows' own weights; None where the rows' own weights are right."""
+
+ERROR_KINDS = tuple(REWEIGHTINGS)
+"""The kinds of errors that constants can be fitted by."""
+
+
+def checked_error_kind(kind: str) -> str:
+    """A name of `ERROR_KINDS`.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    if kind not in ERROR_KINDS:
+        raise ValueError(f"no code fits constants by {kind!r} errors; there is code for {', '.join(ERROR_KINDS)}")
+    return kind
+
+
 def normal_function(module: ir.Module, kind: str, *, weighted: bool) -> ir.Function:
     """Internal function ``normal(columns, count, offset, rows, target, weights, line, floor, residual, scratch, state,
     stride)``.
@@ -44,7 +62,8 @@ def normal_function(module: ir.Module, kind: str, *, weighted: bool) -> ir.Funct
     Parameters
     ----------
     module : ir.Module
-    kind : {"squared", "absolute"}
+    kind : str
+        One of `ERROR_KINDS`.
     weighted : bool
         Whether `weights` are read.
 
@@ -55,7 +74,13 @@ def normal_function(module: ir.Module, kind: str, *, weighted: bool) -> ir.Funct
     the slope first; residuals below `floor` weigh no more than if they were that large. `residual` and `scratch` are
     tiles. The state is the sum of errors and a matrix with `stride` entries a row, whose lower triangle is added to;
     what is above the diagonal may be anything.
+
+    Raises
+    ------
+    ValueError
+        If constants cannot be fitted by the kind.
     """
+    reweighting = REWEIGHTINGS[checked_error_kind(kind)]
     name = f"shine.normal.{kind}.{'weighted' if weighted else 'plain'}"
     labels = (
         "columns", "count", "offset", "rows", "target", "weights", "line", "floor", "residual", "scratch", "state",
@@ -78,16 +103,13 @@ def normal_function(module: ir.Module, kind: str, *, weighted: bool) -> ir.Funct
         left = build.fsub(load(build, target, loop.index, _DOUBLE, _VECTOR), model)
         store(build, left, residual, loop.index, _DOUBLE)
         weight = load(build, weights, loop.index, _DOUBLE, _VECTOR) if weighted else None
-        if kind == "squared":
-            error = build.fmul(left, left)
-        else:
-            error = build.call(intrinsic(module, "llvm.fabs", _VECTOR, 1), [left])
-            most = build.select(build.fcmp_ordered(">", error, least), error, least)
-            store(build, build.fdiv(weight or splat(_VECTOR, 1.0), most), scratch, loop.index, _DOUBLE)
+        error = ERRORS[kind](build, left)
+        if reweighting is not None:
+            store(build, reweighting(build, error, least, weight), scratch, loop.index, _DOUBLE)
         error = error if weight is None else build.fmul(weight, error)
         loop.results = [build.fadd(loop.values[0], error)]
     _add(build, horizontal_sum(build, loop.values[0]), state, _ZERO)
-    weighing = scratch if kind == "absolute" else weights if weighted else None
+    weighing = scratch if reweighting is not None else weights if weighted else None
     products = _Products(build, columns, offset, rows, weighing, state, stride)
     two = ir.Constant(I64, 2)
     pairs = build.and_(count, ir.Constant(I64, -2))

@@ -37,7 +37,7 @@ from shine.codegen.machine.instructions import (
     primitive_instructions,
 )
 from shine.codegen.machine.sharing import emit_sharing
-from shine.codegen.moments import CHUNK, CHUNK_FIELDS, KINDS, LANES, errors_function, products_function
+from shine.codegen.moments import CHUNK, CHUNK_FIELDS, KINDS, LANES, PRODUCTS, errors_function, products_function
 from shine.codegen.numbers import Numbers
 from shine.lang.tree import Primitive
 
@@ -105,7 +105,7 @@ def emit_machine(functions: Sequence[Primitive], dtype: str) -> ir.Module:
     driver = _Driver(module, assemble, dtype)
     driver.emit("predict", driver.copy_predictions)
     for kind in KINDS:
-        driver.emit(kind, driver.products if kind == "products" else driver.errors(kind))
+        driver.emit(kind, driver.products if kind == PRODUCTS else driver.errors(kind))
     emit_sharing(module)
     return module
 

@@ -24,7 +24,7 @@ from shine.codegen.blocks import (
     stack,
     store,
 )
-from shine.codegen.moments import CHUNK, CHUNK_FIELDS, KINDS, LANES, errors_function, products_function
+from shine.codegen.moments import CHUNK, CHUNK_FIELDS, KINDS, LANES, PRODUCTS, errors_function, products_function
 from shine.codegen.native.astjit import AstJit
 from shine.codegen.numbers import Numbers
 from shine.lang.tree import Tree
@@ -224,8 +224,9 @@ def _individual_function(module: ir.Module, numbers: Numbers, parameters: int) -
         here = [_double_at(builder, pointer, loop.index) for pointer in (target, weights)]
         chunk = builder.udiv(loop.index, ir.Constant(I64, CHUNK))
         facts = _double_at(builder, known, builder.mul(chunk, ir.Constant(I64, len(CHUNK_FIELDS))))
-        for position, (name, extra) in enumerate(((KINDS[0], line), (KINDS[1], line), (KINDS[2], facts))):
+        for position, name in enumerate(KINDS):
             with builder.if_then(builder.icmp_unsigned("==", kind, ir.Constant(I64, position))):
+                extra = facts if name == PRODUCTS else line
                 builder.call(_epilogue(module, numbers, name), [buffer, *here, padded, extra, state])
         loop.results = [builder.or_(loop.values[0], failed)]
     builder.ret(loop.values[0])
@@ -233,6 +234,6 @@ def _individual_function(module: ir.Module, numbers: Numbers, parameters: int) -
 
 
 def _epilogue(module: ir.Module, numbers: Numbers, kind: str) -> ir.Function:
-    if kind == "products":
+    if kind == PRODUCTS:
         return products_function(module, numbers)
     return errors_function(module, numbers, kind)

@@ -12,7 +12,7 @@ from shine.data.dataset import Dataset
 from shine.evaluators.machine import MachineMeasure, MachineRows, machine_of
 from shine.evaluators.native import NativeFitness
 from shine.evaluators.rows import Rows
-from shine.fitness import Measure
+from shine.fitness.scores import Measure
 from shine.lang.primitives import BASIC
 
 SLOPE, INTERCEPT = 1.5, -0.25

@@ -30,7 +30,7 @@ from unit.deap_face.sets import (
 
 import shine
 import shine.deap
-from shine.fitness import LOSSES
+from shine.fitness.losses import LOSSES
 
 X = np.linspace(-2, 2, 41)[:, None]
 Y = X[:, 0] ** 2 - X[:, 0]

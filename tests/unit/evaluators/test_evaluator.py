@@ -7,7 +7,7 @@ import pytest
 
 import shine
 from shine.evaluators.evaluator import TIERS, Evaluator
-from shine.fitness import LOSSES
+from shine.fitness.losses import LOSSES
 
 X = np.array([[1.0, 2.0], [0.0, 4.0], [3.0, -1.0]])
 Y = np.array([1.0, 2.0, 3.0])
@@ -79,11 +79,6 @@ def test_a_threshold_keeps_the_losses_up_to_it(tier, loss):
     assert evaluator(POPULATION, first).tolist() == [first, np.inf, np.inf]
     assert evaluator(POPULATION, third).tolist() == [first, np.inf, third]
     assert np.isinf(evaluator(POPULATION, np.nextafter(first, 0))).all()
-
-
-def test_the_sum_of_a_loss_is_what_the_loss_follows_from():
-    for loss in LOSSES.values():
-        assert loss.sum_of(float(loss.of_sum(np.float64(6.0), 4.0, 3.0)), 4.0, 3.0) == pytest.approx(6.0)
 
 
 @each_tier

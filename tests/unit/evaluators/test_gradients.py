@@ -16,7 +16,7 @@ from shine.evaluators import machine as machine_evaluator
 from shine.evaluators import rows as rows_module
 from shine.evaluators.gradients import MOST_CONSTANTS, MachineLinearizer
 from shine.evaluators.machine import LARGE_ROWS, MachineRows
-from shine.fitness import NormalEquations
+from shine.fitness.protocols import NormalEquations
 from shine.gp.creation import ptc2
 from shine.lang.growth import Terminals
 from shine.lang.interpret import evaluate_tape

@@ -20,7 +20,8 @@ from shine.evaluators.evaluator import TIERS, evaluator_of
 from shine.evaluators.jobs import STEP_ROWS
 from shine.evaluators.machine import MachineEvaluator, MachineRows, machine_of
 from shine.evaluators.workers import Workers
-from shine.fitness import LOSSES, Scores
+from shine.fitness.losses import LOSSES
+from shine.fitness.scores import Scores
 from shine.lang.population import Population
 
 ROOT = Path(shine.__file__).parents[1]

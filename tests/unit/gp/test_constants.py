@@ -13,7 +13,8 @@ from unit.gp.oracles import assert_same
 from shine.data.dataset import Dataset
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.gradients import MOST_CONSTANTS, MachineLinearizer
-from shine.fitness import Damping, Scores
+from shine.fitness.protocols import Damping
+from shine.fitness.scores import Scores
 from shine.gp.constants import fit_constants, fitter, places
 from shine.gp.creation import ptc2
 from shine.lang.growth import Terminals

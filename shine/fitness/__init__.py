@@ -1,0 +1,1 @@
+"""Losses, and what evaluators of populations measure and promise."""

@@ -1,0 +1,111 @@
+"""What evaluators of populations promise to evolution, and the data of constant fitting."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from shine.fitness.scores import Scores
+from shine.lang.population import Population
+from shine.typing import AnyArray, Floats, Indices, Mask
+
+
+@dataclass(frozen=True, eq=False)
+class NormalEquations:
+    """The equations that a step of a least squares fit of constants solves, for each individual of a population.
+
+    Parameters
+    ----------
+    errors : ndarray of shape (n_individuals,)
+        Weighted sum of the errors of ``intercept + slope * individual``; inf where it exceeds the limit or is not
+        finite.
+    matrices : ndarray of shape (n_individuals, 3 + n_constants, 3 + n_constants)
+        Weighted sums over the rows of the products of any two of: the residual, 1, the prediction, and its derivative
+        by each constant in the order of the tape; 0 behind an individual's last constant. For absolute errors, the
+        weight of each row is also divided by its error. Meaningless where the errors are infinite.
+    counts : ndarray of shape (n_individuals,), int64
+        Constants of each individual.
+    """
+
+    errors: Floats
+    matrices: Floats
+    counts: Indices
+
+
+@dataclass(frozen=True)
+class Damping:
+    """The damping of Levenberg-Marquardt, relative to the diagonal of the normal equations.
+
+    Parameters
+    ----------
+    first : float
+        Damping of the first step.
+    least, most : float
+        Limits of the damping.
+    lower, higher : float
+        Its factor after a step that improved the individual, and after one that did not.
+    """
+
+    first: float = 1e-2
+    least: float = 1e-12
+    most: float = 1e12
+    lower: float = 0.1
+    higher: float = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Individuals with fitted constants.
+
+    Parameters
+    ----------
+    population : Population
+    slopes, intercepts : ndarray of shape (n_individuals,)
+    errors : ndarray of shape (n_individuals,)
+        Weighted sum of errors; inf where it was not finite to begin with.
+    """
+
+    population: Population
+    slopes: Floats
+    intercepts: Floats
+    errors: Floats
+
+
+class Linearizer(Protocol):
+    """Population -> normal equations, over a data set it holds."""
+
+    def normal_equations(
+        self, population: Population, slopes: Floats, intercepts: Floats, limits: Floats
+    ) -> NormalEquations:
+        """Errors and normal equations at the population's constants, for given lines; evaluation of an individual ends
+        as soon as its errors exceed its limit."""
+        ...
+
+    def fit(
+        self,
+        population: Population,
+        slopes: Floats,
+        intercepts: Floats,
+        steps: int,
+        tolerance: float,
+        damping: Damping,
+        *,
+        scaled: bool,
+        fixed: Mask | None = None,
+    ) -> Fit | None:
+        """The fit that `shine.gp.constants.fit_constants` describes, in one call; None if it has to go step by step."""
+        ...
+
+
+class PopulationEvaluator(Protocol):
+    """Population -> scores, over a data set it holds."""
+
+    def score(self, population: Population, threshold: float = np.inf) -> Scores:
+        """Loss and scaling of each individual; losses above the threshold become inf."""
+        ...
+
+    def predict(self, population: Population) -> AnyArray:
+        """Predictions, shape (n_individuals, n_rows), in the evaluator's number type."""
+        ...
