@@ -28,7 +28,7 @@ from tqdm import tqdm
 from shine import Population, PrimitiveSet
 from shine.data.dataset import Dataset
 from shine.evaluators.gradients import MachineLinearizer
-from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.kernels.kernel import Kernel, jit
 from shine.lang.interpret import REFERENCE, evaluate
 from shine.lang.library import STANDARD

@@ -24,7 +24,7 @@ from collections.abc import Callable
 import numpy as np
 
 import shine
-from shine.evaluators.machine import Machine
+from shine.evaluators.machine_code import Machine
 from shine.kernels.kernel import Kernel
 from shine.lang.library import STANDARD
 from shine.lang.primitives import select

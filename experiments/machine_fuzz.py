@@ -27,9 +27,9 @@ from tqdm import tqdm
 from shine import PrimitiveSet
 from shine.codegen.machine.machine import tile_rows
 from shine.data.dataset import Dataset
-from shine.evaluators.machine import MachineEvaluator
-from shine.evaluators.native import NativeEvaluator, NativeFitness
-from shine.evaluators.reference import ReferenceEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
+from shine.evaluators.native_tier import NativeEvaluator, NativeFitness
+from shine.evaluators.reference_tier import ReferenceEvaluator
 from shine.evaluators.rows import Rows, target_of
 from shine.fitness.losses import LOSSES
 from shine.fitness.scores import Scores, score

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shine.data.dataset import Dataset
-from shine.evaluators.reference import ReferenceEvaluator
+from shine.evaluators.reference_tier import ReferenceEvaluator
 from shine.lang.population import Population
 from shine.typing import Floats, Indices, Mask
 

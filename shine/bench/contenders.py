@@ -11,9 +11,10 @@ import numpy as np
 
 from shine.codegen.machine.machine import emit_machine
 from shine.data.dataset import Dataset
-from shine.evaluators.machine import Machine, MachineEvaluator
-from shine.evaluators.native import BATCH, NativeFitness
-from shine.evaluators.reference import ReferenceEvaluator
+from shine.evaluators.machine_code import Machine
+from shine.evaluators.machine_tier import MachineEvaluator
+from shine.evaluators.native_tier import BATCH, NativeFitness
+from shine.evaluators.reference_tier import ReferenceEvaluator
 from shine.evaluators.rows import Rows
 from shine.lang.population import Population
 from shine.llvm import host_object

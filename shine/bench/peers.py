@@ -72,12 +72,11 @@ def prepare_deap_arrays(population: Population, dtype: str) -> Prepared:
 
 def prepare_gplearn(population: Population, dtype: str) -> Prepared:
     """gplearn's programs, through their own `raw_fitness` with mean squared error."""
-    program_of, functions = import_module("gplearn._program")._Program, import_module("gplearn.functions")
-    metric = import_module("gplearn.fitness")._fitness_map["mse"]
-    primitives = population.primitives
-    # make_function() would refuse a division without protection.
-    known = counterparts(population, REFERENCE)
-    table = {f.name: functions._Function(known[f.name], f.name, f.arity) for f in primitives.functions}
+    # gplearn has no public name for the class of its programs.
+    program_of = import_module("gplearn.genetic")._Program
+    metric, function_of = import_module("gplearn.fitness").mean_square_error, _gplearn_function_class()
+    primitives, known = population.primitives, counterparts(population, REFERENCE)
+    table = {f.name: function_of(known[f.name], f.name, f.arity) for f in primitives.functions}
 
     def leaf(code: int, value: float) -> list[Any]:
         return [float(value) if code == CONSTANT else code - 1]
@@ -104,6 +103,11 @@ def prepare_gplearn(population: Population, dtype: str) -> Prepared:
         return Timed(run, _finite_or_inf)
 
     return Prepared(over)
+
+
+def _gplearn_function_class() -> Any:
+    """The class of gplearn's functions; its `make_function` would refuse a division without protection."""
+    return type(import_module("gplearn.functions").add2)
 
 
 _OPERON_NAMES = ("add", "sub", "mul", "div", "exp", "log", "sin", "cos", "sqrt")

@@ -10,7 +10,7 @@ import numpy as np
 
 from shine.data.dataset import Dataset
 from shine.evaluators.logistic import LogisticEvaluator
-from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.fitness.protocols import Linearizer
 from shine.fitness.scores import Products, Scores
 from shine.gp.constants import fit_constants, places

@@ -6,8 +6,8 @@ import numpy as np
 
 from shine.data.dataset import Dataset
 from shine.evaluators.costs import SMALLEST, host_costs, nodes_by_kind
-from shine.evaluators.machine import MachineEvaluator
-from shine.evaluators.native import NativeEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
+from shine.evaluators.native_tier import NativeEvaluator
 from shine.fitness.protocols import PopulationEvaluator
 from shine.fitness.scores import Scores
 from shine.lang.population import Population

@@ -22,8 +22,8 @@ import numpy as np
 from shine.codegen.identity import source_digest
 from shine.codegen.operations import KINDS, operations_of
 from shine.data.dataset import Dataset
-from shine.evaluators.machine import MachineEvaluator
-from shine.evaluators.native import BATCH, NativeFitness
+from shine.evaluators.machine_tier import MachineEvaluator
+from shine.evaluators.native_tier import BATCH, NativeFitness
 from shine.evaluators.rows import Rows
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet

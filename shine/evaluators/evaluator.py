@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from shine.data.dataset import Dataset
 from shine.errors import DataError
 from shine.evaluators.automatic import AutomaticEvaluator
-from shine.evaluators.machine import MachineEvaluator
-from shine.evaluators.native import NativeEvaluator
-from shine.evaluators.reference import ReferenceEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
+from shine.evaluators.native_tier import NativeEvaluator
+from shine.evaluators.reference_tier import ReferenceEvaluator
 from shine.evaluators.workers import processors
 from shine.fitness.losses import LOSSES
 from shine.fitness.protocols import PopulationEvaluator

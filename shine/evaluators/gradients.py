@@ -24,7 +24,7 @@ from shine.codegen.machine.machine import CACHE_BYTES, TILE_BYTES
 from shine.codegen.machine.sharing import SHARE, emit_sharing
 from shine.data.dataset import Dataset
 from shine.evaluators.jobs import QUOTA, PopulationFunctions, zeros
-from shine.evaluators.machine import MachineRows
+from shine.evaluators.machine_rows import MachineRows
 from shine.fitness.losses import loss_of
 from shine.fitness.protocols import Damping, Fit, NormalEquations
 from shine.lang.derivative import partials

@@ -11,7 +11,7 @@ import numpy as np
 
 from shine.data.dataset import Dataset
 from shine.evaluators.gradients import MachineLinearizer
-from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.fitness.protocols import NormalEquations
 from shine.lang.parse import parse, primitive_table
 from shine.lang.population import Population

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shine.data.dataset import Dataset
-from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.lang.population import Population
 from shine.typing import Floats
 

@@ -13,7 +13,7 @@ from shine.codegen.native.loops import VECTOR_BYTES
 from shine.codegen.native.programs import emit_program_scalar
 from shine.codegen.numbers import ELEMENTS
 from shine.data.dataset import Dataset
-from shine.evaluators.native import NativeFitness
+from shine.evaluators.native_tier import NativeFitness
 from shine.evaluators.rows import Rows, target_of
 from shine.fitness.scores import score
 from shine.kernels.rows import ProgramRows, effective_level, rows_ir

@@ -14,7 +14,7 @@ from shine.arrays import COMPILED
 from shine.data.dataset import Dataset, stable_sum
 from shine.domain import Domain
 from shine.evaluators.gradients import MachineLinearizer
-from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.evaluators.rows import target_of
 from shine.fitness.losses import loss_of
 from shine.fitness.scores import best_lines

@@ -21,7 +21,7 @@ from machine_fuzz import (
 
 import shine
 from shine.data.dataset import Dataset
-from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.kernels.kernel import Kernel
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT

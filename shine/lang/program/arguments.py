@@ -158,10 +158,5 @@ class Signature:
         return shape
 
 
-def argument_arrays(program: Program, arguments: Sequence[ArrayLike], named: Mapping[str, ArrayLike]) -> list[AnyArray]:
-    """The values of all parameters of a graph's program, see `Signature.arrays`."""
-    return Signature(program).arrays(arguments, named)
-
-
 def _fit(first: Shape, second: Shape) -> bool:
     return all(a == b or 1 in (a, b) for a, b in zip(reversed(first), reversed(second), strict=False))

@@ -15,8 +15,8 @@ from shine.data.dataset import Dataset
 from shine.evaluators import automatic, costs
 from shine.evaluators.costs import Costs, HostCosts, nodes_by_kind
 from shine.evaluators.evaluator import evaluator_of
-from shine.evaluators.machine import MachineEvaluator
-from shine.evaluators.native import NativeEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
+from shine.evaluators.native_tier import NativeEvaluator
 from shine.lang.population import Population
 from shine.lang.primitives import ARITIES
 from shine.lang.program.trees import tree_program

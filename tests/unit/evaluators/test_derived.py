@@ -8,7 +8,7 @@ import pytest
 from shine.data.dataset import Dataset
 from shine.evaluators.derived import INDIVIDUALS, MOST_BYTES, DerivedColumns
 from shine.evaluators.gradients import MachineLinearizer
-from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.gp.creation import ptc2
 from shine.lang.growth import Terminals
 from shine.lang.library import STANDARD

@@ -10,7 +10,7 @@ import pytest
 
 import shine
 from shine.evaluators import workers as threads
-from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.evaluators.workers import Workers
 
 

@@ -12,7 +12,7 @@ import shine
 from shine.codegen.machine.instructions import ARITHMETIC, fused_instructions, primitive_instructions
 from shine.codegen.machine.machine import CACHE_BYTES, JOB, TILE_BYTES, emit_machine, tile_rows
 from shine.data.dataset import Dataset
-from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.lang.library import STANDARD
 from shine.lang.population import Population
 from shine.lang.primitives import select

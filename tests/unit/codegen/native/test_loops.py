@@ -12,7 +12,7 @@ import shine
 from shine.codegen.native import loops
 from shine.codegen.native.loops import emit_fitness, emit_predict
 from shine.data.dataset import Dataset
-from shine.evaluators.native import NativeFitness
+from shine.evaluators.native_tier import NativeFitness
 from shine.evaluators.rows import Rows
 from shine.lang.interpret import evaluate
 from shine.llvm import Engine

@@ -14,11 +14,13 @@ import pytest
 
 import shine
 from shine.data.dataset import Dataset
-from shine.evaluators import machine
+from shine.evaluators import machine_rows
 from shine.evaluators import rows as rows_module
 from shine.evaluators.evaluator import TIERS, evaluator_of
 from shine.evaluators.jobs import STEP_ROWS
-from shine.evaluators.machine import MachineEvaluator, MachineRows, machine_of
+from shine.evaluators.machine_code import machine_of
+from shine.evaluators.machine_rows import MachineRows
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.evaluators.workers import Workers
 from shine.fitness.losses import LOSSES
 from shine.fitness.scores import Scores
@@ -60,7 +62,7 @@ each_dtype = pytest.mark.parametrize("dtype", ["float64", "float32"])
 @each_dtype
 @each_scaling
 def test_the_number_of_threads_changes_no_bit(dtype, scaling, threads, monkeypatch):
-    monkeypatch.setattr(machine, "SHARED_WORK", 0)
+    monkeypatch.setattr(machine_rows, "SHARED_WORK", 0)
     data, population = dataset(weighted=True), random_population(5 * STEP_ROWS // ROWS + 1)
     alone, shared = (evaluator(data, "mae", scaling, dtype, count) for count in (1, threads))
     assert bits(shared.score(population)) == bits(alone.score(population))
@@ -136,7 +138,7 @@ def test_rows_that_fill_no_tile_are_predicted_one_by_one(dtype, rows):
 @pytest.fixture
 def blocks(monkeypatch):
     """Data of any size are gone over in blocks of 512 rows, and converted block by block where that is needed."""
-    monkeypatch.setattr(machine, "LARGE_ROWS", 1)
+    monkeypatch.setattr(machine_rows, "LARGE_ROWS", 1)
     for name, value in (("SHORTEST_BLOCK", 512), ("BLOCK_BYTES", 0), ("HELD_BYTES", 0), ("ENOUGH_WORK", 0)):
         monkeypatch.setattr(rows_module, name, value)
 
@@ -151,7 +153,7 @@ each_order = pytest.mark.parametrize("order", ["C", "F"], ids=["by column", "by 
 def test_large_data_that_stay_where_they_are_have_the_same_bits(weighted, scaling, dtype, rows, monkeypatch):
     data, population = dataset(rows, weighted), random_population(30)
     copied = evaluator(data, "mse", scaling, dtype)
-    monkeypatch.setattr(machine, "LARGE_ROWS", 1)
+    monkeypatch.setattr(machine_rows, "LARGE_ROWS", 1)
     large = evaluator(data, "mse", scaling, dtype)
     assert bits(large.score(population)) == bits(copied.score(population))
     assert large.predict(population).tobytes() == copied.predict(population).tobytes()
