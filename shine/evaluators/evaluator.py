@@ -40,11 +40,11 @@ class Evaluator:
     dtype : {"float64", "float32"}
         Number type of the predictions; sums are float64 always.
     tier : {"auto", "machine", "native", "reference"}
-        How individuals are evaluated; "auto" takes the machine, but compiles those individuals over large data for
-        which that pays by the costs of this host, which are measured once and kept.
+        How individuals are evaluated; "auto" uses the machine, and over large data compiles the individuals for which
+        that pays by the costs of this host, which are measured once and kept.
     threads : int, optional
-        Threads that share the individuals, where there is work enough for them; all processors if None. The machine
-        only. Their number changes no bit of the result.
+        Threads of the machine that share the individuals if there is enough work; all processors if None. Their number
+        changes no bit of the result.
     sample_weight : array-like of shape (n_rows,), optional
     linear_scaling : bool
         Whether each individual is measured with its best slope and intercept.
@@ -94,9 +94,9 @@ class Evaluator:
         ----------
         population : Population
         threshold : float
-            Losses above it are reported as inf, all others are exactly what they are without it. The machine leaves an
-            individual as soon as the rows seen prove that its loss exceeds the threshold, so that one far above it
-            costs a tile of rows and not all of them.
+            Losses above it are reported as inf; all others are exactly the same as without it. The machine stops
+            evaluating an individual as soon as the rows seen prove that its loss exceeds the threshold: an individual
+            far above it costs one tile of rows, not all rows.
 
         Examples
         --------
@@ -108,9 +108,9 @@ class Evaluator:
         return self.score(population, threshold).losses
 
     def score(self, population: Population, threshold: float = np.inf) -> Scores:
-        """Losses together with the slopes and intercepts of linear scaling; `threshold` is that of a call.
+        """Losses together with the slopes and intercepts of linear scaling; `threshold` as in a call.
 
-        With linear scaling, the error of the best line through the rows seen is what proves it.
+        With linear scaling, the error of the best line through the rows seen proves that the loss is too large.
         """
         self._check(population)
         return self._evaluator.score(population, threshold)
@@ -123,7 +123,7 @@ class Evaluator:
     def row_errors(self, population: Population) -> Floats:
         """Absolute error of each individual in each row, for lexicase selection, shape (n_individuals, n_rows).
 
-        inf where a prediction is not finite. Without linear scaling, whatever the evaluator does.
+        inf where a prediction is not finite. Never linearly scaled, even if the evaluator scales.
         """
         with np.errstate(all="ignore"):
             errors = np.abs(self.predict(population) - self._dataset.target)

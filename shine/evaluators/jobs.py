@@ -15,18 +15,18 @@ from shine.llvm import Engine
 from shine.typing import AnyArray, Floats
 
 STEP_ROWS = 1 << 15
-"""Rows, times individuals, that a thread takes at a time: enough to hide the cost of taking them, few enough to end
-with the others."""
+"""Rows times individuals that a thread takes at a time: enough to hide the cost of taking them, few enough that all
+threads end at about the same time."""
 
 QUOTA = 1 << 29
 """Nodes times rows after which a thread looks for an interrupt: some hundredths of a second."""
 
 _LINE = 64
-"""Bytes of a cache line, which two threads had better not write to at a time."""
+"""Bytes of a cache line: threads that write to the same line slow each other down."""
 
 
 def zeros(individuals: int, numbers: int) -> Floats:
-    """Zeros, shape (individuals, numbers); the first is at the beginning of a cache line."""
+    """Zeros, shape (individuals, numbers), that begin at a cache line."""
     memory = np.zeros(individuals * numbers + _LINE // 8)
     skipped = -memory.ctypes.data % _LINE // 8
     return memory[skipped : skipped + individuals * numbers].reshape(individuals, numbers)
@@ -38,12 +38,12 @@ class PopulationFunctions:
     Parameters
     ----------
     engine : Engine
-        Defines them, and what `shine.codegen.machine.sharing` emits.
+        Defines the functions, and the one that `shine.codegen.machine.sharing` emits.
     names : sequence of str
     job_fields : sequence of str
         Names of the words of a job; ``first`` and ``last`` are its last two.
     scratch : callable
-        ``scratch(width)``: bytes of the fields of a job that are memory of one thread, for individuals of a width.
+        ``scratch(width)``: bytes of the scratch memory of one thread, by field of a job, for tapes of a width.
     """
 
     def __init__(
@@ -64,9 +64,9 @@ class PopulationFunctions:
         name : str
         population : Population
         fields : mapping of str to int
-            Words of the job besides those that follow from the population and the scratch memory.
+            Words of the job, except those of the population and of the scratch memory.
         rows : int
-            Over how many rows: what an individual costs.
+            Rows that an individual is evaluated over.
         workers : Workers
         """
         arrays: dict[str, AnyArray] = {
@@ -90,10 +90,10 @@ class PopulationFunctions:
 
         workers.run(work, lambda: begun.fill(count))
         self._kept = [jobs]
-        del arrays  # what the addresses point to, until here
+        del arrays  # the job has their addresses until here
 
     def _jobs(self, width: int, threads: int) -> _Jobs:
-        """The jobs of the last run, if they have the right size and no other run has taken them meanwhile."""
+        """The jobs of the last run if they have the right size and no other run uses them, else new ones."""
         with suppress(IndexError):
             kept = self._kept.pop()
             if (kept.width, kept.threads) == (width, threads):
@@ -107,9 +107,10 @@ class PopulationFunctions:
 
 
 class _Jobs:
-    """A job for each thread, with scratch memory of its own, for individuals of some width.
+    """A job for each thread, with its own scratch memory, for tapes of some width.
 
-    `words` has a row for each; before them, far enough from what others write to, is how many individuals are taken.
+    The first row of `words` begins with the number of individuals taken so far; each further row is the job of a
+    thread. Rows are whole cache lines long, so that threads do not write to the same line.
     """
 
     def __init__(self, fields: Sequence[str], scratch: Mapping[str, int], width: int, threads: int) -> None:
@@ -126,6 +127,6 @@ class _Jobs:
         self.words[1:, [fields.index(name) for name in scratch]] = starts + offsets[:-1]
 
     def fill(self, job: Mapping[str, int]) -> None:
-        """Begin anew, with the same words for every thread but for its memory."""
+        """Start a run: all threads get the same words, except those of their scratch memory."""
         self.words[0] = 0
         self.words[1:, self._places] = [job.get(name, 0) for name in self._fields]

@@ -20,7 +20,7 @@ from shine.stages import stage
 
 
 class Machine:
-    """The compiled machine of some primitives and a number type.
+    """The compiled machine of a set of primitives and a number type.
 
     Parameters
     ----------
@@ -38,11 +38,11 @@ class Machine:
         self._functions = PopulationFunctions(engine, names, JOB, self._scratch)
 
     def run(self, name: str, population: Population, fields: Mapping[str, int], rows: int, workers: Workers) -> None:
-        """Run one function of the machine over a population and some rows; the results are where the fields say."""
+        """Run one function of the machine over a population and some rows; the fields say where results go."""
         self._functions.run(name, population, fields, rows, workers)
 
     def _scratch(self, width: int) -> dict[str, int]:
-        """Bytes of the memory of one thread for individuals of some width."""
+        """Bytes of the scratch memory of one thread, by field of a job, for tapes of some width."""
         return {
             "program": (2 * width + 3) * self._instruction_bytes,
             "operands": (width + 1) * OPERAND_BYTES,
@@ -54,12 +54,12 @@ class Machine:
 @stage("compiling the machine that evaluates formulas; it is kept for the next time")
 def _compiled(functions: Sequence[Primitive], dtype: str) -> bytes:
     """Object code of the machine."""
-    # Handlers are straight code: LLVM's passes would double the time of the first evaluation and gain nothing.
+    # Handlers are straight-line code: LLVM's passes would double the time of the first evaluation and gain nothing.
     return host_object(str(emit_machine(functions, dtype)), "O0", selection=1)
 
 
 def machine_of(functions: tuple[Primitive, ...], dtype: str) -> Machine:
-    """The machine of some primitives, made once a process."""
+    """The machine of a set of primitives, made once in a process."""
     return _machine_of(Functions.of(functions), dtype)
 
 

@@ -20,24 +20,25 @@ from shine.lang.population import Population
 from shine.typing import AnyArray, Floats
 
 SHARED_WORK = 1 << 21
-"""Individuals times rows from which threads share the work: some milliseconds of it."""
+"""Individuals times rows from which threads share the work: some milliseconds of work."""
 
 LARGE_ROWS = 1 << 17
-"""Rows from which columns are not copied to be filled up; smaller data are, which saves assembling tapes twice."""
+"""Rows from which data are read in place and only the rows behind the last full tile are copied. Smaller data are
+copied whole and padded: that saves assembling tapes twice."""
 
 
 @dataclass(frozen=True)
 class Pass:
-    """A block of rows that compiled functions go over.
+    """A block of rows that compiled functions evaluate in one call.
 
     Parameters
     ----------
     start, stop : int
         The first row, and the one behind the last.
     fields : dict of str to int
-        Words of a job: where these rows are.
+        Words of a job: where the rows are.
     held : object
-        What lives as long as the pass, because the fields have addresses of it.
+        The owner of memory whose addresses are in the fields; it must live as long as the pass.
     """
 
     start: int
@@ -52,11 +53,13 @@ class Pass:
 
 
 class MachineRows:
-    """A data set laid out for the machine: what its functions compute of a population over all rows.
+    """A data set laid out for the machine, and the results of the machine's functions over all rows.
 
-    Large data are gone over block by block, each of them once for the whole population, while it is in the cache. They
-    stay where they are, unless the machine needs another number type or order (see `Columns`); the rows behind the
-    last full tile are copied, and evaluated as a second part of the last block.
+    A small data set (fewer than `LARGE_ROWS` rows, and columns of at most `HELD_BYTES`) is copied whole, padded to full
+    groups of rows, and evaluated in one pass: it is all "tail". A large data set is evaluated block by block, each
+    block for the whole population while it is in the cache. Its columns are read in place, unless the machine needs
+    another number type or order (see `Columns`); only the rows behind the last full tile are copied. They are the tail,
+    which is evaluated as a second part of the last block.
 
     Parameters
     ----------
@@ -64,7 +67,7 @@ class MachineRows:
     dtype : {"float64", "float32"}
     threads : int
     nested : bool
-        Whether the machine can read columns of functions of functions (see `DerivedColumns`).
+        Whether the machine reads columns of functions of functions (see `DerivedColumns`).
     """
 
     def __init__(self, dataset: Dataset, dtype: str, threads: int, nested: bool = True) -> None:
@@ -93,7 +96,7 @@ class MachineRows:
         return known_chunks(self._dataset)
 
     def passes(self, population: Population) -> Iterator[Pass]:
-        """The blocks of rows in order, for a population; each stays what it is until the next is asked for."""
+        """The blocks of rows in order, for a population; a block is valid until the next one is asked for."""
         dataset, full, rows, tail = self._dataset, self._full, self._dataset.n_rows, self._tail_fields
         if not full:
             tables = self._derived.tables(population, self._tail.itemsize)
@@ -118,7 +121,7 @@ class MachineRows:
         """Predictions, shape (n_individuals, n_rows), in the machine's number type."""
         out = np.empty((len(population), self._dataset.n_rows), dtype=self._dtype)
         for part in self.passes(population):
-            # The machine writes whole rows of a matrix.
+            # The machine writes contiguous rows of a matrix.
             whole = part.rows == self._dataset.n_rows
             own = out if whole else np.empty((len(population), part.rows), dtype=self._dtype)
             fields = part.fields | {"out": own.ctypes.data}
@@ -130,7 +133,7 @@ class MachineRows:
     def states(
         self, machine: Machine, kind: str, population: Population, limits: Floats, lines: Floats | None = None
     ) -> Floats:
-        """What the functions named in `KINDS` add up, shape (n_individuals, LANES).
+        """Sums over all rows by one of the machine's functions, shape (n_individuals, LANES).
 
         Parameters
         ----------
@@ -139,9 +142,9 @@ class MachineRows:
             One of `shine.codegen.moments.KINDS`.
         population : Population
         limits : ndarray of shape (n_individuals,)
-            Sums of errors that an individual may not exceed; evaluation of it stops once it is sure to.
+            Largest sum of errors of each individual; its evaluation stops once the sum is sure to be larger.
         lines : ndarray of shape (n_individuals, 2), optional
-            Slopes and intercepts that errors are measured with; 1 and 0 by default.
+            Slope and intercept of each individual; 1 and 0 by default.
         """
         checked_kind(kind)
         out = zeros(len(population), LANES)
@@ -155,8 +158,8 @@ class MachineRows:
         return out
 
     def workers_for(self, population: Population, part: Pass, effort: int = 1) -> Workers:
-        """One thread where waking another costs more than it saves.
+        """The threads for a pass: only one if waking the others costs more than it saves.
 
-        `effort` is what a node and row costs, in units of what its value costs.
+        `effort` is the cost of a node and row, as a multiple of the cost of its value.
         """
         return self._workers if len(population) * part.rows * effort >= SHARED_WORK else ALONE

@@ -32,13 +32,13 @@ class MachineEvaluator:
         ----------
         population : Population
         threshold : float
-            An individual whose loss is sure to exceed this gets the loss inf, and is not evaluated to the end.
+            An individual gets the loss inf, and is not evaluated to the end, once its loss is sure to exceed this.
         """
-        # Rounding must not make a loss that equals the threshold exceed it; the last word is `within`.
+        # A loss equal to the threshold must not exceed the limit by rounding; `within` decides in the end.
         loss = loss_of(self._loss)
         exact = loss.sum_of(threshold, self._target.weight, self._target.square)
         limit = max(exact * (1 + 1e-12), np.finfo(np.float64).tiny)
-        # What the best line leaves of squares says nothing about a limit of other errors.
+        # The squares that remain beside the best line say nothing about a limit of other errors.
         line_limit = limit if loss.kind.follows_from_moments else np.inf
         measure = MachineMeasure(self._rows, self._machine(population), population, limit, line_limit)
         scores = score(measure, len(population), self._target, self._loss, self._linear_scaling)
@@ -55,7 +55,7 @@ class MachineEvaluator:
 
     def _machine(self, population: Population) -> Machine:
         """The machine for a population; generations of one run share their primitive set."""
-        latest = self._latest  # read once: another thread may replace it by that of other primitives
+        latest = self._latest  # read once: another thread may replace it
         if latest is None or latest[0] is not population.primitives:
             self._latest = latest = population.primitives, machine_of(population.primitives.functions, self._dtype)
         return latest[1]
@@ -84,7 +84,7 @@ class MachineMeasure:
         return np.where(sums <= self._limit, sums, np.inf)
 
     def products(self, which: Indices) -> Products:
-        """Moments for linear scaling; NaN where no line keeps within the limit."""
+        """Moments for linear scaling; NaN where the error of every line exceeds the limit."""
         limits = np.full(len(which), self._line_limit)
         states = self._rows.states(self._machine, PRODUCTS, self._chosen(which), limits)
         return Products(states[:, 0], states[:, 1], states[:, 2])

@@ -19,11 +19,11 @@ from shine.llvm import Engine
 from shine.typing import AnyArray, Floats, Indices
 
 BATCH = 64
-"""Individuals compiled as one module: LLVM's cost a module is that of several individuals."""
+"""Individuals compiled as one module: a module costs LLVM as much as several individuals."""
 
 
 class NativeFitness:
-    """Compiled fitness of some trees with the same parameters.
+    """Compiled fitness of trees with the same parameters.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class NativeFitness:
         )  # fmt: skip
 
     def over(self, rows: Rows) -> NativeMeasure:
-        """What measures the trees on a data set."""
+        """The measure of the trees over a data set."""
         return NativeMeasure(self._function, rows)
 
     def close(self) -> None:
@@ -125,7 +125,7 @@ class NativeEvaluator:
 
     def _score_batch(self, population: Population, start: int) -> Scores:
         stop = min(start + BATCH, len(population))
-        # AstJit emits straight vector code: the passes would cost more than they gain an individual that runs once.
+        # AstJit emits straight vector code: passes would take longer than they save if an individual runs once.
         compiled = NativeFitness([population.tree(i) for i in range(start, stop)], self._dtype, "O0", selection=1)
         try:
             return score(compiled.over(self._rows), stop - start, self._target, self._loss, self._linear_scaling)

@@ -15,7 +15,7 @@ from shine.lang.population import Population
 from shine.typing import AnyArray, Floats, Indices
 
 CHUNK = 16_384
-"""Rows interpreted at a time, so that the arrays in flight stay in the cache."""
+"""Rows interpreted at a time, so that the arrays in use stay in the cache."""
 
 
 class ReferenceEvaluator:

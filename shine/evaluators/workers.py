@@ -16,7 +16,7 @@ def processors() -> int:
 
 
 class Workers:
-    """Threads that do the same work together, the calling one among them; they wait for the next between calls."""
+    """Threads, the calling one included, that share a piece of work; between calls the others wait for the next."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
@@ -25,11 +25,11 @@ class Workers:
     def run(self, work: Callable[[int], None], abandon: Callable[[], Any]) -> None:
         """Call ``work(thread)`` on every thread, and return when all are done.
 
-        Work has to look whether it was abandoned before it takes the next item, and to finish what it has taken:
-        ``abandon()`` is also called when the first thread has found that nothing is left to take.
+        ``abandon()`` must make the threads take no further items. It is called after an interrupt, and also when the
+        calling thread finds no items left: work must check for it before it takes an item, and finish every item taken.
 
-        An interrupt ends it early, but never before the other threads are done with what they have begun: the arrays
-        they write to are freed when this returns. Then ``abandon()`` is to see to it that they begin nothing more.
+        An interrupt ends a run early, but only after all threads have finished their current items: the arrays they
+        write to are freed when this returns.
         """
         others: list[Future[None]] = []
         try:
@@ -38,19 +38,19 @@ class Workers:
                     others.append(Future())
                     self._pool().submit(_take_part, others[-1], work, thread)
             except RuntimeError:
-                # The system may refuse threads, and Python does when it ends: those there are do all of the work.
+                # The system may refuse threads, and Python refuses them when it exits: the existing ones do all work.
                 self._kept = None
             work(0)
         finally:
             abandon()
-            # What has not begun by now must not: not even in a pool that kept it when it had no thread for it.
+            # Parts that have not begun must never begin, not even those that the pool keeps for a later thread.
             begun = [other for other in others if not other.cancel()]
             _wait_for_all(begun)
         for other in begun:
             other.result()
 
     def _pool(self) -> ThreadPoolExecutor:
-        """The other threads. A forked process has none of those that were made before, and makes its own."""
+        """The other threads; a forked process has no threads of its parent and makes its own."""
         kept = self._kept
         if kept is None or kept[0] is not _Process.this:
             kept = _Process.this, ThreadPoolExecutor(self.threads - 1, thread_name_prefix="shine")
@@ -59,7 +59,7 @@ class Workers:
 
 
 def _take_part(future: Future[None], work: Callable[[int], None], thread: int) -> None:
-    """Do a thread's part, unless that was cancelled; the future says how it ended."""
+    """Do the part of a thread unless it was cancelled; the future gets its result or error."""
     if not future.set_running_or_notify_cancel():
         return
     try:
@@ -71,7 +71,7 @@ def _take_part(future: Future[None], work: Callable[[int], None], thread: int) -
 
 
 class _Process:
-    """What stands for this process: a number could be that of an ancestor that has ended."""
+    """The identity of this process: a process number may be reused from an ancestor that has ended."""
 
     this: ClassVar[object] = object()
 
@@ -85,7 +85,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _wait_for_all(futures: Sequence[Future[None]]) -> None:
-    """Wait, through any number of interrupts; the first of them is raised in the end."""
+    """Wait for all futures, even if interrupted; the first interrupt is raised at the end."""
     interrupt: KeyboardInterrupt | None = None
     while futures:
         try:
@@ -98,4 +98,4 @@ def _wait_for_all(futures: Sequence[Future[None]]) -> None:
 
 
 ALONE = Workers(1)
-"""The calling thread by itself."""
+"""The calling thread alone."""
