@@ -1,7 +1,7 @@
-"""Sums of errors that are rounded once, as `math.fsum` rounds them.
+"""Sums of errors that are rounded once, as by `math.fsum`.
 
-Fitness of formulas that compute the same in another order differs in the last bits of the sum, or not at all, and a
-tournament between them is decided by that. With the same sums, a program takes the same way as without Shine.
+The fitnesses of formulas that compute the same values in another order may differ in the last bits of the sum, and
+these bits decide tournaments. With exact sums, a script makes the same decisions as without Shine.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ BLOCK = 2048
 """Rows that are added up at a time."""
 
 _CELLS = 1 << 15
-"""Numbers that are worked on at a time: few enough for the cache, so many that calling NumPy costs little."""
+"""Numbers summed at a time: few enough for the cache, enough to hide the cost of calling NumPy."""
 
 _LARGEST = 2.0**960
-"""Numbers up to here can be split; larger ones are added as they are."""
+"""Largest number that can be split; larger ones are added unsplit."""
 
 
 def sums_of_errors(predictions: NDArray[np.floating], target: Floats, kind: ErrorKind) -> Floats:
@@ -61,7 +61,7 @@ def sums_of_errors(predictions: NDArray[np.floating], target: Floats, kind: Erro
 
 
 def _halves(values: Floats, memory: Floats) -> tuple[Floats, Floats]:
-    """Two sums over each row of numbers that are not negative, the first exact and the second of what it left over.
+    """Two sums over each row of non-negative numbers: an exact one of their leading bits, and one of the rest.
 
     Adding and subtracting a power of two that exceeds the sum leaves multiples of its last bit, whose sums are exact in
     any order (Rump, Ogita, Oishi, Accurate floating-point summation, 2008). `memory` has the shape of the values.

@@ -97,7 +97,7 @@ def population(pset, count, seed, low=1, high=5, kind=Individual):
 
 
 def rows_of(X):
-    """Rows as DEAP's programs have them, of Python's own numbers."""
+    """Rows as DEAP's scripts have them, of Python's own numbers."""
     return np.asarray(X, dtype=float).tolist()
 
 
@@ -110,7 +110,7 @@ def mean_square(function, X, y):
     return total / len(y) if math.isfinite(total) else math.inf
 
 
-def program(pset, X, y, evaluate=None):
+def script(pset, X, y, evaluate=None):
     """A toolbox as DEAP's example of symbolic regression has it."""
     toolbox = base.Toolbox()
     toolbox.register("expression", gp.genHalfAndHalf, pset=pset, min_=1, max_=2)

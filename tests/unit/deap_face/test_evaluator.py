@@ -24,7 +24,7 @@ from unit.deap_face.sets import (
     if_then_else,
     mean_square,
     population,
-    program,
+    script,
     typed,
 )
 
@@ -39,7 +39,7 @@ TRIPLES = np.column_stack([PAIRS, np.arange(30) % 3 == 0]).astype(float)
 
 
 def assert_same_fitness(ours, theirs, least):
-    """Equal where DEAP computes one; a fitness that DEAP's program would not survive is not asked for."""
+    """Equal where DEAP computes one; a fitness that DEAP's script would not survive is not asked for."""
     known = [(a, b) for (a,), b in zip(ours, theirs, strict=True) if b is not None]
     assert len(known) >= least * len(theirs)
     assert [a for a, _ in known] == [pytest.approx(b, rel=1e-11, abs=1e-25) for _, b in known]
@@ -214,14 +214,14 @@ def refusing(*_):
 
 def test_map_evaluates_trees_without_calling_the_toolboxs_evaluate():
     pset = arithmetic()
-    toolbox = program(pset, X, Y, refusing)
+    toolbox = script(pset, X, Y, refusing)
     evaluator, individuals = compiled(pset, X, Y, check=False), population(pset, 10, 4)
     assert list(evaluator.map(toolbox.evaluate, iter(individuals))) == evaluator(individuals)
 
 
 def test_map_is_the_builtin_one_for_everything_else():
     pset = arithmetic()
-    toolbox, evaluator, individuals = program(pset, X, Y), compiled(pset, X, Y), population(pset, 5, 5)
+    toolbox, evaluator, individuals = script(pset, X, Y), compiled(pset, X, Y), population(pset, 5, 5)
     assert list(evaluator.map(len, individuals)) == [len(each) for each in individuals]
     assert list(evaluator.map(toolbox.clone, individuals)) == individuals
     assert list(evaluator.map(operator.add, [1, 2], [3, 4])) == [4, 6]
@@ -238,7 +238,7 @@ def test_map_leaves_a_decorated_evaluate_alone():
         return wrapper
 
     pset = arithmetic()
-    toolbox, evaluator, individuals = program(pset, X, Y), compiled(pset, X, Y), population(pset, 5, 6)
+    toolbox, evaluator, individuals = script(pset, X, Y), compiled(pset, X, Y), population(pset, 5, 6)
     toolbox.decorate("evaluate", doubled)
     assert list(evaluator.map(toolbox.evaluate, individuals)) == [toolbox.evaluate(each) for each in individuals]
 
@@ -267,7 +267,7 @@ def test_a_function_that_computes_another_fitness_is_noticed(other):
     def different(individual):
         return other(mean_square(gp.compile(individual, pset), X, Y))
 
-    toolbox = program(pset, X, Y, different)
+    toolbox = script(pset, X, Y, different)
     with pytest.raises(ValueError, match=r"toolbox.evaluate returns \(.*, but the compiled mse is .* check=False"):
         compiled(pset, X, Y).map(toolbox.evaluate, population(pset, 5, 8))
 
@@ -281,7 +281,7 @@ def test_a_run_takes_the_same_way_with_the_same_seed():
     y = (rows**3 - 2 * rows + 1)[:, 0]
 
     def run(map_):
-        toolbox = program(pset, rows, y)
+        toolbox = script(pset, rows, y)
         toolbox.register("map", map_)
         statistics = tools.Statistics(operator.attrgetter("fitness.values"))
         for name, function in (("mean", np.mean), ("least", np.min), ("most", np.max)):
@@ -303,7 +303,7 @@ def test_with_exact_sums_symbolic_regression_takes_the_same_way():
     y = (rows**4 + rows**3 + rows**2 + rows)[:, 0]
 
     def run(map_):
-        toolbox = program(pset, rows, y)
+        toolbox = script(pset, rows, y)
         toolbox.register("map", map_)
         random.seed(3)
         population, _ = algorithms.eaSimple(toolbox.population(n=100), toolbox, 0.5, 0.2, 10, verbose=False)

@@ -199,7 +199,7 @@ def test_a_function_has_pythons_values_for_pythons_numbers(function, arity):
         try:
             theirs = function(*row)
         except (ArithmeticError, ValueError):
-            continue  # and the whole of DEAP's program with it
+            continue  # and the whole of DEAP's script with it
         if isinstance(theirs, complex):
             continue
         compared += 1
