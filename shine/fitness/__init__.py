@@ -1,1 +1,1 @@
-"""Losses, and what evaluators of populations measure and promise."""
+"""Losses, and the protocols of evaluators of populations."""

@@ -1,4 +1,4 @@
-"""What evaluators of populations promise to evolution, and the data of constant fitting."""
+"""The protocols of evaluators of populations, and the data of constant fitting."""
 
 from __future__ import annotations
 

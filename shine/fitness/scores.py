@@ -1,4 +1,4 @@
-"""From what a tier measures of a population to losses and lines.
+"""From the measurements of a tier to losses and lines of a population.
 
 Every loss follows from one sum over the rows, and linear scaling from the moments of predictions and target. Each tier
 measures those (`Measure`); everything else is done here.
@@ -76,7 +76,7 @@ class Products:
 
 
 class Measure(Protocol):
-    """What a tier measures of the individuals at some positions of a population, in one pass over the rows each."""
+    """Measurements of a tier on the individuals at some positions of a population, one pass over the rows each."""
 
     def errors(self, which: Indices, kind: str, slopes: Floats, intercepts: Floats) -> Floats:
         """Weighted sums of the errors of ``intercept + slope * p``, of a kind named in `ERROR_KINDS`."""

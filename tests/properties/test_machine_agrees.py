@@ -115,7 +115,7 @@ MISTAKES = {
     "a lost sign of zero": lambda p: p + 0.0 * np.abs(p),
     "rows shifted by one": lambda p: np.roll(p, 1, axis=1),
 }
-"""What the check must notice."""
+"""Mistakes that the check must notice."""
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

@@ -1,4 +1,4 @@
-"""The tiers agree on random trees and rows; and the check would notice if they did not."""
+"""The tiers agree on random trees and rows, and the check notices if they do not."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_random_trees_have_the_same_bits_on_the_machine_and_compiled(dtype, rows
     primitives = shine.PrimitiveSet(tuple(STANDARD.values()), FEATURES)
     trees = [random_tree(rng, tuple(STANDARD), int(rng.integers(1, 40))) for _ in range(6)]
     columns = random_rows(rng, rows, dtype)
-    # Made without the check that all values are finite.
+    # Built without the check that all values are finite.
     dataset = Dataset(np.array(columns, np.float64), np.zeros(rows), None, FEATURES)
     machine = MachineEvaluator(dataset, "mse", False, dtype).predict(shine.Population.from_trees(trees, primitives))
     for tree, predicted in zip(trees, machine, strict=True):
@@ -54,7 +54,7 @@ def test_every_inexact_primitive_is_within_two_ulp_of_numpy(dtype):
 
 
 def _fused(emit: Emitter, a: ir.Value, b: ir.Value) -> ir.Value:
-    """The sum of a product rounded once."""
+    """A product plus a number, rounded once."""
     if getattr(a, "opname", None) != "fmul":
         return emit.builder.fadd(a, b)
     return emit.intrinsic("llvm.fma", *a.operands, b)
@@ -88,7 +88,7 @@ def test_an_error_of_a_few_ulp_in_one_primitive_is_noticed(monkeypatch):
 
 
 def random_integer_tree(rng: np.random.Generator, size: int) -> Tree:
-    """A tree of integer primitives; random nodes are applied to what is on the stack until one value is left."""
+    """A tree of integer primitives; random nodes are applied to the stack until one value is left."""
     primitives = PrimitiveSet(tuple(STANDARD[name] for name in INTEGER_PRIMITIVES), FEATURES)
     constants = [0, 1, -1, 2, 3, 7, -10, np.iinfo("int32").max, np.iinfo("int32").min]
     codes: list[int] = []
@@ -180,7 +180,7 @@ for dtype in ("int32", "int64"):
                     value = None
                 assert value is None if zero else np.all(value == wrapped), (text, arguments, value)
 """
-"""What kills a process that divides without looking, at every place a divisor can stand."""
+"""Divisions that kill a process if the code does not check them, with every kind of divisor."""
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -188,8 +188,8 @@ def test_no_division_kills_the_process(level):
     assert run_alone(FATAL.replace("LEVEL", repr(level))) == (0, "")
 
 
-def test_the_most_negative_exponent_is_one_like_any_other():
-    # A loop over the bits of an exponent never ends if it takes the exponent's absolute value for positive.
+def test_the_most_negative_exponent_works_as_any_other():
+    # A loop over the bits of an exponent never ends if it assumes that the exponent's absolute value is positive.
     code = """
 import numpy as np, shine
 from shine.data.dataset import Dataset
@@ -206,7 +206,7 @@ for dtype in ("int32", "int64"):
 
 
 def run_alone(code: str) -> tuple[int, str]:
-    """Exit status, negative for a signal, and the end of stderr of code run in a process of its own."""
+    """Exit status, negative for a signal, and the end of stderr, of code run in its own process."""
     root = Path(shine.__file__).parents[1]
     command = [sys.executable, "-W", "error", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, cwd=root, timeout=60)

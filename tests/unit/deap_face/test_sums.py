@@ -24,7 +24,7 @@ def test_a_sum_of_errors_is_that_of_fsum(rows, kind, spread):
     assert sums_of_errors(predictions, target, kind).tolist() == expected
 
 
-def test_what_is_perfect_or_not_finite_stays_so():
+def test_sums_of_zero_or_of_numbers_that_are_not_finite_stay_so():
     predictions = np.array([[1.0, 2.0], [np.inf, 2.0], [np.nan, 2.0], [1e200, 2.0], [1e150, 2.0]])
     sums = sums_of_errors(predictions, np.array([1.0, 2.0]), SQUARED)
     assert sums[0] == 0

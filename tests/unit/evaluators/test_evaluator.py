@@ -30,7 +30,7 @@ def test_an_unknown_option_is_rejected_with_the_list_of_known_ones(option, allow
 
 
 @pytest.mark.parametrize("threads", [0, -1])
-def test_no_thread_is_no_number_of_threads(threads):
+def test_an_invalid_number_of_threads_is_rejected(threads):
     with pytest.raises(
         ValueError, match=f"threads must be an integer of at least 1, or None for all processors, is {threads}"
     ):
@@ -39,7 +39,7 @@ def test_no_thread_is_no_number_of_threads(threads):
 
 @each_tier
 @pytest.mark.parametrize("method", ["__call__", "score", "predict", "row_errors"])
-def test_another_number_of_features_is_rejected_before_anything_runs(method, tier):
+def test_a_wrong_number_of_features_is_rejected_before_anything_runs(method, tier):
     population = shine.Population.from_sources(["x0 + x2"], ("x0", "x1", "x2"))
     with pytest.raises(ValueError, match="the population has 3 features, but X has 2 columns"):
         getattr(Evaluator(X, Y, tier=tier), method)(population)

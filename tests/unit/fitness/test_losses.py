@@ -1,4 +1,4 @@
-"""A loss is defined in one place; a kind of errors that some code lacks is refused there, never taken for another."""
+"""A loss is defined in one place; code that lacks its kind of errors refuses it, and never takes it for another."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def test_every_kind_of_errors_has_code():
     assert {loss.kind for loss in LOSSES.values()} == set(ERROR_KINDS.values())
 
 
-def test_the_sum_of_a_loss_is_what_the_loss_follows_from():
+def test_sum_of_is_the_inverse_of_of_sum():
     for loss in LOSSES.values():
         assert loss.sum_of(float(loss.of_sum(np.float64(6.0), 4.0, 3.0)), 4.0, 3.0) == pytest.approx(6.0)
 
 
-def test_the_exponent_of_a_loss_is_the_power_of_the_sum_that_it_is():
+def test_the_exponent_of_a_loss_is_its_power_of_the_sum():
     for loss in LOSSES.values():
         grown, once = (float(loss.of_sum(np.float64(total), 4.0, 3.0)) for total in (10.0, 1.0))
         assert grown / once == pytest.approx(10.0**loss.exponent)
@@ -88,7 +88,7 @@ def test_kernels_searches_and_settings_refuse_a_kind_without_code(made_up):
         FitnessSettings.model_validate({"loss": made_up})
 
 
-def test_what_needs_no_code_takes_the_new_kind_for_itself(made_up):
+def test_numpy_code_computes_the_new_kind(made_up):
     dataset = Dataset.from_arrays(X, Y)
     losses = evaluator_of(dataset, made_up, False, "float64", "reference").score(POPULATION).losses
     residuals = np.array([Y - X[:, 0], Y - X[:, 0] ** 2])

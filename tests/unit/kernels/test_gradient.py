@@ -14,7 +14,7 @@ from shine.lang.derivative import gradient
 from shine.lang.interpret import evaluate
 
 
-def test_all_parameters_give_a_tuple_and_a_single_one_a_number():
+def test_all_parameters_give_a_tuple_and_one_parameter_gives_a_number():
     assert shine.grad("a*a*b")(3.0, 2.0) == (12.0, 9.0)
     assert shine.grad("a*a*b", wrt="b")(3.0, 2.0) == shine.grad("a*a*b", wrt=1)(3.0, 2.0) == 9.0
     assert shine.grad("a*a*b", wrt=["b", 0])(3.0, 2.0) == (9.0, 12.0)
@@ -22,7 +22,7 @@ def test_all_parameters_give_a_tuple_and_a_single_one_a_number():
     assert shine.grad("x*x")(3.0) == 6.0
 
 
-def test_outputs_come_first_and_the_seed_is_the_first_argument():
+def test_the_value_is_the_first_output_and_the_seed_the_first_argument():
     assert shine.grad("a*b", keep_outputs=True)(3.0, 2.0) == (6.0, 2.0, 3.0)
     assert shine.grad("x*x", keep_outputs=True)(3.0) == (9.0, 6.0)
     kernel = shine.grad("a*b", seedable=True)
@@ -89,7 +89,7 @@ def test_compiled_derivatives_are_those_of_the_reference(tree, seed):
     found = shine.grad(tree, wrt=PARAMETERS, opt_level="O0")(*columns)
     for result, expected in zip(found, gradient(tree, PARAMETERS), strict=True):
         reference = evaluate(expected, columns)
-        # Rounding of elementary functions is amplified by what the formula does with them; NaN is not compared.
+        # The formula amplifies rounding errors of elementary functions; NaN is not compared.
         close = np.isclose(result, reference, rtol=1e-6, atol=1e-6)
         assert (close | ~np.isfinite(result) | ~np.isfinite(reference)).mean() > 0.7
 

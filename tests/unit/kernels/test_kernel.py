@@ -105,7 +105,7 @@ def test_integer_division_by_zero_raises_and_the_smallest_by_minus_one_wraps(ope
     assert k([INT_MIN] * 3, [-1] * 3).tolist() == [wrapped] * 3
 
 
-def test_integer_division_guarded_by_a_condition_is_no_error():
+def test_an_integer_division_that_a_condition_guards_never_fails():
     k = shine.jit("7//b if b != 0 else -1", dtype="int64")
     assert [k(0), k(2)] == [-1, 3]
     assert k([0, 2, -2]).tolist() == [-1, 3, -4]
@@ -152,12 +152,12 @@ def test_bad_options_are_errors(keywords, error):
 
 
 @pytest.mark.parametrize("text", ["sin(a)", "a + 0.5", "a*99999999999"])
-def test_what_integers_lack_is_a_lowering_error(text):
+def test_a_primitive_or_number_without_integer_meaning_is_a_lowering_error(text):
     with pytest.raises(LoweringError):
         shine.jit(text, dtype="int32")
 
 
-def test_fractions_are_no_integers():
+def test_fractions_are_refused_by_integer_kernels():
     with pytest.raises(TypeError, match="'a' does not fit int64"):
         shine.jit("a", dtype="int64")(1.5)
 
@@ -196,7 +196,7 @@ def test_a_tree_of_20_000_nodes_compiles():
     assert k(0.25) == k(np.array([0.25]))[0]
 
 
-def test_a_formula_has_the_shape_of_all_its_arguments_and_so_have_several_formulas():
+def test_results_have_the_shape_of_all_arguments_even_unused_ones():
     assert shine.jit("a", params=("a", "b"))(1.0, np.zeros(3)).tolist() == [1.0] * 3
     kernel = Kernel((shine.parse("a + 1", ("a", "b")), shine.parse("b*b", ("a", "b"))))
     assert kernel(1.0, 3.0) == (2.0, 9.0)

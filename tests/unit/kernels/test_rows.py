@@ -1,4 +1,4 @@
-"""`shine.jit` of a program: scalars, arrays of any shapes, threads, long programs, and the code behind them."""
+"""`shine.jit` of a program: scalars, arrays of any shapes, threads, long programs, and their code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def classic() -> Program:
 
 
 def several() -> Program:
-    """Two outputs over inputs of their own, and one over both."""
+    """Two outputs over one input each, and one over both inputs."""
     build = ProgramBuilder()
     x, n = build.parameter("scope/x", "float32"), build.parameter("n", "int64", default=np.array(3))
     root = build.assign("float32", expression(f"sqrt({x})"))
@@ -74,7 +74,7 @@ def test_arrays_that_broadcast_give_what_the_program_means(call):
         assert same(np.asarray(result, output.dtype), each)
 
 
-def test_one_output_is_itself_and_several_are_a_tuple_of_their_own_types_and_shapes():
+def test_several_outputs_are_a_tuple_each_with_its_type_and_shape():
     root, square, positive = shine.jit(several())(np.full((2, 1), 16.0), np.arange(3))
     assert (root.dtype, root.tolist()) == (np.float32, [[4.0], [4.0]])
     assert (square.dtype, square.tolist()) == (np.int64, [0, 1, 4])
@@ -87,7 +87,7 @@ def test_scalars_give_numbers_of_python():
     assert [type(result) for result in results] == [float, int, bool]
 
 
-def test_an_output_that_depends_on_scalars_alone_is_a_number_beside_arrays():
+def test_an_output_of_scalars_is_a_number_even_if_others_are_arrays():
     root, square, _ = shine.jit(several())(np.ones(3), 5)
     assert root.shape == (3,)
     assert (type(square), square) == (int, 25)
@@ -101,7 +101,7 @@ def test_arguments_come_in_order_by_label_or_by_name_and_may_have_defaults():
         assert result == (2.0, 9, True)
 
 
-def test_no_rows_are_no_error():
+def test_arrays_without_rows_give_results_without_rows():
     root, square, positive = shine.jit(several())(np.empty((0, 2)), 7)
     assert (root.shape, square, positive.shape) == ((0, 2), 49, (0, 2))
     assert shine.jit(tree_program(shine.parse("1 // a"), "int32"))(np.empty(0, int)).shape == (0,)
@@ -155,7 +155,7 @@ def test_bad_arguments_are_named(arguments, named, error, message):
         shine.jit(several())(*arguments, **named)
 
 
-def test_shapes_need_to_fit_only_where_they_meet():
+def test_only_shapes_of_one_output_have_to_fit():
     build = ProgramBuilder()
     x, y = build.parameter("x", "float64"), build.parameter("y", "float64")
     outputs = [(name, build.assign("float64", expression(f"{name} + 1")), "float64") for name in (x, y)]
@@ -175,7 +175,7 @@ def test_blocks_and_threads_change_nothing(monkeypatch, shapes, rows):
     assert same(kernel(*arrays), interpret(kernel.program, arrays)[0])
 
 
-def test_a_failure_of_one_thread_is_the_error_of_all(monkeypatch):
+def test_a_division_by_zero_in_one_thread_raises(monkeypatch):
     monkeypatch.setattr(graph_rows, "BLOCK_ROWS", (1, 64))
     monkeypatch.setattr(graph_rows, "SHARED_NODES", 0)
     kernel = Kernel(tree_program(shine.parse("1 // a"), "int64"), threads=3)
@@ -237,7 +237,7 @@ def test_more_inputs_than_a_call_of_a_scalar_function_takes(monkeypatch):
     assert (type(kernel(1, 2, 3)), kernel(1, 2, 3)) == (int, 6)
 
 
-def test_what_has_a_program_is_compiled_by_it():
+def test_an_object_with_a_program_is_compiled():
     assert shine.jit(SimpleNamespace(program=classic()))(10) == 113
 
 
@@ -275,11 +275,11 @@ def test_programs_are_public_and_the_former_name_of_their_kernels_is_deprecated(
         assert shine.GraphKernel is Kernel
 
 
-def test_a_block_that_a_thread_has_taken_is_computed_though_the_others_are_done(monkeypatch):
+def test_a_block_taken_by_a_thread_is_computed_even_if_the_others_are_done(monkeypatch):
     taken, done = threading.Event(), threading.Event()
 
     class Numbers:
-        """Numbers of blocks; one thread gets its first when the other has found that no more are left."""
+        """Numbers of blocks; one thread gets its first after the other has found no more left."""
 
         def __init__(self):
             self.numbers, self.caller = itertools.count(), threading.current_thread()
@@ -302,7 +302,7 @@ def test_a_block_that_a_thread_has_taken_is_computed_though_the_others_are_done(
 
     monkeypatch.setattr(graph_rows, "count", Numbers)
     monkeypatch.setattr(graph_rows, "Workers", Telling)
-    full = np.full  # nothing is right by chance
+    full = np.full  # no result may be right by chance
     monkeypatch.setattr(graph_rows.np, "empty", lambda shape, dtype=float: full(shape, 7, dtype))
     monkeypatch.setattr(graph_rows, "SHARED_NODES", 1)
     values = np.arange(1 << 19, dtype=np.float64)
