@@ -29,7 +29,8 @@ from shine import Population, PrimitiveSet
 from shine.data.dataset import Dataset
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import MachineEvaluator
-from shine.kernels.kernel import Kernel, jit
+from shine.kernels.jit import jit
+from shine.kernels.kernel import Kernel
 from shine.lang.interpret import REFERENCE, evaluate
 from shine.lang.library import STANDARD
 from shine.lang.primitives import CONSTANT

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from shine.frontends.llvmir import primitive_from_llvm
     from shine.gp.constraints.constraints import Constraints
     from shine.kernels.gradient import grad
-    from shine.kernels.kernel import Kernel, jit
+    from shine.kernels.jit import jit
+    from shine.kernels.kernel import Kernel
     from shine.lang.parse import parse
     from shine.lang.population import Population
     from shine.lang.primitives import PrimitiveSet
@@ -77,7 +78,7 @@ _HOMES = {
     "SymbolicTransformer": "shine.estimators",
     "evolve": "shine.search.run",
     "grad": "shine.kernels.gradient",
-    "jit": "shine.kernels.kernel",
+    "jit": "shine.kernels.jit",
     "load_graph": "shine.frontends.graphdef",
     "parse": "shine.lang.parse",
     "primitive_from_llvm": "shine.frontends.llvmir",

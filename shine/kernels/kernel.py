@@ -1,9 +1,10 @@
-"""`shine.jit`: a formula or a program as a compiled callable."""
+"""A formula or a program as a compiled callable."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
@@ -16,16 +17,16 @@ from shine.data.dataset import Dataset
 from shine.evaluators.native_tier import NativeFitness
 from shine.evaluators.rows import Rows, target_of
 from shine.fitness.scores import score
-from shine.kernels.rows import ProgramRows, effective_level, rows_ir
+from shine.kernels.rows import ProgramRows, rows_ir
 from shine.lang.lazy import cached_property
 from shine.lang.names import symbol
-from shine.lang.parse import Source, parse
-from shine.lang.program.arguments import FORMULA, GRAPH, Shape, Signature
+from shine.lang.program.arguments import FORMULA, GRAPH, Shape, Signature, Wording
 from shine.lang.program.dependencies import parameters_read, part
 from shine.lang.program.program import Program
 from shine.lang.program.trees import trees_program
 from shine.lang.tree import Tree
 from shine.llvm import Engine, assembly, object_code, optimized_ir
+from shine.llvm.passes import pipeline_level
 from shine.typing import AnyArray
 
 ONE_ROW_PARAMETERS, ONE_ROW_NODES = 1_000, 100_000
@@ -41,6 +42,37 @@ _C_TYPES: dict[str, Any] = {
 }
 
 
+@dataclass(frozen=True)
+class _Conventions:
+    """How kernels of formulas differ from those of graphs.
+
+    Parameters
+    ----------
+    wording : Wording
+        Of error messages.
+    most_optimized : int
+        Nodes above which the kernel is compiled without optimization.
+    vector : int or None
+        Bytes of a vector of rows; what a stage of the program is fast with if None.
+    threads : int or None
+        How many share the rows of large arrays by default; all processors if None.
+    one_shape : bool
+        Whether all outputs have the shape of all arguments, else each that of the arguments it depends on.
+    """
+
+    wording: Wording
+    most_optimized: int
+    vector: int | None
+    threads: int | None
+    one_shape: bool
+
+
+_FORMULA = _Conventions(FORMULA, most_optimized=2_000, vector=VECTOR_BYTES, threads=1, one_shape=True)
+"""Formulas are compiled often and called for few rows: compilation is kept short."""
+
+_GRAPH = _Conventions(GRAPH, most_optimized=20_000, vector=None, threads=None, one_shape=False)
+
+
 class Kernel:
     """A formula, or a program that was read from a graph, compiled to native code; `shine.jit` makes it.
 
@@ -52,7 +84,7 @@ class Kernel:
         Type of a formula's arguments and result, float64 by default; a program has types of its own. Among integers
         ``/`` truncates, and division by zero is a `ZeroDivisionError`; overflow wraps.
     opt_level : {"O0", "O1", "O2", "O3"} or int
-        LLVM pipeline; long formulas and programs get O0 whatever is asked (`shine.kernels.rows.effective_level`).
+        LLVM pipeline; formulas of more than 2000 nodes and programs of more than 20 000 get O0 whatever is asked.
     threads : int, optional
         How many share the rows of large arrays: by default one for a formula, all processors for a program. Their
         number changes no bit.
@@ -93,34 +125,35 @@ class Kernel:
     ) -> None:
         if threads is not None and threads < 1:
             raise ValueError(f"threads must be at least 1, or None for the default, is {threads}")
-        self.tree = source if isinstance(source, Tree) else None
         self.source = source
+        self.tree = source if isinstance(source, Tree) else None
         if isinstance(source, Program):
             if dtype is not None:
                 raise TypeError(f"a program has types of its own, dtype {dtype!r} is for formulas")
-            self.program, self.dtype = source, None
-            self._threads, self._vector = threads, None
+            self.program, self.dtype, self._conventions = source, None, _GRAPH
         else:
             self.dtype = "float64" if dtype is None else dtype
             if self.dtype not in ELEMENTS:
                 raise ValueError(f"unknown dtype {dtype!r}; use one of {', '.join(ELEMENTS)}")
-            self.program = trees_program((source,) if isinstance(source, Tree) else source, self.dtype)
-            # Formulas are compiled often and called for few rows: longer vectors would take longer to compile.
-            self._threads, self._vector = threads or 1, VECTOR_BYTES
+            trees = (source,) if isinstance(source, Tree) else source
+            self.program, self._conventions = trees_program(trees, self.dtype), _FORMULA
         arguments = self.program.arguments
         self.parameters = tuple(parameter.name for parameter in arguments)
         self.labels = tuple(parameter.label for parameter in arguments)
         self.dtypes = tuple(parameter.dtype for parameter in arguments)
-        self.opt_level = effective_level(self.program, opt_level)
-        self._signature = Signature(self.program, GRAPH if isinstance(source, Program) else FORMULA)
+        level = pipeline_level(opt_level)
+        self.opt_level = 0 if self.program.size > self._conventions.most_optimized else level
+        self._threads = self._conventions.threads if threads is None else threads
+        self._signature = Signature(self.program, self._conventions.wording)
         self._groups = self._outputs_by_parameters()
         self._rows: dict[tuple[int, ...], tuple[ProgramRows, list[int]]] = {}
+        takes_numbers = self._has_one_row and len(arguments) == len(self.program.parameters)
+        is_small = len(arguments) <= ONE_ROW_PARAMETERS and self.program.size <= ONE_ROW_NODES
+        self._calls_one_row = takes_numbers and is_small
         self._can_fail = False
-        self._is_small = False
-        if self._has_one_row and len(arguments) == len(self.program.parameters):
+        if takes_numbers:
             module = ir.Module(name=self.program.name)
             self._can_fail = emit_program_scalar(module, self.program, symbol(self.program.name))
-            self._is_small = len(arguments) <= ONE_ROW_PARAMETERS and self.program.size <= ONE_ROW_NODES
             self.ir = str(module)
         else:
             self.ir = self.loop_ir
@@ -161,7 +194,7 @@ class Kernel:
         """
         arrays = self._signature.arrays(arguments, named)
         try:
-            if self._is_small and all(array.ndim == 0 for array in arrays):
+            if self._calls_one_row and all(array.ndim == 0 for array in arrays):
                 results = self._of_numbers([array.item() for array in arrays])
             else:
                 results = self._of_arrays(arrays)
@@ -221,7 +254,7 @@ class Kernel:
     @cached_property
     def loop_ir(self) -> str:
         """LLVM IR of the loops over rows, as lowered: what arrays are evaluated with; long programs have several."""
-        return rows_ir(self.program, self.opt_level, self._vector)
+        return rows_ir(self.program, self.opt_level, self._conventions.vector)
 
     def assembly(self, target: str | None = None, cpu: str | None = None) -> str:
         """Assembly of the function in `ir`.
@@ -269,7 +302,7 @@ class Kernel:
 
     def _outputs_by_parameters(self) -> dict[tuple[int, ...], list[int]]:
         """Positions of the outputs, by those of the parameters that their shapes follow from."""
-        if not isinstance(self.source, Program):
+        if self._conventions.one_shape:
             return {tuple(range(len(self.program.parameters))): list(range(len(self.program.outputs)))}
         groups: dict[tuple[int, ...], list[int]] = {}
         for position, read in enumerate(parameters_read(self.program)):
@@ -293,53 +326,6 @@ class Kernel:
 
     def _compiled_rows(self, outputs: tuple[int, ...]) -> tuple[ProgramRows, list[int]]:
         """The outputs over arrays, and positions of the parameters that they read."""
-        rows = ProgramRows(part(self.program, outputs), self.opt_level, self._threads, self._vector)
+        rows = ProgramRows(part(self.program, outputs), self.opt_level, self._threads, self._conventions.vector)
         needed = {parameter.name for parameter in rows.program.parameters}
         return rows, [i for i, parameter in enumerate(self.program.parameters) if parameter.name in needed]
-
-
-def jit(
-    source: Source | Program | Kernel | None = None,
-    params: Sequence[str] | None = None,
-    dtype: str = "float64",
-    opt_level: str | int = "O2",
-) -> Any:
-    """Compile a formula or a graph; also a decorator, with or without arguments.
-
-    Parameters
-    ----------
-    source : str, function, ast node, Tree, Program or Kernel
-        Written in the restricted language (see `shine.lang.parse.parse`); a graph as `shine.load_graph` reads it, or an
-        object that has one as its ``program``, brings its own arguments and types.
-    params : sequence of str, optional
-        Order of the arguments; a function's own, or the names of an expression in natural order (a, b, x2, x10).
-    dtype : {"float64", "float32", "int64", "int32"}
-    opt_level : {"O0", "O1", "O2", "O3"} or int
-
-    Returns
-    -------
-    Kernel
-
-    Raises
-    ------
-    UnsupportedSyntaxError
-        If the formula is not part of the language.
-    LoweringError
-        If it has no meaning in the dtype.
-    TypeError
-        If it is none of these, or `params` or a dtype is given with a graph.
-
-    Examples
-    --------
-    >>> k = jit("sqrt(a*a + b*b)")
-    >>> k(3.0, 4.0)
-    5.0
-    """
-    if source is None:
-        return lambda function: jit(function, params, dtype, opt_level)
-    given: Any = source.source if isinstance(source, Kernel) else getattr(source, "program", source)
-    if isinstance(given, Program):
-        if params is not None or dtype != "float64":
-            raise TypeError("a graph has arguments and types of its own; params and dtype are for formulas")
-        return Kernel(given, opt_level=opt_level)
-    return Kernel(parse(given, params), dtype, opt_level)

@@ -18,11 +18,7 @@ from shine.lang.program.arguments import Shape
 from shine.lang.program.program import Program
 from shine.lang.program.stages import Stage, stages
 from shine.llvm import Engine
-from shine.llvm.passes import pipeline_level
 from shine.typing import AnyArray
-
-LARGE = 20_000
-"""Nodes of a program above which it is compiled without optimization."""
 
 OPTIMIZED_NODES, PLAIN_NODES = 2_000, 20_000
 """Most nodes of one function with and without optimization (`shine.lang.program.stages.stages`): LLVM's passes are not
@@ -43,22 +39,6 @@ INTERRUPT_NODES = 1 << 29
 """Nodes times rows after which a thread looks for an interrupt: some hundredths of a second."""
 
 _Place = tuple[tuple[Any, ...], int, int]
-
-
-def effective_level(program: Program, opt_level: str | int) -> int:
-    """Speed level of the pipeline a program is compiled with: 0 for a long one, whatever is asked.
-
-    Long is a program of more than `LARGE` nodes, or with a statement of more than `OPTIMIZED_NODES`, which no stage
-    can split.
-
-    Raises
-    ------
-    ValueError
-        If there is no such pipeline.
-    """
-    level = pipeline_level(opt_level)
-    longest = max((statement.size for statement in program.statements), default=0)
-    return 0 if program.size > LARGE or longest > OPTIMIZED_NODES else level
 
 
 def rows_ir(program: Program, opt_level: int, vector: int | None) -> str:

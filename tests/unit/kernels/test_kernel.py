@@ -221,3 +221,9 @@ def test_few_and_many_rows_get_the_same_bits(shape):
     assert whole.shape == shape
     assert whole.ravel()[:9].tobytes() == kernel(a.ravel()[:9], b.ravel()[:9]).tobytes()
     assert kernel(a[..., ::-1], b[..., ::-1])[..., ::-1].tobytes() == whole.tobytes()
+
+
+def test_a_long_formula_is_compiled_without_optimization_even_in_many_statements():
+    terms = "\n".join(f"    a += sin(a*{i})" for i in range(600))
+    assert shine.jit(shine.parse(f"def f(a):\n{terms}\n    return a")).opt_level == 0
+    assert shine.jit("a + 1").opt_level == 2

@@ -7,6 +7,7 @@ import copy
 import itertools
 import pickle
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -217,7 +218,7 @@ def last_bit(build: ProgramBuilder, name: str) -> str:
 
 @pytest.mark.parametrize(("large", "level"), [(1_000, 0), (1_000_000, 1)])
 def test_a_long_program_is_compiled_in_stages_and_a_longer_one_without_optimization(monkeypatch, large, level):
-    monkeypatch.setattr(graph_rows, "LARGE", large)
+    monkeypatch.setattr(kernels, "_GRAPH", replace(kernels._GRAPH, most_optimized=large))
     monkeypatch.setattr(graph_rows, "OPTIMIZED_NODES", 400)
     monkeypatch.setattr(graph_rows, "PLAIN_NODES", 500)
     monkeypatch.setattr(graph_rows, "BLOCK_ROWS", (1, 20))
