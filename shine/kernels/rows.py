@@ -25,7 +25,7 @@ OPTIMIZED_NODES, PLAIN_NODES = 2_000, 20_000
 linear in its size, and all its values are on the stack."""
 
 BLOCK_ROWS = 64, 1 << 16
-"""Fewest and most rows of a block."""
+"""Fewest and most rows of a block, if blocks are copied or shared by threads."""
 
 BLOCK_BYTES = 1 << 20
 """Memory of a thread for the columns of a block that are copied to be contiguous, and for the values that stages leave
@@ -135,8 +135,9 @@ class ProgramRows:
             if isinstance(target, str)
         }
         copied = sum(column.copied_bytes for column in columns.values()) + sum(d.itemsize for d in between.values())
-        fewest, most = BLOCK_ROWS
-        most = max(fewest, min(most, INTERRUPT_NODES // self._nodes, BLOCK_BYTES // max(copied, 1)))
+        threads = (self._threads or processors()) if rows * self._nodes >= SHARED_NODES else 1
+        fewest, most = BLOCK_ROWS if threads > 1 or copied else (BLOCK_ROWS[0], rows)
+        most = max(fewest, min(most, INTERRUPT_NODES // self._nodes, BLOCK_BYTES // copied if copied else rows))
         blocks, begun = _Blocks(shape, most), count()
         stopped: list[bool] = []
         failed: list[int] = []
@@ -157,9 +158,7 @@ class ProgramRows:
                     if function(sources.ctypes.data, targets.ctypes.data, size):
                         failed.append(thread)
 
-        shared = rows * self._nodes >= SHARED_NODES and blocks.count > 1
-        threads = min(self._threads or processors(), blocks.count) if shared else 1
-        Workers(threads).run(work, lambda: stopped.append(True))
+        Workers(min(threads, blocks.count)).run(work, lambda: stopped.append(True))
         return bool(failed)
 
 
