@@ -33,8 +33,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "no seeding, lexicase selection": {"seeding": 0.0, "selection": "lexicase"},
     "no seeding, two islands": {"seeding": 0.0, "islands": 2, "population": 500},
 }
-"""Options of `shine.evolve` by variant. Seeding alone recovers most of these problems, so that what else matters shows
-without it only."""
+"""Options of `shine.evolve` by variant. Seeding alone recovers most of these problems, so the other ingredients are
+compared without it."""
 
 LEAST = 1e-12
 

@@ -5,7 +5,7 @@ mpmath on `--samples` points a function, and against NumPy's long double on `--b
 least eight more bits than float64 (x86). Both sample every magnitude from subnormals to the largest number,
 ordinary sizes, the neighbourhood of 1 and of the bounds, and multiples of pi/2.
 
-The time is that of one thread on arguments in the first-level cache, and NumPy's in the same run on the same data.
+Times are of one thread, with arguments in the first-level cache; NumPy is timed in the same run on the same data.
 
 `--magnitudes` prints the time of a value over the size of the arguments instead, compiled as the tile machine is:
 64-byte vectors, without LLVM's passes.
@@ -149,7 +149,7 @@ def arguments_of(name: str, dtype: type, count: int, seed: int) -> list[Array]:
 
 
 def true_values(name: str, arguments: Sequence[Array]) -> list[mpmath.mpf]:
-    """Correct to far more bits than a long double has; C's own fmod is exact."""
+    """C's fmod is exact, so the result has far more correct bits than a long double holds."""
     function = {"pow": mpmath.power, "fmod": math.fmod}.get(name) or getattr(mpmath, name)
     number = float if name == "fmod" else mpmath.mpf
     with mpmath.workprec(160):
@@ -172,7 +172,7 @@ def exact_error(got: Array, truth: Sequence[mpmath.mpf]) -> float:
 
 
 def bulk_error(got: Array, name: str, arguments: Sequence[Array]) -> float:
-    """Largest error in ulp against NumPy's long double, where the truth is finite; for float32 float64 does."""
+    """Largest error in ulp against NumPy's long double (float64 for float32), where the truth is finite."""
     wide = np.longdouble if got.dtype == np.float64 else np.float64
     with np.errstate(all="ignore"):
         truth = getattr(np, NUMPY_NAMES.get(name, name))(*(x.astype(wide) for x in arguments))
@@ -194,7 +194,7 @@ def seconds(run: Callable[[], object], least: int = 30) -> float:
 
 
 def nanoseconds(name: str, dtype: type, function: Callable[..., Array]) -> tuple[float, float]:
-    """A value's time here and in NumPy."""
+    """Time per value, here and in NumPy."""
     rng = np.random.default_rng(0)
     low, high = TIMED.get(name, (-10, 10))
     arity = vecmath.FUNCTIONS[name].arity
@@ -211,7 +211,7 @@ SIZES = (1.0, 1e2, 1e3, 1e5, 1e7, 1e20, 1e38, 1e300)
 
 
 def print_magnitudes() -> None:
-    """Nanoseconds a value for arguments uniform from minus each size to it; for `log`, from 0."""
+    """Nanoseconds per value, for arguments uniform in [-size, size] for each size; for `log`, in (0, size]."""
     print(f"| function | precision | {' | '.join(f'{size:g}' for size in SIZES)} |")
     print("|---|---|" + "---|" * len(SIZES))
     rng = np.random.default_rng(0)

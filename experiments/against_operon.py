@@ -82,7 +82,7 @@ def whole_runs(problems: list[Problem], threads: int) -> None:
 
 
 def times_to_loss(problems: list[Problem], budget: float, threads: int) -> None:
-    """Seconds that Shine takes to the loss Operon ends with."""
+    """Seconds until Shine reaches the loss Operon ends with."""
     print(f"\nTime to the loss that Operon has after {budget:g} s, {threads} threads\n")
     print(f"{'problem':10} {'Shine':>8} {'Operon':>8} {'ratio':>7}   nmse of each")
     ratios = []
@@ -102,7 +102,7 @@ def times_to_loss(problems: list[Problem], budget: float, threads: int) -> None:
         )
         ours = time.perf_counter() - begin
         reached = 1 - result.front[-1].r2
-        # What floating-point numbers of 24 bits can show is what Operon's losses are good for.
+        # Operon computes in float32: its losses are good to 24 bits.
         ratios.append(ours / found.seconds if reached <= max(goal, 1e-13) else np.inf)
         print(
             f"{problem.name:10} {ours:7.2f}s {found.seconds:7.2f}s {ratios[-1]:7.3f}   {reached:.1e} {goal:.1e}",
@@ -121,7 +121,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="the file of the Feynman equations")
     options = parser.parse_args()
     equations = read_equations(find(options.data))[2::5]
-    shine.evolve([[1.0], [2.0]], [1.0, 3.0], generations=0)  # what is compiled once a machine is not counted
+    shine.evolve([[1.0], [2.0]], [1.0, 3.0], generations=0)  # compiled once per computer: not counted
     whole_runs(equations[: options.runs], options.threads)
     times_to_loss(equations[: options.problems], options.budget, options.threads)
 

@@ -55,7 +55,7 @@ class DataProblem:
         return tuple(zip(self.X.min(axis=0).tolist(), self.X.max(axis=0).tolist(), strict=True))
 
     def split(self, rng: np.random.Generator, rows: int | None = None) -> Split:
-        """A quarter of the rows held out, and at most `rows` of the others."""
+        """Hold out a quarter of the rows, and keep at most `rows` of the others."""
         order = rng.permutation(len(self.y))
         test, train = np.split(order, [round(HELD_OUT * len(order))])
         train = train[:rows]
@@ -63,7 +63,7 @@ class DataProblem:
 
 
 def usable_names(names: Sequence[str]) -> tuple[str, ...]:
-    """The names of columns, or x0, x1, ... if one of them cannot stand in a formula."""
+    """The names of columns, or x0, x1, ... if a formula cannot contain one of them."""
     fine = all(name.isidentifier() and not keyword.iskeyword(name) and name not in {*NUMPY, "pi"} for name in names)
     return tuple(names) if fine and len(set(names)) == len(names) else tuple(f"x{i}" for i in range(len(names)))
 
@@ -92,7 +92,7 @@ def diabetes() -> DataProblem:
 
 
 def data_sets(folder: Path | None) -> list[DataProblem]:
-    """What scikit-learn carries, and the numeric tables of a folder; SystemExit if the folder does not exist."""
+    """scikit-learn's data set and the numeric tables of a folder; SystemExit if the folder does not exist."""
     if folder is not None and not folder.is_dir():
         raise SystemExit(f"there is no folder {folder}")
     places = [place for place in (FOLDERS if folder is None else (folder,)) if place.is_dir()][:1]

@@ -5,8 +5,8 @@
 Programming Needs Better Benchmarks", GECCO 2012), Nguyen-11 and -12 as Petersen et al. (2021) added them, and of
 Livermore (Mundhenk et al. 2021). Rows are drawn as published, except those where a formula is not defined (Korns-5 has
 the logarithm of a number from -50 to 50), which are drawn again or left out of a grid. Where nothing is published
-about rows held out, they are 1000 more, uniformly from the range of those to learn from. When a formula counts as
-recovered is said in quality/recovery.py. The same command again goes on where it was interrupted.
+about held-out rows, 1000 are drawn uniformly from the range of the training rows. quality/recovery.py defines when a
+formula counts as recovered. Run again, the command goes on where it was interrupted.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from quality.problems import FormulaProblem, Grid, Uniform
 from quality.summary import recovery_table
 
 Where = Callable[[int], Uniform | Grid]
-"""Where rows are drawn from, by the number of features."""
+"""Makes the sampler of rows for a number of features."""
 
 HELD_OUT = 1000
 INEXPRESSIBLE = ("Keijzer-6",)
-"""A sum of as many terms as the feature says, which the primitives of the engines cannot express."""
+"""Not expressible with the engines' primitives: the feature is the number of terms of a sum."""
 
 
 def U(low: float, high: float, rows: int) -> Where:
@@ -178,7 +178,7 @@ PROBLEMS = (
     formula("Livermore-21", "x", powers(8), U(-1, 1, 20)),
     formula("Livermore-22", "x", "exp(-0.5*x**2)", U(-1, 1, 20)),
 )
-"""Formulas with where their rows to learn from and those held out are drawn."""
+"""Formulas, and from where their training and held-out rows are drawn."""
 
 
 if __name__ == "__main__":

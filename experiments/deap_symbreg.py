@@ -1,9 +1,9 @@
-"""What the compiled evaluator saves a DEAP program, and whether it computes the same fitness.
+"""What the compiled evaluator saves a DEAP script, and whether it computes the same fitness.
 
     python experiments/deap_symbreg.py [--rows 20 1000 10000 100000] [--generations 40] [--budget 60] [--exact]
                                        [--example path/to/deap/examples/gp/symbreg.py]
 
-The program is DEAP's introductory problem of symbolic regression, x**4 + x**3 + x**2 + x between -1 and 1, with a
+The script is DEAP's introductory problem of symbolic regression, x**4 + x**3 + x**2 + x between -1 and 1, with a
 protected division: 300 individuals, tournaments of 3, one-point crossover (0.5), uniform mutation (0.1), trees of at
 most 17 levels. With ``--example``, DEAP's own file is used instead, with its primitives, its operators and its own
 function of the fitness over more points; its `main` is run as well, with and without the two lines.
@@ -15,16 +15,16 @@ Times are of the processor, on one thread: the machine may be shared. For each n
   budget, both evaluate the same evenly spread part of the generations; nothing is extrapolated.
 * whole run: `algorithms.eaSimple` with the same seed on both sides, selection, variation and statistics included, and
   Shine's translation and compilation too (from a warm cache). Where DEAP would need longer than the budget, both runs
-  have the same smaller number of generations, given in the table; trees are smaller in early generations, so that a
-  longer run would gain more.
+  have the same smaller number of generations, given in the table. Trees are smaller in early generations: a longer run
+  would gain more.
 * same fitness: the largest relative difference among all individuals evaluated by both; more than 1e-12 is a failure.
-  An error is the difference of two numbers of size 1, each rounded, so that a root mean square error r is known to
-  about 1e-15, and r*r to 2e-15*r: where r < 2e-3 that is more than 1e-12 of it, and the measure instead. (DEAP's file
+  An error is the difference of two rounded numbers of size 1. A root mean square error r is therefore known to about
+  1e-15, and r*r to 2e-15*r: where r < 2e-3, this exceeds 1e-12 of it and is the measure instead. (DEAP's file
   subtracts the powers of x from a prediction one by one, which rounds differently from a target given as numbers.)
-* alike: for how many generations both runs have the same statistics. Formulas that are equal but written differently
-  have the same fitness up to the last bits, which decide who wins a tournament between them; those bits are rounding
-  errors on either side, so that from some generation on the runs may be different runs. Both numbers of evaluations
-  are given. With ``--exact``, sums are rounded once on both sides, and what differs is the sines at most.
+* alike: for how many generations both runs have the same statistics. Equal formulas that are written differently have
+  the same fitness up to the last bits, and these decide a tournament between them. The bits are rounding errors on
+  either side, so the runs may part at some generation. Both numbers of evaluations are given. With ``--exact``, sums
+  are rounded once on both sides, and only sines can differ.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def random_sign():
 
 
 @dataclass(frozen=True)
-class Program:
-    """A DEAP program, and the data its evaluation function uses."""
+class Script:
+    """A DEAP script, and the data its evaluation function uses."""
 
     toolbox: base.Toolbox
     pset: gp.PrimitiveSet
@@ -76,7 +76,7 @@ class Program:
     exact_sums: bool = False
 
     def evaluator(self) -> shine.deap.CompiledEvaluator:
-        """What takes the place of its evaluation."""
+        """Its compiled evaluator."""
         return shine.deap.CompiledEvaluator(self.pset, self.points, self.targets, exact_sums=self.exact_sums)
 
 
@@ -86,8 +86,8 @@ def inputs(rows: int) -> tuple[list[float], list[float]]:
     return points, [x**4 + x**3 + x**2 + x for x in points]
 
 
-def own_program(rows: int) -> Program:
-    """The problem, written for this experiment."""
+def own_script(rows: int) -> Script:
+    """DEAP's introductory problem, written for this experiment."""
     points, targets = inputs(rows)
     pset = gp.PrimitiveSet("main", 1)
     for function, arity in (
@@ -117,14 +117,14 @@ def own_program(rows: int) -> Program:
     toolbox.register("mutate", gp.mutUniform, expr=toolbox.subtree, pset=pset)
     for variation in ("mate", "mutate"):
         toolbox.decorate(variation, gp.staticLimit(key=operator.attrgetter("height"), max_value=17))
-    return Program(toolbox, pset, points, targets)
+    return Script(toolbox, pset, points, targets)
 
 
-def example_program(module: ModuleType, rows: int) -> Program:
+def example_script(module: ModuleType, rows: int) -> Script:
     """DEAP's own example, over more points."""
     points, targets = inputs(rows)
     module.toolbox.register("evaluate", module.evalSymbReg, points=points)
-    return Program(module.toolbox, module.pset, points, targets)
+    return Script(module.toolbox, module.pset, points, targets)
 
 
 def loaded(path: str) -> ModuleType:
@@ -138,9 +138,9 @@ def loaded(path: str) -> ModuleType:
     return module
 
 
-def whole_run(program: Program, generations: int, map_: Callable[..., Any]) -> tuple[list[Any], Any]:
+def whole_run(script: Script, generations: int, map_: Callable[..., Any]) -> tuple[list[Any], Any]:
     """Final population and logbook of a run that evaluates with `map_`."""
-    toolbox = program.toolbox
+    toolbox = script.toolbox
     toolbox.register("map", map_)
     random.seed(SEED)
     statistics = tools.MultiStatistics(
@@ -155,15 +155,15 @@ def whole_run(program: Program, generations: int, map_: Callable[..., Any]) -> t
     )
 
 
-def evaluated(program: Program, generations: int) -> list[list[Any]]:
+def evaluated(script: Script, generations: int) -> list[list[Any]]:
     """Individuals of each generation of a run that were evaluated."""
-    evaluator, batches = program.evaluator(), []
+    evaluator, batches = script.evaluator(), []
 
     def recording(function, individuals):
         batches.append([gp.PrimitiveTree(individual) for individual in individuals])
         return evaluator.map(function, individuals)
 
-    whole_run(program, generations, recording)
+    whole_run(script, generations, recording)
     return batches
 
 
@@ -178,7 +178,7 @@ def seconds(run: Callable[[], Any], repeats: int = 1) -> tuple[float, Any]:
 
 
 def difference(a: float, b: float) -> float:
-    """Relative difference of fitness, or of what rounding leaves of it; what is not finite is inf on both sides."""
+    """Relative difference of fitness, as far as rounding leaves one; values that are not finite count as inf."""
     if not math.isfinite(a) or not math.isfinite(b):
         return 0.0 if math.isfinite(a) == math.isfinite(b) else math.inf
     size = max(abs(a), abs(b))
@@ -195,9 +195,9 @@ class Evaluation:
     individuals: int = 0
     worst: float = 0.0
 
-    def add(self, program: Program, evaluator: shine.deap.CompiledEvaluator, batch: list[Any]) -> None:
+    def add(self, script: Script, evaluator: shine.deap.CompiledEvaluator, batch: list[Any]) -> None:
         """Evaluate a generation on both sides."""
-        slow, theirs = seconds(lambda: list(map(program.toolbox.evaluate, batch)))
+        slow, theirs = seconds(lambda: list(map(script.toolbox.evaluate, batch)))
         fast, ours = seconds(lambda: evaluator(batch), 3)
         self.slow, self.fast = self.slow + slow, self.fast + fast
         self.generations, self.individuals = self.generations + 1, self.individuals + len(batch)
@@ -205,7 +205,7 @@ class Evaluation:
 
 
 def spread(count: int) -> list[int]:
-    """0 .. count - 1 in an order whose every beginning is spread evenly."""
+    """0 .. count - 1, ordered so that each prefix is spread evenly."""
     order, step = [0], 1 << max(count - 1, 1).bit_length()
     while step > 1:
         order += range(step // 2, count, step)
@@ -213,18 +213,18 @@ def spread(count: int) -> list[int]:
     return order
 
 
-def compare_evaluation(program: Program, generations: int, budget: float) -> Evaluation:
+def compare_evaluation(script: Script, generations: int, budget: float) -> Evaluation:
     """Both sides on generations of one run, until the budget is spent."""
-    batches, evaluator, result = evaluated(program, generations), program.evaluator(), Evaluation()
+    batches, evaluator, result = evaluated(script, generations), script.evaluator(), Evaluation()
     for index in spread(len(batches)):
-        result.add(program, evaluator, batches[index])
+        result.add(script, evaluator, batches[index])
         if result.slow > budget:
             break
     return result
 
 
 def alike(a: Any, b: Any) -> int:
-    """Generations of two runs, from the first on, whose statistics are the same but for rounding."""
+    """Number of generations, from the first on, in which two runs have the same statistics up to rounding."""
     for generation in range(len(a)):
         for chapter in ("fitness", "size"):
             left, right = (log.chapters[chapter][generation] for log in (a, b))
@@ -234,7 +234,7 @@ def alike(a: Any, b: Any) -> int:
 
 
 def compare_example(path: str) -> bool:
-    """Run the example's own `main` without and with the two lines; whether it ends the same."""
+    """Run the example's own `main` without and with the two lines; return whether it ends the same."""
     module = loaded(path)
     points = module.toolbox.evaluate.keywords["points"]
     with contextlib.redirect_stdout(io.StringIO()):
@@ -250,13 +250,13 @@ def compare_example(path: str) -> bool:
     return worst <= TOLERANCE
 
 
-def row_of(program: Program, rows: int, generations: int, budget: float) -> tuple[str, bool]:
+def row_of(script: Script, rows: int, generations: int, budget: float) -> tuple[str, bool]:
     """A line of the table, and whether the fitness was the same."""
-    evaluation = compare_evaluation(program, generations, budget)
+    evaluation = compare_evaluation(script, generations, budget)
     a_generation = evaluation.slow / evaluation.generations
     fewer = max(1, min(generations, int(budget / a_generation)))
-    slow, (_, theirs) = seconds(lambda: whole_run(program, fewer, map))
-    fast, (_, ours) = seconds(lambda: whole_run(program, fewer, program.evaluator().map), 2)
+    slow, (_, theirs) = seconds(lambda: whole_run(script, fewer, map))
+    fast, (_, ours) = seconds(lambda: whole_run(script, fewer, script.evaluator().map), 2)
     evaluations = [sum(record["nevals"] for record in log) for log in (theirs, ours)]
     cells = [
         f"{rows}",
@@ -295,9 +295,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         passed = compare_example(options.example)
     print(HEADING)
     for rows in options.rows:
-        program = example_program(loaded(options.example), rows) if options.example else own_program(rows)
-        program = replace(program, exact_sums=options.exact)
-        line, same = row_of(program, rows, options.generations, options.budget)
+        script = example_script(loaded(options.example), rows) if options.example else own_script(rows)
+        script = replace(script, exact_sums=options.exact)
+        line, same = row_of(script, rows, options.generations, options.budget)
         passed &= same
         print(line, flush=True)
     return 0 if passed else 1

@@ -2,9 +2,9 @@
 
 `python experiments/feynman.py --budget 10 --noise 0.01 --seeds 3 --engine shine` draws 1000 rows of each equation to
 learn from and 1000 held out, uniformly within the ranges of the Feynman Symbolic Regression Database (Udrescu and
-Tegmark 2020), whose file FeynmanEquations.csv is to be had from https://space.mit.edu/home/tegmark/aifeynman.html and
-is looked for in shared/data/feynman.csv inside and beside the repository unless `--data` says where it is. When a
-formula counts as recovered is said in quality/recovery.py. The same command again goes on where it was interrupted.
+Tegmark 2020). Download its file FeynmanEquations.csv from https://space.mit.edu/home/tegmark/aifeynman.html and name it
+with `--data`, or put it at shared/data/feynman.csv, inside or beside the repository. quality/recovery.py defines when a
+formula counts as recovered. Run again, the command goes on where it was interrupted.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _equation(line: dict[str, str]) -> FormulaProblem:
     names = tuple(line[f"v{i}_name"].strip() for i in numbers)
     where = Uniform(tuple((float(line[f"v{i}_low"]), float(line[f"v{i}_high"])) for i in numbers), ROWS)
     name = line["Filename"].strip()
-    parse_formula(line["Formula"], names)  # so that one that cannot be read is found here and not by a run
+    parse_formula(line["Formula"], names)  # fail here, and not in a run, if it cannot be read
     return FormulaProblem(name, names, line["Formula"], where, where, name not in INEXPRESSIBLE)
 
 

@@ -36,7 +36,7 @@ KINDS = {
     "binary": lambda rng, shape: np.where(np.arange(shape[1]) % 2, rng.normal(size=shape), rng.random(shape) < 0.4),
     "whole": lambda rng, shape: rng.poisson(4, shape).astype(float),
 }
-"""How the columns of a table are drawn."""
+"""Distributions of the columns of a table."""
 
 TARGETS = {
     "linear": lambda X: X[:, 0] - 0.5 * X[:, 1] + X[:, 2],
@@ -45,7 +45,7 @@ TARGETS = {
     "faint": lambda X: np.tanh(X[:, 0] + X[:, 1]),
 }
 NOISE = {"linear": 0.3, "product": 0.3, "bent": 0.3, "faint": 1.5}
-"""Standard deviation of the noise, in that of the target without it."""
+"""Standard deviation of the noise, relative to that of the noiseless target."""
 
 PRIMITIVES = {
     "default": DEFAULT_PRIMITIVES,
@@ -56,7 +56,7 @@ ROWS = (20, 60, 200)
 
 
 class Case(NamedTuple):
-    """Rows to learn from, and rows to predict."""
+    """Training rows and rows to predict."""
 
     name: str
     X: Array

@@ -1,4 +1,4 @@
-"""Write configs/diabetes.csv: scikit-learn's diabetes data, unscaled, with names that say what is measured.
+"""Write configs/diabetes.csv: scikit-learn's diabetes data, unscaled, with telling names.
 
 Run from the root of the repository: ``python experiments/make_diabetes_csv.py``.
 """
@@ -22,7 +22,7 @@ NAMES = {
     "s5": "log_triglycerides",
     "s6": "glucose",
 }
-"""A telling name for each of scikit-learn's."""
+"""A telling name for each of scikit-learn's columns."""
 
 
 def main() -> None:

@@ -1,16 +1,14 @@
 """A graph of 300 nodes over a million rows, in TensorFlow and in Shine: `python experiments/tensorflow_graph.py`.
 
-Random elementwise graphs, seeded: of arithmetic alone, and with exp, log, sin and tanh among the nodes, about a
-quarter of them. Each is
-written as a GraphDef, and the same file is run by TensorFlow on the CPU, without XLA (with the rewriting of graphs that
-it does by default) and with XLA (`jit_compile=True`), and by `shine.jit(shine.load_graph(file))`, on all cores and on
-one. Within the time, everyone gets arrays it takes as they are and makes one new array; everything was called before.
+The graphs are random, seeded and elementwise: some have arithmetic only, in the others about a quarter of the nodes are
+exp, log, sin or tanh. Each is written as a GraphDef. TensorFlow runs the file on the CPU, without XLA (with its default
+graph rewriting) and with XLA (`jit_compile=True`); Shine runs it by `shine.jit(shine.load_graph(file))`; on all cores
+and on one. A timed call takes arrays as they are and makes one new array; everything was called once before.
 
-TensorFlow runs in processes of its own: `--tensorflow-python PATH` is a Python that has it, so that Shine's own
-environment needs none. Contenders take turns, so that better and worse minutes of a shared machine meet all of them;
-times are medians, in ms. The columns `CPU` have the ratios of the time that processors worked, which other load
-changes less.
-Results must agree, or there are no figures; the graphs keep all values within -8 and 8, so that errors grow by little.
+TensorFlow runs in processes of its own: `--tensorflow-python PATH` names a Python that has it, so Shine's environment
+needs none. The contenders take turns, so that slow minutes of a shared machine hit all of them. Times are medians, in
+ms. The columns `CPU` have the ratios of processor time, which other load changes less. If results disagree, no figures
+are printed. The graphs keep all values between -8 and 8, so that errors grow little.
 """
 
 from __future__ import annotations
@@ -34,10 +32,10 @@ from numpy.typing import NDArray
 
 FEATURES = ("a", "b", "c", "d")
 BOUND = 8.0
-"""What no value exceeds, by interval arithmetic, but for the few sums that join loose ends."""
+"""No value exceeds this, by interval arithmetic, except the few sums that join loose ends."""
 
 TOLERANCES = {"float64": 1e-9, "float32": 1e-2}
-"""Largest difference of results that errors of rounding explain, in 300 nodes with values of up to `BOUND`."""
+"""Largest difference of results that rounding explains, in 300 nodes with values of up to `BOUND`."""
 
 TYPES = {"float64": "DT_DOUBLE", "float32": "DT_FLOAT"}
 
@@ -60,7 +58,7 @@ BINARY: dict[str, Callable[[Interval, Interval], Interval]] = {
 
 FUNCTIONS: dict[str, Callable[[Interval], Interval]] = {
     "Exp": lambda a: (float(np.exp(a[0])), float(np.exp(a[1]))),
-    # Where a logarithm is steep, it would show errors larger.
+    # A steep logarithm would enlarge errors.
     "Log": lambda a: (float(np.log(a[0])), float(np.log(a[1]))) if a[0] >= 0.1 else (-np.inf, np.inf),
     "Sin": lambda a: (-1.0, 1.0),
     "Tanh": lambda a: (float(np.tanh(a[0])), float(np.tanh(a[1]))),
@@ -79,12 +77,12 @@ class Settings:
 
     @property
     def name(self) -> str:
-        """How the graph is called in the table."""
+        """Name of the graph in the table."""
         return f"{'exp log sin tanh' if self.functions else '+ - * min max'}, {self.dtype}"
 
 
 def random_graph(settings: Settings) -> bytes:
-    """A GraphDef of as many operations; all results are used, some several times."""
+    """A GraphDef with a number of operations; all results are used, some several times."""
     from shine.frontends.graphdef.messages import TYPE_NAMES, messages
 
     graph = messages().GraphDef()
@@ -116,7 +114,7 @@ def random_graph(settings: Settings) -> bytes:
         (tensor.double_val if settings.dtype == "float64" else tensor.float_val).append(number)
         ranges[node.name] = (float(number), float(number))
     while made + len(unused) - 1 < settings.nodes:
-        # Rather what is not used yet, so that little is left to be added up in the end.
+        # Prefer unused values, so that few are left to be added up at the end.
         pool = unused if rng.random() < 0.95 else list(ranges)
         if settings.functions and rng.random() < 0.2:
             operation = str(rng.choice(list(FUNCTIONS)))
@@ -142,7 +140,7 @@ def random_graph(settings: Settings) -> bytes:
 
 
 def is_bounded(values: Interval) -> bool:
-    """Whether a node of such values is taken: not too large, and no constant."""
+    """Whether a node is accepted: its values are not too large, and not constant."""
     return values[0] >= -BOUND and values[1] <= BOUND and values[1] - values[0] > 0.5
 
 
@@ -228,7 +226,7 @@ def shine_runs(path: Path, columns: list[NDArray[Any]], threads: int) -> tuple[C
     from shine.kernels.kernel import Kernel
 
     started = time.perf_counter()
-    # What `shine.jit` makes of it, with a number of threads.
+    # as `shine.jit` does, with a number of threads
     kernel = Kernel(shine.load_graph(path, outputs=["result"]), threads=threads)
     kernel(*(column[:1000] for column in columns))
     seconds = time.perf_counter() - started
@@ -237,7 +235,7 @@ def shine_runs(path: Path, columns: list[NDArray[Any]], threads: int) -> tuple[C
 
 
 def compare(settings: Settings, path: Path, workers: dict[int, Worker], repeats: int) -> list[dict[str, Any]]:
-    """The times of everyone on one graph, with as many threads as each worker has."""
+    """Times of all contenders on one graph, with as many threads as each worker has."""
     path.write_bytes(random_graph(settings))
     columns = columns_of(settings)
     results = []

@@ -1,12 +1,12 @@
 """Throughput against other evaluators, and how cost grows: `python experiments/throughput.py --repeats 5`.
 
 A population as in pyoperon's own measurements: 1000 random individuals of 1 to 50 nodes over two features, with
-+ - * /, and with exp, log, sin and cos as well. It is what `shine bench` does, without its samples of the work, some
-times over; ratios are medians of those, because a shared machine has better and worse minutes.
++ - * /, and with exp, log, sin and cos as well. It repeats `shine bench`, without its samples of the work; ratios are
+medians of the repetitions, because a shared machine has better and worse minutes.
 
-`--scaling` measures rows from 1e3 to 1e7 and individuals from 1e2 to 1e5 instead, each in a process of its own, and
-the memory it takes at most: what a caller holds, the arrays `X` (row by row) and `y` and the population, and what is
-needed beyond that from `shine.Evaluator(X, y)` to the losses.
+`--scaling` measures rows from 1e3 to 1e7 and individuals from 1e2 to 1e5 instead, each in a process of its own, and its
+peak memory: what a caller holds (the arrays `X`, row by row, and `y`, and the population), and what is needed beyond
+that from `shine.Evaluator(X, y)` to the losses.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def find(report: Report, evaluator: str, precision: str, rows: int) -> Measureme
 
 
 def values_of(ratio: Ratio, reports: Sequence[Report]) -> list[tuple[float, float, float, float]]:
-    """Of each report: our rate and theirs on finite individuals, and the ratios to theirs there and on all."""
+    """For each report: our rate and theirs on finite individuals, and our ratio to theirs on these and on all."""
     values = []
     for report in reports:
         ours = find(report, ratio.ours, ratio.precision, ratio.rows)
@@ -111,14 +111,14 @@ def print_ratios(reports: dict[str, list[Report]]) -> None:
 
 
 def chosen_contenders() -> list[Contender]:
-    """The evaluators with those next to each other that are set in relation to each other."""
+    """The evaluators, ordered so that those that are compared follow each other."""
     order = ("machine", "pyoperon", "native", "reference", "DEAP, arrays", "gplearn", "DEAP, rows", "plain Python")
     known = sorted(CONTENDERS, key=lambda contender: order.index(contender.name))
     return [*BOTH, *known]
 
 
 def compare(repeats: int, population: int, rows: Sequence[int]) -> dict[str, list[Report]]:
-    """Both populations, some times."""
+    """Both populations, repeated."""
     reports: dict[str, list[Report]] = {}
     for name, primitives in SETS.items():
         settings = Settings(tuple(rows), population, primitives, whole=True)
@@ -130,13 +130,13 @@ def compare(repeats: int, population: int, rows: Sequence[int]) -> dict[str, lis
 
 
 def resident(what: str) -> int:
-    """Bytes of the process in memory (Linux): "VmRSS" now, "VmHWM" at most since `forget_peak`."""
+    """Bytes of the process in memory (Linux): "VmRSS" is now, "VmHWM" the peak since `forget_peak`."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{what}:"))
 
 
 def forget_peak() -> None:
-    """Let the highest memory be that of now: making the data took more than holding it does."""
+    """Reset the peak to the present memory: making the data took more than holding them does."""
     Path("/proc/self/clear_refs").write_text("5")
 
 

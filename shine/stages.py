@@ -1,4 +1,4 @@
-"""What takes a moment says so through `logging`, for whoever wants to show it."""
+"""Stages that take a moment: they report themselves through `logging`, so that a program can show them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 LOGGER = logging.getLogger("shine.stages")
-"""Gets an INFO record when a stage begins, and a DEBUG record when it has ended; stages may lie within each other."""
+"""Gets an INFO record when a stage begins, and a DEBUG record when it has ended; stages may be nested."""
 
 
 @contextmanager
 def stage(text: str) -> Iterator[None]:
-    """Log what goes on while a block runs.
+    """Log a stage while a block runs.
 
     Parameters
     ----------
     text : str
-        What is being done, as "compiling ...".
+        What the stage does, as "compiling ...".
     """
     LOGGER.info(text)
     try:

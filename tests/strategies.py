@@ -30,7 +30,7 @@ numbers = st.one_of(
 
 
 def expressions(names: tuple[str, ...] = tuple(STANDARD), leaves: int = 12) -> st.SearchStrategy[ast.expr]:
-    """Verified-looking expression nodes over `PARAMETERS` and the given primitives."""
+    """Expression nodes over `PARAMETERS` and the given primitives, which the parser accepts."""
     leaf = st.one_of(
         numbers.map(ast.Constant), st.sampled_from(PARAMETERS).map(lambda name: ast.Name(name, ast.Load()))
     )

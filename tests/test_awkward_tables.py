@@ -1,10 +1,12 @@
-"""A fit never fails: awkward tables end in a formula with values on fresh rows, or in an error that says what to do."""
+"""A fit never fails: an awkward table gives a formula with values on fresh rows, or an error that says what to do."""
 
 import logging
 
-import fuzz_fit
 import numpy as np
 import pytest
+from helpers.awkward_tables import case
+from helpers.fits import outcome
+from helpers.markers import mostly_slow
 
 import shine
 from shine.errors import DataError
@@ -17,7 +19,7 @@ FLAG = RNG.integers(0, 2, 100).astype(float)
 
 @pytest.fixture
 def skipped(caplog):
-    """Searches of the seeding that failed meanwhile."""
+    """Searches of the seeding that failed during the test."""
     with caplog.at_level(logging.DEBUG, logger="shine.gp.seeding"):
         yield lambda: [record.getMessage() for record in caplog.records if "skipped" in record.getMessage()]
 
@@ -53,7 +55,14 @@ EXTREME = {
 }
 
 
-@pytest.mark.parametrize("table", [*ORDINARY, *EXTREME])
+FAST = [
+    "a flag beside numbers", "a constant target", "timestamps", "two rows", "more columns than rows",
+    "columns of 1e160", "a target of 1e200", "the smallest numbers", "the whole range",
+]  # fmt: skip
+"""Tables that are fitted by default; the others are slow."""
+
+
+@pytest.mark.parametrize("table", mostly_slow([*ORDINARY, *EXTREME], FAST))
 def test_an_awkward_table_is_fitted(table, skipped, capfd):
     X, y = {**ORDINARY, **EXTREME}[table]
     model = fitted(X, y)
@@ -62,7 +71,7 @@ def test_an_awkward_table_is_fitted(table, skipped, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("loss", ["mse", "mae", "rmse", "nmse", "r2"])
+@pytest.mark.parametrize("loss", mostly_slow(["mse", "mae", "rmse", "nmse", "r2"], fast=["mse", "mae"]))
 @pytest.mark.parametrize("spread", [0, 300])
 def test_weights_of_any_size_are_weights(loss, spread, skipped):
     weights = 10.0 ** (RNG.uniform(-spread, spread, 100) + (250 if spread == 0 else 0))
@@ -91,7 +100,7 @@ def test_a_class_that_weighs_nothing_is_an_error():
         fitted(ONE[:, None], FLAG, np.where(FLAG > 0, 1e300, 1e-300), kind=SymbolicClassifier)
 
 
-@pytest.mark.parametrize("scale", [1e-250, 1.0, 1e200, 1e300])
+@pytest.mark.parametrize("scale", mostly_slow([1e-250, 1.0, 1e200, 1e300], fast=[1e300]))
 def test_components_of_targets_of_any_size(scale):
     model = fitted(np.column_stack([ONE, TWO]), (ONE * TWO + NOISE) * scale, kind=SymbolicTransformer, n_components=2)
     assert np.isfinite(model.transform(np.column_stack([TWO, ONE]))).all()
@@ -109,14 +118,16 @@ def test_many_columns_are_told_apart():
     assert "x1234" in model.best_.expression
 
 
-@pytest.mark.parametrize("number", range(40))
+@pytest.mark.parametrize("number", mostly_slow(range(40), fast=range(8)))
 def test_a_table_drawn_at_random_is_fitted_or_refused(number, skipped):
-    kind, text = fuzz_fit.outcome(fuzz_fit.case(number, largest=500))
+    kind, text = outcome(case(number, largest=500))
     assert kind in ("ok", "error"), text
     assert not skipped()
 
 
-@pytest.mark.parametrize("weight", [1e-300, 1e-30, 1.0, 1e15, 8e27, 1e300, 1.7e308])
+@pytest.mark.parametrize(
+    "weight", mostly_slow([1e-300, 1e-30, 1.0, 1e15, 8e27, 1e300, 1.7e308], fast=[1e-300, 1.7e308])
+)
 def test_classes_of_rows_of_any_weight_have_odds(weight):
     model = fitted(ONE[:, None], (ONE > 3).astype(int), np.full(100, weight), kind=SymbolicClassifier)
     assert model.score(ONE[:, None], ONE > 3) > 0.9

@@ -1,15 +1,13 @@
-"""What the documentation says is true: its Python and its command lines run and print what it shows, its links lead on.
+"""The documentation is true: its Python and its command lines run and print what it shows, its links lead somewhere.
 
-The blocks of a page run in order, in one namespace and one folder, as by a reader who types the page from its top:
+The blocks of a page run in order, in one namespace and one folder, as if a reader typed the page from its top:
 
 * `python` blocks are executed. An expression with a literal in the comment behind it has that value, up to an ellipsis.
-* `console` blocks are command lines of Shine's, which end with exit code 0. (Those of cli.md are run by
-  tests/cli/test_docs.py.)
+* `console` blocks are command lines of Shine, which end with exit code 0 (tests/cli/test_docs.py runs those of cli.md).
 * a block with a title is a file of that name, and every `yaml` block is a valid configuration, or part of one.
-* a `text` block is what the block before it prints, up to an ellipsis: the rows with a mark where it has some, or else
-  all of it.
-* `javascript` blocks are run by tests/unit/aot/test_wasm.py.
-* `<!-- not run: reason -->` before a block says that it is not executed. It must be valid Python nevertheless.
+* a `text` block is the output of the block before it, up to an ellipsis: only the rows with a mark if it has any.
+* tests/unit/aot/test_wasm.py runs `javascript` blocks.
+* a block after `<!-- not run: reason -->` is not executed, but must be valid Python.
 """
 
 from __future__ import annotations
@@ -52,7 +50,7 @@ MARKS = ("*", ">>>")
 STAND_IN = (
     "data: {generate: {features: {dose: {normal: {}}, id: {normal: {}}}, target: dose}}\nprimitives: [sin, exp]\n"
 )
-"""What a part of a configuration is tried with."""
+"""Completes a partial configuration, to check it."""
 NEEDED = {
     "aot.md": "google.protobuf",
     "aot-web.md": "ziglang",
@@ -63,7 +61,7 @@ NEEDED = {
     "report.md": "matplotlib",
     "tutorial.md": "pandas",
 }
-"""Packages that a page cannot do without, besides those that Shine needs itself."""
+"""Packages a page needs besides Shine's own dependencies."""
 
 
 @dataclass(frozen=True)
@@ -129,18 +127,18 @@ class Promises(ast.NodeTransformer):
 
 
 def fits(expected: str, text: str) -> bool:
-    """Whether a text is as expected, where three points stand for anything."""
+    """Whether a text is as expected; three points stand for anything."""
     return bool(re.fullmatch(".*".join(map(re.escape, expected.split("..."))), text, re.DOTALL))
 
 
 def promised(value: Any, comment: str) -> None:
-    """Fail unless a value looks as a comment says."""
+    """Fail unless a value prints as a comment says."""
     plain = value.item() if hasattr(value, "item") else value
     assert fits(comment, repr(plain)), f"it is {plain!r}, and {comment} by the comment"
 
 
 def script(page: Path) -> str:
-    """The Python of a page in the lines that it has there, so that places in messages and sources of functions fit."""
+    """The Python of a page at its own line numbers, so that messages and the sources of functions are right."""
     lines = [""] * page.read_text(encoding="utf-8").count("\n")
     for block in blocks(page):
         if block.language == "python" and block.reason is None:
@@ -150,7 +148,7 @@ def script(page: Path) -> str:
 
 
 def execute(block: Block, source: Path, namespace: dict[str, Any]) -> str:
-    """What a block of Python prints."""
+    """The output of a block of Python."""
     text = "\n" * (block.line - 1) + block.text
     code = compile(Promises(text).visit(ast.parse(text)), str(source), "exec")
     printed = io.StringIO()
@@ -160,7 +158,7 @@ def execute(block: Block, source: Path, namespace: dict[str, Any]) -> str:
 
 
 def command(block: Block) -> str:
-    """What the command lines of a block print, on both streams."""
+    """The output of a block's command lines, on both streams."""
     printed = []
     for line in block.text.replace("\\\n", " ").splitlines():
         program, *words = shlex.split(line.removeprefix("$ "), comments=True)
@@ -172,7 +170,7 @@ def command(block: Block) -> str:
 
 
 def shown(text: str) -> list[str]:
-    """The lines of an output that have to be there, with single spaces."""
+    """The lines of an output that must occur, with single spaces."""
     lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
     return [line for line in lines if line.startswith(MARKS)] or lines
 
@@ -183,7 +181,7 @@ def runs(page: Path) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if runs(page)], ids=name)
-@pytest.mark.filterwarnings("ignore:A class named")  # DEAP keeps the classes of all pages, and of all tests, together
+@pytest.mark.filterwarnings("ignore:A class named")  # DEAP keeps the classes of all pages and tests in one place
 def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for package in NEEDED.get(name(page), "numpy").split():
         pytest.importorskip(package)
@@ -273,7 +271,7 @@ def test_the_navigation_has_every_page_once() -> None:
 
 def test_the_site_needs_no_network() -> None:
     assert SITE["theme"]["font"] is False
-    # Its search is a script from another server, as is MathJax.
+    # The search of the plugin "offline" is a script from another server, as is MathJax.
     assert "offline" not in SITE["plugins"]
     assert not {"extra_javascript", "extra_css", "repo_url"} & set(SITE)
 
@@ -328,7 +326,7 @@ def table(page: str, heading: str) -> list[list[str]]:
 
 
 def names_in(cell: str) -> set[str]:
-    """The names at the beginning of the code in a cell."""
+    """The leading names of the code in a cell."""
     return set(re.findall(r"`([A-Za-z_]\w*)", cell))
 
 

@@ -1,4 +1,4 @@
-"""What `import shine` offers: the names, their documentation, and what importing it does not drag in."""
+"""`import shine`: its names, their documentation, and the modules it must not import."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import shine
 ROOT = Path(shine.__file__).parent
 SYNTAX = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(ROOT.rglob("*.py"))}
 HEAVY = ("numpy", "llvmlite", "pydantic", "sklearn", "yaml", "tqdm", "click", "pandas", "matplotlib", "sympy")
-"""What a user of the library alone does not wait for."""
+"""Modules that `import shine` must not load."""
 
 EXCEPTIONS = [name for name in shine.__all__ if name.endswith("Error")]
 DOCUMENTED = [name for name in shine.__all__ if name not in EXCEPTIONS]
@@ -33,7 +33,7 @@ def sections(text: str) -> set[str]:
 
 
 def parameters(obj: object) -> list[str]:
-    """Names of the parameters a caller passes."""
+    """Names of a function's parameters, as a caller sees them."""
     names = inspect.signature(obj).parameters  # type: ignore[arg-type]
     return [name for name in names if name not in ("self", "settings")]
 
@@ -89,15 +89,15 @@ def test_a_public_function_tells_its_result_its_errors_and_an_example(name):
 
 @cache
 def names_documented_by_protocols() -> set[str]:
-    """Methods of protocols: what they do is said once, there, for all that implement them."""
+    """Methods of protocols: the protocol documents them for all implementations."""
     classes = [node for tree in SYNTAX.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     protocols = [node for node in classes if "Protocol" in [ast.unparse(base) for base in node.bases]]
     return {name for protocol in protocols for name, _ in public_definitions(protocol.body)}
 
 
 @pytest.mark.parametrize("path", SYNTAX, ids=lambda path: str(path.relative_to(ROOT)))
-def test_whatever_is_public_has_a_docstring(path):
-    # A visitor's methods are named after the node they visit, which is all there is to say.
+def test_all_that_is_public_has_a_docstring(path):
+    # The name of a visitor's method, the node it visits, is its documentation.
     documented = names_documented_by_protocols()
     bare = {name for name, node in public_definitions(SYNTAX[path].body) if not ast.get_docstring(node)}
     assert ast.get_docstring(SYNTAX[path])

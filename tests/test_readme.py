@@ -1,4 +1,4 @@
-"""What the README says is true: its commands, its Python and its configuration."""
+"""The README is true: its commands, its Python and its configuration."""
 
 import re
 import subprocess

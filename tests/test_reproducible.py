@@ -1,5 +1,5 @@
-"""The same seed gives the same front on every processor: what decides about formulas is added up in a fixed order, and
-computed with Shine's own functions."""
+"""The same seed gives the same front on every processor: numbers that decide about formulas are added up in a fixed
+order, and computed with Shine's own functions."""
 
 import ast
 import os
@@ -16,7 +16,7 @@ ROOT = Path(shine.__file__).parent
 DECIDING = sorted(
     path
     for place in (
-        *("gp", "search", "domain", "fitness.py"),
+        *("gp", "search", "domain", "fitness"),
         *(f"data/{name}.py" for name in ("dataset", "generated", "recipe")),
         *(f"estimators/{name}.py" for name in ("logistic", "odds", "rows", "searches", "transformer")),
     )
@@ -37,7 +37,7 @@ OF_THE_LIBRARY = {
     "corrcoef",
 }
 OF_THE_LIBRARY |= {"cov", "convolve", "correlate", "interp2d", "average"}
-"""Functions of NumPy that add up in an order of their own."""
+"""NumPy functions whose order of summation is not specified."""
 
 ELEMENTARY = {
     "log",
@@ -67,13 +67,13 @@ ELEMENTARY |= {
     "cbrt",
     "hypot",
 }
-"""Functions of NumPy whose last bits depend on the processor's vector instructions."""
+"""NumPy functions whose last bits depend on the processor's vector instructions."""
 
 UNSTABLE = {"argpartition", "partition"}
-"""Functions of NumPy that order equal elements as the processor likes."""
+"""NumPy functions whose order of equal elements depends on the processor."""
 
 EXACT_EXPONENTS = {"2", "0.5"}
-"""NumPy takes these powers as products and square roots."""
+"""Exponents that NumPy replaces by products and square roots."""
 
 PYTHONS_POWERS = {("polynomial_model.py", "variables ** degree")}
 """Powers of single numbers."""
@@ -81,9 +81,9 @@ PYTHONS_POWERS = {("polynomial_model.py", "variables ** degree")}
 WHOLE_NUMBERS = {
     ("expression_bank.py", "rounded @ multipliers"),
     ("screen.py", "rounded @ multipliers"),
-    ("dimensions.py", "free @ (1 << np.arange(self._arity))"),
-    ("dimensions.py", "self._conditions[functions, members] @ dimensions"),
-    ("dimensions.py", "self._results[functions, members][:, None, :] @ dimensions"),
+    ("dimensional_analysis.py", "free @ (1 << np.arange(self._arity))"),
+    ("dimensional_analysis.py", "self._conditions[functions, members] @ dimensions"),
+    ("dimensional_analysis.py", "self._results[functions, members][:, None, :] @ dimensions"),
 }
 """Matrix products of integers, or of exponents that are small fractions: exact in any order."""
 
@@ -93,7 +93,7 @@ def test_no_sum_and_no_function_depends_on_the_processor(path):
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "np":
             if node.attr == "einsum":
-                # A view of a diagonal adds up nothing.
+                # A view of a diagonal is no sum.
                 continue
             assert node.attr not in OF_THE_LIBRARY | ELEMENTARY | UNSTABLE, f"np.{node.attr} in line {node.lineno}"
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and not isinstance(node.left, ast.Constant):
@@ -133,7 +133,7 @@ for model, X, y, options in searches:
 
 
 def fronts(**environment: str) -> str:
-    """What a process prints of its fronts."""
+    """The fronts that a process prints."""
     run = subprocess.run(
         [sys.executable, "-c", FRONTS],
         env={**os.environ, **environment},
@@ -147,7 +147,7 @@ def fronts(**environment: str) -> str:
 
 WITHOUT_AVX512 = "X86_V4 AVX512_ICL AVX512_SPR AVX512F AVX512CD AVX512_SKX SVE"
 WITHOUT_AVX2 = f"X86_V3 AVX2 FMA3 ASIMDHP ASIMDDP {WITHOUT_AVX512}"
-"""Names of NumPy's for groups of vector instructions, before and after its version 2.4; it ignores others."""
+"""NumPy's names of groups of vector instructions, before and since version 2.4; it ignores unknown ones."""
 
 
 @pytest.fixture(scope="module")

@@ -224,13 +224,3 @@ def test_no_composite_has_the_name_of_a_basic_primitive():
     assert [STANDARD[name].arity for name in COMPOSITE] == [
         len(STANDARD[name].definition.parameters) for name in COMPOSITE
     ]
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("name", COMPOSITE)
-def test_every_composite_has_the_same_value_in_both_tiers(name, dtype):
-    tree = call(name)
-    columns = [np.array([0.25, 1.0, 3.0, 7.5]), np.array([2.0, 0.5, 4.0, -1.0])][: len(tree.parameters)]
-    native, expected = shine.jit(tree, dtype=dtype)(*columns), evaluate(tree, columns, dtype)
-    assert native.dtype == expected.dtype == dtype
-    assert native == pytest.approx(expected, rel=20 * float(np.finfo(dtype).eps), abs=0)

@@ -1,4 +1,4 @@
-"""The command line all three experiments share."""
+"""The command line that feynman.py, classics.py and blackbox.py share."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ def seeds_of(text: str) -> tuple[int, ...]:
 
 
 def interpreter(name: str) -> str:
-    """The full path of an interpreter, which is started from another folder than this one."""
+    """The full path of an interpreter: workers start in another folder."""
     path = shutil.which(name)
     if path is None:
         raise argparse.ArgumentTypeError(f"there is no interpreter {name!r}")
-    return os.path.abspath(path)  # links stay: a virtual environment is found by them
+    return os.path.abspath(path)  # keep links: a virtual environment is found by them
 
 
 def arguments(description: str, name: str, *, rows: str) -> argparse.ArgumentParser:
-    """The options of an experiment; `rows` says what happens without `--rows`."""
+    """The options of an experiment; `rows` describes the default of `--rows`."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--engine", choices=ENGINES, default="shine", help="default: %(default)s")
     parser.add_argument("--budget", type=float, default=10.0, help="seconds a problem (default: %(default)s)")
-    parser.add_argument("--noise", type=float, default=0.0, help="of the training targets' standard deviation")
+    parser.add_argument("--noise", type=float, default=0.0, help="share of the training targets' standard deviation")
     parser.add_argument("--seeds", type=seeds_of, default=(0,), help="how many, or a list: 0,5,7 (default: 1)")
-    parser.add_argument("--rows", type=int, default=0, help=f"rows to learn from (default: {rows})")
+    parser.add_argument("--rows", type=int, default=0, help=f"training rows (default: {rows})")
     parser.add_argument("--problems", default="", help="NAME,...: only these, or the families of these names")
     parser.add_argument("--jobs", type=int, default=1, help="runs at the same time (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="threads of an engine (default: %(default)s)")
@@ -51,7 +51,7 @@ def arguments(description: str, name: str, *, rows: str) -> argparse.ArgumentPar
     parser.add_argument(
         "--sympy", type=float, default=0.0, metavar="SECONDS", help="ask SymPy as well, as SRBench does"
     )
-    parser.add_argument("--retry", action="store_true", help="run those again that failed")
+    parser.add_argument("--retry", action="store_true", help="repeat failed runs")
     parser.add_argument("--plot", action="store_true", help="draw all runs of the CSV file; needs Matplotlib")
     parser.add_argument("--compare", type=Path, nargs="+", metavar="CSV", help="only compare files of results")
     parser.set_defaults(name=name)
@@ -70,12 +70,12 @@ def chosen(problems: Sequence[Problem], names: str) -> list[Problem]:
     families = {problem.name: problem.name.rpartition("-")[0] for problem in problems}
     unknown = [name for name in wanted if name not in {*families, *families.values()}]
     if unknown:
-        raise SystemExit(f"unknown problem {unknown[0]!r}; known are {', '.join(families)}")
+        raise SystemExit(f"unknown problem {unknown[0]!r}; use one of {', '.join(families)}")
     return [p for p in problems if not wanted or {p.name, families[p.name]} & set(wanted)]
 
 
 def _records(path: Path) -> list[Record]:
-    """Records of a file; SystemExit if it is not one of this experiment."""
+    """Records of a file; SystemExit if another experiment wrote it."""
     try:
         return read_records(path)
     except ValueError as error:

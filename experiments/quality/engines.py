@@ -19,14 +19,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Found:
-    """What an engine ends with.
+    """The result of an engine.
 
     Parameters
     ----------
     chosen : str
         The formula it recommends.
     accurate : str
-        The one of least loss on the rows to learn from.
+        The formula with the lowest loss on the training rows.
     seconds : float
         Duration of the search, without starting the interpreter and importing.
     """
@@ -38,7 +38,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Task:
-    """What an engine is given: the rows, names of the columns, seconds, threads, and the seed."""
+    """The input of an engine: rows, names of the columns, seconds, threads, and the seed."""
 
     X: Array
     y: Array
@@ -49,7 +49,7 @@ class Task:
 
 
 def run_shine(task: Task) -> Found:
-    """Shine with its defaults, and as many generations as there is time for."""
+    """Shine with its defaults, for as many generations as time allows."""
     import shine
 
     begin = time.perf_counter()
@@ -68,8 +68,8 @@ def run_shine(task: Task) -> Found:
 def run_pyoperon(task: Task) -> Found:
     """Operon as it is used best: NSGA-II on R2 and length, one step of Levenberg-Marquardt for each offspring.
 
-    Its time limit is in whole seconds, so that a budget is rounded up. Everything not named is its default, the
-    choice among its front (description length) included.
+    Its time limit is in whole seconds: a budget is rounded up. All else is Operon's default, including the choice from
+    its front (description length).
     """
     from pyoperon.sklearn import SymbolicRegressor
 
@@ -100,7 +100,7 @@ _GPLEARN_NAMES = {"div": "protected_div", "log": "protected_log", "sqrt": "prote
 def run_gplearn(task: Task) -> Found:
     """gplearn with its defaults, one generation after the other until the time is spent.
 
-    It has neither an exponential nor a square; it is given both, the first capped since it must be finite.
+    It has neither an exponential nor a square, so both are added; the exponential is capped because it must be finite.
     """
     from gplearn.functions import make_function
     from gplearn.genetic import SymbolicRegressor

@@ -1,4 +1,4 @@
-"""Formulas as text, whoever wrote them: read, measured, and evaluated in float64 or in any precision.
+"""Reads formulas of any engine, counts their nodes, and evaluates them in float64 or in any precision.
 
 Every engine's result goes through this reader, so that all are evaluated by the same arithmetic and their sizes are
 counted in the same way. Text is parsed, never run.
@@ -38,20 +38,20 @@ NUMPY: dict[str, Operation] = {
     "neg": np.negative, "abs": np.abs, "sqrt": np.sqrt, "square": np.square, "exp": np.exp, "log": np.log,
     "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
     "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "harmonic": _harmonic,
-    # gplearn's own, and the exponential it is given.
+    # gplearn's own, and the exponential that is added to it.
     "protected_div": lambda a, b: np.where(np.abs(b) > 0.001, np.divide(a, b), 1.0),
     "protected_log": lambda a: np.where(np.abs(a) > 0.001, np.log(np.abs(a)), 0.0),
     "protected_sqrt": lambda a: np.sqrt(np.abs(a)),
     "capped_exp": lambda a: np.exp(np.minimum(a, 100.0)),
 }  # fmt: skip
-"""Functions a formula may call, and what they do to arrays."""
+"""Functions a formula may call, for arrays."""
 
 _OF_TWO = frozenset({"add", "sub", "mul", "div", "pow", "protected_div"})
 
 
 @dataclass(frozen=True)
 class Step:
-    """One node of a formula in postfix order: a leaf, or a function of what stands before it."""
+    """One node of a formula in postfix order: a leaf, or a function of the values before it."""
 
     kind: str
     index: int = 0
@@ -66,7 +66,7 @@ class Formula:
     ----------
     steps : tuple of Step
         ``kind`` is "feature" (``index`` is its column), "constant" (``index`` into `constants`), "exponent" (``index``
-        is a whole number, which is no constant that could be another), or a function's name.
+        is a whole number; it is not a constant to be fitted), or a function's name.
     constants : tuple of str
         Numbers as they are written, so that no precision is lost; "pi" stands for itself.
     """
@@ -85,7 +85,7 @@ class Formula:
         return np.array([_NAMED_CONSTANTS.get(text) or float(text) for text in self.constants], dtype=np.float64)
 
     def evaluate(self, columns: Sequence[Any], constants: Sequence[Any], operations: Mapping[str, Operation]) -> Any:
-        """The value by any arithmetic, from features, constants and what each function does."""
+        """The value in any arithmetic, given features, constants and the functions."""
         stack: list[Any] = []
         for step in self.steps:
             if step.kind == "feature":
@@ -121,7 +121,7 @@ def parse_formula(text: str, features: Sequence[str]) -> Formula:
     Raises
     ------
     ValueError
-        If the text is no formula over these features; the message says what is not known.
+        If the text is not a formula over these features; the message names the unknown part.
     """
     try:
         tree = ast.parse(text.replace("^", "**").strip(), mode="eval")
@@ -133,7 +133,7 @@ def parse_formula(text: str, features: Sequence[str]) -> Formula:
 
 
 def _whole(node: ast.expr) -> int | None:
-    """The whole number that is written, None if something else is."""
+    """The whole number that a node is; None if it is none."""
     sign, number = (-1, node.operand) if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else (1, node)
     match number:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool) and _is_whole(value):
@@ -146,7 +146,7 @@ def _is_whole(value: float) -> bool:
 
 
 class _Reader:
-    """Turns Python's tree into steps, and collects the constants on its way."""
+    """Turns Python's tree into steps, and collects the constants."""
 
     def __init__(self, features: Mapping[str, int]) -> None:
         self._features = features
@@ -177,7 +177,7 @@ class _Reader:
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
                 yield from self._applied(_SYNONYMS.get(name, name), arguments)
             case _:
-                raise ValueError(f"not known in a formula: {ast.unparse(node)[:80]}")
+                raise ValueError(f"unknown syntax in a formula: {ast.unparse(node)[:80]}")
 
     def _constant(self, text: str) -> Step:
         self.constants.append(text)
@@ -185,10 +185,10 @@ class _Reader:
 
     def _applied(self, name: str, arguments: Sequence[ast.expr]) -> Iterator[Step]:
         if name not in NUMPY:
-            raise ValueError(f"not known in a formula: the function {name}; known are {', '.join(sorted(NUMPY))}")
+            raise ValueError(f"unknown function {name!r} in a formula; use one of {', '.join(sorted(NUMPY))}")
         arity = 2 if name in _OF_TWO else 1
         if len(arguments) != arity:
-            raise ValueError(f"not a formula: {name} takes {arity} and not {len(arguments)} arguments")
+            raise ValueError(f"not a formula: {name} takes {arity} arguments, not {len(arguments)}")
         for argument in arguments:
             yield from self.read(argument)
         yield Step(name, arity=len(arguments))

@@ -27,11 +27,11 @@ class Split:
 
 
 class Problem(Protocol):
-    """What an experiment runs engines on."""
+    """A problem that engines are run on."""
 
     @property
     def name(self) -> str:
-        """Unique within an experiment; what stands before a hyphen is its family."""
+        """Unique within an experiment; the part before the hyphen is the family."""
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -47,7 +47,7 @@ class Problem(Protocol):
 
     @property
     def bounds(self) -> tuple[tuple[float, float], ...]:
-        """Range of each feature among the rows to learn from."""
+        """Range of each feature in the training rows."""
 
     @property
     def expressible(self) -> bool:
@@ -86,7 +86,7 @@ class Grid:
         return tuple((low, high) for low, high, _ in self.axes)
 
     def points(self, rng: np.random.Generator) -> Array:
-        """Shape (n_points, n_features); nothing is random about it."""
+        """All points, shape (n_points, n_features); nothing is random."""
         values = [low + step * np.arange(int((high - low) / step + 1e-9) + 1) for low, high, step in self.axes]
         return np.array(list(itertools.product(*values)), dtype=np.float64)
 
@@ -124,7 +124,7 @@ class FormulaProblem:
 
     @property
     def bounds(self) -> tuple[tuple[float, float], ...]:
-        """Range of each feature among the rows to learn from."""
+        """Range of each feature in the training rows."""
         return self.train.bounds
 
     def split(self, rng: np.random.Generator, rows: int | None = None) -> Split:
@@ -132,7 +132,7 @@ class FormulaProblem:
         return Split(*self._rows(self.train.of(rows), rng), *self._rows(self.test, rng))
 
     def _rows(self, where: Uniform | Grid, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Points of a grid at which the formula is finite; of random ones, as many as there should be."""
+        """The grid points where the formula is finite, or the wanted number of such random points."""
         X = where.points(rng)
         y = self.truth.predict(X)
         for _ in range(100):
@@ -151,5 +151,5 @@ def generator(problem: str, seed: int) -> np.random.Generator:
 
 
 def with_noise(split: Split, level: float, rng: np.random.Generator) -> Split:
-    """Add normal noise to the targets to learn from, of `level` times their standard deviation."""
+    """Add normal noise to the training targets: `level` times their standard deviation."""
     return replace(split, y=split.y + level * np.std(split.y) * rng.standard_normal(len(split.y)))

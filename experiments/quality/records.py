@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Run:
-    """What is run: one engine on one problem. Two runs that are equal here are the same run."""
+    """The identity of a run: one engine on one problem. Runs that are equal here are the same run."""
 
     problem: str
     engine: str
@@ -24,18 +24,18 @@ class Run:
 
 @dataclass(frozen=True)
 class Record:
-    """What came of a run; see `quality.scoring.Score` for the columns that are there twice.
+    """The outcome of a run; see `quality.scoring.Score` for the columns that occur twice.
 
     Parameters
     ----------
     rows : int
-        Rows to learn from that were asked for; 0 means as many as the problem has by itself.
+        Training rows that were asked for; 0 means the problem's own number.
     expressible : bool
         Whether the primitives can express the truth.
     seconds : float
-        Of the search alone.
+        Duration of the search alone.
     simplified : str
-        What SymPy says of the recommended formula, if it was asked: "yes", "no", "timeout" or "failed".
+        SymPy's verdict on the recommended formula, if it was asked: "yes", "no", "timeout" or "failed".
     error : str
         Why there is no formula; empty if there is one.
     """
@@ -71,7 +71,7 @@ class Record:
 
     @property
     def family(self) -> str:
-        """What stands before the last hyphen of the problem's name."""
+        """The problem's name up to its last hyphen."""
         return self.problem.rpartition("-")[0]
 
 
@@ -85,7 +85,7 @@ _READERS: dict[str, Callable[[str], object]] = {
 
 
 def read_records(path: Path) -> list[Record]:
-    """Records of a file, none if there is no such file; a line that was cut off is left out.
+    """Records of a file, none if the file does not exist; a truncated line is left out.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def _records(lines: Iterable[dict[str, str]]) -> Iterator[Record]:
 
 
 def append_record(path: Path, record: Record) -> None:
-    """Add a line to a file, which begins with the names of the columns."""
+    """Append a record to a file; the first line has the names of the columns."""
     path.parent.mkdir(parents=True, exist_ok=True)
     before = path.read_bytes() if path.exists() else b""
     with path.open("a", encoding="utf-8", newline="") as file:

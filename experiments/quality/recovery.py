@@ -5,16 +5,15 @@ simplified by a computer algebra system, it differs from the truth by a constant
 make that unreliable: simplification often cannot prove that equal formulas are equal, and rounding to decimals spoils
 constants that are right (0.0796 for 1/(4 pi) becomes 0.08). The rule here says the same without either:
 
-    A formula is recovered if there are constants that agree with the printed ones to three digits (relative
-    difference at most 5e-4, or zero for one without which the values change by at most 5e-4 of their spread, both
-    measured by medians), with which the formula is identical to the truth but for an added constant or a constant
-    factor.
+    A formula is recovered if constants exist that agree with the printed ones to three digits, and with which the
+    formula is identical to the truth up to an added constant or a constant factor. To agree is a relative difference of
+    at most 5e-4. A constant may also become zero if that changes the values by at most 5e-4 of their spread, both
+    measured by medians.
 
 Identical means: at random points within the ranges of the data, more of them than constants, to 30 digits. Analytic
-functions that agree there are the same function, with a probability that differs from one by nothing that matters. The
-constants are looked for by the method of Levenberg and Marquardt in 100 digits, from the printed ones and near them. It
-converges quadratically where there is an identity; an approximation, however good, is left with a residual and given
-up.
+functions that agree there are practically certain to be the same. The method of Levenberg and Marquardt looks for the
+constants in 100 digits, starting at the printed ones. It converges quadratically to an identity; an approximation,
+however good, keeps a residual and is given up.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ AGREEMENT = 5e-4
 
 DIGITS = 100
 IDENTICAL = 30
-"""Digits to which two formulas agree that are the same."""
+"""Digits to which identical formulas agree."""
 
 PROMISING = 0.99
-"""A formula that correlates less with the truth (squared) is not looked at further; both are noise-free."""
+"""A formula with a lower squared correlation with the truth is rejected at once; both are noise-free."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Verdict:
     ----------
     recovered : bool
     reason : {"factor", "difference", "no", "undecided"}
-        What remains between it and the truth: a constant factor (1 included) or an added constant. "undecided" if
+        How it differs from the truth: by a constant factor (1 included) or an added constant. "undecided" if
         time ran out; that counts as not recovered.
     """
 
@@ -80,7 +79,7 @@ def judge(
     seconds : float
         Limit, after which the answer is "undecided".
     seed : int
-        Of the points.
+        Seed of the points.
     clock : callable
         The time in seconds.
     """
@@ -91,8 +90,8 @@ def judge(
     X, f, g = points
     relation = _Relation(candidate, truth, X, float(np.abs(f).max()))
     starts = {"factor": float(f @ g / (g @ g)), "difference": float(np.mean(f - g))}
-    # With what changes nothing left out first: zeros that are free to move make many a root a multiple one. Then with
-    # less left out, since what changes little may be part of the truth.
+    # First leave out all constants that change nothing: zeros that are free to move turn many roots into multiple ones.
+    # Then leave out fewer, because a constant that changes little may be part of the truth.
     relevant, size = _relevant(candidate, X, f), np.abs(candidate.values)
     choices = dict.fromkeys(tuple(free.tolist()) for free in (relevant, relevant | (size > AGREEMENT), size > 0))
     for free, reason in itertools.product(choices, starts):
@@ -105,7 +104,7 @@ def judge(
 
 
 def _relevant(formula: Formula, X: Array, values: Array) -> NDArray[np.bool_]:
-    """Which constants cannot be zero instead without a change of the values."""
+    """Which constants cannot be set to zero without a change of the values."""
     constants, enough = formula.values, AGREEMENT * np.median(np.abs(values - np.median(values)))
     changes = []
     for position in range(len(constants)):
@@ -134,7 +133,7 @@ class _Relation:
         """
         origin = list(itertools.compress(self.printed, free))
         limits = [2 * AGREEMENT * abs(value) for value in origin]
-        # All constants and the factor zero would be an identity, too.
+        # With all constants and the factor zero, both sides would be equal, too.
         limits.append(abs(start) / 10 if reason == "factor" else self._ctx.inf)
         units = [*map(abs, origin), abs(start) if reason == "factor" else self._scale]
 
@@ -153,7 +152,7 @@ class _Relation:
 def _points(
     candidate: Formula, truth: Formula, bounds: Sequence[tuple[float, float]], rng: np.random.Generator
 ) -> tuple[Array, Array, Array] | None:
-    """Points with the values of both formulas there; None if those show already that the formulas differ."""
+    """Points with the values of both formulas; None if the values already show that the formulas differ."""
     low, high = np.array(bounds, dtype=np.float64).T
     X = low + (high - low) * rng.random((1000, len(bounds)))
     if any(step.kind == "harmonic" for step in truth.steps):
@@ -190,9 +189,9 @@ def _root(
 ) -> list[Any] | None:
     """Parameters near the start with no residual, by the method of Levenberg and Marquardt; None if it finds none.
 
-    The damping is the squared residual, with which it converges quadratically even where parameters depend on each
+    The damping is the squared residual: it converges quadratically even where parameters depend on each
     other (Yamashita and Fukushima 2001), and more where the residual would grow; parameters stop at their limits. It
-    gives up where the residual does not become half. `units` are the sizes that steps are measured by.
+    gives up if the residual is not halved. `units` are the scales of the parameters.
     """
     enough, parameters, count = ctx.mpf(10) ** -IDENTICAL, start, len(start)
     errors = residuals(parameters)
@@ -227,7 +226,7 @@ def _root(
 
 
 def _moved(parameters: list[Any], units: list[Any], normal: Any, right: Any, ctx: Any) -> list[Any]:
-    """Parameters after the step that solves the normal equations; where they were if those are singular."""
+    """Parameters after the step that solves the normal equations; unchanged if these are singular."""
     try:
         steps = ctx.lu_solve(normal, right)
     except ZeroDivisionError:
@@ -236,16 +235,16 @@ def _moved(parameters: list[Any], units: list[Any], normal: Any, right: Any, ctx
 
 
 def _norm(values: list[Any]) -> Any:
-    """The largest of absolute values; NaN if one of them is."""
+    """The largest absolute value; NaN if any value is."""
     return max(abs(value) for value in values) if all(value == value for value in values) else mp.nan
 
 
 def _operations(ctx: Any) -> dict[str, Operation]:
-    """What functions do in high precision; what IEEE arithmetic makes infinite or NaN is NaN here."""
+    """The functions in high precision; a value that IEEE arithmetic makes infinite or NaN is NaN here."""
     nan = ctx.nan
 
     def within(function: Operation, allowed: Callable[[Any], bool] = lambda x: True) -> Operation:
-        # No float64 is larger, and an exponent that is would fill the memory.
+        # No float64 is larger, and a larger exponent would fill the memory.
         return lambda x: function(x) if abs(x) < 1e308 and allowed(x) else nan
 
     def power(base: Any, exponent: Any) -> Any:

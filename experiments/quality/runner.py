@@ -1,4 +1,4 @@
-"""Runs engines on problems, each run in a process of its own, and writes down what comes of it.
+"""Runs engines on problems, each run in a process of its own, and records the outcome.
 
 An engine that fails, hangs or kills its process costs one line of the table and no more.
 """
@@ -27,7 +27,7 @@ EXPERIMENTS = Path(__file__).resolve().parents[1]
 
 
 class RunError(Exception):
-    """A run without a result; the message says why."""
+    """A run ended without a result; the message says why."""
 
 
 def patience(budget: float) -> float:
@@ -57,7 +57,7 @@ def execute(run: Run, problem: Problem, python: str, limit: float | None = None,
         chosen, accurate = (asdict(score) for score in score_both(found, problem, split))
         if simplify and problem.text:
             chosen["simplified"] = simplified(found.chosen, problem.text, problem.features, problem.bounds, simplify)
-    except Exception as error:  # whatever an engine does, it costs one line of the table
+    except Exception as error:  # a failing engine costs one line of the table
         return Record(**fixed, error=" ".join(f"{type(error).__name__}: {error}".split())[:500])
     return Record(**fixed, seconds=found.seconds, **chosen, **{f"accurate_{name}": v for name, v in accurate.items()})
 
@@ -67,7 +67,7 @@ def _search(run: Run, problem: Problem, split: Split, python: str, limit: float)
     with tempfile.TemporaryDirectory(prefix="quality-") as folder:
         source, target, log = (Path(folder) / name for name in ("task.npz", "result.json", "log.txt"))
         write_task(source, run.engine, Task(split.X, split.y, problem.features, run.budget, run.threads, run.seed))
-        # Threads of numeric libraries are held to what the run may use.
+        # Numeric libraries may use no more threads than the run.
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(run.threads))
         with log.open("wb") as output:
             worker = subprocess.Popen(
@@ -100,7 +100,7 @@ def run_all(
     retry: bool = False,
     simplify: float = 0.0,
 ) -> list[Record]:
-    """Do what a file does not hold yet, adding to it; Ctrl-C ends this early.
+    """Do the runs that a file does not hold yet, and add them to it; Ctrl-C ends this early.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def run_all(
     jobs : int
         Runs at the same time.
     retry : bool
-        Whether those that failed are done again.
+        Whether failed runs are repeated.
     simplify : float
         See `execute`.
 
@@ -134,16 +134,16 @@ def run_all(
                 bar.set_postfix_str(_headline(record), refresh=False)
                 bar.update()
         except KeyboardInterrupt:
-            # Workers get the signal from the terminal as well; what they leave behind is no result.
+            # The terminal sends the signal to the workers as well: what they leave is no result.
             pool.shutdown(wait=False, cancel_futures=True)
-            print("\ninterrupted; the same command goes on from here", file=sys.stderr)
+            print("\ninterrupted; run the same command again to go on", file=sys.stderr)
         else:
             pool.shutdown()
     return records_of(path, [run for run, _ in wanted])
 
 
 def records_of(path: Path, runs: Sequence[Run]) -> list[Record]:
-    """Those records of a file that belong to these runs, the last of each, in their order."""
+    """The last record of each of these runs in a file, in the order of the runs."""
     found = {record.run: record for record in read_records(path)}
     return [found[run] for run in runs if run in found]
 

@@ -1,4 +1,4 @@
-"""From two texts of an engine to the line of a table: errors, sizes, and whether the truth was recovered."""
+"""Scores the two formulas of an engine: errors, sizes, and whether they are the truth."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Score:
-    """How good one formula is.
+    """The scores of one formula.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class Score:
     r2_train, r2_test : float
         Coefficients of determination; minus infinity if a prediction is not finite.
     loss : float
-        Mean squared error on the rows to learn from.
+        Mean squared error on the training rows.
     size : int
         Number of nodes.
     expression : str
@@ -51,7 +51,7 @@ def r2(target: Array, prediction: Array) -> float:
 
 
 def score(text: str, problem: Problem, split: Split) -> Score:
-    """Score one formula; raises ValueError if the text is none."""
+    """Score one formula; raises ValueError if the text is not a formula."""
     formula = parse_formula(text, problem.features)
     fitted = formula.predict(split.X)
     with np.errstate(all="ignore"):
@@ -72,6 +72,6 @@ def _recovered(formula: Formula, problem: Problem) -> str:
 
 
 def score_both(found: Found, problem: Problem, split: Split) -> tuple[Score, Score]:
-    """The formula an engine recommends and its most accurate one, which is often the same."""
+    """Scores of the recommended formula and of the most accurate one, which are often the same."""
     chosen = score(found.chosen, problem, split)
     return chosen, chosen if found.accurate == found.chosen else score(found.accurate, problem, split)

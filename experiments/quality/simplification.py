@@ -1,11 +1,11 @@
 """SRBench's own test for a recovered formula, by SymPy: `--sympy SECONDS` adds its answer to the table.
 
 Constants are rounded to three decimals (those below 1e-4 are zero), and the difference and the quotient of formula and
-truth are simplified; if one of them is a constant, the formula is recovered. `quality.recovery` says why this is not
-what decides here. Rounded constants are exact fractions for SymPy, which is kinder than decimals; features with a
+truth are simplified; if one of them is a constant, the formula is recovered. `quality.recovery` says why this does not
+decide here. Rounded constants are exact fractions for SymPy, which is kinder than decimals; features with a
 positive range are positive.
 
-Simplification can take any time, so it happens in a process that is ended: `python -m quality.simplification`.
+Simplification can take any time, so it runs in a process that can be killed: `python -m quality.simplification`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EXPERIMENTS = Path(__file__).resolve().parents[1]
 def simplified(
     candidate: str, truth: str, features: Sequence[str], bounds: Sequence[tuple[float, float]], seconds: float
 ) -> str:
-    """Whether SymPy finds a formula to be the truth but for a constant or a factor.
+    """Whether SymPy finds that a formula is the truth up to an added constant or a factor.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def simplified(
 
 
 def is_truth(candidate: Formula, truth: Formula, positive: Sequence[bool]) -> bool:
-    """What `simplified` asks, without a limit of time."""
+    """The answer for `simplified`, without a time limit."""
     sympy: Any = import_module("sympy")
     symbols = [sympy.Symbol(f"x{i}", real=True, positive=sure or None) for i, sure in enumerate(positive)]
     first, second = (
@@ -67,13 +67,13 @@ def is_truth(candidate: Formula, truth: Formula, positive: Sequence[bool]) -> bo
 
 
 def _constants(formula: Formula, sympy: Any) -> list[Any]:
-    """Constants as fractions of three decimals; whole numbers stay what they are, and so do simple quotients."""
+    """Round constants to fractions of three decimals; whole numbers and simple quotients stay."""
     rounded = [0 if abs(value) < 1e-4 else round(Fraction(value), 3) for value in formula.values.tolist()]
     return [sympy.Rational(Fraction(value).numerator, Fraction(value).denominator) for value in rounded]
 
 
 def _operations(sympy: Any) -> dict[str, Operation]:
-    """What functions are called in SymPy."""
+    """SymPy's names of the functions."""
     named = ("exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "harmonic")
     return {name: getattr(sympy, name) for name in named} | {
         "add": lambda a, b: a + b,
@@ -84,7 +84,7 @@ def _operations(sympy: Any) -> dict[str, Operation]:
         "neg": lambda a: -a,
         "square": lambda a: a**2,
         "abs": sympy.Abs,
-        # What they protect from is not in the rows of a problem with a truth.
+        # The rows of a problem with a truth never need the protection.
         "protected_div": lambda a, b: a / b,
         "protected_log": lambda a: sympy.log(sympy.Abs(a)),
         "protected_sqrt": lambda a: sympy.sqrt(sympy.Abs(a)),

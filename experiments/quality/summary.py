@@ -1,4 +1,4 @@
-"""What the runs of an experiment say together: a table, a comparison of two files, and a plot."""
+"""Summaries of the runs of an experiment: a table, a comparison of files, and a plot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from statistics import median
 from quality.records import Record
 
 THRESHOLDS = {"R2 > 0.999": 1e-3, "R2 > 1-1e-6": 1e-6, "R2 > 1-1e-8": 1e-8}
-"""Columns of the table, and how much of the variance of the held-out rows may be left."""
+"""Columns of the table, each with the share of the held-out rows' variance that may remain."""
 
 RECOVERED = ("factor", "difference")
 
@@ -22,7 +22,7 @@ def recovered(verdict: str) -> bool:
 
 
 def grouped(records: Iterable[Record], key: Callable[[Record], str]) -> dict[str, list[Record]]:
-    """Records by what a function says of them, in order of appearance."""
+    """Records grouped by a function's value, in order of appearance."""
     groups: dict[str, list[Record]] = {}
     for record in records:
         groups.setdefault(key(record), []).append(record)
@@ -30,7 +30,7 @@ def grouped(records: Iterable[Record], key: Callable[[Record], str]) -> dict[str
 
 
 def settings_of(record: Record) -> str:
-    """Whatever is the same for all runs that belong together."""
+    """The settings that all runs of a group share."""
     return f"{record.engine}, {record.budget:g} s, {record.threads} thread{'s' * (record.threads > 1)}" + (
         f", noise {record.noise:g}" if record.noise else ""
     )
@@ -54,8 +54,8 @@ def table(header: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
 def recovery_table(records: Sequence[Record]) -> str:
     """Runs that recovered the truth and that came near it on held-out rows, by engine and family of problems.
 
-    A pair "a / b" is the recommended formula and the most accurate one. Failed runs count as runs. What SymPy says of
-    the recommended formulas is there if it was asked.
+    A pair "a / b" is the recommended formula and the most accurate one. Failed runs count as runs. SymPy's verdict on
+    the recommended formulas is shown if it was asked.
     """
     asked = any(record.simplified for record in records)
     header = [
@@ -106,7 +106,7 @@ def _recovery_cells(records: Sequence[Record]) -> list[object]:
 def accuracy_table(records: Sequence[Record]) -> str:
     """Medians over seeds of R2 on held-out rows, size and seconds for each data set, and over all data sets.
 
-    A pair "a / b" is the recommended formula and the most accurate one. A run that failed is worse than any other.
+    A pair "a / b" is the recommended formula and the most accurate one. A failed run ranks below all others.
     """
     header = ["engine", "data set", "runs", "test R2", "size", "seconds", "failed"]
     lines = []
@@ -132,7 +132,7 @@ def comparison(sources: Mapping[str, Sequence[Record]]) -> str:
     """Engines and settings of some files beside each other, problem by problem.
 
     Shares of runs whose recommended formula is the truth, medians of 1 - R2 of the most accurate formula on held-out
-    rows, and medians of the recommended formula's size; of problems that all of them have.
+    rows, and medians of the recommended formula's size, over the problems that all files have.
     """
     parts = {
         f"{source}: {settings}": grouped(members, lambda record: record.problem)
@@ -159,7 +159,7 @@ COLORS = ("#c2410c", "#0369a1", "#15803d", "#7c3aed", "#57534e")
 
 
 def save_plot(records: Sequence[Record], path: Path, title: str) -> None:
-    """Write the share of runs that leave at most some of the variance unexplained, one colour an engine.
+    """Plot the share of runs over the unexplained variance that they leave at most, one colour an engine.
 
     Solid lines are the most accurate formulas, dashed ones the recommended.
 
@@ -173,7 +173,7 @@ def save_plot(records: Sequence[Record], path: Path, title: str) -> None:
     lowest = 0.1
     for color, (name, members) in zip(COLORS * len(records), grouped(records, settings_of).items(), strict=False):
         for which, style in (("accurate_", "-"), ("", "--")):
-            # Rounding ends what can be told apart.
+            # Rounding hides smaller differences.
             left = sorted(max(1 - getattr(record, f"{which}r2_test"), 1e-16) for record in members)
             shares = [100 * (i + 1) / len(left) for i in range(len(left))]
             found = sum(recovered(getattr(record, f"{which}recovered")) for record in members)

@@ -17,7 +17,7 @@ from quality.engines import ENGINES, Found, Task
 
 
 def write_task(path: Path, engine: str, task: Task) -> None:
-    """Put a task where a worker can read it."""
+    """Write a task for a worker."""
     words = json.dumps([engine, list(task.features), task.budget, task.threads, task.seed])
     np.savez(path, X=task.X, y=task.y, words=np.array(words))
 
@@ -30,7 +30,7 @@ def read_task(path: Path) -> tuple[str, Task]:
 
 
 def read_result(path: Path) -> Found:
-    """What a worker found; raises OSError or ValueError if it did not come to its end."""
+    """A worker's result; raises OSError or ValueError if the worker did not finish."""
     return Found(**json.loads(path.read_text(encoding="utf-8")))
 
 

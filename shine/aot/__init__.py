@@ -1,6 +1,6 @@
 """Ahead of time: formulas and graphs as object files, headers, shared libraries and modules, for any processor.
 
-What comes out needs neither Shine nor a library of mathematical functions. See docs/aot.md.
+The files need neither Shine nor a library of mathematical functions. See docs/aot.md.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shine.aot.emission import EMITTERS, Job, emitted
+from shine.aot.code import Job
+from shine.aot.emission import EMITTERS, emitted
 from shine.aot.interface import check_name
 from shine.aot.targets import Target, target_of
 from shine.codegen.numbers import ELEMENTS
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["EMITTERS", "Job", "Target", "build", "compile", "emitted", "job", "target_of"]
 
 LARGE = 6_000
-"""Nodes above which a function is compiled without optimization: LLVM's passes are not linear in its size."""
+"""Functions with more nodes are compiled without optimization: the time of LLVM's passes is not linear in the size."""
 
 _SHOWN = 1000
-"""Longest formula, in characters, that is repeated in comments."""
+"""Longest formula, in characters, that is quoted in comments."""
 
 
 def compile(
@@ -49,20 +50,20 @@ def compile(
     source : str, function, ast node, Tree, Program, or object with a `program` or a `tree`
         A formula in the restricted language, a graph (see `shine.load_graph`), or a model.
     name : str
-        What the function is called; files begin with it.
+        Name of the function; names of files begin with it.
     emit : str or iterable of str
         Kinds of files, some of `EMITTERS`: object, header, ir, asm, shared, python, cmake, pkgconfig, bench, ...
     target : str, optional
-        A triple such as ``"aarch64-linux-gnu"``; that of this host without it.
+        A triple such as ``"aarch64-linux-gnu"``; this host's by default.
     cpu : str, optional
-        LLVM's name of a processor, such as ``"x86-64-v3"``, or ``"native"``; the least that the triple's platform has
-        without it.
+        LLVM's name of a processor, such as ``"x86-64-v3"``, or ``"native"``; by default the least that the triple's
+        platform has.
     features : str
         Comma-separated, ``+name`` or ``-name``, on top of the processor's own.
     dtype : {"float64", "float32", "int64", "int32"}
-        Type of arguments and result of a formula. A graph has its own types.
+        Type of a formula's arguments and result. A graph has its own types.
     params : sequence of str, optional
-        Order of a formula's arguments; as `shine.parse` orders them without it.
+        Order of a formula's arguments; by default that of `shine.parse`.
     opt_level : {"O0", "O1", "O2", "O3"} or int
 
     Returns
@@ -73,7 +74,7 @@ def compile(
     Raises
     ------
     ValueError
-        If there is no such kind, type or level, or C has no such name for a function.
+        If there is no such kind, type or level, or a function in C cannot have this name.
     UnsupportedSyntaxError
         If the formula is not part of the language.
     LoweringError
@@ -106,7 +107,7 @@ def build(
     source, name, emit, **options
         As in `compile`.
     folder : path-like
-        Made if it is not there. Nothing is written if something cannot be made.
+        Made if missing. Nothing is written unless all files can be made.
 
     Returns
     -------
@@ -116,7 +117,7 @@ def build(
     Raises
     ------
     OSError
-        If a file cannot be written; and what `compile` raises.
+        If a file cannot be written. `compile` raises other errors.
 
     Examples
     --------
@@ -141,7 +142,7 @@ def job(
     params: Sequence[str] | None = None,
     opt_level: str | int = "O2",
 ) -> Job:
-    """What is to be compiled, checked and ready for `emitted`; the arguments and errors are those of `compile`."""
+    """A checked job for `emitted`; the arguments and errors are those of `compile`."""
     check_name(name)
     level = pipeline_level(opt_level)
     if dtype not in ELEMENTS:

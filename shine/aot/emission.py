@@ -1,127 +1,30 @@
-"""From a program to files: what can be emitted, and how each of it is made."""
+"""From a job to files: the kinds of files, and how each kind is made."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
-from shine.aot import freestanding
-from shine.aot.interface import Interface, interface_of
-from shine.aot.targets import Target
-from shine.codegen.native.entries import PAGE_BYTES, TILE_BYTES, entries_ir
-from shine.errors import CompilationError
-from shine.lang.lazy import cached_property
-from shine.lang.program.program import Program
-from shine.llvm import assembly, object_code, optimized_ir
-
-STACK: dict[str, frozenset[str]] = {"coff": frozenset({"__chkstk", "___chkstk_ms"})}
-"""What compilers of a system bring to grow its stack by more than a page: formulas of very many columns use it."""
-
-OBJECT_SUFFIX: dict[str, str] = {"coff": ".obj"}
-"""Ending of object files where it is not ``.o``."""
-
-Files = dict[str, bytes]
-"""Contents of files by their names."""
-
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """A program that is compiled for a target under a name.
-
-    Parameters
-    ----------
-    program : Program
-    name : str
-        Of the function of one row, and of the files.
-    target : Target
-    level : str or int
-        Optimization pipeline of LLVM.
-    description : str
-        The formula as a reader knows it.
-    """
-
-    program: Program
-    name: str
-    target: Target
-    level: str | int = "O2"
-    description: str = ""
-
-    @cached_property
-    def _lowered(self) -> tuple[str, bool]:
-        room = PAGE_BYTES if self.target.format == "coff" else TILE_BYTES
-        return entries_ir(self.program, self.name, self.target.word, self.target.abi, room)
-
-    @cached_property
-    def interface(self) -> Interface:
-        """Names and types of the entry points."""
-        interface_of(self.program, self.name, False)  # what cannot be compiled is refused before it is lowered
-        return interface_of(self.program, self.name, self._lowered[1])
-
-    @cached_property
-    def ir(self) -> str:
-        """LLVM IR as lowered, made to need nothing from outside on the target."""
-        _ = self.interface
-        return freestanding.prepare(self._lowered[0], *self._machine)
-
-    @cached_property
-    def optimized_ir(self) -> str:
-        """LLVM IR after optimization for the target."""
-        return optimized_ir(self.ir, *self._machine, level=self.level)
-
-    @cached_property
-    def assembly(self) -> str:
-        """Assembly for the target."""
-        return assembly(self.ir, *self._machine, level=self.level)
-
-    @cached_property
-    def object_code(self) -> bytes:
-        """Object file for the target, which needs no other.
-
-        Raises
-        ------
-        CompilationError
-            If it would need one, because the target lacks instructions; or the target has no object files.
-        """
-        if self.target.format == "ptx":
-            raise CompilationError(f"{self.target.triple} has no object files; emit ptx")
-        made = object_code(self.ir, *self._machine, level=self.level)
-        missing = sorted(freestanding.undefined_symbols(made) - STACK.get(self.target.format, frozenset()))
-        if missing:
-            raise CompilationError(
-                f"code for {self.target.triple} would call {', '.join(missing)}: name a processor that has the "
-                "instructions (cpu), or turn them on (features)"
-            )
-        return made
-
-    @property
-    def _machine(self) -> tuple[str, str, str]:
-        return self.target.triple, self.target.cpu, self.target.features
-
+from shine.aot import headers, linking, nvptx, projects, python_module, wasm
+from shine.aot.code import OBJECT_SUFFIX, Files, Job
 
 Emitter = Callable[[Job], Files]
 
 
-def _late(module: str, function: str) -> Emitter:
-    """A function of a module of this package, imported when it is called."""
-    return lambda job: getattr(importlib.import_module(f"shine.aot.{module}"), function)(job)
-
-
 EMITTERS: dict[str, Emitter] = {
     "object": lambda job: {f"{job.name}{OBJECT_SUFFIX.get(job.target.format, '.o')}": job.object_code},
-    "header": _late("headers", "header_files"),
+    "header": headers.header_files,
     "ir": lambda job: {f"{job.name}.ll": job.optimized_ir.encode()},
     "asm": lambda job: {f"{job.name}.s": job.assembly.encode()},
-    "shared": _late("linking", "shared_files"),
-    "python": _late("python_module", "python_files"),
-    "cmake": _late("projects", "cmake_files"),
-    "pkgconfig": _late("projects", "pkgconfig_files"),
-    "bench": _late("projects", "bench_files"),
-    "wasm": _late("wasm", "wasm_files"),
-    "wasm-scalar": _late("wasm", "scalar_files"),
-    "ptx": _late("nvptx", "ptx_files"),
+    "shared": linking.shared_files,
+    "python": python_module.python_files,
+    "cmake": projects.cmake_files,
+    "pkgconfig": projects.pkgconfig_files,
+    "bench": projects.bench_files,
+    "wasm": wasm.wasm_files,
+    "wasm-scalar": wasm.scalar_files,
+    "ptx": nvptx.ptx_files,
 }
-"""How each kind is made: the files of a job."""
+"""Functions that make the files of each kind for a job."""
 
 NEEDS: dict[str, tuple[str, ...]] = {
     "cmake": ("object", "header"),
@@ -129,18 +32,18 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "bench": ("object", "header"),
     "python": ("shared",),
 }
-"""Kinds that are made along with others, which are of no use alone."""
+"""Kinds that are of no use alone, and the kinds that are made along with them."""
 
 
 def emitted(job: Job, kinds: Iterable[str]) -> Files:
-    """The files of some kinds, and of those that they need.
+    """The files of some kinds, and of the kinds that these need.
 
     Raises
     ------
     ValueError
         If there is no such kind.
     CompilationError
-        If the target, or what is installed, cannot make it.
+        If the target cannot have such a file, or nothing installed can make it.
     """
     chosen: list[str] = []
     for kind in kinds:

@@ -1,9 +1,9 @@
-"""Code that needs no library: what a target has no instruction for is defined in the module itself.
+"""Code that needs no library: the module itself defines the operations that its target lacks.
 
 LLVM turns an operation that a processor lacks into a call: `floor` of libm on the first x86-64, `__divdi3` of the
-compiler's runtime on 32-bit ARM, `memcpy` for a loop that copies. Whether it does is found out by asking: each
-operation of the module is compiled alone for the target, and where that object file has an undefined symbol, a
-function of `shine.codegen.vecmath.substitutes` with the same bits takes its place.
+compiler's runtime on 32-bit ARM, `memcpy` for a loop that copies. To find out, Shine compiles each operation of the
+module alone for the target. If that object file has an undefined symbol, a function of
+`shine.codegen.vecmath.substitutes` with the same bits takes the place of the operation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from shine.llvm.fma import with_fma_defined
 PROVIDED = frozenset(
     {".TOC.", "_GLOBAL_OFFSET_TABLE_", "_gp_disp", "_fltused", "__stack_pointer", "__memory_base", "__linear_memory"}
 )
-"""Symbols that a linker defines itself: places in the file it writes and marks, no code."""
+"""Symbols that a linker defines itself: places in the file that it writes, not code."""
 
 _TYPE = r"(?:<\d+ x \w+>|\w+)"
 _INTRINSIC = re.compile(
@@ -46,7 +46,7 @@ _DEFINITION = re.compile(r"^define .*\)[^()\n{]*?(?=\s*\{?$)", re.MULTILINE)
 
 
 def prepare(text: str, triple: str | None = None, cpu: str | None = None, features: str = "") -> str:
-    """IR that a target makes code of without calling anything, with the same results.
+    """IR with the same results that a target compiles to code without calls of a library.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def prepare(text: str, triple: str | None = None, cpu: str | None = None, featur
     Returns
     -------
     str
-        The module with what the target lacks defined in it, as internal functions. Its functions also forbid
-        LLVM to take a loop for one of the C library.
+        The module, with the operations that the target lacks as internal functions. Its functions also forbid LLVM to
+        replace a loop by a call of the C library.
     """
     target = triple, cpu, features
     module = ir.Module()
@@ -91,19 +91,19 @@ def prepare(text: str, triple: str | None = None, cpu: str | None = None, featur
 
 
 def _with_attributes(match: re.Match[str]) -> str:
-    """Nothing unwinds: 32-bit ARM would refer to what does it."""
+    """Mark all functions as not unwinding: 32-bit ARM would refer to the unwinder."""
     return f'{match[0]}{"" if "nounwind" in match[0] else " nounwind"} "no-builtins"'
 
 
 def freestanding_object(
     text: str, triple: str | None = None, cpu: str | None = None, features: str = "", level: str | int = "O2"
 ) -> bytes:
-    """Object code that refers to nothing outside of itself.
+    """Object code that refers to nothing outside itself.
 
     Raises
     ------
     CompilationError
-        If it would: the target lacks an instruction that Shine has no substitute for.
+        If it would: the target lacks an instruction for which Shine has no substitute.
     """
     code = object_code(prepare(text, triple, cpu, features), triple, cpu, features, level)
     missing = sorted(undefined_symbols(code))
@@ -116,12 +116,12 @@ def freestanding_object(
 
 
 def undefined_symbols(code: bytes) -> set[str]:
-    """Names of what an object file needs from elsewhere, but for what every linker defines.
+    """Names of the symbols that an object file needs from elsewhere, except those that every linker defines.
 
     Raises
     ------
     CompilationError
-        If its format is not known (see `shine.aot.symbols`), or it is damaged.
+        If its format is unknown (see `shine.aot.symbols`), or it is damaged.
     """
     return undefined(code) - PROVIDED
 
@@ -148,7 +148,7 @@ def _substituted(module: ir.Module, match: re.Match[str], *target: str | None) -
 
 
 def _operands(text: str) -> list[str]:
-    """Two operands apart; commas inside of a vector constant part nothing."""
+    """Split two operands at the comma between them; a vector constant has commas of its own."""
     return [part.strip() for part in re.findall(r"(?:<[^>]*>|splat \([^)]*\)|[^,<])+", text)]
 
 
@@ -157,7 +157,7 @@ def _is_missing(
     instruction: str, source: str, result: str, operands: int, triple: str | None, cpu: str | None, features: str
 ) -> bool:
     """Whether code for a target calls a library for an instruction on `%a` (and `%b` and `%c`)."""
-    if triple is not None and triple.startswith("nvptx"):  # PTX has all of them, and no object files
+    if triple is not None and triple.startswith("nvptx"):  # PTX has all instructions, and no object files
         return False
     parameters = ", ".join(f"{source} %{name}" for name in "abc"[:operands])
     declared = re.search(r'@"llvm[^"]*"', instruction)

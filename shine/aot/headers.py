@@ -1,10 +1,10 @@
-"""The header of a compiled formula: what C and C++ call it, and what it promises."""
+"""The header of a compiled formula: its declarations for C and C++, and what it promises."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from shine.aot.emission import Files, Job
+from shine.aot.code import Files, Job
 from shine.aot.interface import C_TYPES, Column, Interface
 
 _HEADER = """\
@@ -35,12 +35,12 @@ extern "C" {{
 """
 
 _COUNTS = """\
-/* How many arguments there are, and how many results. */
+/* Number of arguments, and number of results. */
 enum {{ {name}_n_features = {features}, {name}_n_outputs = {outputs} }};
 """
 
 _STATUS = """\
-/* What the functions return: 0, or this where an integer division had a zero divisor in any row. */
+/* The functions return 0, or this if an integer division had a zero divisor in any row. */
 enum {{ {name}_division_by_zero = 1 }};
 """
 
@@ -67,16 +67,16 @@ _MATRIX = """\
 
 _COLUMNS = """\
 /*
- * n_rows rows of columns that lie anywhere, each with a stride that counts its own numbers, not bytes: 1 where they lie
- * one after the other, which is fastest; 0 where all rows have the same number; negative strides run backwards.
+ * n_rows rows of separate columns, each with a stride that counts its own numbers, not bytes: 1 if they lie one after
+ * the other, which is fastest; 0 if all rows have the same number; negative strides run backwards.
  *
- * What is written must not overlap what is read or written elsewhere.{notes}
+ * A result must not overlap any argument or other result.{notes}
  */
 {declaration}
 """
 
-_FAILURE = """ A row that divides by zero gets some number; all other
- * rows are right even then."""
+_FAILURE = """ A row that divides by zero gets an arbitrary
+ * number; all other rows are still right."""
 
 
 def header_files(job: Job) -> Files:
@@ -95,12 +95,12 @@ def header_files(job: Job) -> Files:
 
 
 def commented(job: Job) -> str:
-    """What a file is, as lines of a C comment."""
+    """A description of a file, as lines of a C comment."""
     target = job.target
     processor = f", processor {target.cpu}" if target.cpu else ""
     numbers = """\
-Numbers are those of IEEE 754, NaN and infinities go in and come out; integers wrap, / truncates, // and % round
-down. The functions keep nothing, take no memory but the stack, and may be called by many threads at once."""
+Numbers are those of IEEE 754, with NaN and infinities; integers wrap, / truncates, // and % round down. The functions
+keep no state, use no memory but the stack, and may be called by many threads at once."""
     text = f"{job.description}\n\nWritten by Shine for {target.triple}{processor}. Needs no library.\n\n{numbers}"
     safe = ascii(text)[1:-1].replace("\\n", "\n").replace("\\'", "'").replace("*/", "* /").replace("/*", "/ *")
     return "\n".join(f" * {line}".rstrip() for line in safe.splitlines())
@@ -144,12 +144,12 @@ def _columns(interface: Interface, result: str, macro: str) -> str:
 
 
 def _notes(interface: Interface) -> str:
-    """What is to be said of the arguments: their names elsewhere, and truth."""
+    """Lines of the comment about the arguments: their original names, and how booleans are written."""
     notes = [_note(column) for column in (*interface.parameters, *interface.outputs)]
     if not interface.returns_value and not interface.can_fail:
         notes.insert(0, "The results are written.")
     elif interface.can_fail:
-        notes.insert(0, "What it returns says whether the results that are written count.")
+        notes.insert(0, "The results are valid if it returns 0.")
     return "".join(f" * {note}\n" for note in notes if note)
 
 

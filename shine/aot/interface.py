@@ -1,4 +1,4 @@
-"""What a compiled formula looks like from outside: its names and types in C and in Python."""
+"""The interface of a compiled formula: its names and types in C and in Python."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Column:
     Parameters
     ----------
     name : str
-        In C.
+        Name in C.
     label : str
-        What the formula or the graph calls it.
+        Name in the formula or the graph.
     dtype : str
-        Its storage type.
+        Storage type.
     stride : str
-        The name of its stride in C.
+        Name of its stride in C.
     """
 
     name: str
@@ -53,10 +53,10 @@ class Interface:
     Parameters
     ----------
     name : str
-        Of the function of one row; those of many rows begin with it.
+        Name of the function of one row; the names of the others begin with it.
     parameters, outputs : tuple of Column
     can_fail : bool
-        Whether an integer division may have a zero divisor: a status is returned then.
+        Whether an integer division may have a zero divisor; the functions then return a status.
     """
 
     name: str
@@ -66,33 +66,33 @@ class Interface:
 
     @property
     def returns_value(self) -> bool:
-        """Whether the function of one row returns its result, and does not write it."""
+        """Whether the function of one row returns its result instead of writing it."""
         return not self.can_fail and len(self.outputs) == 1
 
     @cached_property
     def matrix(self) -> str | None:
-        """Type of the one matrix that holds all arguments; None where they have several, or there are many results."""
+        """Type of the matrix of all arguments; None if they have several types, or there are several results."""
         kinds = {column.dtype for column in self.parameters} or {column.dtype for column in self.outputs}
         return kinds.pop() if len(kinds) == 1 and len(self.outputs) == 1 else None
 
     @property
     def dtypes(self) -> set[str]:
-        """Storage types that occur."""
+        """Storage types of all arguments and results."""
         return {column.dtype for column in (*self.parameters, *self.outputs)}
 
 
 def check_name(name: str) -> None:
-    """Raise unless a function of C, C++ and Python can have a name.
+    """Raise unless functions in C, C++ and Python can have this name.
 
     Raises
     ------
     ValueError
-        The message has a name that is possible.
+        The message suggests a name.
     """
     possible = identifier(name)
     if possible != name or name.startswith("shine"):
         hint = f"; {possible!r} would do" if possible != name else ""
-        raise ValueError(f"name {name!r}: is not free for a function in C{hint}")
+        raise ValueError(f"name {name!r} is not free for a function in C{hint}")
 
 
 def interface_of(program: Program, name: str, can_fail: bool) -> Interface:
@@ -101,13 +101,13 @@ def interface_of(program: Program, name: str, can_fail: bool) -> Interface:
     Raises
     ------
     CompilationError
-        If it has constant arrays: rows have no place in them.
+        If it has constant arrays, which have no rows.
     """
     for parameter in program.parameters:
         if parameter.value is not None:
             shape = "x".join(map(str, parameter.value.shape))
             raise CompilationError(
-                f"{parameter.label!r} is a constant array of {shape} numbers: what is compiled ahead of time is "
+                f"{parameter.label!r} is a constant array of {shape} numbers, but compiled code is "
                 "applied to rows of numbers; make it an input of the graph, or use shine.jit"
             )
     taken = {name, "n_rows", "X", "row_stride", "column_stride", "status"}

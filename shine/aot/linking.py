@@ -1,4 +1,4 @@
-"""Shared libraries: object files linked with what the system has, or with the linker of the extra `aot`."""
+"""Shared libraries: object files linked by a linker of the system, or by the one of the extra `aot`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from shine.aot.emission import Files, Job
+from shine.aot.code import Files, Job
 from shine.aot.targets import Target
 from shine.errors import ExportError
 
 SUFFIXES = {"elf": ".so", "macho": ".dylib", "coff": ".dll"}
-"""Ending of shared libraries in each format that has them."""
+"""Ending of shared libraries in each format that has such libraries."""
 
 _SECONDS = 300
 
@@ -31,7 +31,7 @@ class _Linker:
     ----------
     command : list of str
     driver : bool
-        Whether it is a compiler that runs a linker, or one itself.
+        Whether it is a compiler that runs a linker, not a linker itself.
     """
 
     command: list[str]
@@ -73,13 +73,13 @@ def shared_files(job: Job) -> Files:
         raise ExportError(f"the shared library cannot be linked: {'; '.join(problems)}")
     wanted = "a C compiler (cc or clang)" if target.is_host else f"{_gnu(target.triple)}-ld, ld.lld"
     raise ExportError(
-        f"nothing here links shared libraries for {target.triple}; install {wanted}, or Shine's extra: "
+        f"no linker for shared libraries of {target.triple} is installed; install {wanted}, or Shine's extra: "
         "pip install 'shine[aot]'"
     )
 
 
 def _linkers(target: Target) -> Iterator[_Linker]:
-    """What may link for a target, the first choice first."""
+    """Commands that may link for a target, the first choice first."""
     names: list[tuple[str, bool]] = []
     if target.is_host:
         names += [("cc", True), ("clang", True)]
@@ -94,7 +94,7 @@ def _linkers(target: Target) -> Iterator[_Linker]:
 
 
 def _run(command: list[str], folder: str) -> str:
-    """What a command complains of; empty if it succeeds."""
+    """The complaint of a command; empty if it succeeds."""
     environment = {**os.environ, "ZIG_LOCAL_CACHE_DIR": str(Path(folder, "cache"))}
     try:
         done = subprocess.run(
@@ -114,14 +114,14 @@ def _parts(triple: str) -> tuple[str, str, str]:
 
 
 def _gnu(triple: str) -> str:
-    """What the tools of Debian and others call a target: ``arm-linux-gnueabihf``."""
+    """The name of a target in the tools of Debian and others: ``arm-linux-gnueabihf``."""
     architecture, system, environment = _parts(triple)
     architecture = "arm" if re.match(r"arm|thumb", architecture) else architecture
     return "-".join(filter(None, (architecture, system, environment)))
 
 
 def _zig(triple: str) -> str:
-    """What Zig calls a target: ``aarch64-macos``."""
+    """Zig's name of a target: ``aarch64-macos``."""
     architecture, system, environment = _parts(triple)
     architecture = {"arm64": "aarch64", "i686": "x86"}.get(architecture, architecture)
     architecture = "arm" if architecture.startswith("arm") else architecture

@@ -1,24 +1,24 @@
-"""Code for GPUs of NVIDIA: PTX, which the driver or `ptxas` turns into that of a card.
+"""Code for GPUs of NVIDIA: PTX, which the driver or `ptxas` turns into code of a card.
 
 A device function of one row, which CUDA C++ can call, and a kernel over columns. Nothing is contracted, approximated
-or flushed to zero: results have the bits that every other target's have.
+or flushed to zero: results have the same bits as on every other target.
 """
 
 from __future__ import annotations
 
 from llvmlite import ir
 
-from shine.aot.emission import Files, Job
+from shine.aot.code import Files, Job
 from shine.aot.freestanding import prepare
 from shine.aot.targets import target_of
 from shine.codegen.native.row_by_row import emit_kernel
 from shine.llvm import assembly
 
 TRIPLE = "nvptx64-nvidia-cuda"
-"""The target where a job has none of this kind."""
+"""The target of jobs for other kinds of targets."""
 
 PROCESSOR = "sm_75"
-"""The least that CUDA 13 still knows; cards after it run the same PTX."""
+"""The oldest that CUDA 13 still knows; later cards run the same PTX."""
 
 
 def ptx_files(job: Job) -> Files:
@@ -32,7 +32,7 @@ def ptx_files(job: Job) -> Files:
         If the program has constant arrays.
     """
     target = job.target if job.target.format == "ptx" else target_of(TRIPLE)
-    _ = job.interface  # what cannot be compiled is refused before it is lowered
+    _ = job.interface  # refuses programs that cannot be compiled before they are lowered
     module = ir.Module(name=job.name)
     emit_kernel(module, job.program, job.name)
     machine = target.triple, target.cpu or PROCESSOR, target.features

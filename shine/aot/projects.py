@@ -1,8 +1,8 @@
-"""What build systems need to find a compiled formula, and a program that measures it."""
+"""Files by which build systems find a compiled formula, and a C program that measures its speed."""
 
 from __future__ import annotations
 
-from shine.aot.emission import OBJECT_SUFFIX, Files, Job
+from shine.aot.code import OBJECT_SUFFIX, Files, Job
 from shine.aot.headers import commented
 from shine.aot.interface import Column, Interface
 
@@ -93,7 +93,7 @@ _MEASURED = """\
 
 
 def cmake_files(job: Job) -> Files:
-    """A file to include in a CMake project, which defines the library ``shine::name``."""
+    """A file to include in a CMake project; it defines the library ``shine::name``."""
     text = _CMAKE.format(summary=_summary(job), triple=job.target.triple, name=job.name, object=_object_name(job))
     return {f"{job.name}.cmake": text.encode()}
 
@@ -105,7 +105,7 @@ def pkgconfig_files(job: Job) -> Files:
 
 
 def bench_files(job: Job) -> Files:
-    """A program in C that measures the functions of many rows; prints the time a row takes."""
+    """A C program that measures the functions of many rows and prints the time of a row."""
     body = "\n".join(_bench_body(job.interface))
     return {f"{job.name}_bench.c": _BENCH.format(comment=commented(job), name=job.name, body=body).encode()}
 
@@ -147,7 +147,7 @@ def _array(column: Column) -> str:
 
 
 def _summary(job: Job) -> str:
-    """The formula in a line that CMake and pkg-config leave alone."""
+    """The formula in one line without characters that CMake or pkg-config interpret."""
     line = " ".join(ascii(job.description)[1:-1].replace("\\n", " ").split())
     return "".join("_" if letter in "#$\\" else letter for letter in line)
 

@@ -1,8 +1,8 @@
-"""A Python module that calls the shared library beside it: NumPy and the standard library are all that it needs."""
+"""A Python module that calls the shared library beside it, and needs only NumPy and the standard library."""
 
 from __future__ import annotations
 
-from shine.aot.emission import Files, Job
+from shine.aot.code import Files, Job
 from shine.aot.linking import SUFFIXES
 
 _MODULE = '''\
@@ -48,7 +48,7 @@ def {name}({signature}) -> Any:
     Returns
     -------
     {returned}
-        Numbers if all arguments are, arrays of the shape they broadcast to otherwise.
+        Numbers if all arguments are numbers, else arrays of the shape to which they broadcast.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def {name}({signature}) -> Any:
 def _evaluated(given: tuple[ArrayLike, ...]) -> Any:
     arrays = [_array(*each) for each in zip(PARAMETERS, given, DTYPES)]
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
-    # Rows of one dimension are read where they are, repeated numbers with a stride of 0.
+    # One-dimensional rows are read in place, repeated numbers with a stride of 0.
     rows = [np.broadcast_to(array, shape).reshape(-1) for array in arrays]
     out = [np.empty(shape, dtype) for dtype in RESULTS]
     places: list[int] = []
@@ -95,7 +95,7 @@ _FAILS = """    ZeroDivisionError
 
 
 def python_files(job: Job) -> Files:
-    """The Python module of a job; its shared library is a kind of its own.
+    """The Python module of a job; its shared library is another kind of file.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def python_files(job: Job) -> Files:
 
 
 def _free(name: str) -> str:
-    """A name that hides nothing of the module that its function needs."""
+    """A name that hides no name of the module that its function needs."""
     return f"{name}_" if name == "_evaluated" else name
 
 

@@ -1,4 +1,4 @@
-"""Which symbols an object file refers to without defining them: a small reader of the four usual formats."""
+"""The symbols that an object file refers to without defining them: a small reader of the four usual formats."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from shine.errors import CompilationError
 
 
 def undefined(code: bytes) -> set[str]:
-    """Names of what an object file needs from elsewhere.
+    """Names of the symbols that an object file needs from elsewhere.
 
     Parameters
     ----------
     code : bytes
-        A relocatable file: ELF of either width and byte order, COFF, 64-bit Mach-O, or WebAssembly, of which
-        a linked module will do as well.
+        A relocatable file: ELF of either width and byte order, COFF, 64-bit Mach-O, or WebAssembly, also a linked
+        WebAssembly module.
 
     Raises
     ------
     CompilationError
-        If it is none of them, or damaged.
+        If it has none of these formats, or is damaged.
     """
     reader = next((reader for magic, reader in _READERS.items() if code.startswith(magic)), None)
     if reader is None:
@@ -86,7 +86,7 @@ def _text(code: bytes, start: int) -> str:
 
 
 def _wasm(code: bytes) -> set[str]:
-    """Fields of the imports (WebAssembly core specification, 5.5.5); an object's imports are its undefined symbols."""
+    """Names of the imports (WebAssembly core specification, 5.5.5); an object's imports are its undefined symbols."""
     position = 8
     names = set()
     while position < len(code):
@@ -103,7 +103,7 @@ def _wasm(code: bytes) -> set[str]:
 
 def _import(code: bytes, at: int) -> tuple[str, int]:
     """The name of one import, and where the next one begins."""
-    for _ in range(2):  # the module it is from, then its name
+    for _ in range(2):  # its module, then its name
         length, at = _unsigned(code, at)
         name, at = code[at : at + length].decode(), at + length
     kind, at = code[at], at + 1
@@ -141,4 +141,4 @@ _READERS: dict[bytes, Callable[[bytes], set[str]]] = {
     b"\x4c\x01": _coff,
     b"\xc4\x01": _coff,
 }
-"""The reader of each beginning of a file."""
+"""The reader for each beginning of a file."""

@@ -1,7 +1,7 @@
-"""For what native code is made: triples, processors and their features, checked before LLVM sees them.
+"""Targets of native code: triples, processors and their features, checked before LLVM sees them.
 
-LLVM warns on standard error of a processor it does not know, and ends the process for some that it does. What a caller
-named is therefore tried in a process of its own first, and remembered.
+LLVM warns on standard error of a processor that it does not know, and ends the process for some that it knows. So a
+caller's target is tried in another process first, and the result is remembered.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ ARCHITECTURES = (
     "x86_64", "i686", "aarch64", "armv7", "thumbv7", "riscv32", "riscv64", "powerpc", "powerpc64", "powerpc64le",
     "s390x", "wasm32", "wasm64", "mips", "mips64", "sparc", "sparcv9", "loongarch64", "hexagon", "nvptx64",
 )  # fmt: skip
-"""First parts of triples that are asked for; LLVM is built for more or fewer of them, and lists them to no caller."""
+"""Architectures to try: LLVM is built for more or fewer of them, and does not list them."""
 
 FATAL = ("amdgcn", "r600", "bpf")
-"""What triples begin with have no meaning for Shine's code, and where LLVM ends the process instead of saying so."""
+"""Beginnings of triples for which Shine's code has no meaning, and LLVM ends the process instead of saying so."""
 
 NATIVE = "native"
-"""The name of this very processor, with all its features."""
+"""The name of this processor, with all its features."""
 
 FORMATS = (
     (r"wasm(32|64)", "wasm"),
@@ -37,7 +37,7 @@ FORMATS = (
     (r".*-(windows|mingw32|cygwin|uefi)", "coff"),
     (r"", "elf"),
 )
-"""Beginnings of triples, and the format of their object files; the first one that fits counts."""
+"""Format of object files by the beginning of a triple; the first one that fits counts."""
 
 _SYSTEMS = ("linux", "windows", "darwin", "macos", "ios", "freebsd", "netbsd", "openbsd", "none", "wasi", "cuda")
 """Second parts of triples that leave out the vendor."""
@@ -45,7 +45,7 @@ _SYSTEMS = ("linux", "windows", "darwin", "macos", "ios", "freebsd", "netbsd", "
 
 @dataclass(frozen=True)
 class _Baseline:
-    """The least that the platform of a triple has.
+    """The least processor of the platform of a triple.
 
     Parameters
     ----------
@@ -53,11 +53,11 @@ class _Baseline:
         Pattern of the whole triple.
     cpu : str
     features : str
-        With the processor of the baseline.
+        Features of that processor.
     always : str
-        With every other processor too.
+        Features of every other processor too.
     abi : str
-        Calling convention, where it does not follow from the triple.
+        Calling convention, if it does not follow from the triple.
     """
 
     triple: str
@@ -71,10 +71,10 @@ _BASELINES = (
     _Baseline(r"x86_64", cpu="x86-64"),
     # The x87 unit rounds twice.
     _Baseline(r"i[3-6]86", cpu="pentium4", always="+sse2"),
-    # NEON takes subnormal float32 for zero, the scalar unit does not: rows would have other bits.
+    # NEON treats subnormal float32 numbers as zero, the scalar unit does not: many rows would get other bits than one.
     _Baseline(r"(arm|thumb).*eabihf", features="+armv7-a,+vfp3d16,-d32", always="-neon"),
     _Baseline(r"(arm|thumb)", always="-neon"),
-    # What distributions mean by riscv64: RV64GC, floating-point numbers in registers of their own.
+    # riscv64 of the distributions: RV64GC, with floating-point numbers in their own registers.
     _Baseline(r"riscv64", always="+m,+a,+f,+d,+c", abi="lp64d"),
     _Baseline(r"riscv32", always="+m,+a,+f,+d,+c", abi="ilp32d"),
 )
@@ -88,18 +88,18 @@ _SECONDS = 60
 
 @dataclass(frozen=True)
 class Target:
-    """A machine that code is made for; `target_of` checks and completes it.
+    """A machine to compile for; `target_of` checks and completes it.
 
     Parameters
     ----------
     triple : str
-        With all its parts: ``aarch64-unknown-linux-gnu``.
+        The complete triple: ``aarch64-unknown-linux-gnu``.
     cpu : str
-        LLVM's name of the processor; the least of the triple's platform if empty.
+        LLVM's name of the processor; if empty, the least of the triple's platform.
     features : str
         Comma-separated, ``+name`` or ``-name``.
     abi : str
-        Calling convention, where it does not follow from the triple.
+        Calling convention, if it does not follow from the triple.
     word : int
         Bits of a pointer and of ``size_t``.
     """
@@ -122,14 +122,14 @@ class Target:
 
 
 def target_of(triple: str | None = None, cpu: str | None = None, features: str = "") -> Target:
-    """A target, complete and known to be one that LLVM has.
+    """A complete target that LLVM has.
 
     Parameters
     ----------
     triple : str, optional
-        Such as ``aarch64-linux-gnu``; the host's without it.
+        Such as ``aarch64-linux-gnu``; the host's by default.
     cpu : str, optional
-        LLVM's name of a processor, or ``native``; the least that the triple's platform has without it.
+        LLVM's name of a processor, or ``native``; by default the least of the triple's platform.
     features : str
         Comma-separated, ``+name`` or ``-name``, on top of the processor's own.
 
@@ -140,7 +140,7 @@ def target_of(triple: str | None = None, cpu: str | None = None, features: str =
     Raises
     ------
     CompilationError
-        If LLVM has no such target, processor or feature; the message lists what is near.
+        If LLVM has no such target, processor or feature; the message lists similar names.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def target_of(triple: str | None = None, cpu: str | None = None, features: str =
     chosen, parts = (baseline.cpu, [baseline.features]) if cpu is None else (cpu, [])
     if cpu == NATIVE:
         if full.partition("-")[0] != normalized(host_triple()).partition("-")[0]:
-            raise CompilationError(f"processor 'native': this one is no {full}; name one of the target's")
+            raise CompilationError(f"processor 'native': this host is not {full}; name a processor of that target")
         chosen, native = host_cpu()
         parts = [native]
     for feature in named:
@@ -170,12 +170,12 @@ def target_of(triple: str | None = None, cpu: str | None = None, features: str =
 
 
 def check_triple(triple: str | None) -> None:
-    """Raise unless LLVM has a target for a triple, and it is one that formulas can be compiled for.
+    """Raise unless LLVM has a target for a triple, and can compile formulas for it.
 
     Raises
     ------
     CompilationError
-        Its message lists the architectures that there are.
+        The message lists the architectures that LLVM has.
     """
     if triple is None:
         return
@@ -193,7 +193,7 @@ def check_triple(triple: str | None) -> None:
 
 
 def normalized(triple: str) -> str:
-    """A triple with a vendor: LLVM takes a part by its place, and ``arm-linux-gnueabihf`` for one without a system."""
+    """A triple with a vendor: LLVM goes by position, and would find no system in ``arm-linux-gnueabihf``."""
     parts = triple.split("-")
     if len(parts) > 1 and parts[1].startswith(_SYSTEMS):
         parts.insert(1, "unknown")
@@ -236,7 +236,7 @@ def names(triple: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _probed(triple: str, cpu: str, features: str) -> bytes:
-    """Nothing, if LLVM compiles for a processor and features without a word."""
+    """Raise unless LLVM compiles for a processor and features without a warning."""
     said = _run(_PROBE, _PROBED, triple, cpu, features)
     if said:
         raise CompilationError(f"LLVM cannot compile for processor {cpu or 'baseline'!r} of {triple}: {said}")
@@ -244,7 +244,7 @@ def _probed(triple: str, cpu: str, features: str) -> bytes:
 
 
 def _run(code: str, *arguments: str) -> str:
-    """What code says on standard error, in a process of its own."""
+    """Standard error of some code, run in another process."""
     command = [sys.executable, "-c", _PATH + code, str(Path(__file__).parents[2]), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
     if done.returncode:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from llvmlite import ir
 
-from shine.aot.emission import Files, Job
+from shine.aot.code import Files, Job
 from shine.aot.freestanding import freestanding_object
 from shine.aot.interface import interface_of
 from shine.aot.targets import target_of
@@ -20,16 +20,16 @@ from shine.codegen.native.row_by_row import emit_wasm
 from shine.errors import CompilationError
 
 TRIPLE = "wasm32-unknown-unknown"
-"""The target where a job has none of this kind."""
+"""The target of jobs for other kinds of targets."""
 
 TAKEN = frozenset({"batch", "exports", "main", "memory"})
-"""Names that the module or its loader use for something else."""
+"""Names that the module or its loader uses for something else."""
 
 STACK_BYTES = 8 * 1024
-"""Stack of a module, which lies below everything else: what needs more traps and overwrites nothing."""
+"""Bytes of the stack of a module, which lies below everything else: an overflow traps and overwrites nothing."""
 
 COLUMN_BYTES = 256
-"""Stack added for each column: one vector of its rows, and room to spare."""
+"""Bytes of stack for each column: more than one vector of its rows."""
 
 _SECONDS = 60
 
@@ -49,7 +49,7 @@ def wasm_files(job: Job) -> Files:
 
 
 def scalar_files(job: Job) -> Files:
-    """The same with the function of one row only: the smallest module there is."""
+    """The files of `wasm_files` with the function of one row only: the smallest module."""
     return _files(job, batch=False)
 
 
@@ -60,7 +60,7 @@ def _files(job: Job, *, batch: bool) -> Files:
     target = job.target if job.target.format == "wasm" else target_of(TRIPLE)
     if not target.triple.startswith("wasm32"):
         raise CompilationError(f"{target.triple}: WebAssembly modules are made for {TRIPLE}")
-    interface_of(job.program, name, False)  # what cannot be compiled is refused before it is lowered
+    interface_of(job.program, name, False)  # refuses programs that cannot be compiled before they are lowered
     vectors = "+simd128" in target.features or target.cpu == "bleeding-edge"
     module = ir.Module(name=name)
     fails = emit_wasm(module, job.program, name, batch=batch, vectors=vectors)
@@ -79,14 +79,14 @@ def _files(job: Job, *, batch: bool) -> Files:
 
 
 def link(code: bytes, exports: list[str], stack: int) -> bytes:
-    """Object code as a module that can be instantiated, and needs nothing for it.
+    """Object code linked to a module that can be instantiated without imports.
 
     Parameters
     ----------
     code : bytes
         A WebAssembly object file.
     exports : list of str
-        What can be used from outside, besides its `memory`.
+        Names that are visible from outside, besides `memory`.
     stack : int
         Bytes of its stack.
 
@@ -115,11 +115,13 @@ def link(code: bytes, exports: list[str], stack: int) -> bytes:
 
 
 def _linker() -> list[str]:
-    """The command of ``wasm-ld``: of the extra `aot`, or of this system, where its name may end in a version."""
+    """The command of ``wasm-ld``: of the extra `aot`, or of this system, possibly with a version in its name."""
     if importlib.util.find_spec("ziglang"):
         return [sys.executable, "-m", "ziglang", "wasm-ld"]
     for name in ("wasm-ld", *(f"wasm-ld-{version}" for version in range(30, 12, -1))):
         path = shutil.which(name)
         if path:
             return [path]
-    raise CompilationError("no wasm-ld links WebAssembly here; pip install 'shine[aot]', or install LLVM's lld")
+    raise CompilationError(
+        "wasm-ld, which links WebAssembly, is not installed; pip install 'shine[aot]', or install LLVM's lld"
+    )

@@ -13,7 +13,7 @@ _RESERVED = """
     finally for function if implements import in instanceof interface let new null package private protected public
     return static super switch this throw true try typeof var void while with yield
     """
-"""Words that no parameter can be called in a strict JavaScript module."""
+"""Words that cannot name a parameter in a strict JavaScript module."""
 
 SCALARS = {"float64": "number", "float32": "number", "int64": "bigint", "int32": "number", "bool": "boolean"}
 """Type in TypeScript of one number of each storage type."""
@@ -26,7 +26,7 @@ ARRAYS = {
 
 _MODULE = """\
 {comment}
-// Works in browsers and in Node, and needs nothing else than {name}.wasm beside it; {name}.d.ts has the types.
+// Works in browsers and in Node, and needs only {name}.wasm beside it; {name}.d.ts has the types.
 
 const NAME = {quoted};
 /** Label and type of each argument, in the order of the calls. */
@@ -71,7 +71,7 @@ async function instantiate(source) {{
   return instantiate(await source.arrayBuffer());
 }}
 
-/** Memory behind the module's own: a function that makes sure of some bytes of it, and says where they begin. */
+/** Memory after the module's own: a function that reserves some bytes of it and returns where they begin. */
 function scratch({{ memory, __heap_base: base }}) {{
   if (base === undefined) return undefined;
   const start = (base.value + 15) & ~15;
@@ -86,7 +86,7 @@ function failed() {{
   return new RangeError(`${{NAME}}: integer division by zero`);
 }}
 
-/** The function of one row. Behind its arguments the module takes where several results go, and where a status. */
+/** The function of one row. After its arguments the module takes addresses for several results and for a status. */
 function oneRow(exports, memory) {{
   const run = exports[NAME];
   const several = outputs.length > 1;
@@ -114,7 +114,7 @@ function oneRow(exports, memory) {{
 _BATCH = """
 const ROWS = 1024;
 
-/** The function of many rows, which copies some of them at a time to the module's memory and the results back. */
+/** The function of many rows: it copies some rows at a time to the module's memory, and the results back. */
 function manyRows(exports, memory) {
   const run = exports[`${NAME}_batch`];
   const kinds = [...parameters, ...outputs].map(([, type]) => TYPES[type].array);
@@ -151,7 +151,7 @@ function manyRows(exports, memory) {
   };
 }
 
-/** One array for each label, out of a list or an object. */
+/** One array for each label, from a list or an object. */
 function listed(arrays, described, what) {
   const found = Array.isArray(arrays) ? arrays : described.map(([label]) => arrays[label]);
   if (found.length !== described.length) {
@@ -224,7 +224,7 @@ def loader(interface: Interface, description: str, *, batch: bool) -> str:
 
 def types(interface: Interface, description: str, *, batch: bool) -> str:
     """The types ``NAME.d.ts`` of `loader`."""
-    failure = "\n   * @throws RangeError where an integer division has a zero divisor." if interface.can_fail else ""
+    failure = "\n   * @throws RangeError if an integer division has a zero divisor." if interface.can_fail else ""
     arguments = ", ".join(f"{_parameter(column)}: {SCALARS[column.dtype]}" for column in interface.parameters)
     rows = ""
     if batch:

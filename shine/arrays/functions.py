@@ -1,7 +1,7 @@
-"""Functions of whole arrays with the bits that formulas have: elementary functions, and sums of a fixed order.
+"""Functions of whole arrays with the same bits as formulas: elementary functions, and sums in a fixed order.
 
-NumPy's `log`, `exp` and matrix products have other bits on other processors, and those of a formula's evaluation are
-Shine's own. What decides about formulas is computed here, so that it is the same everywhere.
+NumPy's `log`, `exp` and matrix products give other bits on other processors. A search decides about formulas by the
+functions here, so that it decides the same on every processor.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from shine.typing import AnyArray, Floats
 
 
 def apply(primitive: Primitive, *arguments: Floats) -> Floats:
-    """A primitive of arrays.
+    """A primitive applied to arrays.
 
     Parameters
     ----------
     primitive : Primitive
     *arguments : ndarray, float64
-        One an argument, of shapes that broadcast.
+        One for each argument, of shapes that broadcast.
 
     Returns
     -------
     ndarray, float64
-        Of the broadcast shape, with the bits that a formula has; not finite where there is no value.
+        Of the broadcast shape, with the bits of a formula's values; not finite where there is no value.
     """
     if primitive.definition is None and primitive.name not in INEXACT:
-        # With one right result, NumPy's bits are Shine's.
+        # These have one right result, which NumPy gives too.
         with np.errstate(all="ignore"):
             exact: Floats = REFERENCE[primitive.name](*arguments)
         return exact
@@ -65,7 +65,7 @@ def exp(values: Floats) -> Floats:
 
 
 def power(values: Floats, exponent: float) -> Floats:
-    """Each element to a power; to small multiples of a half by products and square roots, as formulas are written."""
+    """Each element to a power; by products and square roots, as in formulas, for small multiples of 1/2."""
     size = abs(exponent)
     if exponent == 0 or 2 * size != round(2 * size) or size > 16:
         return apply(STANDARD["pow"], values, np.array(exponent))
@@ -77,7 +77,7 @@ def power(values: Floats, exponent: float) -> Floats:
 
 
 COMPILED: Meanings = {**EXACT, **{name: partial(apply, STANDARD[name]) for name in INEXACT}}
-"""The basic primitives by name, for folding constants: every one has the bits that all compiled tiers have."""
+"""The basic primitives by name, for folding constants: with the same bits as in all compiled tiers."""
 
 
 def dot(a: AnyArray, b: AnyArray) -> AnyArray:
@@ -87,7 +87,7 @@ def dot(a: AnyArray, b: AnyArray) -> AnyArray:
 
 
 class Panels:
-    """A matrix laid out for inner products of its rows with those of others.
+    """A matrix laid out for inner products of its rows with the rows of others.
 
     Parameters
     ----------

@@ -4,42 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shine.typing import Floats, Indices
-
-
-def solved_together(matrices: Floats, damping: Floats, gradients: Floats, counts: Indices) -> Floats:
-    """Solve ``(matrix + damping) solution = gradient`` for many systems in step, by the factors L D L^T.
-
-    The matrices are positive semidefinite and need no pivoting. The solution of a system does not depend on the other
-    systems: an unknown that it lacks adds exact zeros. LAPACK promises neither this nor the same bits on every machine.
-
-    Parameters
-    ----------
-    matrices : ndarray of shape (n_unknowns, n_unknowns, n_systems)
-    damping : ndarray of shape (n_systems,)
-        Added to the diagonals.
-    gradients : ndarray of shape (n_unknowns, n_systems)
-    counts : ndarray of shape (n_unknowns,), int64
-        Number of systems that have each unknown. They come first: systems lie in descending order of their unknowns.
-
-    Returns
-    -------
-    ndarray of shape (n_unknowns, n_systems)
-    """
-    rest, solution = matrices.copy(), gradients.copy()
-    diagonal = np.einsum("jji->ji", rest)
-    diagonal += damping
-    for k, n in enumerate(counts.tolist()):
-        pivot = diagonal[k, :n]
-        # Rounding may leave no positive pivot to an unknown that depends on those before it: its solution is then 0.
-        np.copyto(pivot, np.inf, where=~(pivot > 0))
-        factors = rest[k + 1 :, k, :n] / pivot
-        rest[k + 1 :, k + 1 :, :n] -= factors[:, None] * rest[k, k + 1 :, :n]
-        solution[k + 1 :, :n] -= factors * solution[k, :n]
-    for k, n in reversed(list(enumerate(counts.tolist()))):
-        solution[k, :n] /= diagonal[k, :n]
-        solution[:k, :n] -= rest[:k, k, :n] * solution[k, :n]
-    return solution
+from shine.typing import Floats
 
 
 def solved(matrix: Floats, rights: Floats, ridge: float) -> Floats:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.codegen.machine.machine import emit_machine
+from shine.codegen.machine.interpreter import emit_machine
 from shine.data.dataset import Dataset
 from shine.evaluators.machine_code import Machine
 from shine.evaluators.machine_tier import MachineEvaluator

@@ -1,4 +1,4 @@
-"""What compiled code depends on: the meaning of the functions in it, and the code that made it. Keys of caches."""
+"""Keys of caches of compiled code: what its functions mean, and the source code that emits it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shine.lang.tree import Primitive
 
 @dataclass(frozen=True)
 class Functions:
-    """Functions that are equal if they mean the same, and not only if they read the same."""
+    """Functions that compare equal if and only if they have the same names and the same meaning."""
 
     meaning: tuple[str, ...]
     functions: tuple[Primitive, ...] = field(compare=False)
@@ -30,7 +30,7 @@ def described(function: Primitive) -> str:
 
 
 def _meaning(primitive: Primitive) -> str:
-    """Text that is equal for equal composite primitives, whatever they call included."""
+    """Text of a composite primitive and of all primitives it calls; empty for a basic one."""
     if primitive.definition is None:
         return ""
     tree = primitive.definition
@@ -41,8 +41,8 @@ def _meaning(primitive: Primitive) -> str:
 
 @cache
 def source_digest(*packages: str) -> str:
-    """Digest of the code that emits and compiles machines, and of further packages: a change of it makes other
-    entries of the cache."""
+    """Digest of the source of the packages that emit and compile code, and of further packages: what was cached before
+    a change of them is not found after it."""
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
     for package in ("codegen", "llvm", *packages):

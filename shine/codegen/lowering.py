@@ -1,4 +1,4 @@
-"""One rule a basic primitive: values -> LLVM IR. Rules work on scalars and vectors alike, lane by lane."""
+"""One rule for each basic primitive: values -> LLVM IR. Rules work on scalars and vectors alike, lane by lane."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shine.codegen.vecmath import functions as vecmath
 
 
 class Emitter:
-    """Where instructions go, and what is known of the lanes they work on.
+    """Where instructions go, and the state of the lanes they work on.
 
     Parameters
     ----------
@@ -23,8 +23,8 @@ class Emitter:
     Attributes
     ----------
     active : ir.Value or None
-        Lanes that reach the current node, as an i1 mask; None is all of them. Only integers need it: what fails on
-        a lane that is not active does not count.
+        Lanes that reach the current node, as an i1 mask; None means all. Only integers need it: a failure in a lane
+        that is not active does not count.
     failed : ir.Value or None
         Lanes that divided by zero so far.
     """
@@ -59,7 +59,7 @@ class Emitter:
         return self.builder.call(intrinsic(self.builder.module, name, arguments[0].type, len(arguments)), arguments)
 
     def fail(self, mask: ir.Value) -> None:
-        """Note the active lanes where a mask holds as failed."""
+        """Mark the active lanes of a mask as failed."""
         if self.active is not None:
             mask = self.builder.and_(mask, self.active)
         self.failed = mask if self.failed is None else self.builder.or_(self.failed, mask)
@@ -87,7 +87,7 @@ def _vecmath(name: str) -> Rule:
 
 def _sign(emit: Emitter, a: ir.Value) -> ir.Value:
     zero, select = emit.constant(0), emit.builder.select
-    # NaN is neither above, below nor equal to zero, and stays what it is.
+    # NaN is neither above, below nor equal to zero, so it stays NaN.
     rest = a if emit.numbers.is_integer else select(emit.compare("==", a, zero), zero, a)
     below = select(emit.compare("<", a, zero), emit.constant(-1), rest)
     return select(emit.compare(">", a, zero), emit.constant(1), below)
@@ -133,8 +133,11 @@ def _float_floordiv(emit: Emitter, a: ir.Value, b: ir.Value) -> ir.Value:
 
 
 def _integer_quotient(emit: Emitter, a: ir.Value, b: ir.Value) -> ir.Value:
-    """a / b truncated. `sdiv` by zero, and of the smallest integer by -1, ends the process: both get the divisor 1;
-    the first is noted as failed, the second wraps."""
+    """a / b, truncated.
+
+    `sdiv` ends the process for a zero divisor, and for the smallest integer divided by -1. Both get the divisor 1
+    instead: the first counts as failed, the second wraps.
+    """
     build = emit.builder
     if isinstance(b, ir.Constant) and b not in (emit.constant(0), emit.constant(-1)):
         return build.sdiv(a, b)
@@ -146,7 +149,7 @@ def _integer_quotient(emit: Emitter, a: ir.Value, b: ir.Value) -> ir.Value:
 
 
 def _floor_parts(emit: Emitter, a: ir.Value, b: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
-    """Truncated quotient, remainder, and where flooring moves them."""
+    """Truncated quotient, remainder, and the mask of the lanes in which flooring changes them."""
     build, zero = emit.builder, emit.constant(0)
     quotient = _integer_quotient(emit, a, b)
     remainder = build.sub(a, build.mul(quotient, b))
@@ -177,7 +180,7 @@ def _integer_power(emit: Emitter, base: ir.Value, exponent: ir.Value) -> ir.Valu
 
 
 def _product_power(power: Rule, multiply: str) -> Rule:
-    """`power`, but products where the exponent is the constant 2 or 3: the same bits for less."""
+    """`power`, but products if the exponent is the constant 2 or 3: the same bits, cheaper."""
 
     def rule(emit: Emitter, base: ir.Value, exponent: ir.Value) -> ir.Value:
         times = getattr(emit.builder, multiply)

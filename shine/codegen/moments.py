@@ -1,11 +1,11 @@
-"""The epilogue of fitness: what a chunk of predictions adds to the sums that losses follow from.
+"""The epilogue of fitness: it adds a chunk of predictions to the sums from which losses follow.
 
 Sums are float64 in a fixed number of lanes, added in the order of the rows, so they have the same bits whatever the
 vector width of the host and however rows are divided among calls. For linear scaling, the mean of a chunk is
 subtracted before anything is squared, and chunks are merged by the update formula of Chan, Golub and LeVeque (1983):
 nothing cancels, and the predictions are read from memory once.
 
-What depends on target and weights alone is computed once a data set, not once an individual: `CHUNK_FIELDS`.
+`CHUNK_FIELDS` depend on target and weights alone: they are computed once a data set, not once an individual.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, counted, declare, horizontal_sum, intrinsic, load, store
+from shine.codegen.blocks import I64, POINTER, broadcast, counted, declare, horizontal_sum, intrinsic, load, store
 from shine.codegen.numbers import Numbers, splat
 
 CHUNK = 256
@@ -23,49 +23,62 @@ CHUNK = 256
 LANES = 8
 """Accumulators of each sum."""
 
-CHUNK_FIELDS = ("inverse_weight", "target_mean", "share", "between", "target_shift", "target_square", "weight")
-"""What is known of a chunk of rows beforehand, with W its weight and W0 that of the chunks before it: 1 / W; its mean
-of the target; W / (W0 + W); W0 * W / (W0 + W); its mean of the target less that of the chunks before it; and, up to
-its end, the sum of squared deviations of the target, and the weight. Where W is 0, so are the first five."""
-
-PRODUCT_FIELDS = ("mean", "square", "product")
-"""State of `products_function`: weighted mean of the predictions, sum of their squared deviations, and of the products
-of their deviations with the target's."""
-
-_DOUBLE = ir.DoubleType()
-_VECTOR = ir.VectorType(_DOUBLE, LANES)
-_ZERO = ir.Constant(I64, 0)
-
 
 def _squared(build: ir.IRBuilder, residual: ir.Value) -> ir.Value:
     return build.fmul(residual, residual)
 
 
 def _absolute(build: ir.IRBuilder, residual: ir.Value) -> ir.Value:
-    return build.call(intrinsic(build.module, "llvm.fabs", _VECTOR, 1), [residual])
+    return build.call(intrinsic(build.module, "llvm.fabs", residual.type, 1), [residual])
 
 
 ERRORS: dict[str, Callable[[ir.IRBuilder, ir.Value], ir.Value]] = {"squared": _squared, "absolute": _absolute}
-"""The code of each of `shine.fitness.losses.ERROR_KINDS`: from the residuals of `LANES` rows to their errors."""
+"""Function that emits the error of a residual, for each kind of errors."""
 
 PRODUCTS = "products"
-"""Name of the pass that adds up the moments of linear scaling."""
+"""Name of the sum of the moments that linear scaling needs."""
 
-KINDS = (*ERRORS, PRODUCTS)
-"""What a pass over the rows can add up: errors of some kind, or the moments of linear scaling."""
+SUMS = (*ERRORS, PRODUCTS)
+"""Sums that a pass over the rows can add up: errors of a kind, or the moments of linear scaling."""
+
+CHUNK_FIELDS = ("inverse_weight", "target_mean", "share", "between", "target_shift", "target_square", "weight")
+"""Facts of a chunk of rows that are computed beforehand. With W and m its weight and its mean of the target, and W0 and
+m0 those of all chunks before it: 1 / W; m; W / (W0 + W); W0 * W / (W0 + W); m - m0; then, of all rows up to the chunk's
+end, the sum of the target's squared deviations, and the weight. The first five are 0 if W is 0."""
+
+PRODUCT_FIELDS = ("mean", "square", "product")
+"""State of `products_function`: weighted mean of the predictions; sum of their squared deviations; sum of the
+products of their deviations and the target's."""
+
+_DOUBLE = ir.DoubleType()
+_VECTOR = ir.VectorType(_DOUBLE, LANES)
+_ZERO = ir.Constant(I64, 0)
 
 
-def checked_kind(kind: str) -> str:
-    """A name of `KINDS`.
+def error_rule(kind: str) -> Callable[[ir.IRBuilder, ir.Value], ir.Value]:
+    """The function that emits the error of a residual.
 
     Raises
     ------
     ValueError
-        If it is none.
+        If there is no such kind of errors.
     """
-    if kind not in KINDS:
+    if kind not in ERRORS:
         raise ValueError(f"no code adds up {kind!r} errors; there is code for {', '.join(ERRORS)}")
-    return kind
+    return ERRORS[kind]
+
+
+def checked_sum(name: str) -> str:
+    """A name of `SUMS`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such sum.
+    """
+    if name not in SUMS:
+        raise ValueError(f"no code adds up {name!r} errors; there is code for {', '.join(ERRORS)}")
+    return name
 
 
 def errors_function(
@@ -81,32 +94,27 @@ def errors_function(
     kind : str
         One of `ERRORS`.
     weighted, scaled : bool
-        Whether `weights` are read, and `line`, a slope and an intercept: errors are those of
+        Whether `weights` are read; whether `line` is, the slope and intercept of the model
         ``intercept + slope * prediction``. Weights of 1, slope 1 and intercept 0 give the same bits as their absence.
 
     Notes
     -----
     `rows` is a multiple of `LANES`; padding rows have weight 0. The state is `LANES` sums.
-
-    Raises
-    ------
-    ValueError
-        If there is no code for the kind.
     """
-    checked_kind(kind)
+    emit_error = error_rule(kind)
     name = f"shine.{kind}.{'weighted' if weighted else 'plain'}.{'scaled' if scaled else 'raw'}.{numbers.dtype}"
     labels = ("predictions", "target", "weights", "rows", "line", "state")
     if name in module.globals:
         return module.globals[name]
     function, build = _define(module, name, labels)
     predictions, target, weights, rows, line, state = function.args
-    slope, intercept = (_broadcast(build, _double(build, line, i)) for i in (0, 1)) if scaled else (None, None)
+    slope, intercept = (broadcast(build, _double(build, line, i), _VECTOR) for i in (0, 1)) if scaled else (None, None)
     with counted(build, _ZERO, rows, LANES, [_lanes(build, state, _ZERO)]) as loop:
         value = _prediction(build, predictions, loop.index, numbers)
         if scaled:
             value = build.fadd(intercept, build.fmul(slope, value))
         residual = build.fsub(_lanes(build, target, loop.index), value)
-        error = ERRORS[kind](build, residual)
+        error = emit_error(build, residual)
         if weighted:
             error = build.fmul(_lanes(build, weights, loop.index), error)
         loop.results = [build.fadd(loop.values[0], error)]
@@ -135,7 +143,7 @@ def products_function(module: ir.Module, numbers: Numbers, *, weighted: bool = T
         loop.results = [build.fadd(loop.values[0], weigh(value, loop.index))]
     chunk = {name: _double(build, known, i) for i, name in enumerate(CHUNK_FIELDS)}
     mean = build.fmul(horizontal_sum(build, loop.values[0]), chunk["inverse_weight"])
-    centres = _broadcast(build, mean), _broadcast(build, chunk["target_mean"])
+    centres = broadcast(build, mean, _VECTOR), broadcast(build, chunk["target_mean"], _VECTOR)
     with counted(build, _ZERO, rows, LANES, [zero, zero]) as loop:
         deviation = build.fsub(_prediction(build, predictions, loop.index, numbers), centres[0])
         weighed = weigh(deviation, loop.index)
@@ -192,10 +200,3 @@ def _prediction(build: ir.IRBuilder, predictions: ir.Value, index: ir.Value, num
     if numbers.is_integer:
         return build.sitofp(value, _VECTOR)
     return build.fpext(value, _VECTOR) if numbers.dtype == "float32" else value
-
-
-def _broadcast(build: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    undefined = ir.Constant(_VECTOR, ir.Undefined)
-    first = build.insert_element(undefined, value, ir.Constant(ir.IntType(32), 0))
-    mask = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-    return build.shuffle_vector(first, undefined, mask)

@@ -17,6 +17,9 @@ ELEMENTS: dict[str, ir.Type] = {
 }
 """LLVM type of each number type."""
 
+STORAGE_ELEMENTS: dict[str, ir.Type] = {**ELEMENTS, "bool": ir.IntType(8)}
+"""LLVM type of each storage type of programs: a bool is a byte."""
+
 
 @dataclass(frozen=True)
 class Numbers:

@@ -1,4 +1,4 @@
-"""What primitives are made of, as far as their cost goes: simple operations and elementary functions."""
+"""Cost of primitives: how many simple operations and elementary functions each is made of."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from shine.lang.facts import basic_where
 from shine.lang.tree import Primitive
 
 ELEMENTARY = basic_where(lambda facts: facts.elementary)
-"""Basic primitives that take a function of `shine.codegen.vecmath.functions`, not a few instructions."""
+"""Basic primitives that call a function of `shine.codegen.vecmath.functions`; the others take a few instructions."""
 
-KINDS = ("simple", "elementary")
-"""Kinds of nodes: leaves and operations of a few instructions, and the others."""
+OPERATION_KINDS = ("simple", "elementary")
+"""Kinds of nodes: leaves and operations of a few instructions; elementary functions."""
 
 
 def operations_of(primitive: Primitive) -> Counter[str]:
-    """Operations of each kind that a primitive takes."""
+    """Number of operations of each kind in a primitive."""
     definition = primitive.definition
     if definition is None:
         return Counter({"elementary" if primitive.name in ELEMENTARY else "simple": 1})

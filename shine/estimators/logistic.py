@@ -22,7 +22,6 @@ from shine.evaluators.sampling import sampled_errors
 from shine.fitness.losses import SQUARED
 from shine.frontends.seeds import Seed, seed_tree
 from shine.gp import evolution
-from shine.gp.constants import fit_constants
 from shine.gp.constraints.compiled import CompiledConstraints, ConstrainedEvaluator
 from shine.gp.constraints.constraints import Constraints, check_constraints
 from shine.gp.evolution import Outcome, Progress
@@ -311,4 +310,4 @@ def _population(trees: Sequence[Tree], primitives: PrimitiveSet) -> Population:
 
 def _fitted(population: Population, linearizer: LogisticLinearizer, steps: int) -> Population:
     ones = np.ones(len(population))
-    return fit_constants(population, ones, 0 * ones, linearizer, steps, scaled=False, tolerance=1e-5).population
+    return linearizer.fit(population, ones, 0 * ones, steps, tolerance=1e-5, scaled=False).population

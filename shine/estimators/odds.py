@@ -13,7 +13,7 @@ from shine.evaluators.logistic import LogisticEvaluator
 from shine.evaluators.machine_tier import MachineEvaluator
 from shine.fitness.protocols import Linearizer
 from shine.fitness.scores import Products, Scores
-from shine.gp.constants import fit_constants, places
+from shine.gp.constants import TOLERANCE, places
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.search.refinement import with_functions
@@ -127,7 +127,7 @@ class OddsEvaluator:
                 return population
             first = self.complete(population.take(which), scores.slopes[which], scores.intercepts[which])
             ones = np.ones(len(which))
-            fit = fit_constants(first, ones, 0 * ones, linearizer, steps, scaled=False)
+            fit = linearizer.fit(first, ones, 0 * ones, steps, tolerance=TOLERANCE, scaled=False)
             values = population.values.copy()
             values[which] = fit.population.values[:, 2:-2]
             return replace(population, values=values)
@@ -139,6 +139,6 @@ class OddsEvaluator:
         fixed = np.ones((len(lines), count), np.bool_)
         fixed[:, :2] = False
         ones = np.ones(len(lines))
-        return fit_constants(
-            lines, ones, 0 * ones, self._linearizer, LINE_STEPS, scaled=False, fixed=fixed, tolerance=1e-4
+        return self._linearizer.fit(
+            lines, ones, 0 * ones, LINE_STEPS, tolerance=1e-4, scaled=False, fixed=fixed
         ).population

@@ -6,7 +6,7 @@ A compiled individual runs faster than on the machine, but has to be compiled fi
 
 where T is the time to compile one individual in a batch, and c the time of a node and row in each tier. All three
 depend on the kind of nodes: an elementary function has many instructions, which take long to compile, and the machine
-adds little to the time they run. So there are two `KINDS` of nodes, each with its own costs.
+adds little to the time they run. So there are two `OPERATION_KINDS` of nodes, each with its own costs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from functools import cache, lru_cache
 import numpy as np
 
 from shine.codegen.identity import source_digest
-from shine.codegen.operations import KINDS, operations_of
+from shine.codegen.operations import OPERATION_KINDS, operations_of
 from shine.data.dataset import Dataset
 from shine.evaluators.machine_tier import MachineEvaluator
 from shine.evaluators.native_tier import BATCH, NativeFitness
@@ -82,7 +82,7 @@ class Costs:
 
 @dataclass(frozen=True)
 class HostCosts:
-    """Seconds of a node of each of the `KINDS`, on one thread.
+    """Seconds of a node of each of the `OPERATION_KINDS`, on one thread.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class HostCosts:
         Parameters
         ----------
         nodes : ndarray of shape (n_individuals, 2), float64
-            Nodes of each of the `KINDS`.
+            Nodes of each of the `OPERATION_KINDS`.
         rows : int
         threads : int
             Threads of the machine; native code has one.
@@ -122,7 +122,7 @@ class HostCosts:
 
 
 def nodes_by_kind(population: Population) -> Floats:
-    """Nodes of each individual by `KINDS`, shape (n_individuals, 2), float64.
+    """Nodes of each individual by `OPERATION_KINDS`, shape (n_individuals, 2), float64.
 
     A composite primitive counts as the operations of its definition.
     """
@@ -135,9 +135,9 @@ def nodes_by_kind(population: Population) -> Floats:
 
 @lru_cache(maxsize=16)
 def _weights(primitives: PrimitiveSet) -> Singles:
-    """Number of nodes of each of the `KINDS` in the definition of each code, shape (2, n_codes)."""
+    """Number of nodes of each of the `OPERATION_KINDS` in the definition of each code, shape (2, n_codes)."""
     counts = [{"simple": 1}] * primitives.first_function + [operations_of(f) for f in primitives.functions]
-    return np.array([[count.get(kind, 0) for count in counts] for kind in KINDS], dtype=np.float32)
+    return np.array([[count.get(kind, 0) for count in counts] for kind in OPERATION_KINDS], dtype=np.float32)
 
 
 @cache
@@ -152,10 +152,10 @@ def host_costs(dtype: str) -> HostCosts:
         return _known(content) is not None
 
     # The timings also measure the code of this package.
-    description = ("costs by kind", dtype, source_digest("evaluators"), *(_PROBES[kind][0] for kind in KINDS))
+    description = ("costs by kind", dtype, source_digest("evaluators"), *(_PROBES[kind][0] for kind in OPERATION_KINDS))
     content = cached(description, measure, is_costs)
     # A clock that stands still measures unusable costs; compiling is then never worth it.
-    nothing = (0.0,) * len(KINDS)
+    nothing = (0.0,) * len(OPERATION_KINDS)
     return _known(content) or HostCosts(nothing, nothing, nothing, 0.0)
 
 
@@ -167,7 +167,7 @@ def _known(content: bytes) -> HostCosts | None:
         alone = _cost(fields["alone"])
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    if len(fields) != len(by_kind) + 1 or any(len(costs) != len(KINDS) for costs in by_kind.values()):
+    if len(fields) != len(by_kind) + 1 or any(len(costs) != len(OPERATION_KINDS) for costs in by_kind.values()):
         return None
     return HostCosts(**by_kind, alone=alone)
 
@@ -181,7 +181,7 @@ def _cost(value: object) -> float:
 
 def measured_host_costs(dtype: str) -> HostCosts:
     """Measure the costs of the kinds now."""
-    simple, mixed = (measured_costs(dtype, kind) for kind in KINDS)
+    simple, mixed = (measured_costs(dtype, kind) for kind in OPERATION_KINDS)
     population = _probes("elementary")
     nodes = nodes_by_kind(population).mean(axis=0)
 

@@ -1,45 +1,50 @@
-"""Normal equations of fitting constants, on the gradient machine: whole populations in one native call."""
+"""Normal equations and fits of constants on the gradient machine: whole populations in one native call."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
-from shine.codegen.gradient.assembler import FIXED_COLUMNS, NODE_WORDS
-from shine.codegen.gradient.constant_fitting import SETTINGS, fitting_numbers
+from shine.codegen.gradient.assembler import NODE_WORDS
+from shine.codegen.gradient.constant_fitting import fitting_numbers, record_numbers
 from shine.codegen.gradient.instructions import BROADCAST_BYTES, OPERAND_BYTES, gradient_instruction_bytes
-from shine.codegen.gradient.machine import (
-    FIT_JOB,
-    GRADIENT_JOB,
+from shine.codegen.gradient.interpreter import (
+    ADVANCE,
     SHORTEST_TILE,
     emit_gradient_machine,
     fit_name,
-    most_arguments,
 )
-from shine.codegen.gradient.normal_equations import ERROR_KINDS, checked_error_kind
+from shine.codegen.gradient.job import FIT_JOB, GRADIENT_JOB
+from shine.codegen.gradient.normal_equations import FIXED_COLUMNS, REWEIGHTINGS, checked_error_kind
+from shine.codegen.gradient.tables import most_arguments
 from shine.codegen.identity import Functions, described, source_digest
-from shine.codegen.machine.machine import CACHE_BYTES, TILE_BYTES
-from shine.codegen.machine.sharing import SHARE, emit_sharing
+from shine.codegen.machine.tiles import CACHE_BYTES, TILE_BYTES
+from shine.codegen.machine.worker_loop import WORKER_LOOP
 from shine.data.dataset import Dataset
 from shine.evaluators.jobs import QUOTA, PopulationFunctions, zeros
-from shine.evaluators.machine_rows import MachineRows
+from shine.evaluators.machine_rows import MachineRows, Pass
+from shine.evaluators.workers import ALONE
 from shine.fitness.losses import loss_of
-from shine.fitness.protocols import Damping, Fit, NormalEquations
+from shine.fitness.protocols import Fit, NormalEquations
 from shine.lang.derivative import partials
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
 from shine.lang.tree import Primitive
 from shine.llvm import Engine, cached, host_object
 from shine.stages import stage
-from shine.typing import Floats, Indices, Mask
+from shine.typing import AnyArray, Floats, Indices, Mask
 
 MOST_CONSTANTS = 40
-"""Constants of an individual that are fitted; those behind the first so many of its tape stay what they are."""
+"""Only the first constants of a tape, up to this number, are fitted: the cost of a step grows with its square."""
 
 EFFORT = 8
-"""What the normal equations cost, in units of what the value costs, about: it decides on threads only."""
+"""Cost of the normal equations relative to the cost of the value, roughly; only the number of threads depends on it."""
+
+_LEFT_OUT = -1.0
+"""Limit of the errors of an individual that is not to be evaluated."""
 
 _SMALLEST_WEIGHED = 1e-6
 """Absolute errors below this share of the target's deviation are fitted as if they were that large."""
@@ -58,15 +63,16 @@ class GradientMachine:
         meaning = (f"{described(function)} {partials(function)}" for function in functions)
         description = ("gradients", source_digest(), *meaning)
         code = cached(description, lambda: _compiled(functions))
-        fits = tuple(fit_name(kind) for kind in ERROR_KINDS)
-        engine = Engine.of_object(code, (*ERROR_KINDS, *fits, SHARE))
-        self.functions = PopulationFunctions(engine, ERROR_KINDS, GRADIENT_JOB, self._scratch)
+        kinds = tuple(REWEIGHTINGS)
+        fits = (*(fit_name(kind) for kind in kinds), ADVANCE)
+        engine = Engine.of_object(code, (*kinds, *fits, WORKER_LOOP))
+        self.functions = PopulationFunctions(engine, kinds, GRADIENT_JOB, self._scratch)
         self.fits = PopulationFunctions(engine, fits, FIT_JOB, self._fitting_scratch)
 
     def _scratch(self, width: int) -> dict[str, int]:
         """Bytes of the memory of one thread for individuals of some width."""
         return {
-            "program": (2 * width + 2) * self._instruction_bytes,
+            "instructions": (2 * width + 2) * self._instruction_bytes,
             "nodes": 8 * width * NODE_WORDS,
             "constants": width * BROADCAST_BYTES,
             "tiles": max(CACHE_BYTES, 2 * width * SHORTEST_TILE) + TILE_BYTES,
@@ -83,14 +89,7 @@ class GradientMachine:
 @stage("compiling the machine that fits constants; it is kept for the next time")
 def _compiled(functions: tuple[Primitive, ...]) -> bytes:
     """Object code of the gradient machine."""
-    return host_object(_emitted(functions), "O0", selection=1)
-
-
-def _emitted(functions: tuple[Primitive, ...]) -> str:
-    """The gradient machine, and what lets threads share the individuals, as LLVM IR."""
-    module = emit_gradient_machine(functions)
-    emit_sharing(module)
-    return str(module)
+    return host_object(str(emit_gradient_machine(functions)), "O0", selection=1)
 
 
 @lru_cache(maxsize=16)
@@ -105,7 +104,7 @@ class MachineLinearizer:
     ----------
     dataset : Dataset
     loss : str
-        One of `shine.fitness.losses.LOSSES`, which says what errors are minimized.
+        One of `shine.fitness.losses.LOSSES`; it determines the kind of errors.
     threads : int
     """
 
@@ -117,8 +116,7 @@ class MachineLinearizer:
         self._floor = np.array([max(_SMALLEST_WEIGHED * deviation, np.finfo(np.float64).tiny)])
 
     def _machine_for(self, functions: tuple[Primitive, ...]) -> GradientMachine:
-        """The machine of some functions; what they mean is looked at only if they are others than those of the call
-        before."""
+        """The machine of some functions; their meaning is compared only if they are not those of the previous call."""
         known, machine = self._latest
         if machine is None or known is not functions:
             machine = _gradient_machine_of(Functions.of(functions))
@@ -128,23 +126,27 @@ class MachineLinearizer:
     def normal_equations(
         self, population: Population, slopes: Floats, intercepts: Floats, limits: Floats
     ) -> NormalEquations:
-        """Errors, and the normal equations at the constants the population has."""
-        machine = self._machine_for(population.primitives.functions)
+        """Errors, and the normal equations at the constants of the population (see `shine.fitness.Linearizer`)."""
         counts, most = _constants(population)
         stride = FIXED_COLUMNS + most
-        out = zeros(len(population), 1 + stride * stride)
-        lines = np.column_stack([slopes, intercepts])
         limits = np.ascontiguousarray(limits, dtype=np.float64)
-        own = {"out": out, "lines": lines, "limits": limits, "floor": self._floor}
-        fields = {name: array.ctypes.data for name, array in own.items()} | {"stride": stride, "most": most}
-        for part in self._rows.passes(population):
-            workers = self._rows.workers_for(population, part, EFFORT)
-            machine.functions.run(self._kind, population, part.fields | fields, part.rows, workers)
-        # The machine writes what is on and below the diagonal.
+        out = self._states(population, np.column_stack([slopes, intercepts]), limits, stride, most)
+        # The machine writes the diagonal and what is below it.
         errors, matrices = out[:, 0], out[:, 1:].reshape(-1, stride, stride)
         for column in range(stride - 1):
             matrices[:, column, column + 1 :] = matrices[:, column + 1 :, column]
         return NormalEquations(np.where(errors <= limits, errors, np.inf), matrices, np.minimum(counts, most))
+
+    def _states(self, population: Population, lines: Floats, limits: Floats, stride: int, most: int) -> Floats:
+        """Sum of errors and matrix of each individual, over all rows, shape (n_individuals, 1 + stride * stride)."""
+        machine = self._machine_for(population.primitives.functions)
+        out = zeros(len(population), 1 + stride * stride)
+        own = {"out": out, "lines": lines, "limits": limits, "floor": self._floor}
+        fields = _addresses(own) | {"stride": stride, "most": most}
+        for part in self._rows.passes(population):
+            workers = self._rows.workers_for(population, part, EFFORT)
+            machine.functions.run(self._kind, population, part.fields | fields, part.rows, workers)
+        return out
 
     def fit(
         self,
@@ -152,38 +154,69 @@ class MachineLinearizer:
         slopes: Floats,
         intercepts: Floats,
         steps: int,
-        tolerance: float,
-        damping: Damping,
         *,
+        tolerance: float,
         scaled: bool,
         fixed: Mask | None = None,
-    ) -> Fit | None:
-        """All steps of the fit of each individual in one native call (see `shine.fitness.protocols.Linearizer`)."""
-        whole = next(self._rows.passes(population))
-        longest = EFFORT * (1 + steps) * whole.rows * population.width
-        # A thread looks for an interrupt between individuals, and an individual has to see all rows again and again.
-        if (whole.start, whole.stop) != (0, self._rows.count) or longest > QUOTA:
-            return None
-        machine = self._machine_for(population.primitives.functions)
+    ) -> Fit:
+        """Fit the constants of each individual (see `shine.fitness.protocols.Linearizer`)."""
         _, most = _constants(population)
-        held = np.zeros((len(population), max(most, 1)), np.uint8)
+        n = len(population)
+        held = np.zeros((n, max(most, 1)), np.uint8)
         if fixed is not None:
             held[:, : fixed.shape[1]] = fixed[:, :most]
-        values = np.array(population.values, np.float64, order="C")
-        lines, errors = np.column_stack([slopes, intercepts]), np.zeros(len(population))
-        settings = np.array([tolerance, *(getattr(damping, name) for name in SETTINGS[1:])])
-        own = {"out": errors, "lines": lines, "floor": self._floor, "fixed": held, "settings": settings}
-        fields = {name: array.ctypes.data for name, array in own.items()}
-        fields |= {"stride": FIXED_COLUMNS + most, "most": most, "steps": steps, "scaled": int(scaled)}
-        effort = EFFORT * (1 + steps)
-        workers = self._rows.workers_for(population, whole, effort)
-        fitted = replace(population, values=values)
-        machine.fits.run(fit_name(self._kind), fitted, whole.fields | fields, effort * whole.rows, workers)
-        return Fit(fitted, lines[:, 0].copy(), lines[:, 1].copy(), errors)
+        # Trials are written into a copy.
+        trial = replace(population, values=np.array(population.values, np.float64, order="C"))
+        arrays = {
+            "lines": np.column_stack([slopes, intercepts]),
+            "errors": np.full(n, np.inf),
+            "going": np.ones(n, np.int64),
+            "fixed": held,
+            "tolerance": np.array([tolerance]),
+            "floor": self._floor,
+        }
+        numbers = {"stride": FIXED_COLUMNS + most, "most": most, "scaled": int(scaled)}
+        whole = next(self._rows.passes(population))
+        if self._fits_in_one_call(whole, population, steps):
+            machine = self._machine_for(population.primitives.functions)
+            effort = EFFORT * (1 + steps)
+            workers = self._rows.workers_for(population, whole, effort)
+            fields = whole.fields | _addresses(arrays) | numbers | {"steps": steps}
+            machine.fits.run(fit_name(self._kind), trial, fields, effort * whole.rows, workers)
+        else:
+            self._fit_step_by_step(trial, arrays, numbers, steps)
+        lines = arrays["lines"]
+        return Fit(trial, lines[:, 0].copy(), lines[:, 1].copy(), arrays["errors"])
+
+    def _fits_in_one_call(self, part: Pass, population: Population, steps: int) -> bool:
+        """Whether one call sees all rows, and ends early enough: threads look for an interrupt between individuals."""
+        longest = EFFORT * (1 + steps) * part.rows * population.width
+        return part.rows == self._rows.count and longest <= QUOTA
+
+    def _fit_step_by_step(
+        self, trial: Population, arrays: dict[str, AnyArray], numbers: dict[str, int], steps: int
+    ) -> None:
+        """Take all individuals through a step before any of them takes the next."""
+        machine = self._machine_for(trial.primitives.functions)
+        records = np.empty((len(trial), record_numbers(numbers["most"])))
+        going, errors = arrays["going"], arrays["errors"]
+        for left in reversed(range(steps + 1)):
+            if not going.any():
+                break
+            # Nothing follows from the last normal equations.
+            most = numbers["most"] if left else 0
+            limits = np.where(going, errors, _LEFT_OUT)
+            states = self._states(trial, arrays["lines"], limits, numbers["stride"], most)
+            fields = _addresses(arrays | {"out": states, "records": records}) | numbers | {"steps": left}
+            machine.fits.run(ADVANCE, trial, fields, 1, ALONE)
+
+
+def _addresses(arrays: Mapping[str, AnyArray]) -> dict[str, int]:
+    return {name: array.ctypes.data for name, array in arrays.items()}
 
 
 def _constants(population: Population) -> tuple[Indices, int]:
-    """How many constants each individual has, and how many are fitted at most."""
+    """Number of constants of each individual, and the most that are fitted of any."""
     inside = np.arange(population.width) < population.sizes[:, None]
     counts = ((population.codes == CONSTANT) & inside).sum(axis=1)
     return counts, min(int(counts.max(initial=0)), MOST_CONSTANTS)

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from shine.codegen.machine.sharing import SHARE
+from shine.codegen.machine.worker_loop import WORKER_LOOP
 from shine.evaluators.workers import Workers
 from shine.lang.population import Population
 from shine.llvm import Engine
@@ -38,7 +38,7 @@ class PopulationFunctions:
     Parameters
     ----------
     engine : Engine
-        Defines the functions, and the one that `shine.codegen.machine.sharing` emits.
+        Defines them, and what `shine.codegen.machine.worker_loop` emits.
     names : sequence of str
     job_fields : sequence of str
         Names of the words of a job; ``first`` and ``last`` are its last two.
@@ -50,7 +50,7 @@ class PopulationFunctions:
         self, engine: Engine, names: Sequence[str], job_fields: Sequence[str], scratch: Callable[[int], dict[str, int]]
     ) -> None:
         self._engine, self._entries = engine, dict.fromkeys(names, 0)
-        self._share = engine.function(SHARE, None, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * 3)
+        self._worker_loop = engine.function(WORKER_LOOP, None, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * 3)
         self._job_fields, self._scratch = tuple(job_fields), scratch
         self._kept: list[_Jobs] = []
 
@@ -79,14 +79,14 @@ class PopulationFunctions:
         jobs = self._jobs(population.width, workers.threads)
         jobs.fill(job)
         begun, count, base, size = jobs.words[0], len(population), jobs.address, jobs.words.strides[0]
-        entry, share, range_ = self._entry(name), self._share, 8 * (len(self._job_fields) - 2)
+        entry, worker_loop, range_ = self._entry(name), self._worker_loop, 8 * (len(self._job_fields) - 2)
         step = max(STEP_ROWS // rows, 1)
         quota = max(QUOTA // (rows * max(population.width, 1)), step)
 
         def work(thread: int) -> None:
             own = base + size * (1 + thread)
             while begun[0] < count:
-                share(entry, own, own + range_, base, count, step, quota)
+                worker_loop(entry, own, own + range_, base, count, step, quota)
 
         workers.run(work, lambda: begun.fill(count))
         self._kept = [jobs]

@@ -1,31 +1,32 @@
 """Log-loss on the machines that add up errors: the loss of a row becomes part of the formula.
 
-A formula's value is the logarithm of the odds that a row is of a class. Its log-loss is the absolute error against 0 of
-the formula with ``logistic_error`` applied to it, and the squared error of the same with ``logistic_root``; so whatever
-measures errors, or fits constants by least squares, does the same for log-loss.
+The value of a formula is the logarithm of the odds that a row is of a class. With ``logistic_error`` applied to it, its
+absolute error against 0 is the log-loss; with ``logistic_root``, its squared error is. So the same code that measures
+errors and fits constants by least squares does it for log-loss.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
 from shine.data.dataset import Dataset
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import MachineEvaluator
-from shine.fitness.protocols import NormalEquations
+from shine.fitness.protocols import Fit, NormalEquations
 from shine.lang.parse import parse, primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.tree import Primitive
-from shine.typing import Floats
+from shine.typing import Floats, Mask
 
 SHARE = "__share"
-"""Column with the share of each row that is of the class; no feature of a user can have this name."""
+"""Name of the column with the target, the share of each row that is of the class; no user's feature can have it."""
 
 _ERROR = """
 def logistic_error(score, share):
-    # The exponential is taken of what is not positive, so that it does not overflow; at 0 both sides have the same
-    # derivative.
+    # exp of a number that is not positive does not overflow. At 0 both sides have the same derivative.
     size = score if score > 0 else -score
     linear = score - share * score if score > 0 else -share * score
     return linear + log1p(exp(-size))
@@ -33,7 +34,7 @@ def logistic_error(score, share):
 
 _ROOT = """
 def logistic_root(score, share):
-    # What is added keeps the root's derivative finite where the error vanishes.
+    # The summand keeps the derivative of the root finite where the error vanishes.
     return sqrt(logistic_error(score, share) + 1e-300)
 """
 
@@ -47,16 +48,16 @@ def _functions() -> tuple[Primitive, Primitive]:
 
 
 ERROR, ROOT = _functions()
-"""The log-loss of a row, and its square root, from a score and the share."""
+"""Log-loss of a row, and its square root, given the formula's value and the share."""
 
 
 class LogisticRows:
-    """A data set whose target is the share of each row that is of a class, as the machines are to see it.
+    """A data set whose target is the share of each row that is of a class, as the machines see it.
 
     Parameters
     ----------
     dataset : Dataset
-        The target is within 0 and 1.
+        Its target is between 0 and 1.
     """
 
     def __init__(self, dataset: Dataset) -> None:
@@ -66,11 +67,11 @@ class LogisticRows:
         self._latest: tuple[PrimitiveSet, PrimitiveSet] | None = None
 
     def judged(self, population: Population, function: Primitive) -> Population:
-        """The individuals with one of the two functions applied to them and to the share."""
+        """The individuals with `ERROR` or `ROOT` applied to them and the share."""
         primitives = self._primitives(population.primitives)
         n, first = len(population), population.primitives.first_function
         codes, values = np.pad(population.codes, ((0, 0), (0, 2))), np.pad(population.values, ((0, 0), (0, 2)))
-        # There is one more feature, so that the functions' codes are one further up.
+        # One more feature moves the codes of the functions up by one.
         codes[codes >= first] += 1
         everyone = np.arange(n)
         codes[everyone, population.sizes] = primitives.feature_codes[SHARE]
@@ -91,7 +92,7 @@ class LogisticEvaluator:
     Parameters
     ----------
     dataset : Dataset
-        The target is the share of each row that is of the class, within 0 and 1.
+        Its target is the share of each row that is of the class, between 0 and 1.
     dtype : {"float64", "float32"}
     threads : int
     """
@@ -108,13 +109,13 @@ class LogisticEvaluator:
 class LogisticLinearizer:
     """Normal equations of the roots of the rows' log-losses (see `shine.fitness.protocols.Linearizer`).
 
-    Their squared errors are log-losses: least squares then is what maximizes the likelihood. There is no line around
-    the individuals, whose slopes and intercepts have to be 1 and 0.
+    Their squares are log-losses, so least squares maximizes the likelihood. Linear scaling does not apply: slopes and
+    intercepts have to be 1 and 0.
 
     Parameters
     ----------
     dataset : Dataset
-        The target is the share of each row that is of the class, within 0 and 1.
+        Its target is the share of each row that is of the class, between 0 and 1.
     threads : int
     """
 
@@ -125,9 +126,24 @@ class LogisticLinearizer:
     def normal_equations(
         self, population: Population, slopes: Floats, intercepts: Floats, limits: Floats
     ) -> NormalEquations:
-        """Sums of log-losses, and the normal equations at the constants the population has."""
+        """Sums of log-losses, and the normal equations at the constants of the population."""
         judged = self._rows.judged(population, ROOT)
         return self._linearizer.normal_equations(judged, slopes, intercepts, limits)
 
-    def fit(self, *arguments: object, **options: object) -> None:
-        """None: what is fitted stands inside other formulas here, so that every step is taken from outside."""
+    def fit(
+        self,
+        population: Population,
+        slopes: Floats,
+        intercepts: Floats,
+        steps: int,
+        *,
+        tolerance: float,
+        scaled: bool,
+        fixed: Mask | None = None,
+    ) -> Fit:
+        """Fit the constants of each individual."""
+        judged = self._rows.judged(population, ROOT)
+        fit = self._linearizer.fit(judged, slopes, intercepts, steps, tolerance=tolerance, scaled=scaled, fixed=fixed)
+        # The last two nodes are the share and `ROOT`.
+        values = fit.population.values[:, : population.width]
+        return replace(fit, population=replace(population, values=values))

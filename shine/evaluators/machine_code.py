@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from shine.codegen.identity import Functions, described, source_digest
-from shine.codegen.machine.assembler import OPERAND_BYTES
 from shine.codegen.machine.instructions import instruction_bytes
-from shine.codegen.machine.machine import JOB, TILE_BYTES, emit_machine, operand_room
-from shine.codegen.machine.sharing import SHARE
-from shine.codegen.moments import KINDS
+from shine.codegen.machine.interpreter import emit_machine, operand_room
+from shine.codegen.machine.job import JOB
+from shine.codegen.machine.operands import OPERAND_BYTES
+from shine.codegen.machine.tiles import TILE_BYTES
+from shine.codegen.machine.worker_loop import WORKER_LOOP
+from shine.codegen.moments import SUMS
 from shine.evaluators.jobs import PopulationFunctions
 from shine.evaluators.workers import Workers
 from shine.lang.population import Population
@@ -31,10 +33,10 @@ class Machine:
     def __init__(self, functions: Sequence[Primitive], dtype: str) -> None:
         self.dtype = dtype
         self._instruction_bytes = instruction_bytes(operand_room(functions))
-        names = ("predict", *KINDS)
+        names = ("predict", *SUMS)
         description = (dtype, source_digest(), *(described(function) for function in functions))
         code = cached(description, lambda: _compiled(functions, dtype))
-        engine = Engine.of_object(code, (*names, SHARE))
+        engine = Engine.of_object(code, (*names, WORKER_LOOP))
         self._functions = PopulationFunctions(engine, names, JOB, self._scratch)
 
     def run(self, name: str, population: Population, fields: Mapping[str, int], rows: int, workers: Workers) -> None:
@@ -44,7 +46,7 @@ class Machine:
     def _scratch(self, width: int) -> dict[str, int]:
         """Bytes of the scratch memory of one thread, by field of a job, for tapes of some width."""
         return {
-            "program": (2 * width + 3) * self._instruction_bytes,
+            "instructions": (2 * width + 3) * self._instruction_bytes,
             "operands": (width + 1) * OPERAND_BYTES,
             "tiles": (width + 2) * TILE_BYTES,
             "result": TILE_BYTES,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shine.codegen.machine.machine import ROW_GROUP, tile_rows
-from shine.codegen.moments import CHUNK, LANES, PRODUCTS, checked_kind
+from shine.codegen.machine.tiles import ROW_GROUP, tile_rows
+from shine.codegen.moments import CHUNK, LANES, PRODUCTS, checked_sum
 from shine.data.dataset import Dataset
 from shine.evaluators.derived import DerivedColumns
 from shine.evaluators.jobs import zeros
@@ -139,14 +139,14 @@ class MachineRows:
         ----------
         machine : Machine
         kind : str
-            One of `shine.codegen.moments.KINDS`.
+            One of `shine.codegen.moments.SUMS`.
         population : Population
         limits : ndarray of shape (n_individuals,)
             Largest sum of errors of each individual; its evaluation stops once the sum is sure to be larger.
         lines : ndarray of shape (n_individuals, 2), optional
             Slope and intercept of each individual; 1 and 0 by default.
         """
-        checked_kind(kind)
+        checked_sum(kind)
         out = zeros(len(population), LANES)
         scaled = lines is not None
         lines = np.ascontiguousarray(lines) if scaled else out

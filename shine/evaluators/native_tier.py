@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from llvmlite import ir
 
-from shine.codegen.moments import CHUNK, KINDS, PRODUCTS, checked_kind
+from shine.codegen.moments import CHUNK, PRODUCTS, SUMS, checked_sum
 from shine.codegen.native.loops import STATE, emit_fitness, emit_predict
 from shine.data.dataset import Dataset
 from shine.evaluators.rows import Rows, lane_sums, target_of
@@ -78,7 +78,7 @@ class NativeMeasure:
             failed |= self._function(
                 which.ctypes.data,
                 len(which),
-                KINDS.index(checked_kind(kind)),
+                SUMS.index(checked_sum(kind)),
                 block.pointers.ctypes.data,
                 part.target.ctypes.data,
                 part.weights.ctypes.data,

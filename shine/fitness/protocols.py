@@ -34,27 +34,6 @@ class NormalEquations:
     counts: Indices
 
 
-@dataclass(frozen=True)
-class Damping:
-    """The damping of Levenberg-Marquardt, relative to the diagonal of the normal equations.
-
-    Parameters
-    ----------
-    first : float
-        Damping of the first step.
-    least, most : float
-        Limits of the damping.
-    lower, higher : float
-        Its factor after a step that improved the individual, and after one that did not.
-    """
-
-    first: float = 1e-2
-    least: float = 1e-12
-    most: float = 1e12
-    lower: float = 0.1
-    higher: float = 10.0
-
-
 @dataclass(frozen=True, eq=False)
 class Fit:
     """Individuals with fitted constants.
@@ -89,13 +68,27 @@ class Linearizer(Protocol):
         slopes: Floats,
         intercepts: Floats,
         steps: int,
-        tolerance: float,
-        damping: Damping,
         *,
+        tolerance: float,
         scaled: bool,
         fixed: Mask | None = None,
-    ) -> Fit | None:
-        """The fit that `shine.gp.constants.fit_constants` describes, in one call; None if it has to go step by step."""
+    ) -> Fit:
+        """Fit the constants of each individual by a few steps of Levenberg-Marquardt; none becomes worse.
+
+        Parameters
+        ----------
+        population : Population
+        slopes, intercepts : ndarray of shape (n_individuals,)
+            Lines to start from.
+        steps : int
+            Most steps of an individual.
+        tolerance : float
+            A fit stops once the next step promises to take away less than this share of the error.
+        scaled : bool
+            Whether slope and intercept are fitted too.
+        fixed : ndarray of shape (n_individuals, n_constants), bool, optional
+            Constants, by their order on the tape, that keep their values.
+        """
         ...
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from shine.arrays import log
 from shine.arrays.linear_systems import inverse_diagonal
 from shine.fitness.protocols import Linearizer, NormalEquations
-from shine.gp.constants import fit_constants, places
+from shine.gp.constants import places
 from shine.lang.population import Population
 from shine.typing import Floats, Mask
 
@@ -101,16 +101,8 @@ def snapped(
         for row, proposal in enumerate(proposals.values()):
             _set_constant(trial, row, proposal.rank, proposal.number)
             held[row, proposal.rank] = True
-        fit = fit_constants(
-            trial,
-            ones[chosen],
-            zeros[chosen],
-            linearizer,
-            _STEPS,
-            scaled=False,
-            fixed=held,
-            tolerance=2 * _NATS / max(rows, 1.0),
-        )
+        tolerance = 2 * _NATS / max(rows, 1.0)
+        fit = linearizer.fit(trial, ones[chosen], zeros[chosen], _STEPS, tolerance=tolerance, scaled=False, fixed=held)
         before = np.maximum(equations.errors[chosen], least_error)
         with np.errstate(all="ignore"):
             # Loss of log-likelihood, with the scale of the noise estimated from the errors.

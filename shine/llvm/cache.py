@@ -1,8 +1,8 @@
-"""What is made once for a host and not once a process, kept on disk: the object code of machines above all.
+"""A cache on disk for what is made once for a host, not once a process: the object code of machines above all.
 
-What is read is executed. So the folder has to be one that nobody else can write (see `shine.llvm.private`), and an
-entry is trusted only if it has the digest, under a secret of the user, of its name and its content. Anything else - a
-truncated file, a foreign one, one that was moved - means making it again, never an error. Entries are written whole or
+Object code from the cache is executed. So nobody else may be able to write to the folder (see `shine.llvm.private`),
+and an entry is trusted only if it carries the digest of its name and content under a secret of the user. Anything else
+(a truncated file, a foreign one, one that was moved) is made again and is never an error. Entries are written whole or
 not at all, so processes may write at the same time.
 """
 
@@ -32,17 +32,17 @@ _MAGIC = b"shine cache 2\n"
 _DIGEST_BYTES = 32
 
 ENTRIES = 64
-"""Entries kept; the least recently used ones go first."""
+"""Number of entries that are kept, the most recently used ones."""
 
 MOST_BYTES = 1 << 26
-"""Size of an entry; a machine has some hundred kilobytes."""
+"""Largest size of an entry; a machine has some hundred kilobytes."""
 
 ENTRY = re.compile(r"[0-9a-f]{64}")
-"""Names of entries; other files in the folder are not touched."""
+"""Names of entries; other files in the folder stay untouched."""
 
 
 def cache_folder() -> Path:
-    """Where object code is kept: ``$SHINE_CACHE_DIR``, or the user's cache directory of the platform."""
+    """The folder of the cache: ``$SHINE_CACHE_DIR``, or the user's cache directory of the platform."""
     chosen = os.environ.get("SHINE_CACHE_DIR")
     if chosen:
         return Path(chosen)
@@ -54,7 +54,7 @@ def cache_folder() -> Path:
 
 
 def problem() -> str | None:
-    """Why nothing is kept, and what to do about it; None if it is, or if that is what the user wants."""
+    """Why nothing is kept, and what to do about it; None if the cache works, or the user wants none."""
     try:
         folder = cache_folder()
     except RuntimeError:
@@ -78,18 +78,18 @@ def problem() -> str | None:
 def cached(
     description: Iterable[str], make: Callable[[], bytes], accepts: Callable[[bytes], bool] = lambda content: True
 ) -> bytes:
-    """Bytes from the cache, or made and put there: object code, or what was measured of this host.
+    """Bytes from the cache, made and put there if they are not in it: object code, or measurements of this host.
 
-    Where nothing can be kept, they are made in each process; it warns once of that.
+    If nothing can be kept, each process makes them, and warns once.
 
     Parameters
     ----------
     description : iterable of str
-        All that they depend on, but for the host and the version of LLVM, which are added.
+        All that they depend on; the host and the version of LLVM are added.
     make : callable
         Makes them.
     accepts : callable
-        Whether bytes that were kept are what is expected.
+        Whether bytes from the cache are as expected.
     """
     host = (*host_cpu(), host_triple(), llvmlite.__version__, ".".join(map(str, llvm.llvm_version_info)))
     name = hashlib.sha256("\0".join((*host, *description)).encode()).hexdigest()
@@ -113,7 +113,7 @@ def cached(
     try:
         private.write(path, _head(name, content, secret) + content)
     except OSError as error:
-        # A folder in the place of an entry is that entry's own affair.
+        # A folder in the place of an entry concerns that entry only.
         if not path.is_dir():
             _warn(_unwritable(path.parent, error))
     _forget(path.parent)
@@ -121,7 +121,7 @@ def cached(
 
 
 def _is_nowhere(folder: Path) -> bool:
-    """Whether the user wants nothing to be kept."""
+    """Whether the user wants no cache."""
     return str(folder) == os.devnull
 
 
@@ -134,7 +134,7 @@ def _unwritable(folder: Path, error: OSError) -> str:
 
 @cache
 def _warn(obstacle: str) -> None:
-    """Warn, once a process and obstacle."""
+    """Warn once of each obstacle."""
     warnings.warn(
         f"Compiled code is not kept, so that every process compiles it again: {obstacle} ({os.devnull} to keep nothing "
         "without this warning)",
@@ -144,14 +144,14 @@ def _warn(obstacle: str) -> None:
 
 
 def _head(name: str, content: bytes, secret: bytes) -> bytes:
-    """What stands before the content of an entry."""
+    """The bytes before the content of an entry."""
     digest = hashlib.blake2b(_MAGIC + name.encode(), key=secret, digest_size=_DIGEST_BYTES)
     digest.update(content)
     return _MAGIC + digest.digest()
 
 
 def _read(path: Path, secret: bytes) -> bytes | None:
-    """Content of an entry; None if there is none that can be trusted."""
+    """Content of an entry; None if there is none, or it cannot be trusted."""
     try:
         found = private.read(path, MOST_BYTES)
     except OSError:
@@ -163,12 +163,12 @@ def _read(path: Path, secret: bytes) -> bytes | None:
     if not hmac.compare_digest(found[:size], _head(path.name, content, secret)):
         return None
     with contextlib.suppress(OSError):
-        os.utime(path)  # what is used stays
+        os.utime(path)  # entries in use are kept
     return content
 
 
 def _forget(folder: Path) -> None:
-    """Remove the entries used longest ago, and what a process that was killed while writing left."""
+    """Remove the entries used longest ago, and files of processes that were killed while writing."""
     ages: list[tuple[float, str]] = []
     with contextlib.suppress(OSError), os.scandir(folder) as found:
         for each in found:

@@ -1,4 +1,4 @@
-"""Native code in this process: a module compiled by MCJIT, and the lifetime of what it holds."""
+"""Native code in this process: a module compiled by MCJIT, and its lifetime."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shine.llvm.target import target_machine
 
 
 class Engine:
-    """Compiled code of one module. Whoever holds a function of it holds the engine.
+    """Compiled code of one module. Its functions keep it alive.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class Engine:
     level : {"O0", "O1", "O2", "O3"} or int
         Optimization pipeline.
     selection : int, optional
-        Effort of instruction selection, if it is to differ from the pipeline's.
+        Effort of instruction selection, that of the pipeline by default.
 
     Raises
     ------
@@ -64,7 +64,7 @@ class Engine:
 
     def address(self, name: str) -> int:
         """Address of a function, valid while this engine lives."""
-        # Asking MCJIT for a symbol it does not have ends the process.
+        # MCJIT ends the process if it is asked for a symbol it does not have.
         if not self._finalizer.alive or name not in self._defined:
             raise CompilationError(f"the module has no function {name!r}, or is closed")
         return int(self._engine.get_function_address(name))

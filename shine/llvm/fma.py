@@ -1,9 +1,9 @@
 """The fused multiply-add of float32 for processors that have no instruction for it.
 
 LLVM would call libm's `fmaf` there, once for each lane of a vector. The product of two float32 numbers is exact in
-float64. The sum is not always, and rounding it to float32 would be a second rounding; where it is inexact, the one of
-its two neighbours in float64 is taken whose last bit is set (rounding to odd: S. Boldo, G. Melquiond, "Emulation of a
-FMA and correctly-rounded sums", IEEE Transactions on Computers 57, 2008). Rounded to float32, that has the right bits.
+float64. The sum may be inexact, and rounding it to float32 would then be a second rounding. So an inexact sum is
+rounded to odd: to the neighbour in float64 whose last bit is set (S. Boldo, G. Melquiond, "Emulation of a FMA and
+correctly-rounded sums", IEEE Transactions on Computers 57, 2008). Rounded to float32, that has the right bits.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ define internal {f32} @shine.fma.{suffix}({f32} %a, {f32} %b, {f32} %c) nounwind
 
 
 def with_fma_defined(ir: str) -> str:
-    """A module in which ``llvm.fma`` of float32 is a function of its own, with the same bits, and not an intrinsic."""
+    """A module with a function in the place of the intrinsic ``llvm.fma`` of float32, with the same bits."""
 
     def definition(match: re.Match[str]) -> str:
         lanes = re.match(r"<(\d+) x", match["type"])
@@ -77,5 +77,5 @@ def with_fma_defined(ir: str) -> str:
 
 @cache
 def host_has_fma() -> bool:
-    """Whether this processor has the instruction: all that Shine runs on do, but for older ones of x86's kind."""
+    """Whether this processor has the instruction; only old x86 processors lack it."""
     return platform.machine().lower() not in ("x86_64", "amd64", "i686", "i386") or "+fma" in host_cpu()[1].split(",")

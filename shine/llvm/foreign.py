@@ -1,7 +1,7 @@
-"""Foreign code: one function of LLVM IR or bitcode that another compiler made, brought into its simplest form.
+"""Foreign code: one function of LLVM IR or bitcode that another compiler made, in its simplest form.
 
-LLVM ends the process on some malformed bitcode, and nobody knows how long it takes over what it is given. So foreign
-bytes are read and optimized in a process of their own, which has limits; what comes back is the text of one function.
+LLVM ends the process on some malformed bitcode, and may take any time for a module. So another process, which has
+limits, reads and optimizes foreign bytes; it returns the text of one function.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ MAX_BYTES = 16_000_000
 """Largest file that is read."""
 
 MAX_SECONDS = 30.0
-"""Longest time that LLVM gets, unless told otherwise."""
+"""Longest time that LLVM gets by default."""
 
 _MAX_MEMORY = 4 << 30
-"""Address space of the process, where the system can limit it. Python and LLVM alone take some hundred megabytes."""
+"""Address space of the process, if the system can limit it. Python and LLVM alone take some hundred megabytes."""
 
 _BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 _NOT_IR = {
@@ -37,14 +37,13 @@ _NOT_IR = {
     b"!<arch>": "a library",
     b"\0asm": "a WebAssembly module",
 }
-"""What else compilers write, by its first bytes."""
+"""Other files that compilers write, by their first bytes."""
 
 _TRIPLE = "x86_64-unknown-linux-gnu"
-"""What code is optimized for, wherever that happens: a function is the same formula on every machine."""
+"""The target of the optimization on every machine, so that a function is the same formula everywhere."""
 
 _OPTIONS = ("-unroll-threshold=100000", "-unroll-full-max-count=10000", "-switch-to-lookup=false")
-"""Loops of constant length are unrolled whatever that costs, and choices stay choices: formulas have no loops and no
-memory."""
+"""Unroll every loop of constant length, and make no lookup table of a switch: formulas have no loops and no memory."""
 
 _QUOTED = r'"[^"]*"'
 _KEPT_APART = re.compile(rf"{_QUOTED}|\b(?:noinline|optnone)\b")
@@ -66,13 +65,13 @@ class ForeignFunction:
     returns : str
         Type of its result.
     arguments : tuple of (str, str)
-        Type and name of each argument; the name is empty where the code has none.
+        Type and name of each argument; the name is empty if the code has none.
     labels : tuple of str
-        What the body calls the arguments.
+        Names of the arguments in the body.
     body : str
-        Its basic blocks, the first one first; every block and every value has a name.
+        Its basic blocks, the entry first; every block and every value has a name.
     tables : mapping of str to str
-        By name, type and initial value of each constant in memory that the body names.
+        Type and initial value of each constant in memory that the body uses, by name.
     """
 
     name: str
@@ -92,7 +91,7 @@ def foreign_function(content: bytes, name: str, seconds: float = MAX_SECONDS) ->
         LLVM IR as text, or bitcode.
     name : str
     seconds : float
-        Limit of the process that does it.
+        Limit of the other process.
 
     Raises
     ------
@@ -102,7 +101,7 @@ def foreign_function(content: bytes, name: str, seconds: float = MAX_SECONDS) ->
     if len(content) > MAX_BYTES:
         raise GraphImportError(f"the LLVM module has {len(content)} bytes; at most {MAX_BYTES} are read")
     _check_kind(content)
-    # The other process finds the modules that this one found, from wherever it was started.
+    # The other process has to find the same modules, whatever folder this one was started in.
     path = os.pathsep.join(os.path.abspath(folder) for folder in sys.path)
     try:
         done = subprocess.run(
@@ -120,7 +119,7 @@ def foreign_function(content: bytes, name: str, seconds: float = MAX_SECONDS) ->
     try:
         answer = json.loads(done.stdout)
     except ValueError:
-        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["without a word"]
+        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["it gave no reason"]
         raise GraphImportError(f"LLVM gives up on the module: {last[0][:300]}") from None
     if "error" in answer:
         raise GraphImportError(answer["error"])
@@ -145,7 +144,7 @@ def _check_kind(content: bytes) -> None:
 
 
 def main() -> None:
-    """Answer one question on standard input; what runs in the other process."""
+    """Answer the question on standard input: the other process."""
     question, _, content = sys.stdin.buffer.read().partition(b"\n")
     name, seconds = json.loads(question)
     _limit(seconds)
@@ -181,7 +180,7 @@ def _simplest(content: bytes, name: str) -> dict[str, object]:
     returns = str(function.global_value_type).partition(" (")[0]
     for other in module.functions:
         if not other.is_declaration and other.name != name and other.linkage == llvm.Linkage.external:
-            other.linkage = llvm.Linkage.internal  # what nothing calls is dropped before it costs time
+            other.linkage = llvm.Linkage.internal  # LLVM drops internal functions that nothing calls
     _optimize(module)
     function = module.get_function(name)
     text = str(function)
@@ -213,15 +212,15 @@ def _read(content: bytes) -> llvm.ModuleRef:
         reason = " ".join(str(error).split())[:300]
         raise GraphImportError(
             f"LLVM {version} cannot read the bitcode, which is damaged or of a newer version: {reason}; "
-            "IR as text (-S -emit-llvm, --emit=llvm-ir) may be read nevertheless"
+            "try IR as text (-S -emit-llvm, --emit=llvm-ir)"
         ) from None
     return module
 
 
 def _plain(text: str) -> str:
-    """IR without what keeps functions from being inlined, and without permission to compute anything but what it says.
+    """IR without the attributes that forbid inlining, and without fast-math flags.
 
-    Fast-math flags allow LLVM other results, and which it chooses differs between its versions.
+    Fast-math flags allow LLVM to compute other results, which differ between its versions.
     """
 
     def kept(match: re.Match[str]) -> str:

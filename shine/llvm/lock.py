@@ -1,7 +1,8 @@
-"""The lock around LLVM, and what becomes of it when the process is forked.
+"""The lock around LLVM, and how it survives a fork.
 
-llvmlite lets one thread at a time into LLVM. A child has only the thread that forked: if another one was inside LLVM,
-its lock would stay taken for ever, and LLVM's own state half changed. So a fork waits until LLVM is left.
+llvmlite lets one thread at a time into LLVM. A child process has only the thread that forked: if another thread was
+inside LLVM, the lock would stay taken for ever, with LLVM's state half changed. So a fork waits until no thread is
+inside LLVM.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from typing import Any
 from llvmlite.binding import ffi
 
 _GUARD: Any = getattr(ffi.lib, "_lock", None)
-"""llvmlite's own, which has no public way to hold it; its `_lock` is an `RLock`."""
+"""llvmlite's guard, which offers no public way to hold it; its `_lock` is an `RLock`."""
 
 
 class _Lock:
-    """llvmlite's lock, or, where it is not found, one that only Shine knows."""
+    """llvmlite's lock, or one of Shine's own if llvmlite's is not found."""
 
     def __init__(self) -> None:
         self._own = threading.RLock()
@@ -40,7 +41,7 @@ class _Lock:
     def after_fork_in_child(self) -> None:
         try:
             self._current.release()
-        except RuntimeError:  # as above; whoever holds it does not run here
+        except RuntimeError:  # as above; the thread that holds it does not run here
             self._own = threading.RLock()
             if hasattr(_GUARD, "_lock"):
                 _GUARD._lock = threading.RLock()

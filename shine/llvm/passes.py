@@ -1,7 +1,6 @@
 """Named optimization pipelines, run through llvmlite's `PassBuilder`.
 
-`PassBuilder` is what the classic `PassManagerBuilder` became with LLVM's new pass manager; llvmlite no longer has
-the old one.
+`PassBuilder` succeeds `PassManagerBuilder` since LLVM's new pass manager; llvmlite no longer has the old one.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from shine.llvm.lock import LOCK
 from shine.llvm.target import target_machine
 
 PIPELINES: dict[str, int] = {"O0": 0, "O1": 1, "O2": 2, "O3": 3}
-"""Name of each pipeline and LLVM's speed level behind it."""
+"""LLVM's speed level of each pipeline."""
 
 
 def pipeline_level(name: str | int) -> int:
@@ -34,7 +33,7 @@ def pipeline_level(name: str | int) -> int:
 
 
 def parse(ir: str) -> llvm.ModuleRef:
-    """Module of a textual IR, verified, in a context of its own (contexts grow, modules do not share them)."""
+    """The module of a textual IR, verified, in a context of its own (a shared context would grow)."""
     try:
         module = llvm.parse_assembly(ir, context=llvm.create_context())
         module.verify()
@@ -46,8 +45,8 @@ def parse(ir: str) -> llvm.ModuleRef:
 class Optimizer:
     """Runs the default pipeline of one speed level, on modules for one target machine.
 
-    Shine emits loops that are vector code already, so vectorizers and unroller are off: they gain nothing and cost
-    most of the compile time.
+    Shine's loops are vector code already, so vectorizers and unroller are off: they would gain nothing and cost most of
+    the compile time.
 
     Parameters
     ----------
@@ -55,8 +54,7 @@ class Optimizer:
     level : {0, 1, 2, 3}
     """
 
-    # A pass builder gets slower with every pipeline it has run, and leaks 1.5 KB when it is closed: one is used for
-    # a number of modules that keeps both small.
+    # A pass builder gets slower with each run, and leaks 1.5 KB when it is closed: this many runs keep both small.
     _RUNS = 32
 
     def __init__(self, machine: llvm.TargetMachine, level: int) -> None:

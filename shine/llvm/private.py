@@ -1,8 +1,8 @@
-"""Files that nobody but the user can have written: what is asked of a folder and of a file before they are trusted.
+"""Files that only the user can have written: what a folder and a file have to fulfil to be trusted.
 
-The rules are those of OpenSSH for keys (``StrictModes``): the folder is the user's own and writable by nobody else,
-and so is every folder above it, root's and sticky ones (``/tmp``) excepted. Where there are no owners and modes, as on
-Windows, a folder of the user's profile is taken to be private.
+The rules are those of OpenSSH for keys (``StrictModes``): the folder belongs to the user and nobody else can write to
+it; the same holds for every folder above, except root's and sticky ones (``/tmp``). On systems without owners and
+modes, such as Windows, a folder of the user's profile counts as private.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from pathlib import Path
 
 _HAS_OWNERS = hasattr(os, "geteuid")
 
-# A FIFO would wait for its other end, a link lead elsewhere.
+# A FIFO would wait for its other end; a link would lead elsewhere.
 _READ = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
 _WRITE = (
     os.O_WRONLY | os.O_CREAT | os.O_EXCL | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"))
 )
 
 WRITING = ".writing-"
-"""How the names of files begin that are being written."""
+"""Beginning of the names of files that are being written."""
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, for the user alone."""
+    """Make a folder, and missing ones above it, for the user alone."""
     missing = []
     while not folder.exists():
         missing.append(folder)
@@ -42,7 +42,7 @@ def exposure(folder: Path) -> str | None:
     Raises
     ------
     OSError
-        If it cannot be looked at.
+        If it cannot be inspected.
     """
     if not _HAS_OWNERS:
         return None
@@ -52,7 +52,7 @@ def exposure(folder: Path) -> str | None:
         return f"it belongs to user {own.st_uid}, and this is user {user}"
     if own.st_mode & 0o022 and not _is_of_one(own, user):
         return "others may write to it"
-    # Who owns the root can do anything: that is root, or, in a container, whoever root is outside.
+    # The owner of the root folder can do anything: root, or in a container the user that root is outside.
     trusted = {0, user, os.stat("/").st_uid}
     for above in (given, *given.parents, *real.parents):
         found = above.lstat()
@@ -65,7 +65,7 @@ def exposure(folder: Path) -> str | None:
 
 
 def _is_of_one(found: os.stat_result, user: int) -> bool:
-    """Whether a folder that its group may write has a group of this user alone, as many systems make for each user."""
+    """Whether the group that may write to a folder has only this user; many systems make such a group for each user."""
     if found.st_mode & 0o002:
         return False
     import grp
@@ -88,16 +88,16 @@ def read(path: Path, most: int, hidden: bool = False) -> bytes | None:
     most : int
         Bytes.
     hidden : bool
-        Whether nobody else may read it either.
+        Whether others may not read it either.
 
     Raises
     ------
     OSError
-        If it is not there, or cannot be read.
+        If there is no such file, or it cannot be read.
     """
     descriptor = os.open(path, _READ)
     try:
-        # What was opened is looked at, and not what has this name by now.
+        # Inspect the file that was opened: the name may be that of another file by now.
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or found.st_size > most:
             return None

@@ -12,16 +12,16 @@ from pathlib import Path
 from shine.llvm import private
 
 NAME = ".secret"
-"""Its file."""
+"""Name of its file."""
 
 BYTES = 32
 
 _PATIENCE = 1.0
-"""Seconds to wait for another process that makes it."""
+"""Seconds to wait for another process that is making the secret."""
 
 
 def secret_of(folder: Path) -> bytes:
-    """The secret in a private folder; it is made if there is none that others cannot know.
+    """The secret in a private folder; made if there is none, or others may know it.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def secret_of(folder: Path) -> bytes:
             known = _read(path)
             if known is None:
                 private.write(path, secrets.token_bytes(BYTES))
-                # Without locks another process may have made one meanwhile: the last counts.
+                # Without locks another process may have made one meanwhile: the last one counts.
                 known = _read(path)
     if known is None:
         raise OSError(f"{path} cannot be made")
@@ -53,7 +53,7 @@ def _read(path: Path) -> bytes | None:
 
 @contextmanager
 def _only_maker(folder: Path) -> Iterator[None]:
-    """One process at a time, where the file system has locks; one that was stopped meanwhile is not waited for."""
+    """Let one process in at a time, if the file system has locks; do not wait long for one that may be stopped."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -73,7 +73,7 @@ def _only_maker(folder: Path) -> Iterator[None]:
                     time.sleep(0.005)
         yield
     finally:
-        # A process that was forked meanwhile has the descriptor too, so that closing it here would not be enough.
+        # A process that was forked meanwhile has the descriptor too: closing it here would not unlock.
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Target machines: the host with all its features, or any other triple LLVM was built for."""
+"""Target machines: the host with all its features, or any other triple that LLVM was built for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _initialize() -> None:
 
 @cache
 def host_triple() -> str:
-    """Triple of the process Shine runs in."""
+    """Triple of this process."""
     return str(llvm.get_process_triple())
 
 
@@ -37,8 +37,8 @@ def target_machine(
     triple : str, optional
         For example ``"aarch64-linux-gnu"``; the host's by default.
     cpu : str, optional
-        LLVM's name of a processor. For the host's triple it defaults to this very processor with its
-        features, for any other to the triple's baseline.
+        LLVM's name of a processor. The default is this processor with its features if no triple is given, else the
+        baseline of the triple.
     features : str
         Comma-separated, ``+name`` or ``-name``.
     level : {0, 1, 2, 3}

@@ -18,7 +18,6 @@ from shine.evaluators.machine_tier import MachineEvaluator
 from shine.evaluators.rows import target_of
 from shine.fitness.losses import loss_of
 from shine.fitness.scores import best_lines
-from shine.gp.constants import fit_constants
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.evolution import Outcome
 from shine.gp.phase_reduction import reduced_phases
@@ -205,7 +204,7 @@ def with_functions(primitives: PrimitiveSet, names: Sequence[str]) -> PrimitiveS
 
 def _fitted(population: Population, linearizer: MachineLinearizer, steps: int) -> Population:
     ones = np.ones(len(population))
-    return fit_constants(population, ones, 0 * ones, linearizer, steps, scaled=False, tolerance=1e-13).population
+    return linearizer.fit(population, ones, 0 * ones, steps, tolerance=1e-13, scaled=False).population
 
 
 def rounding_loss(dataset: Dataset, loss: str, dtype: str = "float64") -> float:

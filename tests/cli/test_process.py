@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from cli.commandline import ENDLESS, await_text, command, environment, process, shine, started
+from helpers.markers import mostly_slow
 
 from shine.runs import read_result
 
@@ -26,7 +27,9 @@ def test_the_module_runs_as_the_command_does(tmp_path: Path) -> None:
     assert done.stderr == "error: none.yaml: cannot be read: No such file or directory\n"
 
 
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("sent", "code"), mostly_slow([(signal.SIGINT, 130), (signal.SIGTERM, 143)], fast=[(signal.SIGINT, 130)])
+)
 def test_an_interrupted_run_keeps_and_prints_what_it_found_and_can_go_on(small: Path, sent: int, code: int) -> None:
     running = started("evolve", small, "--json", *ENDLESS)
     await_text(Path("runs/small/log.jsonl"), running)
@@ -64,7 +67,7 @@ def answers_signals(running: subprocess.Popen[str]) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
-@pytest.mark.parametrize("seconds", [0.0, 0.05, 0.2, 0.5])
+@pytest.mark.parametrize("seconds", mostly_slow([0.0, 0.05, 0.2, 0.5], fast=[0.05]))
 def test_an_interrupt_while_starting_ends_it_without_a_traceback(small: Path, seconds: float) -> None:
     running = started("evolve", small, *ENDLESS, "--set", "fitness.tier=machine")
     while not answers_signals(running):
@@ -111,6 +114,7 @@ def test_what_does_not_end_by_itself_is_ended() -> None:
     assert running.returncode == 143
 
 
+@pytest.mark.slow
 def test_who_writes_what_was_found_has_time_until_a_second_signal() -> None:
     running = stubborn("keep")
     running.send_signal(signal.SIGTERM)
@@ -151,14 +155,13 @@ def without_reader(*arguments: str) -> tuple[int, bytes]:
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        ["config", "schema"], ["--help"], ["info", "--json"], ["jit", "a", "--emit", "ir"],
-        ["jit", "a", "--emit", "obj", "--target", "x86_64"],
-    ],
-    ids=" ".join,
-)  # fmt: skip
-def test_a_reader_that_leaves_early_is_no_error(arguments: list[str]) -> None:
-    assert without_reader(*arguments) == (1, b"")
+    mostly_slow(
+        ["config schema", "--help", "info --json", "jit a --emit ir", "jit a --emit obj --target x86_64"],
+        fast=["config schema", "jit a --emit obj --target x86_64"],
+    ),
+)
+def test_a_reader_that_leaves_early_is_no_error(arguments: str) -> None:
+    assert without_reader(*arguments.split()) == (1, b"")
 
 
 def test_a_run_without_a_reader_is_kept(small: Path) -> None:
@@ -246,6 +249,7 @@ def test_a_terminal_shows_from_the_beginning_what_goes_on(small: Path, tmp_path:
     assert shown.rfind(STAGES[1]) > places[-1]
 
 
+@pytest.mark.slow
 def test_where_there_is_no_terminal_every_stage_is_a_line(small: Path, tmp_path: Path) -> None:
     done = process("evolve", small, *SEEDED, env=environment(SHINE_CACHE_DIR=str(tmp_path / "new")))
     assert done.returncode == 0
@@ -261,7 +265,7 @@ def test_lines_tell_of_generations_now_and_then(monkeypatch: pytest.MonkeyPatch,
     assert told == [f"generation {n}/3" for n in range(4)]
 
 
-@pytest.mark.parametrize("option", ["--quiet", "--json"])
+@pytest.mark.parametrize("option", mostly_slow(["--quiet", "--json"], fast=["--json"]))
 def test_nothing_is_said_beside_what_programs_read(small: Path, option: str) -> None:
     assert process("evolve", small, *SEEDED, option).stderr == ""
 

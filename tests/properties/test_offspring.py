@@ -95,7 +95,7 @@ def subexpressions(formula: tuple[object, ...]) -> list[tuple[object, ...]]:
 
 
 def with_one_part_replaced(formula: tuple[object, ...], other: tuple[object, ...]) -> list[tuple[object, ...]]:
-    """The parts of `other` that take the place of a part of `formula`, for each way to see it as such."""
+    """The parts of `other` that may have replaced a part of `formula`, one for each possible place."""
     found = [other]
     if formula[:2] == other[:2] and len(formula) == len(other):
         differing = [i for i in range(2, len(formula)) if formula[i] != other[i]]

@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from agreement import random_rows, same_bits
+from helpers.equality import same_bits
+from helpers.rows import random_rows
 
 import shine
 from shine.data.dataset import Dataset

@@ -17,7 +17,7 @@ DATA = "data: {generate: {rows: 5, features: {a: {uniform: {low: 1, high: 2}}}, 
 
 
 def problems(folder: Path, text: str | bytes, *overrides: str) -> list[str]:
-    """Problems of a configuration that is called c.yaml in the messages."""
+    """The problems reported for a configuration named c.yaml."""
     path = folder / "c.yaml"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     with pytest.raises(ConfigError) as caught:
@@ -93,7 +93,7 @@ def test_an_unknown_key_lists_the_known_ones_and_the_nearest(tmp_path: Path) -> 
     assert found.startswith('c.yaml:2:1: sed: unknown key "sed"; did you mean "seed"? allowed are data, primitives,')
 
 
-def test_a_key_that_is_gone_may_say_what_holds_without_it_and_nothing_else(tmp_path: Path) -> None:
+def test_a_removed_key_may_have_its_former_default_only(tmp_path: Path) -> None:
     (tmp_path / "old.yaml").write_text(DATA + "evolution: {canonical: false}\n")
     assert read_job(tmp_path / "old.yaml").config.evolution == EvolutionSettings()
     (found,) = problems(tmp_path, DATA + "evolution: {canonical: true}\n")
@@ -162,9 +162,7 @@ def test_one_share_of_variation_must_be_positive(tmp_path: Path) -> None:
         ("data: {path: data.xls, target: b}\n", "c.yaml:1:8: data.path: data.xls: data files end in one of .csv"),
     ],
 )
-def test_what_is_wrong_with_the_data_is_a_problem_of_the_configuration(
-    text: str, expected: str, tmp_path: Path
-) -> None:
+def test_faults_of_the_data_are_problems_of_the_configuration(text: str, expected: str, tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("a,b\n1,2\nnan,3\n")
     (tmp_path / "empty.csv").write_text("")
     (tmp_path / "header.csv").write_text("a,b\n")
@@ -242,7 +240,7 @@ def test_an_override_is_its_own_place(override: str, expected: str, tmp_path: Pa
         (b"#" * (MAX_BYTES + 1), f"c.yaml: is longer than {MAX_BYTES} bytes; a configuration is a short text"),
     ],
 )
-def test_a_file_that_is_no_configuration_is_said_to_be_none(content: bytes, expected: str, tmp_path: Path) -> None:
+def test_other_files_are_rejected_as_configurations(content: bytes, expected: str, tmp_path: Path) -> None:
     assert problems(tmp_path, content) == [expected]
 
 

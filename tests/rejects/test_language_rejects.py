@@ -1,4 +1,4 @@
-"""What is not part of the language: one clear error with its place, never another exception."""
+"""Code outside the language gives one clear error with its place, never another exception."""
 
 import contextlib
 
@@ -74,7 +74,7 @@ REJECTED = {
 
 
 @pytest.mark.parametrize(("source", "message"), REJECTED.items(), ids=lambda text: ascii(text)[:40])
-def test_it_is_rejected_with_what_and_where(source, message):
+def test_it_is_rejected_with_reason_and_place(source, message):
     with pytest.raises(UnsupportedSyntaxError, match=message):
         parse(source)
 

@@ -1,4 +1,4 @@
-"""Names, numbers and folders at the doors: one clear error each, or a run that can be read again."""
+"""Odd names, numbers and folders give one clear error each, or a run that can be read again."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_ranges_up_to_the_last_number_are_drawn(draw: Any) -> None:
     assert np.isfinite(columns).all()
 
 
-def test_what_is_wrong_with_a_recipe_of_python_objects_is_named() -> None:
+def test_faults_of_a_recipe_of_python_objects_are_named() -> None:
     with pytest.raises(DataError, match=r"^features\.a: \d+ of 100 values are beyond what float64 holds"):
         generate(Recipe({"a": Feature(normal=Normal(0.0, MAX))}, "a", rows=100))
     with pytest.raises(ValueError, match="high - low must be at most"):

@@ -1,20 +1,36 @@
-"""The assembler of the gradient machine: one tape -> a program that computes its value and then its derivatives.
+"""The assembler of the gradient machine: it turns one tape into instructions for its value and its derivatives.
 
-A tape is a tree, so every node but the root is an operand of exactly one other, and its adjoint (the derivative of the
-root by it) is one product: the adjoint of the node that uses it, times a partial derivative. Nothing needs adding up.
-The program computes all values, keeping them, then the adjoints from the root down (reverse accumulation; Linnainmaa
-1976), but only of nodes with a constant below them. The adjoints of the constants are the columns of the Jacobian.
+A tape is a tree, so each node but the root is an operand of exactly one other. Its adjoint (the derivative of the root
+by it) is one product: the adjoint of the node that uses it, times a partial derivative. Nothing needs adding up. The
+instructions compute all values and keep them; then the adjoints from the root down (reverse accumulation; Linnainmaa
+1976), starting from the cotangent 1, but only of nodes with a constant below them::
+
+    tape          2.0   x   mul   sin          sin(2.0 * x)
+    values                  t0    t1           t0 = 2.0 * x; t1 = sin(t0)
+    adjoints      t3        t2    1            t2 = 1 * cos(t0); t3 = t2 * x
+
+The adjoints of the constants are the columns of the Jacobian.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, counted, declare, element_pointer, load, store
+from shine.codegen.blocks import (
+    I64,
+    POINTER,
+    Variables,
+    broadcast,
+    counted,
+    declare,
+    element_pointer,
+    load,
+    number,
+    store,
+)
 from shine.codegen.gradient.instructions import (
     BROADCAST_BYTES,
     DESTINATION,
@@ -23,86 +39,49 @@ from shine.codegen.gradient.instructions import (
     OPERAND_WORDS,
     OPERANDS,
 )
-from shine.codegen.machine.assembler import Variables, number
-from shine.codegen.numbers import splat
+from shine.codegen.gradient.normal_equations import FIXED_COLUMNS
+from shine.codegen.gradient.tables import NO_PARTIAL, UNCHANGED, GradientTables
+from shine.lang.primitives import CONSTANT
 
 NODE_WORDS = 2 * OPERAND_WORDS + 4
-"""Words noted of each node: where its value is and where its adjoint, then `_FUNCTION`, `_SIZE`, `_VARIES`,
-`_REACHED`."""
+"""Words noted of each node: its value and its adjoint as operands; its function or -1; number of nodes of its subtree;
+whether it varies with a constant; whether its adjoint is computed."""
 
 _VALUE, _ADJOINT = 0, OPERAND_WORDS
 _FUNCTION, _SIZE, _VARIES, _REACHED = range(2 * OPERAND_WORDS, NODE_WORDS)
-
-NO_PARTIAL, UNCHANGED = 0, 1
-"""Entries of the table of adjoint handlers that are no addresses: the partial derivative is 0, or it is 1."""
-
-FIXED_COLUMNS = 3
-"""Columns of the normal equations before those of the constants: the residual, 1, and the prediction."""
 
 _BYTE, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(16), ir.DoubleType()
 _BROADCAST = ir.VectorType(_DOUBLE, BROADCAST_BYTES // 8)
 
 
-@dataclass(frozen=True)
-class GradientTables:
-    """What the assembler looks up, as global constants of the module.
-
-    Parameters
-    ----------
-    arity : ir.Value
-        i64 of each function.
-    forward : ir.Value
-        Address of each function's handler.
-    adjoint : ir.Value
-        Of each function and argument: `NO_PARTIAL`, `UNCHANGED`, or a handler's address.
-    most_arguments : int
-        Arguments a function has room for in `adjoint`.
-    zeros, ones : ir.Value
-        Broadcast constants.
-    end : ir.Value
-        Address of the handler that ends a program.
-    """
-
-    arity: ir.Value
-    forward: ir.Value
-    adjoint: ir.Value
-    most_arguments: int
-    zeros: ir.Value
-    ones: ir.Value
-    end: ir.Value
-
-
 def emit_gradient_assembler(module: ir.Module, tables: GradientTables, size: int) -> ir.Function:
-    """Emit ``i64 assemble(codes, values, count, functions, columns, derived, program, nodes, constants, tiles, length,
-    normal, most, residual)``.
+    """Emit ``i64 assemble(...)`` of the parameters below; it returns the number of columns.
 
     Parameters of the emitted function
     ----------------------------------
     codes, values : pointers to i16 and float64
         The tape.
     count, functions : i64
-        Its nodes; code of the first function.
+        Number of its nodes; code of the first function.
     columns : pointer to pointers
-        Data of each feature.
+        Column of each feature.
     derived : pointer to pointers
-        Columns of functions of features, as `shine.codegen.machine.assembler` has them.
-    program : pointer
-        Room for `size` bytes an instruction, of which there are at most three a node and one.
+        Known columns of functions of features, as for `shine.codegen.machine.assembler`.
+    instructions : pointer
+        Room for `size` bytes an instruction, and two instructions a node and one more.
     nodes, constants, tiles : pointers
         Room for `NODE_WORDS` words a node, `BROADCAST_BYTES` a node, and two tiles a node.
     length : i64
         Bytes of a tile.
     normal : pointer
-        Where the columns of the normal equations are written, `OPERAND_BYTES` each: the residual, 1, the prediction,
-        then the derivatives by the first `most` constants of the tape.
+        Where the columns of the normal equations go, `OPERAND_BYTES` each: the residual, 1, the prediction, then the
+        derivatives by the first `most` constants of the tape.
     most : i64
     residual : i64
         Address of the residual's tile.
-
-    It returns the number of columns.
     """
     names = (
-        "codes", "values", "count", "functions", "columns", "derived", "program", "nodes", "constants", "tiles",
+        "codes", "values", "count", "functions", "columns", "derived", "instructions", "nodes", "constants", "tiles",
         "length", "normal", "most", "residual",
     )  # fmt: skip
     words = {"count", "functions", "length", "most", "residual"}
@@ -115,11 +94,19 @@ def emit_gradient_assembler(module: ir.Module, tables: GradientTables, size: int
 
 
 class _Assembler:
-    """The instructions of `emit_gradient_assembler`.
+    """The code of `emit_gradient_assembler`.
 
-    Its variables: the address of the next instruction relative to the program (`here`), the next free `tile`, the
-    number of `constants` seen; while a function's arguments are gone through, the current one (`child`, and `sibling`
-    in a loop within), whether any of them `varies`, and the nodes of the `whole` subtree.
+    Its variables while the emitted code runs:
+
+    ======================= ==================================================================
+    ``here``                offset of the next instruction, in bytes
+    ``tile``                next free tile
+    ``constants``           constants seen on the way up; those left on the way down
+    ``child`` ``sibling``   argument that a loop over a function's arguments, and one in it, is at
+    ``varies``              whether any argument varies with a constant
+    ``whole``               number of nodes of the function's subtree
+    ``column``              known column that a function becomes, or 0
+    ======================= ==================================================================
     """
 
     def __init__(self, build: ir.IRBuilder, tables: GradientTables, size: int, given: dict[str, ir.Value]) -> None:
@@ -132,10 +119,11 @@ class _Assembler:
         with counted(build, number(0), count) as node:
             self._forward(node.index)
         last = build.sub(count, number(1))
-        self._set_operand(last, _ADJOINT, build.ptrtoint(self.tables.ones, I64), 0, 0)
+        cotangent = build.ptrtoint(self.tables.ones, I64)
+        self._set_operand(last, _ADJOINT, cotangent, 0, 0)
         self._set(last, _REACHED, number(1))
         self._fixed_columns(last)
-        # Without constants to fit, nobody reads the adjoints.
+        # Without constants to fit, nothing reads the adjoints.
         wanted = build.select(build.icmp_unsigned("==", self.given["most"], number(0)), number(0), count)
         with counted(build, number(0), wanted) as node:
             self._reverse(build.sub(last, node.index))
@@ -166,7 +154,7 @@ class _Assembler:
 
     def _instruction(self, handler: ir.Value) -> ir.Value:
         build = self.build
-        instruction = element_pointer(build, self.given["program"], self.state["here"], _BYTE)
+        instruction = element_pointer(build, self.given["instructions"], self.state["here"], _BYTE)
         store(build, handler, instruction, number(HANDLER), _BYTE, 8)
         self.state["here"] = build.add(self.state["here"], number(self.size))
         return instruction
@@ -177,7 +165,7 @@ class _Assembler:
         return element_pointer(build, instruction, offset, _BYTE)
 
     def _result(self, instruction: ir.Value, node: ir.Value, field: int) -> None:
-        """Give an instruction a tile of its own, and note that it holds a node's value or adjoint."""
+        """Give an instruction a new tile for its result, and note that the tile holds a node's value or adjoint."""
         build = self.build
         offset = build.mul(self.state["tile"], self.given["length"])
         address = build.ptrtoint(element_pointer(build, self.given["tiles"], offset, _BYTE), I64)
@@ -195,7 +183,7 @@ class _Assembler:
         self._set(node, _SIZE, number(1))
         self._set(node, _FUNCTION, number(-1))
         with build.if_else(build.icmp_unsigned("<", code, given["functions"])) as (leaf, function):
-            with leaf, build.if_else(build.icmp_unsigned("==", code, number(0))) as (constant, feature):
+            with leaf, build.if_else(build.icmp_unsigned("==", code, number(CONSTANT))) as (constant, feature):
                 with constant:
                     self._constant(node)
                 with feature:
@@ -207,7 +195,7 @@ class _Assembler:
                 column = self._derived(node, index)
                 with build.if_else(build.icmp_unsigned("!=", column, number(0))) as (known, unknown):
                     with known:
-                        # As good as a feature, with the node of the feature itself before it.
+                        # Like a feature, but its subtree includes the node of the feature before it.
                         self._set_operand(node, _VALUE, column, -1, -1)
                         self._set(node, _VARIES, number(0))
                         self._set(node, _SIZE, number(2))
@@ -215,7 +203,7 @@ class _Assembler:
                         self._function(node, index)
 
     def _derived(self, node: ir.Value, function: ir.Value) -> ir.Value:
-        """Address of the column that a function of the feature before it is, or 0."""
+        """Address of the known column of a function of the previous node, if that is a feature; or 0."""
         build, given = self.build, self.given
         self.state["column"] = 0
         arity = load(build, self.tables.arity, function, I64, I64)
@@ -223,7 +211,7 @@ class _Assembler:
         with build.if_then(build.and_(there, build.icmp_unsigned("==", arity, number(1)))):
             before = build.zext(load(build, given["codes"], build.sub(node, number(1)), _CODE, _CODE), I64)
             feature, features = build.sub(before, number(1)), build.sub(given["functions"], number(1))
-            # A constant before it has the code 0 and wraps around.
+            # For a constant, code 0, the unsigned difference wraps around and is too large.
             with build.if_then(build.icmp_unsigned("<", feature, features)):
                 place = build.add(build.mul(function, features), feature)
                 self.state["column"] = load(build, given["derived"], place, POINTER, I64, 8)
@@ -233,9 +221,7 @@ class _Assembler:
         build = self.build
         block = element_pointer(build, self.given["constants"], build.mul(node, number(BROADCAST_BYTES)), _BYTE)
         value = load(build, self.given["values"], node, _DOUBLE, _DOUBLE)
-        vector = build.insert_element(ir.Constant(_BROADCAST, ir.Undefined), value, ir.Constant(ir.IntType(32), 0))
-        mask = splat(ir.VectorType(ir.IntType(32), _BROADCAST.count), 0)
-        store(build, build.shuffle_vector(vector, vector, mask), block, number(0), _BYTE, 8)
+        store(build, broadcast(build, value, _BROADCAST), block, number(0), _BYTE, 8)
         self._set_operand(node, _VALUE, build.ptrtoint(block, I64), 0, 0)
         self._set(node, _VARIES, number(1))
         self.state["constants"] = build.add(self.state["constants"], number(1))
@@ -260,9 +246,9 @@ class _Assembler:
     def _arguments(
         self, node: ir.Value, function: ir.Value, cursor: str = "child"
     ) -> Iterator[tuple[ir.Value, ir.Value]]:
-        """A loop over a function's arguments from the last: their positions and nodes.
+        """A loop over a function's arguments from the last to the first; yields their positions and nodes.
 
-        The last argument is the node before, and what comes before an argument's subtree is the argument before.
+        The last argument is the node before the function. The argument before another ends where its subtree begins.
         """
         build = self.build
         arity = load(build, self.tables.arity, function, I64, I64)
@@ -335,6 +321,6 @@ class _Assembler:
             for word, value in enumerate(words):
                 store(build, value, self._normal(number(column)), number(word), I64)
         self._copy_operand(root, _VALUE, self._normal(number(2)))
-        # How many constants are fitted; the reverse pass counts down to 0.
+        # The number of fitted constants; the way down counts `constants` to 0.
         most, found = self.given["most"], self.state["constants"]
         self.fitted = build.select(build.icmp_unsigned("<", found, most), found, most)

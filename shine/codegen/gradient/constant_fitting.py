@@ -1,353 +1,291 @@
-"""Levenberg-Marquardt on the constants of one individual after another, as native code around the gradient machine.
+"""Levenberg-Marquardt (Marquardt 1963) on the constants of each individual, as native code around the gradient machine.
 
-The same steps as those of `shine.gp.constants`, which explains them; here an individual goes through all of its steps
-while its program and its rows are in the cache, and nothing is handed back in between. The systems of equations have a
-handful of unknowns: they are solved in scalar code, by the factors L D L^T.
+The fit of an individual alternates between two calls until it stops::
+
+    evaluate   the error and the normal equations of the trial, which is written on the tape       (`interpreter`)
+    advance    keep the trial if its error is lower, else go back; adapt the damping; solve for a step,
+               and write the next trial on the tape -- or stop, and write the best one there        (here)
+
+It stops after a given number of steps, or when a step promises too little. The function of `emit_fit` runs this loop to
+its end, while the individual's rows and instructions are in the cache. Where that would take too long for one call, or
+the rows come in several blocks, Python runs the loop: it evaluates all individuals block by block, then calls the
+function of `emit_advances` for all of them. Both take the same steps, to the last bit.
+
+The slope and intercept of linear scaling are unknowns like the constants. Absolute errors are fitted through weights
+(see `normal_equations`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Self, TypeVar
 
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, counted, declare, element_pointer, intrinsic, load, store
-from shine.codegen.gradient.assembler import FIXED_COLUMNS
-from shine.codegen.machine.assembler import Variables, number
-from shine.codegen.machine.machine import Job
+from shine.codegen.blocks import I64, POINTER, Variables, counted, declare, element_pointer, load, number, store
+from shine.codegen.gradient.damped_equations import LINE, scale_function, solve_function
+from shine.codegen.gradient.job import FIT_JOB
+from shine.codegen.machine.job import Job, job_entry, job_fields
+from shine.lang.primitives import CONSTANT
 
-FIT_FIELDS = ("steps", "scaled", "fixed", "settings", "fitting")
-"""What a job of fitting has besides: how many steps; whether slope and intercept are fitted; the address of a byte for
-each individual and constant, not 0 where it stays; the address of the numbers `SETTINGS`; memory of the thread."""
+FIRST_DAMPING = 1e-2
+"""Damping of the first step, relative to the diagonal of the normal equations, as all dampings are."""
 
-SETTINGS = ("tolerance", "first", "least", "most", "lower", "higher")
-"""Numbers that rule the steps: the tolerance, then those of `shine.fitness.protocols.Damping`."""
+LEAST_DAMPING, MOST_DAMPING = 1e-12, 1e12
+"""Limits of the damping: below, it changes no bit of a step; above, no step gets anywhere."""
 
-LINE = FIXED_COLUMNS - 1
-"""Unknowns before the constants: intercept and slope."""
+AFTER_BETTER, AFTER_WORSE = 0.1, 10.0
+"""Factors of the damping after a step that lowered the error, and after one that did not."""
 
-_DOUBLE = ir.DoubleType()
-_INFINITY = ir.Constant(_DOUBLE, float("inf"))
-_ZERO, _ONE = ir.Constant(_DOUBLE, 0.0), ir.Constant(_DOUBLE, 1.0)
+_BYTE, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(16), ir.DoubleType()
+_INFINITY, _ZERO = ir.Constant(_DOUBLE, float("inf")), ir.Constant(_DOUBLE, 0.0)
 
 Evaluate = Callable[[ir.Value, ir.Value, ir.Value, ir.Value, ir.Value], None]
 """Emits the normal equations of an individual: ``evaluate(individual, line, limit, state, most)``."""
 
-
-def fitting_numbers(most: int) -> int:
-    """Numbers of memory that fitting up to `most` constants takes."""
-    unknowns = most + LINE
-    return 2 + 1 + (unknowns + 1) ** 2 + 2 * unknowns**2 + 5 * unknowns
+_Count = TypeVar("_Count")
 
 
 @dataclass(frozen=True)
-class _Memory:
-    """Where the numbers of a fit are; `size` is the length of a matrix's rows, in memory of the thread.
+class _Record:
+    """The numbers that a fit keeps of an individual between two steps.
 
-    `line` is slope and intercept as the epilogue reads them; `state` what it writes; `matrix`, `gradient` and `scale`
-    are the scaled equations, `work` and `step` what solving them uses up.
+    `unknowns` are the best ones so far: intercept, slope, constants. `matrix`, `gradient` and `scale` are the scaled
+    normal equations there.
     """
 
-    size: ir.Value
-    line: ir.Value
-    state: ir.Value
-    matrix: ir.Value
-    work: ir.Value
+    damping: ir.Value
+    unknowns: ir.Value
     gradient: ir.Value
     scale: ir.Value
-    step: ir.Value
-    unknowns: ir.Value
-    trial: ir.Value
+    matrix: ir.Value
+
+    @staticmethod
+    def lengths(one: _Count, unknowns: _Count, square: _Count) -> tuple[_Count, ...]:
+        """Numbers of each field."""
+        return one, unknowns, unknowns, unknowns, square
 
     @classmethod
-    def at(cls, build: ir.IRBuilder, base: ir.Value, most: ir.Value) -> _Memory:
-        size = build.add(most, number(LINE))
-        square, stride = build.mul(size, size), build.add(size, number(1))
-        lengths = [number(2), build.add(build.mul(stride, stride), number(1)), square, square, *[size] * 5]
-        parts, here = [], number(0)
-        for length in lengths:
-            parts.append(element_pointer(build, base, here, _DOUBLE))
-            here = build.add(here, length)
-        return cls(size, *parts)
+    def at(cls, build: ir.IRBuilder, base: ir.Value, lengths: Sequence[ir.Value]) -> Self:
+        """The record at an address."""
+        return cls(*_pointers(build, base, lengths))
 
 
-def emit_fit(build: ir.IRBuilder, job: Job, evaluate: Evaluate) -> None:
-    """Emit the fit of the individuals of a job (the fields of `shine.codegen.gradient.machine.FIT_JOB`).
+def _state_numbers(unknowns: int) -> int:
+    """The sum of errors, then the matrix of products, which has the residual besides the unknowns."""
+    return 1 + (1 + unknowns) ** 2
 
-    It changes their `values` and `lines`, and writes the sum of errors of each to `out`; inf where it is not finite.
+
+def record_numbers(most: int) -> int:
+    """Numbers in the record of an individual with up to `most` fitted constants."""
+    unknowns = most + LINE
+    return sum(_Record.lengths(1, unknowns, unknowns**2))
+
+
+def fitting_numbers(most: int) -> int:
+    """Numbers of memory of one thread: work, step and trial; then a state and a record, for fits within one call."""
+    unknowns = most + LINE
+    return unknowns**2 + 2 * unknowns + _state_numbers(unknowns) + record_numbers(most)
+
+
+def emit_fit(build: ir.IRBuilder, pointer: ir.Value, evaluate: Evaluate, advance: ir.Function) -> None:
+    """Emit the whole fit of the individuals of a job (of `FIT_JOB`, at a pointer)."""
+    job = job_fields(build, pointer, FIT_JOB)
+    sizes = _Sizes.of(build, job)
+    state = element_pointer(build, build.inttoptr(job["fitting"], POINTER), sizes.scratch, _DOUBLE)
+    record = element_pointer(build, state, sizes.state, _DOUBLE)
+    evaluations = build.add(job["steps"], number(1))
+    with (
+        counted(build, job["first"], job["last"]) as each,
+        counted(build, number(0), evaluations) as step,
+        _if_going(build, job, each.index),
+    ):
+        last = build.icmp_unsigned("==", step.index, job["steps"])
+        with counted(build, number(0), sizes.state) as loop:
+            store(build, _ZERO, state, loop.index, _DOUBLE)
+        line = job_entry(build, job, "lines", each.index, 16)
+        limit = load(build, job_entry(build, job, "errors", each.index, 8), number(0), _DOUBLE, _DOUBLE)
+        # Nothing follows from the last normal equations: only the error is measured.
+        evaluate(each.index, line, limit, state, build.select(last, number(0), job["most"]))
+        build.call(advance, [pointer, each.index, state, record, build.zext(last, I64)])
+
+
+def emit_advances(build: ir.IRBuilder, pointer: ir.Value, advance: ir.Function) -> None:
+    """Emit one `advance` of each individual of a job; the states are the results at ``out``."""
+    job = job_fields(build, pointer, FIT_JOB)
+    sizes = _Sizes.of(build, job)
+    last = build.zext(build.icmp_unsigned("==", job["steps"], number(0)), I64)
+    with counted(build, job["first"], job["last"]) as each, _if_going(build, job, each.index):
+        state = job_entry(build, job, "out", each.index, build.mul(sizes.state, number(8)))
+        record = job_entry(build, job, "records", each.index, build.mul(sizes.record, number(8)))
+        build.call(advance, [pointer, each.index, state, record, last])
+
+
+def _if_going(build: ir.IRBuilder, job: Job, individual: ir.Value) -> ir.IRBuilder:
+    going = load(build, job_entry(build, job, "going", individual, 8), number(0), I64, I64)
+    return build.if_then(build.icmp_unsigned("!=", going, number(0)))
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """Numbers of a state, of a record, and of the memory of a thread before its own state."""
+
+    unknowns: ir.Value
+    state: ir.Value
+    record: ir.Value
+    scratch: ir.Value
+
+    @classmethod
+    def of(cls, build: ir.IRBuilder, job: Job) -> Self:
+        """The sizes for the constants that a job fits."""
+        unknowns = build.add(job["most"], number(LINE))
+        square = build.mul(unknowns, unknowns)
+        row = build.add(unknowns, number(1))
+        state = build.add(build.mul(row, row), number(1))
+        record = number(0)
+        for length in _Record.lengths(number(1), unknowns, square):
+            record = build.add(record, length)
+        return cls(unknowns, state, record, build.add(square, build.mul(unknowns, number(2))))
+
+
+def advance_function(module: ir.Module) -> ir.Function:
+    """Emit the internal function ``advance(job, individual, state, record, last)``.
+
+    It takes the individual from one trial to the next, or stops its fit. `state` is what the evaluation of the trial
+    wrote; its matrix is not read if this is the `last` trial.
     """
-    _Fit(build, job, evaluate).emit()
-
-
-class _Fit:
-    """The instructions of `emit_fit`."""
-
-    def __init__(self, build: ir.IRBuilder, job: Job, evaluate: Evaluate) -> None:
-        self.build, self.job, self.evaluate = build, job, evaluate
-        self.memory = _Memory.at(build, build.inttoptr(job["fitting"], POINTER), job["most"])
-        settings = build.inttoptr(job["settings"], POINTER)
-        self.settings = {name: self._at(settings, number(i)) for i, name in enumerate(SETTINGS)}
-        self.state = Variables(build, count=0, going=0)
-        self.error, self.damping = (build.alloca(_DOUBLE) for _ in range(2))
-        self.error.type = self.damping.type = POINTER
-
-    def emit(self) -> None:
-        build, memory = self.build, self.memory
-        scale = _scale_function(build.module)
-        solve = _solve_function(build.module)
-        with counted(build, self.job["first"], self.job["last"]) as loop:
-            individual = loop.index
-            self._read(individual)
-            self._evaluate(individual, _INFINITY, self.job["most"])
-            error = self._at(memory.state, number(0))
-            finite = build.fcmp_ordered("<", error, _INFINITY)
-            build.store(build.select(finite, error, _INFINITY), self.error)
-            build.store(self.settings["first"], self.damping)
-            going = build.and_(finite, build.fcmp_ordered(">", error, _ZERO))
-            self.state["going"] = build.zext(going, I64)
-            unknowns = build.add(self.state["count"], number(LINE))
-            self._scale(scale, individual, unknowns)
-            with counted(build, number(0), self.job["steps"]) as step, self._if_going():
-                error, damping = build.load(self.error, typ=_DOUBLE), build.load(self.damping, typ=_DOUBLE)
-                arguments = (memory.matrix, memory.gradient, memory.scale, memory.work, memory.step)
-                gain = build.call(solve, [*arguments, unknowns, memory.size, damping])
-                enough = build.fcmp_ordered(">", gain, build.fmul(self.settings["tolerance"], error))
-                self.state["going"] = build.zext(enough, I64)
-                with self._if_going():
-                    following = build.add(step.index, number(1))
-                    last = build.icmp_unsigned("==", following, self.job["steps"])
-                    self._try(scale, individual, unknowns, error, damping, last)
-            self._write(individual, memory.unknowns)
-            store(build, self._at(memory.unknowns, number(1)), self._line(individual), number(0), _DOUBLE)
-            store(build, self._at(memory.unknowns, number(0)), self._line(individual), number(1), _DOUBLE)
-            out = build.inttoptr(self.job["out"], POINTER)
-            store(build, build.load(self.error, typ=_DOUBLE), out, individual, _DOUBLE)
-
-    def _try(
-        self,
-        scale: ir.Function,
-        individual: ir.Value,
-        unknowns: ir.Value,
-        error: ir.Value,
-        damping: ir.Value,
-        last: ir.Value,
-    ) -> None:
-        """Take a step, and stay there if it is better; the damping follows. Nothing follows from the equations of the
-        last one, so that only its error is measured."""
-        build, memory = self.build, self.memory
-        with counted(build, number(0), unknowns) as loop:
-            moved = build.fadd(self._at(memory.unknowns, loop.index), self._at(memory.step, loop.index))
-            store(build, moved, memory.trial, loop.index, _DOUBLE)
-        self._write(individual, memory.trial)
-        self._set_line(memory.trial)
-        self._evaluate(individual, error, build.select(last, number(0), self.job["most"]))
-        found = self._at(memory.state, number(0))
-        better = build.fcmp_ordered("<", found, error)
-        changed = build.fmul(damping, build.select(better, self.settings["lower"], self.settings["higher"]))
-        below = build.fcmp_ordered("<", changed, self.settings["least"])
-        above = build.fcmp_ordered(">", changed, self.settings["most"])
-        changed = build.select(above, self.settings["most"], changed)
-        build.store(build.select(below, self.settings["least"], changed), self.damping)
-        with build.if_then(better):
-            build.store(found, self.error)
-            with counted(build, number(0), unknowns) as loop:
-                store(build, self._at(memory.trial, loop.index), memory.unknowns, loop.index, _DOUBLE)
-            with build.if_then(build.not_(last)):
-                self._scale(scale, individual, unknowns)
-
-    def _if_going(self) -> ir.IRBuilder:
-        return self.build.if_then(self.build.icmp_unsigned("!=", self.state["going"], number(0)))
-
-    def _at(self, pointer: ir.Value, index: ir.Value) -> ir.Value:
-        return load(self.build, pointer, index, _DOUBLE, _DOUBLE)
-
-    def _row(self, field: str, individual: ir.Value, length: ir.Value, element: ir.Type) -> ir.Value:
-        base = self.build.inttoptr(self.job[field], POINTER)
-        return element_pointer(self.build, base, self.build.mul(individual, length), element)
-
-    def _line(self, individual: ir.Value) -> ir.Value:
-        return self._row("lines", individual, number(2), _DOUBLE)
-
-    def _set_line(self, unknowns: ir.Value) -> None:
-        """Slope and intercept for the epilogue, which has the slope first."""
-        for position in (0, 1):
-            value = self._at(unknowns, number(1 - position))
-            store(self.build, value, self.memory.line, number(position), _DOUBLE)
-
-    def _read(self, individual: ir.Value) -> None:
-        """The unknowns of an individual, and how many constants it has of those that are fitted."""
-        build, memory = self.build, self.memory
-        for position in (0, 1):
-            value = self._at(self._line(individual), number(1 - position))
-            store(build, value, memory.unknowns, number(position), _DOUBLE)
-        self._set_line(memory.unknowns)
-        self._constants(
-            individual,
-            lambda value, unknown: store(
-                build, load(build, value, number(0), _DOUBLE, _DOUBLE), memory.unknowns, unknown, _DOUBLE
-            ),
-        )
-
-    def _write(self, individual: ir.Value, unknowns: ir.Value) -> None:
-        """Put unknowns in the place of the constants on the tape."""
-        self._constants(
-            individual,
-            lambda value, unknown: store(self.build, self._at(unknowns, unknown), value, number(0), _DOUBLE),
-        )
-
-    def _constants(self, individual: ir.Value, each: Callable[[ir.Value, ir.Value], None]) -> None:
-        """Emit something for each constant that is fitted, given the address of its value and its unknown."""
-        build, job = self.build, self.job
-        code_type = ir.IntType(16)
-        codes = self._row("codes", individual, job["width"], code_type)
-        values = self._row("values", individual, job["width"], _DOUBLE)
-        size = load(build, build.inttoptr(job["sizes"], POINTER), individual, I64, I64)
-        self.state["count"] = 0
-        with counted(build, number(0), size) as node:
-            count = self.state["count"]
-            is_constant = build.icmp_unsigned("==", load(build, codes, node.index, code_type, code_type), code_type(0))
-            fitted = build.and_(is_constant, build.icmp_unsigned("<", count, job["most"]))
-            with build.if_then(fitted):
-                value = element_pointer(build, values, node.index, _DOUBLE)
-                each(value, build.add(count, number(LINE)))
-                self.state["count"] = build.add(count, number(1))
-
-    def _evaluate(self, individual: ir.Value, limit: ir.Value, most: ir.Value) -> None:
-        build, memory = self.build, self.memory
-        stride = self.job["stride"]
-        with counted(build, number(0), build.add(build.mul(stride, stride), number(1))) as loop:
-            store(build, _ZERO, memory.state, loop.index, _DOUBLE)
-        self.evaluate(individual, memory.line, limit, memory.state, most)
-
-    def _scale(self, scale: ir.Function, individual: ir.Value, unknowns: ir.Value) -> None:
-        memory = self.memory
-        fixed = self._row("fixed", individual, self.job["most"], ir.IntType(8))
-        arguments = (memory.state, memory.matrix, memory.gradient, memory.scale, fixed, memory.unknowns)
-        self.build.call(scale, [*arguments, unknowns, memory.size, self.job["scaled"]])
-
-
-def _internal(module: ir.Module, name: str, result: ir.Type, labels: tuple[str, ...], words: int) -> ir.Function:
-    """A function of pointers, then of some i64, and of a float64 damping if its last label says so."""
-    kinds: list[ir.Type] = [POINTER] * (len(labels) - words) + [I64] * words
-    if labels[-1] == "damping":
-        kinds[-1] = _DOUBLE
-    function = declare(module, name, result, kinds, labels)
+    labels = ("job", "individual", "state", "record", "last")
+    function = declare(module, "shine.fit.advance", ir.VoidType(), [POINTER, I64, POINTER, POINTER, I64], labels)
     function.linkage = "internal"
     function.attributes.add("noinline")
+    scale, solve = scale_function(module), solve_function(module)
+    _Advance(ir.IRBuilder(function.append_basic_block("entry")), scale, solve, *function.args).emit()
     return function
 
 
-def _scale_function(module: ir.Module) -> ir.Function:
-    """Internal function: the normal equations, scaled to a diagonal of ones.
+class _Advance:
+    """The instructions of `advance_function`."""
 
-    Unknowns that are not to move, have no influence, or one that is not finite, get a row of the unit matrix and
-    gradient 0.
-    """
-    name = "shine.fit.scale"
-    if name in module.globals:
-        return module.globals[name]
-    labels = ("state", "matrix", "gradient", "scale", "fixed", "unknowns", "count", "size", "scaled")
-    function = _internal(module, name, ir.VoidType(), labels, words=3)
-    state, matrix, gradient, scale, fixed, unknowns, count, size, scaled = function.args
-    build = ir.IRBuilder(function.append_basic_block("entry"))
-    stride = build.add(size, number(1))
-    slope = load(build, unknowns, number(1), _DOUBLE, _DOUBLE)
-
-    def influence(unknown: ir.Value) -> ir.Value:
-        # The prediction's derivatives count as often as the slope says.
-        return build.select(build.icmp_unsigned(">=", unknown, number(LINE)), slope, _ONE)
-
-    def product(row: ir.Value, column: ir.Value) -> ir.Value:
-        place = build.add(build.mul(row, stride), column)
-        return load(build, state, build.add(place, number(1)), _DOUBLE, _DOUBLE)
-
-    def finite(value: ir.Value) -> ir.Value:
-        return build.fcmp_ordered("<", build.call(intrinsic(module, "llvm.fabs", _DOUBLE, 1), [value]), _INFINITY)
-
-    with counted(build, number(0), count) as loop:
-        unknown = loop.index
-        factor, row = influence(unknown), build.add(unknown, number(1))
-        square = build.fmul(build.fmul(product(row, row), factor), factor)
-        size_of = build.call(intrinsic(module, "llvm.sqrt", _DOUBLE, 1), [square])
-        slant = build.fmul(product(row, number(0)), factor)
-        of_line = build.icmp_unsigned("<", unknown, number(LINE))
-        place = build.select(of_line, number(0), build.sub(unknown, number(LINE)))
-        byte = load(build, fixed, place, ir.IntType(8), ir.IntType(8))
-        moves = build.select(
-            of_line, build.icmp_unsigned("!=", scaled, number(0)), build.icmp_unsigned("==", byte, byte.type(0))
+    def __init__(
+        self,
+        build: ir.IRBuilder,
+        scale: ir.Function,
+        solve: ir.Function,
+        pointer: ir.Value,
+        individual: ir.Value,
+        state: ir.Value,
+        record: ir.Value,
+        last: ir.Value,
+    ) -> None:
+        self.build, self.scale, self.solve, self.individual, self.state = build, scale, solve, individual, state
+        self.job = job = job_fields(build, pointer, FIT_JOB)
+        self.size = size = build.add(job["most"], number(LINE))
+        square = build.mul(size, size)
+        self.record = _Record.at(build, record, _Record.lengths(number(1), size, square))
+        self.work, self.step, self.trial = _pointers(
+            build, build.inttoptr(job["fitting"], POINTER), (square, size, size)
         )
-        usable = build.and_(build.and_(build.fcmp_ordered(">", size_of, _ZERO), finite(size_of)), finite(slant))
-        usable = build.and_(usable, moves)
-        # A scale of 0 marks what is not usable, until the matrix is written.
-        store(build, build.select(usable, size_of, _ZERO), scale, unknown, _DOUBLE)
-        store(build, build.select(usable, build.fdiv(slant, size_of), _ZERO), gradient, unknown, _DOUBLE)
-    with counted(build, number(0), count) as row, counted(build, number(0), row.index) as column:
-        scales = [load(build, scale, each.index, _DOUBLE, _DOUBLE) for each in (row, column)]
-        value = product(build.add(row.index, number(1)), build.add(column.index, number(1)))
-        value = build.fmul(build.fmul(value, influence(row.index)), influence(column.index))
-        value = build.fdiv(value, build.fmul(*scales))
-        usable = build.and_(*(build.fcmp_ordered(">", each, _ZERO) for each in scales))
-        value = build.select(build.and_(usable, finite(value)), value, _ZERO)
-        # Solving reads what is above the diagonal.
-        store(build, value, matrix, build.add(build.mul(column.index, size), row.index), _DOUBLE)
-    with counted(build, number(0), count) as loop:
-        value = load(build, scale, loop.index, _DOUBLE, _DOUBLE)
-        value = build.select(build.fcmp_ordered(">", value, _ZERO), value, _ONE)
-        store(build, value, scale, loop.index, _DOUBLE)
-    build.ret_void()
-    return function
+        self.line = job_entry(build, job, "lines", individual, 16)
+        self.errors, self.going = (job_entry(build, job, name, individual, 8) for name in ("errors", "going"))
+        self.not_last = build.icmp_unsigned("==", last, number(0))
+        self.counts = Variables(build, constants=0)
+
+    def emit(self) -> None:
+        build = self.build
+        unknowns = self._read_trial()
+        best, found = self._at(self.errors, 0), self._at(self.state, 0)
+        first = build.fcmp_ordered("==", best, _INFINITY)
+        better = build.fcmp_ordered("<", found, best)
+        with build.if_then(build.or_(first, better)):
+            self._copy(self.trial, self.record.unknowns, unknowns)
+        self._damp(first, better)
+        with build.if_then(better):
+            store(build, found, self.errors, number(0), _DOUBLE)
+            with build.if_then(self.not_last):
+                fixed = job_entry(build, self.job, "fixed", self.individual, self.job["most"])
+                equations = (self.record.matrix, self.record.gradient, self.record.scale)
+                arguments = (self.state, *equations, fixed, self.record.unknowns, unknowns, self.size)
+                build.call(self.scale, [*arguments, self.job["scaled"]])
+        error = self._at(self.errors, 0)
+        store(build, number(0), self.going, number(0), I64)
+        fittable = build.and_(build.fcmp_ordered(">", error, _ZERO), build.fcmp_ordered("<", error, _INFINITY))
+        with build.if_then(build.and_(fittable, self.not_last)):
+            self._try(unknowns, error)
+        stopped = build.icmp_unsigned("==", load(build, self.going, number(0), I64, I64), number(0))
+        with build.if_then(stopped):
+            self._write(self.record.unknowns)
+        build.ret_void()
+
+    def _damp(self, first: ir.Value, better: ir.Value) -> None:
+        """Set the damping of the next step."""
+        build, before = self.build, self._at(self.record.damping, 0)
+        lower, higher, start, least, most = (
+            ir.Constant(_DOUBLE, value)
+            for value in (AFTER_BETTER, AFTER_WORSE, FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING)
+        )
+        changed = build.fmul(before, build.select(better, lower, higher))
+        changed = build.select(build.fcmp_ordered(">", changed, most), most, changed)
+        changed = build.select(build.fcmp_ordered("<", changed, least), least, changed)
+        store(build, build.select(first, start, changed), self.record.damping, number(0), _DOUBLE)
+
+    def _try(self, unknowns: ir.Value, error: ir.Value) -> None:
+        """Write the next trial on the tape if the step to it promises enough."""
+        build, record = self.build, self.record
+        arguments = (record.matrix, record.gradient, record.scale, self.work, self.step, unknowns, self.size)
+        promise = build.call(self.solve, [*arguments, self._at(record.damping, 0)])
+        tolerance = self._at(build.inttoptr(self.job["tolerance"], POINTER), 0)
+        with build.if_then(build.fcmp_ordered(">", promise, build.fmul(tolerance, error))):
+            store(build, number(1), self.going, number(0), I64)
+            with counted(build, number(0), unknowns) as loop:
+                moved = build.fadd(self._at(record.unknowns, loop.index), self._at(self.step, loop.index))
+                store(build, moved, self.trial, loop.index, _DOUBLE)
+            self._write(self.trial)
+
+    def _at(self, pointer: ir.Value, index: ir.Value | int) -> ir.Value:
+        return load(self.build, pointer, number(index), _DOUBLE, _DOUBLE)
+
+    def _copy(self, source: ir.Value, target: ir.Value, count: ir.Value) -> None:
+        with counted(self.build, number(0), count) as loop:
+            store(self.build, self._at(source, loop.index), target, loop.index, _DOUBLE)
+
+    # The line has the slope first, the unknowns have the intercept first.
+
+    def _read_trial(self) -> ir.Value:
+        """Read the trial from the line and the tape; how many unknowns it has."""
+        build = self.build
+        for position in (0, 1):
+            store(build, self._at(self.line, 1 - position), self.trial, number(position), _DOUBLE)
+        self._each_constant(lambda value, unknown: store(build, self._at(value, 0), self.trial, unknown, _DOUBLE))
+        return build.add(self.counts["constants"], number(LINE))
+
+    def _write(self, unknowns: ir.Value) -> None:
+        """Write unknowns to the line and the tape."""
+        build = self.build
+        for position in (0, 1):
+            store(build, self._at(unknowns, position), self.line, number(1 - position), _DOUBLE)
+        self._each_constant(lambda value, unknown: store(build, self._at(unknowns, unknown), value, number(0), _DOUBLE))
+
+    def _each_constant(self, emit: Callable[[ir.Value, ir.Value], None]) -> None:
+        """Emit something for each fitted constant, given the address of its value and its position in the unknowns."""
+        build, job, individual = self.build, self.job, self.individual
+        row = build.mul(individual, job["width"])
+        codes, values = job_entry(build, job, "codes", row, 2), job_entry(build, job, "values", row, 8)
+        size = load(build, job_entry(build, job, "sizes", individual, 8), number(0), I64, I64)
+        self.counts["constants"] = 0
+        with counted(build, number(0), size) as node:
+            count = self.counts["constants"]
+            is_constant = build.icmp_unsigned("==", load(build, codes, node.index, _CODE, _CODE), _CODE(CONSTANT))
+            fitted = build.and_(is_constant, build.icmp_unsigned("<", count, job["most"]))
+            with build.if_then(fitted):
+                emit(element_pointer(build, values, node.index, _DOUBLE), build.add(count, number(LINE)))
+                self.counts["constants"] = build.add(count, number(1))
 
 
-def _solve_function(module: ir.Module) -> ir.Function:
-    """Internal function: the step that solves the damped equations; returns the fall of the squared error that it
-    promises."""
-    name = "shine.fit.solve"
-    if name in module.globals:
-        return module.globals[name]
-    labels = ("matrix", "gradient", "scale", "work", "step", "count", "size", "damping")
-    function = _internal(module, name, _DOUBLE, labels, words=3)
-    matrix, gradient, scale, work, step, count, size, damping = function.args
-    build = ir.IRBuilder(function.append_basic_block("entry"))
-
-    def at(pointer: ir.Value, index: ir.Value) -> ir.Value:
-        return load(build, pointer, index, _DOUBLE, _DOUBLE)
-
-    def cell(row: ir.Value, column: ir.Value) -> ir.Value:
-        return build.add(build.mul(row, size), column)
-
-    one_more = build.fadd(_ONE, damping)
-    with counted(build, number(0), count) as row:
-        store(build, at(gradient, row.index), step, row.index, _DOUBLE)
-        store(build, one_more, work, cell(row.index, row.index), _DOUBLE)
-        with counted(build, build.add(row.index, number(1)), count) as column:
-            place = cell(row.index, column.index)
-            store(build, at(matrix, place), work, place, _DOUBLE)
-    with counted(build, number(0), count) as pivot:
-        own = cell(pivot.index, pivot.index)
-        value = at(work, own)
-        # Rounding may leave an unknown that depends on those before it without a positive pivot; it stays where it is.
-        value = build.select(build.fcmp_ordered(">", value, _ZERO), value, _INFINITY)
-        store(build, value, work, own, _DOUBLE)
-        known = at(step, pivot.index)
-        with counted(build, build.add(pivot.index, number(1)), count) as row:
-            factor = build.fdiv(at(work, cell(pivot.index, row.index)), value)
-            left = build.fsub(at(step, row.index), build.fmul(factor, known))
-            store(build, left, step, row.index, _DOUBLE)
-            with counted(build, row.index, count) as column:
-                place = cell(row.index, column.index)
-                taken = build.fmul(factor, at(work, cell(pivot.index, column.index)))
-                store(build, build.fsub(at(work, place), taken), work, place, _DOUBLE)
-    with counted(build, number(0), count, carried=[_ZERO]) as back:
-        unknown = build.sub(build.sub(count, number(1)), back.index)
-        with counted(build, build.add(unknown, number(1)), count, carried=[at(step, unknown)]) as column:
-            taken = build.fmul(at(work, cell(unknown, column.index)), at(step, column.index))
-            column.results = [build.fsub(column.values[0], taken)]
-        value = build.fdiv(column.values[0], at(work, cell(unknown, unknown)))
-        store(build, value, step, unknown, _DOUBLE)
-        promised = build.fmul(value, build.fadd(at(gradient, unknown), build.fmul(damping, value)))
-        back.results = [build.fadd(back.values[0], promised)]
-    with counted(build, number(0), count) as loop:
-        store(build, build.fdiv(at(step, loop.index), at(scale, loop.index)), step, loop.index, _DOUBLE)
-    build.ret(back.values[0])
-    return function
+def _pointers(build: ir.IRBuilder, base: ir.Value, lengths: Sequence[ir.Value]) -> list[ir.Value]:
+    """Addresses of arrays of numbers that follow each other."""
+    found, here = [], number(0)
+    for length in lengths:
+        found.append(element_pointer(build, base, here, _DOUBLE))
+        here = build.add(here, length)
+    return found

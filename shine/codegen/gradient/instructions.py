@@ -1,8 +1,8 @@
 """The gradient machine's instructions: the value of each primitive, and the adjoint of each of its arguments.
 
-They work on tiles of rows like those of `shine.codegen.machine.instructions` and end by jumping to the next one. Any
-operand may be a column, a tile or a constant without a handler of its own for each: a constant is a few copies of
-itself that are read again and again.
+They work on tiles of rows like those of `shine.codegen.machine.instructions` and end by jumping to the next one. One
+handler serves all kinds of operands, columns, tiles and constants: a constant is one vector of copies that is read
+again and again.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from shine.codegen.numbers import Numbers
 from shine.lang.tree import Primitive, Tree
 
 BROADCAST_BYTES = 128
-"""Bytes a constant is repeated over: the widest vector of any instruction."""
+"""Bytes filled with copies of a constant: the widest vector of any instruction."""
 
 OPERAND_WORDS = 3
-"""An operand's words: an address; a mask for the row offset, all ones for a column and zero otherwise; and a mask for
+"""Words of an operand: an address; the mask of the tile's offset, all ones for a column and zero otherwise; the mask of
 the steps within a tile, zero for a constant and all ones otherwise."""
 
 OPERAND_BYTES = 8 * OPERAND_WORDS
 
 HANDLER, DESTINATION, OPERANDS = 0, 8, 16
-"""Byte offsets in an instruction: address of its handler, of its result; then the operands."""
+"""Byte offsets in an instruction: address of its handler, address of its result; then the operands."""
 
 _BYTE = ir.IntType(8)
 
 
 def gradient_instruction_bytes(arity: int) -> int:
-    """Size of an instruction for functions of at most some arity: an adjoint has two operands more."""
+    """Size of an instruction for functions up to an arity; an adjoint also takes the function's adjoint and value."""
     return OPERANDS + OPERAND_BYTES * (arity + 2)
 
 
@@ -45,7 +45,7 @@ def emit_value(module: ir.Module, primitive: Primitive, size: int) -> ir.Functio
 
 
 def emit_adjoint(module: ir.Module, primitive: Primitive, argument: int, partial: Tree, size: int) -> ir.Function:
-    """Emit the handler of an argument's adjoint: that of the value times the partial derivative.
+    """Emit the handler of an argument's adjoint: the function's adjoint times the partial derivative by the argument.
 
     Parameters
     ----------
@@ -53,7 +53,8 @@ def emit_adjoint(module: ir.Module, primitive: Primitive, argument: int, partial
     primitive : Primitive
     argument : int
     partial : Tree
-        In terms of the primitive's arguments and its value. The operands are the adjoint of the value, then these.
+        Its parameters are the primitive's arguments, then its value. The operands are the
+        function's adjoint, then these.
     size : int
         Bytes of an instruction.
     """
@@ -62,21 +63,13 @@ def emit_adjoint(module: ir.Module, primitive: Primitive, argument: int, partial
 
     def apply(jit: AstJit, adjoint: ir.Value, *values: ir.Value) -> ir.Value:
         given = dict(zip(positions, values, strict=True))
-        # What the partial derivative does not use is not read.
+        # Arguments that the partial derivative does not use are not loaded.
         unused = jit.emit.constant(0.0)
         arguments = [given.get(i, unused) for i in range(len(partial.parameters))]
         return jit.emit.builder.fmul(adjoint, jit.lower(partial, arguments))
 
     name = f"shine.adjoint.{primitive.name}.{argument}"
     return _emit(module, name, [0, *(1 + i for i in positions)], apply, size)
-
-
-def emit_end(module: ir.Module) -> ir.Function:
-    """Emit the handler that ends a program."""
-    end = declare(module, "shine.end", ir.VoidType(), handler_type().args, ("instruction", "offset", "bytes"))
-    end.linkage = "internal"
-    ir.IRBuilder(end.append_basic_block("entry")).ret_void()
-    return end
 
 
 def _emit(module: ir.Module, name: str, positions: list[int], apply: Callable[..., ir.Value], size: int) -> ir.Function:
@@ -106,7 +99,7 @@ def _emit(module: ir.Module, name: str, positions: list[int], apply: Callable[..
 def tile_operand(
     build: ir.IRBuilder, holder: ir.Value, field: int | ir.Value, offset: ir.Value
 ) -> tuple[ir.Value, ir.Value]:
-    """Where an operand's tile begins, and the mask for steps within it; its words are at a byte offset."""
+    """Address of an operand's tile, and the mask of the steps within it; `field` is the operand's offset in bytes."""
     start = ir.Constant(I64, field) if isinstance(field, int) else field
     words = element_pointer(build, holder, start, _BYTE)
     base = load(build, words, ir.Constant(I64, 0), I64, POINTER, 8)

@@ -1,10 +1,11 @@
-"""The epilogue of constant fitting: what a tile of rows adds to the normal equations of a least squares fit.
+"""The epilogue of constant fitting: it adds a tile of rows to the normal equations of a least squares fit.
 
-For the columns c of the Jacobian, extended by the residual r, by 1 and by the prediction, it adds up all products
+Its columns c are the residual r, 1, the prediction, and the columns of the Jacobian J. It adds up all products
 ``sum(w * c_i * c_j)``: J^T J, J^T r and the sum of squares are entries of this one matrix, and the Jacobian itself
 never leaves the cache. Sums are float64 in a fixed number of lanes, in the order of the rows.
 
-Absolute errors are fitted by iteratively reweighted least squares: a row weighs 1 / \\|r\\| besides (Lawson 1961).
+Absolute errors are fitted by iteratively reweighted least squares (Lawson 1961): the weight of each row is divided by
+its error.
 """
 
 from __future__ import annotations
@@ -13,10 +14,23 @@ from collections.abc import Callable
 
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, counted, declare, element_pointer, horizontal_sum, load, store
+from shine.codegen.blocks import (
+    I64,
+    POINTER,
+    broadcast,
+    counted,
+    declare,
+    element_pointer,
+    horizontal_sum,
+    load,
+    store,
+)
 from shine.codegen.gradient.instructions import OPERAND_BYTES, tile_operand
-from shine.codegen.moments import ERRORS, LANES
+from shine.codegen.moments import LANES, error_rule
 from shine.codegen.numbers import splat
+
+FIXED_COLUMNS = 3
+"""Columns of the normal equations before those of the constants: the residual, 1, and the prediction."""
 
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
@@ -35,23 +49,20 @@ REWEIGHTINGS: dict[str, Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value | N
     "squared": None,
     "absolute": _by_inverse,
 }
-"""How rows are weighed for least squares to minimize each of `shine.codegen.moments.ERRORS`: a function of the errors,
-the least error that counts, and the rows' own weights; None where the rows' own weights are right."""
-
-ERROR_KINDS = tuple(REWEIGHTINGS)
-"""The kinds of errors that constants can be fitted by."""
+"""How rows are weighted so that least squares minimizes each kind of errors in `shine.codegen.moments.ERRORS`: a
+function of the errors, the least error that counts, and the rows' own weights; None if the rows' own weights do."""
 
 
 def checked_error_kind(kind: str) -> str:
-    """A name of `ERROR_KINDS`.
+    """A name of `REWEIGHTINGS`.
 
     Raises
     ------
     ValueError
-        If it is none.
+        If there is no such kind.
     """
-    if kind not in ERROR_KINDS:
-        raise ValueError(f"no code fits constants by {kind!r} errors; there is code for {', '.join(ERROR_KINDS)}")
+    if kind not in REWEIGHTINGS:
+        raise ValueError(f"no code fits constants by {kind!r} errors; there is code for {', '.join(REWEIGHTINGS)}")
     return kind
 
 
@@ -63,24 +74,19 @@ def normal_function(module: ir.Module, kind: str, *, weighted: bool) -> ir.Funct
     ----------
     module : ir.Module
     kind : str
-        One of `ERROR_KINDS`.
+        One of `REWEIGHTINGS`.
     weighted : bool
         Whether `weights` are read.
 
     Notes
     -----
-    `columns` are `count` operands as the gradient machine's assembler writes them, and `offset` is the tile's place in
-    a column of the data, in bytes. `rows` is a multiple of `LANES`. `line` is the intercept and slope of the model,
-    the slope first; residuals below `floor` weigh no more than if they were that large. `residual` and `scratch` are
-    tiles. The state is the sum of errors and a matrix with `stride` entries a row, whose lower triangle is added to;
-    what is above the diagonal may be anything.
-
-    Raises
-    ------
-    ValueError
-        If constants cannot be fitted by the kind.
+    `columns` points to `count` operands as the assembler of the gradient machine writes them; `offset` is the offset of
+    the tile in a column of the data, in bytes. `rows` is a multiple of `LANES`. `line` is the slope and the intercept
+    of the model. Errors below `floor` count as `floor` in the weights. `residual` and `scratch` are tiles. The state is
+    the sum of errors and a matrix with `stride` entries a row; the function adds to its lower triangle, and what it
+    leaves above the diagonal means nothing.
     """
-    reweighting = REWEIGHTINGS[checked_error_kind(kind)]
+    reweighting, emit_error = REWEIGHTINGS[checked_error_kind(kind)], error_rule(kind)
     name = f"shine.normal.{kind}.{'weighted' if weighted else 'plain'}"
     labels = (
         "columns", "count", "offset", "rows", "target", "weights", "line", "floor", "residual", "scratch", "state",
@@ -94,8 +100,10 @@ def normal_function(module: ir.Module, kind: str, *, weighted: bool) -> ir.Funct
     function.attributes.add("noinline")
     build = ir.IRBuilder(function.append_basic_block("entry"))
     columns, count, offset, rows, target, weights, line, floor, residual, scratch, state, stride = function.args
-    slope, intercept = (_broadcast(build, load(build, line, ir.Constant(I64, i), _DOUBLE, _DOUBLE)) for i in (0, 1))
-    least = _broadcast(build, load(build, floor, _ZERO, _DOUBLE, _DOUBLE))
+    slope, intercept = (
+        broadcast(build, load(build, line, ir.Constant(I64, i), _DOUBLE, _DOUBLE), _VECTOR) for i in (0, 1)
+    )
+    least = broadcast(build, load(build, floor, _ZERO, _DOUBLE, _DOUBLE), _VECTOR)
     prediction, step_mask = tile_operand(build, columns, OPERAND_BYTES * _PREDICTION, offset)
     with counted(build, _ZERO, rows, LANES, [splat(_VECTOR, 0.0)]) as loop:
         value = _lanes(build, prediction, loop.index, step_mask)
@@ -103,7 +111,7 @@ def normal_function(module: ir.Module, kind: str, *, weighted: bool) -> ir.Funct
         left = build.fsub(load(build, target, loop.index, _DOUBLE, _VECTOR), model)
         store(build, left, residual, loop.index, _DOUBLE)
         weight = load(build, weights, loop.index, _DOUBLE, _VECTOR) if weighted else None
-        error = ERRORS[kind](build, left)
+        error = emit_error(build, left)
         if reweighting is not None:
             store(build, reweighting(build, error, least, weight), scratch, loop.index, _DOUBLE)
         error = error if weight is None else build.fmul(weight, error)
@@ -124,10 +132,10 @@ def normal_function(module: ir.Module, kind: str, *, weighted: bool) -> ir.Funct
 
 
 class _Products:
-    """Sums of products of columns, some rows of the matrix by some columns at a time.
+    """Sums of products of columns, a block of two by two entries of the matrix at a time.
 
-    Two by two: what is loaded is used twice, and one sum need not wait for another. Each sum keeps its own lanes and
-    the order of the rows, so the blocks change no bit of it.
+    Each value that is loaded is used twice, and no sum waits for another. Each sum keeps its own lanes and the order of
+    the rows, so the blocks change no bit.
     """
 
     def __init__(
@@ -144,7 +152,7 @@ class _Products:
         self.weighing, self.state, self.stride = weighing, state, stride
 
     def add(self, row: ir.Value, height: int, column: ir.Value, width: int) -> None:
-        """Add `height` by `width` sums to the matrix, from one of its entries on."""
+        """Add to a block of `height` by `width` entries of the matrix that begins at `row` and `column`."""
         build = self.build
         own, other = self._operands(row, height), self._operands(column, width)
         none = [splat(_VECTOR, 0.0)] * (height * width)
@@ -178,9 +186,3 @@ def _lanes(build: ir.IRBuilder, base: ir.Value, row: ir.Value, step_mask: ir.Val
 def _add(build: ir.IRBuilder, value: ir.Value, state: ir.Value, index: ir.Value) -> None:
     before = load(build, state, index, _DOUBLE, _DOUBLE)
     store(build, build.fadd(before, value), state, index, _DOUBLE)
-
-
-def _broadcast(build: ir.IRBuilder, value: ir.Value) -> ir.Value:
-    undefined = ir.Constant(_VECTOR, ir.Undefined)
-    first = build.insert_element(undefined, value, ir.Constant(ir.IntType(32), 0))
-    return build.shuffle_vector(first, undefined, splat(ir.VectorType(ir.IntType(32), LANES), 0))

@@ -1,118 +1,75 @@
-"""The assembler of the tile machine: one tape -> instructions, as native code.
+"""The assembler of the tile machine: it turns one tape into a list of instructions, as native code.
 
-A single pass over the postfix tape with a stack of operands that are not evaluated yet: a leaf is pushed as what it
-is, a column or a constant, and becomes part of the instruction that uses it. The tile an instruction writes is the
-lowest free one, so few are alive at a time. An arithmetic instruction that uses the result of the one just emitted is
-fused with it. A function of constants is computed once, by its own instruction, and becomes a constant; a function of
-a feature whose values are at hand as a column becomes that column. Both save what every tile would do again.
+A single pass over the postfix tape, with a stack of operands::
+
+    tape                 x          2.0           mul             y            add               end
+    operand stack    column x   column x      tile 0        tile 0          tile 0
+                                constant 2                  column y
+    instructions                              tile 0 = x*2                  tile 0 = x*2 + y   end
+
+A leaf emits nothing: it becomes an operand of the instruction that uses it. An instruction writes to the lowest free
+tile, so few tiles are alive at a time. An arithmetic instruction that uses the result of the one just emitted is fused
+with it, as here. A function of constants is computed once, by its own instruction, and becomes a constant; a function
+of a feature that is known as a column becomes that column. Both save work on every tile.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, counted, declare, element_pointer, load, store
-from shine.codegen.machine.instructions import DESTINATION, DESTINATION_MASK, HANDLER, HANDLER_POINTER, OPERANDS
+from shine.codegen.blocks import I64, POINTER, Variables, counted, declare, element_pointer, load, number, store
+from shine.codegen.machine.instructions import (
+    DESTINATION,
+    DESTINATION_MASK,
+    FUSED_RADICES,
+    HANDLER,
+    HANDLER_POINTER,
+    OPERAND_FORMS,
+    OPERANDS,
+    WORDS_BYTES,
+    operand_offset,
+)
+from shine.codegen.machine.operands import COLUMN_OPERAND, CONSTANT_OPERAND, TILE_OPERAND, OperandStack
+from shine.codegen.machine.tables import Tables
 from shine.codegen.numbers import Numbers
+from shine.lang.primitives import CONSTANT
 
-_BYTE, _BOOL, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(1), ir.IntType(16), ir.DoubleType()
-
-COLUMN, TILE, CONSTANT = 0, 1, 2
-"""Kinds of operands: a column of the data, a tile of the stack, a constant."""
-
-OPERAND_BYTES = 24
-"""Size of an operand on the assembler's stack: its kind, its two words."""
-
-
-@dataclass(frozen=True)
-class Tables:
-    """What the assembler looks up, as global constants of the module.
-
-    Parameters
-    ----------
-    arity : ir.Value
-        i64 of each function.
-    arithmetic : ir.Value
-        i64 of each function: its place among the fused primitives, or -1.
-    handlers : ir.Value
-        Three addresses of each function, by which of two operands is constant (none, second, first).
-    fused : ir.Value
-        Addresses by first primitive, its constants, second primitive, side, constant: 4 x 3 x 4 x 2 x 2.
-    commutative : ir.Value
-        i64 of each arithmetic primitive: whether its operands may change places.
-    fill, copy, end : ir.Value
-        Addresses of the handlers that are no primitives.
-    """
-
-    arity: ir.Value
-    arithmetic: ir.Value
-    handlers: ir.Value
-    fused: ir.Value
-    commutative: ir.Value
-    fill: ir.Value
-    copy: ir.Value
-    end: ir.Value
-
-
-class Variables:
-    """Variables that instructions assign: slots on the stack. Registers gained nothing measurable."""
-
-    def __init__(self, build: ir.IRBuilder, **initial: int) -> None:
-        self._build = build
-        self._slots = {}
-        for name, value in initial.items():
-            slot = build.alloca(I64, name=name)
-            slot.type = POINTER
-            self._slots[name] = slot
-            build.store(ir.Constant(I64, value), slot)
-
-    def __getitem__(self, name: str) -> ir.Value:
-        return self._build.load(self._slots[name], typ=I64)
-
-    def __setitem__(self, name: str, value: ir.Value | int) -> None:
-        self._build.store(number(value), self._slots[name])
-
-
-def number(value: ir.Value | int) -> ir.Value:
-    """An i64, given as a value or as a Python integer."""
-    return ir.Constant(I64, value) if isinstance(value, int) else value
+_BYTE, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(16), ir.DoubleType()
 
 
 def emit_assembler(
     module: ir.Module, tables: Tables, dtype: str, known: int, size: int, tile_bytes: int, vector_bytes: int
 ) -> ir.Function:
-    """Emit ``i64 assemble(...)`` of the parameters below.
+    """Emit ``i64 assemble(...)`` of the parameters below; it returns the number of tiles in use.
 
-    There are `known` functions; instructions are of `size` bytes and work on vectors of `vector_bytes`.
+    There are `known` functions; instructions have `size` bytes and work on vectors of `vector_bytes`.
 
     Parameters of the emitted function
     ----------------------------------
     codes, values : pointers to i16 and float64
         The tape.
     count : i64
-        Its nodes.
+        Number of its nodes.
     functions : i64
         Code of the first function.
     columns : pointer to pointers
-        Data of each feature.
+        Column of each feature.
     derived : pointer to pointers
-        Of each function and feature, by turns: the function's values as a column, or null. Null if there is none.
+        Known columns of functions of one feature, an array of shape (functions, features); null where a column is not
+        known. Null if none is.
     nested : pointer to pointers
-        The same of each function and entry of `derived`: the function of that column.
-    program, operands : pointers
+        Known columns of functions of such columns, an array of shape (functions, entries of `derived`); the same.
+    instructions, operands : pointers
         Room for ``2 * count + 2`` instructions and ``count + 1`` operands.
     tiles : pointer
         Room for the stack of tiles.
     result : pointer
         Where the value of the whole tape goes: a buffer of `tile_bytes`.
-
-    It returns the number of tiles in use.
     """
     labels = (
-        "codes", "values", "count", "functions", "columns", "derived", "nested", "program", "operands", "tiles",
+        "codes", "values", "count", "functions", "columns", "derived", "nested", "instructions", "operands", "tiles",
         "result",
     )  # fmt: skip
     kinds = [I64 if label in ("count", "functions") else POINTER for label in labels]
@@ -130,12 +87,19 @@ def emit_assembler(
 
 
 class _Assembler:
-    """The instructions of `emit_assembler`.
+    """The code of `emit_assembler`.
 
-    Its variables: `height` of the operand stack, `alive` tiles, the `most` there were, address of the next
-    instruction relative to the program (`here`), and of the `last` one what it is: its arithmetic primitive or -1,
-    and which of its operands is constant; the `feature` that the node before is, or -1, and the entry of `derived`
-    that it is (`entry`), or -1.
+    Its variables while the emitted code runs:
+
+    ==================== ===================================================================================
+    ``alive`` ``most``   number of tiles alive; the most there were
+    ``temporary``        next tile for a constant of the current instruction, above those alive
+    ``here``             offset of the next instruction, in bytes
+    ``last`` ``form``    the last instruction's arithmetic primitive, or -1, and its form (`OPERAND_FORMS`)
+    ``feature``          feature of the previous node, or -1
+    ``entry``            entry of `derived` that the previous node became, or -1
+    ``made`` ``column``  the same of the current node; the known column that it becomes, or 0
+    ==================== ===================================================================================
     """
 
     def __init__(
@@ -150,7 +114,7 @@ class _Assembler:
         columns: ir.Value,
         derived: ir.Value,
         nested: ir.Value,
-        program: ir.Value,
+        instructions: ir.Value,
         operands: ir.Value,
         tiles: ir.Value,
         result: ir.Value,
@@ -158,44 +122,26 @@ class _Assembler:
         self.build, self.tables, self.numbers = build, tables, numbers
         self.size, self.tile_bytes, self.vector_bytes = size, tile_bytes, vector_bytes
         self.known, self.derived, self.nested = known, derived, nested
-        self.columns, self.program, self.operands, self.tiles, self.result = columns, program, operands, tiles, result
+        self.columns, self.instructions, self.tiles, self.result = columns, instructions, tiles, result
+        self.operands = OperandStack(build, operands)
         self.state = Variables(
             build,
-            height=0,
             alive=0,
             most=0,
+            temporary=0,
             here=0,
             last=-1,
-            last_kind=0,
-            temporary=0,
+            form=0,
             feature=-1,
             entry=-1,
             made=-1,
             column=0,
         )
-        self.swap = Variables(build, first=0, second=0)
 
-    # Operands
-
-    def _operand(self, index: ir.Value, field: int) -> ir.Value:
-        return load(self.build, self._place(index), number(field), _BYTE, I64, 8)
-
-    def _place(self, index: ir.Value) -> ir.Value:
-        return element_pointer(self.build, self.operands, self.build.mul(index, number(OPERAND_BYTES)), _BYTE)
-
-    def _set_operand(self, index: ir.Value, kind: ir.Value | int, base: ir.Value, mask: int) -> None:
-        place = self._place(index)
-        store(self.build, number(kind), place, number(0), _BYTE, 8)
-        store(self.build, base, place, number(8), _BYTE, 8)
-        store(self.build, number(mask), place, number(16), _BYTE, 8)
-
-    def _push(self, kind: ir.Value | int, base: ir.Value, mask: int) -> None:
-        height = self.state["height"]
-        self._set_operand(height, kind, base, mask)
-        self.state["height"] = self.build.add(height, number(1))
+    # Tiles
 
     def _tile(self, index: ir.Value) -> ir.Value:
-        """Address of a tile of the stack, which is noted as in use."""
+        """Address of a tile of the stack, which counts as used from here on."""
         build = self.build
         used = build.add(index, number(1))
         most = self.state["most"]
@@ -206,17 +152,18 @@ class _Assembler:
     # Instructions
 
     def _instruction(self) -> ir.Value:
-        return element_pointer(self.build, self.program, self.state["here"], _BYTE)
+        return element_pointer(self.build, self.instructions, self.state["here"], _BYTE)
 
     def _write(self, instruction: ir.Value, field: int, value: ir.Value) -> None:
         store(self.build, value, instruction, number(field), _BYTE, 8)
 
     def _write_operand(self, instruction: ir.Value, position: int, operand: ir.Value) -> None:
-        for word in (0, 8):
-            self._write(instruction, OPERANDS + 16 * position + word, self._operand(operand, 8 + word))
+        for word in (0, 1):
+            field = operand_offset(position) + 8 * word
+            self._write(instruction, field, self.operands.word(operand, word))
 
     def _emit(self, handler: ir.Value, destination: ir.Value) -> ir.Value:
-        """Append an instruction; its operands are still to be written."""
+        """Append an instruction and return its address, for the operands to be written."""
         instruction = self._instruction()
         self._write(instruction, HANDLER, handler)
         self._write(instruction, DESTINATION, destination)
@@ -225,13 +172,13 @@ class _Assembler:
         return instruction
 
     def _fill(self, operand: ir.Value) -> None:
-        """Turn a constant operand into a tile, above all that are alive."""
+        """Turn a constant operand into a tile above those alive."""
         temporary = self.state["temporary"]
         address = self._tile(temporary)
         self.state["temporary"] = self.build.add(temporary, number(1))
         instruction = self._emit(self.tables.fill, address)
         self._write_operand(instruction, 0, operand)
-        self._set_operand(operand, TILE, address, 0)
+        self.operands.replace(operand, TILE_OPERAND, address, 0)
 
     # The pass
 
@@ -240,12 +187,12 @@ class _Assembler:
         build = self.build
         with build.if_else(build.icmp_unsigned("<", code, functions)) as (leaf, function):
             with leaf:
-                # Which leaves are constants cannot be predicted, so it is not branched on.
-                constant = build.icmp_unsigned("==", code, number(0))
+                # A processor cannot predict which leaves are constants: select instead of branching.
+                constant = build.icmp_unsigned("==", code, number(CONSTANT))
                 feature = build.select(constant, number(0), build.sub(code, number(1)))
                 column = load(build, self.columns, feature, POINTER, I64, 8)
-                kind = build.select(constant, number(CONSTANT), number(COLUMN))
-                self._push(kind, build.select(constant, self._bits(value()), column), -1)
+                kind = build.select(constant, number(CONSTANT_OPERAND), number(COLUMN_OPERAND))
+                self.operands.push(kind, build.select(constant, self._bits(value()), column), -1)
                 self.state["feature"] = build.sub(code, number(1))
                 self.state["entry"] = -1
             with function:
@@ -262,15 +209,15 @@ class _Assembler:
         return build.bitcast(build.insert_element(pair, single, ir.Constant(ir.IntType(32), 0)), I64)
 
     def _function(self, index: ir.Value, features: ir.Value) -> ir.Value:
-        """Take a function; which entry of `derived` it is, or -1."""
+        """Take a function; the entry of `derived` that it becomes, or -1."""
         build = self.build
         self.state["made"] = -1
         arity = load(build, self.tables.arity, index, I64, I64)
-        first = build.sub(self.state["height"], arity)
+        first = build.sub(self.operands.height, arity)
         self.state["temporary"] = self.state["alive"]
         with build.if_else(build.icmp_unsigned("==", arity, number(2))) as (binary, other):
             with binary:
-                constants = build.and_(*(self._is_constant(build.add(first, number(i))) for i in (0, 1)))
+                constants = build.and_(*(self.operands.is_constant(build.add(first, number(i))) for i in (0, 1)))
                 with build.if_else(build.icmp_unsigned("!=", constants, number(0)), likely=False) as (known, varies):
                     with known:
                         self._fold(index, first, arity)
@@ -280,7 +227,7 @@ class _Assembler:
                 column = self._derived(index, features, arity)
                 with build.if_else(build.icmp_unsigned("!=", column, number(0))) as (known, unknown):
                     with known:
-                        self._set_operand(first, COLUMN, column, -1)
+                        self.operands.replace(first, COLUMN_OPERAND, column, -1)
                         feature = self.state["feature"]
                         place = build.add(build.mul(index, features), feature)
                         of_feature = build.icmp_signed(">=", feature, number(0))
@@ -291,15 +238,15 @@ class _Assembler:
 
     def _other(self, index: ir.Value, first: ir.Value, arity: ir.Value) -> None:
         build = self.build
-        constants = self._count_of(CONSTANT, first, arity)
+        constants = self.operands.count(CONSTANT_OPERAND, first, arity)
         with build.if_else(build.icmp_unsigned("==", constants, arity), likely=False) as (known, varies):
             with known:
                 self._fold(index, first, arity)
             with varies:
-                self._general(index, first, arity, self._count_of(TILE, first, arity))
+                self._general(index, first, arity, self.operands.count(TILE_OPERAND, first, arity))
 
     def _derived(self, index: ir.Value, features: ir.Value, arity: ir.Value) -> ir.Value:
-        """Address of the column that a function of the feature before it is, or of the derived column, or 0."""
+        """Address of the known column of a function of the previous node, a feature or an entry of `derived`; or 0."""
         build = self.build
         of_one = build.icmp_unsigned("==", arity, number(1))
         row = build.mul(index, features)
@@ -314,62 +261,53 @@ class _Assembler:
                 self.state["column"] = load(build, table, build.add(start, before), POINTER, I64, 8)
         return self.state["column"]
 
-    def _count_of(self, kind: int, first: ir.Value, arity: ir.Value) -> ir.Value:
-        """How many of the popped operands are of a kind."""
-        build = self.build
-        with counted(build, number(0), arity, carried=[number(0)]) as loop:
-            found = self._operand(build.add(first, loop.index), 0)
-            alike = build.zext(build.icmp_unsigned("==", found, number(kind)), I64)
-            loop.results = [build.add(loop.values[0], alike)]
-        return loop.values[0]
-
     def _fold(self, index: ir.Value, first: ir.Value, arity: ir.Value) -> None:
-        """Run an instruction whose operands are all constants on one vector; its result is a constant operand."""
+        """Run an instruction whose operands are all constants, on one vector; its result becomes a constant operand."""
         build = self.build
-        kept = {name: self.state[name] for name in ("here", "alive", "most", "last", "last_kind")}
+        kept = {name: self.state[name] for name in ("here", "alive", "most", "last", "form")}
         start = self._instruction()
         self._general(index, first, arity, number(0))
-        result = self._operand(first, 8)
+        result = self.operands.word(first, 0)
         self._emit(self.tables.end, number(0))
         handler = load(build, start, number(HANDLER), _BYTE, HANDLER_POINTER, 8)
         build.call(handler, [start, number(0), number(self.vector_bytes)])
         value = load(build, build.inttoptr(result, POINTER), number(0), _BYTE, I64, 8)
-        self._set_operand(first, CONSTANT, value, -1)
+        self.operands.replace(first, CONSTANT_OPERAND, value, -1)
         for name, before in kept.items():
             self.state[name] = before
 
     def _result_tile(self, first: ir.Value, popped: ir.Value) -> ir.Value:
-        """Pop the operands, push the tile the result goes to, and give its address."""
+        """Pop the operands, push the tile of the result, and return its address."""
         alive = self.build.sub(self.state["alive"], popped)
         address = self._tile(alive)
         self.state["alive"] = self.build.add(alive, number(1))
-        self.state["height"] = first
-        self._push(TILE, address, 0)
+        self.operands.cut(first)
+        self.operands.push(TILE_OPERAND, address, 0)
         return address
 
     def _general(self, index: ir.Value, first: ir.Value, arity: ir.Value, popped: ir.Value) -> None:
-        """A function of any arity; its constants become tiles."""
+        """Emit a function of any arity; its constants become tiles."""
         build = self.build
         with counted(build, number(0), arity) as loop:
             operand = build.add(first, loop.index)
-            with build.if_then(build.icmp_unsigned("==", self._operand(operand, 0), number(CONSTANT))):
+            with build.if_then(build.icmp_unsigned("==", self.operands.kind(operand), number(CONSTANT_OPERAND))):
                 self._fill(operand)
-        handler = load(build, self.tables.handlers, build.mul(index, number(3)), I64, I64)
+        handler = load(build, self.tables.handlers, build.mul(index, number(OPERAND_FORMS)), I64, I64)
         instruction = self._instruction()
         with counted(build, number(0), arity) as loop:
             operand = build.add(first, loop.index)
-            field = build.add(build.mul(loop.index, number(16)), number(OPERANDS))
-            for word in (0, 8):
-                value = self._operand(operand, 8 + word)
-                store(build, value, instruction, build.add(field, number(word)), _BYTE, 8)
+            field = build.add(build.mul(loop.index, number(WORDS_BYTES)), number(OPERANDS))
+            for word in (0, 1):
+                value = self.operands.word(operand, word)
+                store(build, value, instruction, build.add(field, number(8 * word)), _BYTE, 8)
         self._emit(handler, self._result_tile(first, popped))
         self.state["last"] = -1
 
     def _binary(self, index: ir.Value, first: ir.Value) -> None:
         build = self.build
         second = build.add(first, number(1))
-        kinds = [self._operand(operand, 0) for operand in (first, second)]
-        popped = build.add(*(build.zext(build.icmp_unsigned("==", kind, number(TILE)), I64) for kind in kinds))
+        kinds = [self.operands.kind(operand) for operand in (first, second)]
+        popped = build.add(*(build.zext(build.icmp_unsigned("==", kind, number(TILE_OPERAND)), I64) for kind in kinds))
         arithmetic = load(build, self.tables.arithmetic, index, I64, I64)
         can_fuse = build.and_(
             build.icmp_signed(">=", arithmetic, number(0)),
@@ -383,9 +321,6 @@ class _Assembler:
             with alone:
                 self._alone(index, arithmetic, first, second, popped)
 
-    def _is_constant(self, operand: ir.Value) -> ir.Value:
-        return self.build.zext(self.build.icmp_unsigned("==", self._operand(operand, 0), number(CONSTANT)), I64)
-
     def _commutes(self, arithmetic: ir.Value) -> ir.Value:
         known = self.build.select(self.build.icmp_signed("<", arithmetic, number(0)), number(0), arithmetic)
         table = load(self.build, self.tables.commutative, known, I64, I64)
@@ -395,34 +330,33 @@ class _Assembler:
     def _alone(
         self, index: ir.Value, arithmetic: ir.Value, first: ir.Value, second: ir.Value, popped: ir.Value
     ) -> None:
-        """A binary instruction of its own; a commutative one has its constant second."""
+        """Emit a binary instruction that is not fused; a commutative one gets its constant second."""
         build = self.build
-        swap = build.and_(self._commutes(arithmetic), build.icmp_unsigned("==", self._is_constant(first), number(1)))
+        swap = build.and_(
+            self._commutes(arithmetic), build.icmp_unsigned("==", self.operands.is_constant(first), number(1))
+        )
         left, right = build.select(swap, second, first), build.select(swap, first, second)
-        # 0: both are tiles, 1: the second is constant, 2: the first is.
-        kind = build.add(self._is_constant(right), build.mul(self._is_constant(left), number(2)))
-        place = build.add(build.mul(index, number(3)), kind)
+        form = build.add(self.operands.is_constant(right), build.mul(self.operands.is_constant(left), number(2)))
+        place = build.add(build.mul(index, number(OPERAND_FORMS)), form)
         instruction = self._instruction()
         self._write_operand(instruction, 0, left)
         self._write_operand(instruction, 1, right)
         self._emit(load(build, self.tables.handlers, place, I64, I64), self._result_tile(first, popped))
         self.state["last"] = arithmetic
-        self.state["last_kind"] = kind
+        self.state["form"] = form
 
     def _fuse(self, arithmetic: ir.Value, first: ir.Value, second: ir.Value, popped: ir.Value) -> None:
-        """Make the last instruction compute this one too: its result is the second operand if that is a tile, else
-        the first, because leaves emit nothing."""
+        """Make the last instruction compute this one too.
+
+        The last instruction's result is the second operand if that is a tile, else the first: leaves emit nothing.
+        """
         build = self.build
-        is_second = build.icmp_unsigned("==", self._operand(second, 0), number(TILE))
+        is_second = build.icmp_unsigned("==", self.operands.kind(second), number(TILE_OPERAND))
         other = build.select(is_second, first, second)
         right = build.and_(is_second, build.not_(self._commutes(arithmetic)))
+        digits = (self.state["form"], arithmetic, build.zext(right, I64), self.operands.is_constant(other))
         place: ir.Value = self.state["last"]
-        for radix, digit in (
-            (3, self.state["last_kind"]),
-            (4, arithmetic),
-            (2, build.zext(right, I64)),
-            (2, self._is_constant(other)),
-        ):
+        for radix, digit in zip(FUSED_RADICES[1:], digits, strict=True):
             place = build.add(build.mul(place, number(radix)), digit)
         self.state["here"] = build.sub(self.state["here"], number(self.size))
         instruction = self._instruction()
@@ -431,13 +365,13 @@ class _Assembler:
         self.state["last"] = -1
 
     def finish(self) -> None:
-        """Send the value of the whole tape to the result, and end."""
+        """Send the value of the whole tape to the result buffer, and end the list."""
         build = self.build
         root = number(0)
         result = build.ptrtoint(self.result, I64)
-        kind = self._operand(root, 0)
-        with build.if_then(build.icmp_unsigned("!=", kind, number(TILE))):
-            is_constant = build.icmp_unsigned("==", kind, number(CONSTANT))
+        kind = self.operands.kind(root)
+        with build.if_then(build.icmp_unsigned("!=", kind, number(TILE_OPERAND))):
+            is_constant = build.icmp_unsigned("==", kind, number(CONSTANT_OPERAND))
             handler = build.select(is_constant, self.tables.fill, self.tables.copy)
             self._write_operand(self._emit(handler, result), 0, root)
         last = element_pointer(build, self._instruction(), number(-self.size), _BYTE)

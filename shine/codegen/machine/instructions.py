@@ -1,8 +1,8 @@
 """The tile machine's instruction set, generated from the primitives of a set.
 
 An instruction applies a primitive to a tile of rows. Its handler is a function of its own that ends by jumping to the
-next instruction's (threaded code, Bell 1973), so there is no central dispatch to mispredict. An operand is a tile on
-the stack, a column of the data, or a constant: leaves cost nothing.
+handler of the next instruction (threaded code, Bell 1973), so there is no central dispatch to mispredict. An operand is
+a tile on the stack, a column of the data, or a constant: leaves cost nothing.
 
 Each arithmetic instruction also exists fused with a second one, ``(a op b) op c`` and ``c op (a op b)``, which saves
 a store and a load of the tile in between. Every operation still rounds on its own.
@@ -16,7 +16,7 @@ from itertools import product
 
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, FunctionPointer, declare, element_pointer, load, store
+from shine.codegen.blocks import I64, POINTER, FunctionPointer, broadcast, declare, element_pointer, load, store
 from shine.codegen.lowering import FLOAT_LOWERINGS
 from shine.codegen.native.astjit import AstJit
 from shine.codegen.numbers import Numbers
@@ -27,21 +27,40 @@ ARITHMETIC = ("add", "sub", "mul", "div")
 """Primitives that are fused in pairs."""
 
 COMMUTATIVE = frozenset(name for name in ARITHMETIC if FACTS[name].commutative)
-"""Those of them whose constant always comes second."""
+"""Arithmetic primitives whose operands may change places; a constant always comes second."""
+
+_BINARY_FORMS = ((False, False), (False, True), (True, False))
+
+OPERAND_FORMS = len(_BINARY_FORMS)
+"""Instructions of a binary primitive, by its constant operand: none, the second, the first. Other primitives have one
+instruction, which takes no constants."""
+
+FUSED_RADICES = (len(ARITHMETIC), OPERAND_FORMS, len(ARITHMETIC), 2, 2)
+"""Shape of the table of fused pairs (see `fused_instructions`)."""
 
 _BYTE = ir.IntType(8)
 
 HANDLER, DESTINATION, DESTINATION_MASK, OPERANDS = 0, 8, 16, 24
-"""Byte offsets in an instruction: address of its handler, of its result, and a mask; then two words an operand.
+"""Byte offsets in an instruction: address of its handler, address of its result, mask of that address; then two words
+an operand: an address and its mask, or a constant and an unused word.
 
-An operand's words are an address and a mask, or a constant and nothing. The row offset is added to an address after
-the mask: all ones for a column, zero for a tile of the stack.
+The handler adds ``offset & mask`` to an address, with the tile's offset in a column. The mask is all ones for a column
+and zero for a tile of the stack.
 """
+
+
+WORDS_BYTES = 16
+"""Bytes of an operand in an instruction."""
+
+
+def operand_offset(position: int) -> int:
+    """Byte offset of an operand in an instruction."""
+    return OPERANDS + WORDS_BYTES * position
 
 
 def instruction_bytes(operands: int) -> int:
     """Size of an instruction with room for some operands."""
-    return OPERANDS + 16 * operands
+    return operand_offset(operands)
 
 
 def handler_type() -> ir.FunctionType:
@@ -60,7 +79,7 @@ class Instruction:
     Parameters
     ----------
     name : str
-        Of its handler.
+        Name of its handler.
     constants : tuple of bool
         Which operands are constants.
     apply : callable
@@ -73,11 +92,9 @@ class Instruction:
 
 
 def primitive_instructions(primitive: Primitive) -> Iterator[Instruction]:
-    """Instructions of one primitive: one for each kind of operands that the assembler distinguishes."""
-    kinds = [(False,) * primitive.arity]
-    if primitive.arity == 2:
-        kinds = [(False, False), (False, True), (True, False)]
-    for constants in kinds:
+    """Instructions of one primitive, in the order of `OPERAND_FORMS`."""
+    forms = _BINARY_FORMS if primitive.arity == 2 else ((False,) * primitive.arity,)
+    for constants in forms:
         yield Instruction(_name(primitive.name, constants), constants, application(primitive))
 
 
@@ -86,21 +103,20 @@ def fused_instructions() -> Iterator[tuple[tuple[int, int, int, int, int], Instr
 
     Yields
     ------
-    place : (first, kinds of the first's operands, second, side, constant)
-        `first` and `second` count in `ARITHMETIC`; the kinds are 0, 1 (second operand constant) or 2 (first);
-        `side` is 0 for ``(a op b) op c`` and 1 for ``c op (a op b)``; `constant` is whether c is one.
+    place : tuple of int, (first, form of the first, second, side, constant)
+        `first` and `second` are positions in `ARITHMETIC`; the form is one of `OPERAND_FORMS`; `side` is 0 for
+        ``(a op b) op c`` and 1 for ``c op (a op b)``; `constant` is 1 if c is a constant.
     instruction : Instruction
         Its operands are a, b, c.
     """
-    inner = ((False, False), (False, True), (True, False))
-    for (i, first), (kind, ab), (j, second), side, c in product(
-        enumerate(ARITHMETIC), enumerate(inner), enumerate(ARITHMETIC), (0, 1), (False, True)
+    for (i, first), (form, ab), (j, second), side, c in product(
+        enumerate(ARITHMETIC), enumerate(_BINARY_FORMS), enumerate(ARITHMETIC), (0, 1), (False, True)
     ):
-        if (first in COMMUTATIVE and kind == 2) or (second in COMMUTATIVE and side == 1):
+        if (first in COMMUTATIVE and form == 2) or (second in COMMUTATIVE and side == 1):
             continue
         constants = (*ab, c)
         name = _name(f"{first}.{second}.{'left' if side == 0 else 'right'}", constants)
-        yield (i, kind, j, side, int(c)), Instruction(name, constants, _fused(first, second, side))
+        yield (i, form, j, side, int(c)), Instruction(name, constants, _fused(first, second, side))
 
 
 def _fused(first: str, second: str, side: int) -> Callable[..., ir.Value]:
@@ -116,7 +132,7 @@ def _name(name: str, constants: Sequence[bool]) -> str:
 
 
 def application(primitive: Primitive) -> Callable[..., ir.Value]:
-    """``apply(jit, *operands)`` of a primitive: what emits its value on one vector."""
+    """``apply(jit, *operands)``, which emits the value of a primitive on one vector."""
     definition = primitive.definition
     if definition is None:
         rule = FLOAT_LOWERINGS[primitive.name]
@@ -147,9 +163,9 @@ def emit_handler(module: ir.Module, instruction: Instruction, dtype: str, vector
     build = ir.IRBuilder(entry)
     result = _address(build, current, DESTINATION, offset)
     operands = [
-        _constant(build, current, OPERANDS + 16 * i, numbers)
+        _constant(build, current, operand_offset(i), numbers)
         if constant
-        else _address(build, current, OPERANDS + 16 * i, offset)
+        else _address(build, current, operand_offset(i), offset)
         for i, constant in enumerate(instruction.constants)
     ]
     build.branch(body)
@@ -170,8 +186,16 @@ def emit_handler(module: ir.Module, instruction: Instruction, dtype: str, vector
     return function
 
 
+def emit_end(module: ir.Module) -> ir.Function:
+    """Emit the handler that ends a list of instructions."""
+    end = declare(module, "shine.end", ir.VoidType(), handler_type().args, ("instruction", "offset", "bytes"))
+    end.linkage = "internal"
+    ir.IRBuilder(end.append_basic_block("entry")).ret_void()
+    return end
+
+
 def _address(build: ir.IRBuilder, current: ir.Value, field: int, offset: ir.Value) -> ir.Value:
-    """Where an operand's tile begins."""
+    """Address of an operand's tile."""
     base = load(build, current, ir.Constant(I64, field), _BYTE, POINTER, 8)
     mask = load(build, current, ir.Constant(I64, field + 8), _BYTE, I64, 8)
     return element_pointer(build, base, build.and_(offset, mask), _BYTE)
@@ -179,14 +203,11 @@ def _address(build: ir.IRBuilder, current: ir.Value, field: int, offset: ir.Valu
 
 def _constant(build: ir.IRBuilder, current: ir.Value, field: int, numbers: Numbers) -> ir.Value:
     scalar = load(build, current, ir.Constant(I64, field), _BYTE, numbers.element, numbers.bytes)
-    undefined = ir.Constant(numbers.type, ir.Undefined)
-    first = build.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), numbers.width), [0] * numbers.width)
-    return build.shuffle_vector(first, undefined, zeros)
+    return broadcast(build, scalar, numbers.type)
 
 
 def jump(build: ir.IRBuilder, current: ir.Value, offset: ir.Value, length: ir.Value, size: int) -> None:
-    """Go on with the next instruction, in constant stack."""
+    """Jump to the next instruction's handler; the stack does not grow."""
     following = element_pointer(build, current, ir.Constant(I64, size), _BYTE)
     handler = load(build, following, ir.Constant(I64, HANDLER), _BYTE, FunctionPointer(handler_type()), 8)
     build.call(handler, [following, offset, length], tail="musttail")

@@ -15,14 +15,14 @@ from shine.lang.tree import BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, Primiti
 from shine.lang.visitor import Visit
 
 BLOCK_NODES = 400
-"""Nodes after which a new basic block begins; LLVM's instruction selection is not linear in a block's length."""
+"""Nodes of a basic block: the time of LLVM's instruction selection is not linear in its length."""
 
 
 class AstJit(Interpretation):
     """Lowers trees at a builder's position; every value is a scalar or a vector of one number type.
 
-    Both sides of a conditional are computed and one is selected; `active` of the emitter keeps track of the lanes
-    that Python would have evaluated, so that integer division by zero fails on those alone.
+    It computes both sides of a conditional and selects one. The emitter's `active` keeps track of the lanes that Python
+    would evaluate, so that integer division by zero fails in those only.
 
     Parameters
     ----------
@@ -38,11 +38,11 @@ class AstJit(Interpretation):
 
     @property
     def failed(self) -> ir.Value | None:
-        """Mask of the lanes that divided by zero; None if no instruction could have."""
+        """Mask of the lanes that divided by zero; None if no instruction can."""
         return self.emit.failed
 
     def lower(self, tree: Tree, arguments: Sequence[ir.Value]) -> ir.Value:
-        """Emit a tree; its value for the arguments, one a parameter.
+        """Emit a tree; its value for the arguments, one for each parameter.
 
         Raises
         ------
@@ -118,7 +118,7 @@ class AstJit(Interpretation):
         return self._apply(CONDITIONAL, test, body, orelse)
 
     def _narrow(self, mask: ir.Value) -> None:
-        """From here on only the lanes of a mask are active."""
+        """Leave only the lanes of a mask active."""
         if self.emit.numbers.is_integer:
             active = self.emit.active
             self.emit.active = mask if active is None else self.emit.builder.and_(active, mask)

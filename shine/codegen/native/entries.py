@@ -1,7 +1,7 @@
 """Entry points of a program for callers that are not Shine: one row, a matrix of rows, and columns with strides.
 
-Behind all of them is the code of `shine.codegen.native.programs` for contiguous columns. What lies otherwise is
-copied, a tile of rows at a time, to the stack and back.
+All of them call the code of `shine.codegen.native.programs` for contiguous columns. Other columns are copied to the
+stack and back, a tile of rows at a time.
 """
 
 from __future__ import annotations
@@ -13,35 +13,34 @@ from llvmlite import ir
 
 from shine.codegen.blocks import I64, POINTER, counted, declare, element_pointer, load, stack, store
 from shine.codegen.native.programs import emit_program_rows, emit_program_scalar, program_lanes
-from shine.codegen.numbers import ELEMENTS
+from shine.codegen.numbers import STORAGE_ELEMENTS
 from shine.lang.program.program import Program
 
-TILE_ROWS = 256
+COPY_ROWS = 256
 """Most rows that are copied at a time."""
 
-TILE_BYTES = 16 * 1024
-"""Room on the stack for them, unless a single vector of rows takes more."""
+COPY_BYTES = 16 * 1024
+"""Room on the stack for the copies, unless a single vector of rows takes more."""
 
-PAGE_BYTES = 1024
-"""The same where frames are to stay below a page of memory."""
+SMALL_COPY_BYTES = 1024
+"""The same for targets on which stack frames have to stay below a page of memory."""
 
 _BYTE, _I32 = ir.IntType(8), ir.IntType(32)
-_STORAGE: dict[str, ir.Type] = {**ELEMENTS, "bool": _BYTE}
 _EXTENDED = {"int32": "signext", "bool": "zeroext"}
-"""How callers and callees agree on the rest of a register; where a target does not care, nothing follows from it."""
+"""How callers and callees fill the rest of a register; targets that do not care ignore it."""
 
 _ZERO, _ONE = ir.Constant(I64, 0), ir.Constant(I64, 1)
 
 
 def entries_ir(
-    program: Program, name: str, word: int = 64, abi: str = "", tile_bytes: int = TILE_BYTES
+    program: Program, name: str, word: int = 64, abi: str = "", tile_bytes: int = COPY_BYTES
 ) -> tuple[str, bool]:
-    """A module with the entry points of a program, and nothing else that is visible from outside.
+    """A module in which only the entry points of a program are visible from outside.
 
-    They are, with ``size_t`` and ``ptrdiff_t`` of `word` bits:
+    The entry points are, with ``size_t`` and ``ptrdiff_t`` of `word` bits:
 
-    * ``name``: one row. Arguments by value; returns the result if there is one and it cannot fail, else takes a pointer
-      for each result, and returns the status if it can fail.
+    * ``name``: one row. Arguments by value. It returns the result if there is one result and no division can fail.
+      Otherwise it takes a pointer for each result, and returns the status if a division can fail.
     * ``name_columns(n_rows, column, stride, ..., out, stride, ...)``: rows of columns.
     * ``name_batch(X, n_rows, row_stride, column_stride, y)``: rows of a matrix, where all parameters have one type and
       there is one result.
@@ -51,13 +50,13 @@ def entries_ir(
     Parameters
     ----------
     program : Program
-        Without arrays of its own.
+        Without constant arrays.
     name : str
     word : {64, 32}
     abi : str
         Calling convention of the module, for targets that have several.
     tile_bytes : int
-        `TILE_BYTES` or `PAGE_BYTES`.
+        `COPY_BYTES` or `SMALL_COPY_BYTES`.
 
     Returns
     -------
@@ -84,7 +83,7 @@ def entries_ir(
 
 
 class _Entries:
-    """The entry points, emitted one after the other into a module."""
+    """Emits the entry points into a module, one after the other."""
 
     def __init__(self, module: ir.Module, program: Program, name: str, word: ir.IntType, tile_bytes: int) -> None:
         self.module, self.program, self.name, self.word = module, program, name, word
@@ -102,9 +101,9 @@ class _Entries:
     def one_row(self) -> None:
         """The function of one row."""
         value = len(self.outputs) == 1 and not self.can_fail
-        result = _STORAGE[self.outputs[0]] if value else _I32 if self.can_fail else ir.VoidType()
+        result = STORAGE_ELEMENTS[self.outputs[0]] if value else _I32 if self.can_fail else ir.VoidType()
         pointers = 0 if value else len(self.outputs)
-        kinds = [*(_STORAGE[dtype] for dtype in self.inputs), *[POINTER] * pointers]
+        kinds = [*(STORAGE_ELEMENTS[dtype] for dtype in self.inputs), *[POINTER] * pointers]
         function = declare(self.module, self.name, result, kinds, [f"a{i}" for i in range(len(kinds))])
         for argument, dtype in zip(function.args, self.inputs, strict=False):
             if dtype in _EXTENDED:
@@ -122,7 +121,7 @@ class _Entries:
             if value:
                 builder.ret(single)
                 return
-            store(builder, single, results[0], _ZERO, _STORAGE[self.outputs[0]])
+            store(builder, single, results[0], _ZERO, STORAGE_ELEMENTS[self.outputs[0]])
         if self.can_fail:
             builder.ret(builder.zext(load(builder, failed[0], _ZERO, _BYTE, _BYTE), _I32))
         else:
@@ -141,7 +140,7 @@ class _Entries:
         kinds = [POINTER, self.word, self.word, self.word, POINTER]
         labels = ["X", "n_rows", "row_stride", "column_stride", "y"]
         builder, (matrix, rows, row_stride, column_stride, out) = self._begin("batch", kinds, labels)
-        element = _STORAGE[(self.inputs or self.outputs)[0]]
+        element = STORAGE_ELEMENTS[(self.inputs or self.outputs)[0]]
         places: list[tuple[ir.Value, ir.Value]] = []
         for position in range(len(self.inputs)):
             offset = builder.mul(column_stride, ir.Constant(self.word, position))
@@ -158,7 +157,7 @@ class _Entries:
         return ir.IRBuilder(function.append_basic_block("entry")), function.args
 
     def _end(self, builder: ir.IRBuilder, rows: ir.Value, places: Sequence[tuple[ir.Value, ir.Value]]) -> None:
-        """Call the function behind all of them, with a table of columns and one of strides, and return its status."""
+        """Call the function of all rows with a table of columns and a table of strides, and return its status."""
         pointers, strides = stack(builder, POINTER, len(places)), stack(builder, I64, len(places))
         for position, (pointer, stride) in enumerate(places):
             index = ir.Constant(I64, position)
@@ -191,7 +190,7 @@ class _Entries:
         buffers = stack(builder, _BYTE, tile * sum(sizes))
         offsets = [tile * sum(sizes[:i]) for i in range(len(sizes))]
         outs = element_pointer(builder, here, ir.Constant(I64, len(self.inputs)), POINTER)
-        # Where nothing has to be copied, one tile has all rows.
+        # If nothing has to be copied, one tile has all rows.
         step = self._step(builder, strides, len(dtypes), rows, tile)
         with counted(builder, _ZERO, rows, step, [ir.Constant(_BYTE, 0)]) as loop:
             left = builder.sub(rows, loop.index)
@@ -218,7 +217,7 @@ class _Entries:
     def _tile(self, row_bytes: int) -> int:
         """Rows that are copied at a time: whole vectors."""
         lanes = program_lanes(self.program)
-        return max(lanes, min(TILE_ROWS, self._tile_bytes // row_bytes) // lanes * lanes)
+        return max(lanes, min(COPY_ROWS, self._tile_bytes // row_bytes) // lanes * lanes)
 
     @staticmethod
     def _step(builder: ir.IRBuilder, strides: ir.Value, count: int, rows: ir.Value, tile: int) -> ir.Value:
@@ -238,7 +237,7 @@ class _Entries:
         source_stride: ir.Value,
         count: ir.Value,
     ) -> None:
-        """Copy elements of a size unless both strides are 1."""
+        """Copy elements of some bytes unless both strides are 1."""
         function = self.module.globals.get(f"shine.copy{size}") or self._copy_function(size)
         builder.call(function, [target, target_stride, source, source_stride, count])
 

@@ -1,7 +1,7 @@
 """Inner products of rows with rows, each added up in the order of its elements.
 
-A matrix product of a numeric library adds in whatever order suits the processor. Here an element of the result is a
-plain sum from the first product to the last, in one lane of a vector: the same bits on every host.
+Numeric libraries add the products in an order that suits the processor. Here an element of the result is a plain sum
+from the first product to the last, in one lane of a vector: the same bits on every host.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, counted, declare, element_pointer, load, store
+from shine.codegen.blocks import I64, POINTER, broadcast, counted, declare, element_pointer, load, store
 from shine.codegen.native.loops import row_numbers
 from shine.codegen.numbers import Numbers
 
 AT_ONCE = 6
-"""Rows of the first matrix that share what is loaded of the second: their sums just fit into 16 registers of AVX2."""
+"""Rows of the first matrix that use each load from the second: their sums just fit into the 16 registers of AVX2."""
 
 _ZERO = ir.Constant(I64, 0)
 
@@ -28,8 +28,8 @@ def panel_width(dtype: str) -> int:
 def emit_inner(module: ir.Module, name: str, dtype: str) -> None:
     """Emit ``void name(a, panels, out, rows, length, count)``.
 
-    ``a`` has `rows` rows of `length` numbers. ``panels`` holds the other matrix in `count` panels: of each
-    `panel_width` rows first all first elements, then all second ones, and so on. ``out`` has `rows` rows of
+    ``a`` has `rows` rows of `length` numbers. ``panels`` holds the other matrix in `count` panels of `panel_width`
+    rows; a panel has the first elements of its rows, then the second elements, and so on. ``out`` has `rows` rows of
     ``count * panel_width`` numbers.
     """
     numbers = row_numbers(dtype)
@@ -68,11 +68,5 @@ def _sums(
         others = load(build, panel, build.mul(loop.index, width), numbers.element, numbers.type)
         for start, total in zip(starts, loop.values, strict=True):
             one = load(build, a, build.add(start, loop.index), numbers.element, numbers.element)
-            loop.results.append(build.fadd(total, build.fmul(_spread(build, one, numbers), others)))
+            loop.results.append(build.fadd(total, build.fmul(broadcast(build, one, numbers.type), others)))
     return loop.values
-
-
-def _spread(build: ir.IRBuilder, scalar: ir.Value, numbers: Numbers) -> ir.Value:
-    lane = ir.IntType(32)
-    first = build.insert_element(ir.Constant(numbers.type, ir.Undefined), scalar, ir.Constant(lane, 0))
-    return build.shuffle_vector(first, first, ir.Constant(ir.VectorType(lane, numbers.width), None))

@@ -1,7 +1,7 @@
 """The loop over the rows of a data set, compiled together with the formulas: predictions and fitness.
 
-Rows are taken a vector at a time. The rows that are left at the end are copied into a full vector first, so that one
-body serves all rows and each gets the same bits wherever it stands.
+The loop takes a vector of rows at a time. The rows after the last full vector are copied into one first, so that one
+body serves all rows, and a row gets the same bits at any position.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from shine.codegen.blocks import (
     stack,
     store,
 )
-from shine.codegen.moments import CHUNK, CHUNK_FIELDS, KINDS, LANES, PRODUCTS, errors_function, products_function
+from shine.codegen.moments import CHUNK, CHUNK_FIELDS, ERRORS, LANES, PRODUCTS, SUMS, errors_function, products_function
 from shine.codegen.native.astjit import AstJit
 from shine.codegen.numbers import Numbers
 from shine.lang.tree import Tree
@@ -33,7 +33,7 @@ VECTOR_BYTES = 64
 """Bytes of a row vector: one AVX-512 register, two of AVX2 or four of NEON, so that several chains are in flight."""
 
 STATE = LANES
-"""Numbers in the state of an individual: lanes of a sum of errors, or the moments and unused ones."""
+"""Numbers in the state of an individual: the lanes of a sum of errors, or the moments and unused numbers."""
 
 _BOOL, _BYTE = ir.IntType(1), ir.IntType(8)
 _BODY = FunctionPointer(ir.FunctionType(_BOOL, [POINTER, I64, POINTER, I64]))
@@ -41,14 +41,14 @@ _ZERO, _ONE = ir.Constant(I64, 0), ir.Constant(I64, 1)
 
 
 def row_numbers(dtype: str) -> Numbers:
-    """The number type of a vector of rows."""
+    """A number type at the width of a vector of rows."""
     return Numbers(dtype, VECTOR_BYTES // np.dtype(dtype).itemsize)
 
 
 def emit_predict(module: ir.Module, tree: Tree, name: str, dtype: str) -> None:
     """Emit the function of all rows, ``i8 name(columns, out, rows)``; 1 if an integer division failed.
 
-    ``columns`` points to one pointer a parameter, each to contiguous values.
+    ``columns`` points to a pointer for each parameter, to contiguous values.
     """
     body = _emit_body(module, tree, f"{name}.rows", row_numbers(dtype))
     function = declare(module, name, _BYTE, [POINTER, POINTER, I64], ("columns", "out", "rows"))
@@ -62,10 +62,10 @@ def emit_fitness(module: ir.Module, trees: Sequence[Tree], name: str, dtype: str
     """Emit the fitness of some trees.
 
     ``i8 name(which, count, kind, columns, target, weights, rows, lines, known, states)`` runs the `count` trees at the
-    i64 positions `which`, each in one pass over the data: a chunk of rows is predicted, then added to the tree's
-    state. `kind` is a position in `KINDS`; `lines` holds a slope and an intercept for each of the `count`, `known` the
-    `shine.codegen.moments.CHUNK_FIELDS` of each chunk. Target and weights are float64, filled up with weights of 0 to a
-    multiple of `LANES` rows. A state is `STATE` float64 that start at zero. All trees have the same parameters. The
+    i64 positions `which`, each in one pass over the data: it predicts a chunk of rows, then adds it to the tree's
+    state. `kind` is a position in `SUMS`; `lines` holds a slope and an intercept for each of the `count`, `known` the
+    `shine.codegen.moments.CHUNK_FIELDS` of each chunk. Target and weights are float64, padded to a multiple of `LANES`
+    rows with weights of 0. A state is `STATE` float64, zero at the start. All trees have the same parameters. The
     result is 1 if an integer division failed.
     """
     numbers = row_numbers(dtype)
@@ -100,7 +100,7 @@ def _emit_body(module: ir.Module, tree: Tree, name: str, numbers: Numbers) -> ir
     labels = ("columns", "start", "out", "vectors")
     function = declare(module, name, _BOOL, [POINTER, I64, POINTER, I64], labels)
     function.linkage = "internal"
-    # Nothing is read through the pointer that is written through, so loads of column addresses leave the loop.
+    # Nothing is read through this pointer, so LLVM may load the addresses of columns before the loop.
     function.args[2].add_attribute("noalias")
     columns, start, out, vectors = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
@@ -173,7 +173,7 @@ def _tile_function(module: ir.Module, numbers: Numbers, parameters: int) -> ir.F
 
 
 class _Remainder:
-    """The rows behind the last full vector, copied into one; its free lanes repeat the last row."""
+    """The rows after the last full vector, copied into a vector whose free lanes repeat the last row."""
 
     def __init__(self, builder: ir.IRBuilder, numbers: Numbers, parameters: int) -> None:
         self.builder, self.numbers, self.parameters = builder, numbers, ir.Constant(I64, parameters)
@@ -202,7 +202,7 @@ class _Remainder:
 
 
 def _individual_function(module: ir.Module, numbers: Numbers, parameters: int) -> ir.Function:
-    """Internal function: state of one individual over all rows; true if an integer division failed."""
+    """Internal function: adds all rows to the state of one individual; true if an integer division failed."""
     labels = ("body", "kind", "columns", "target", "weights", "rows", "line", "known", "state")
     kinds = [_BODY, I64, POINTER, POINTER, POINTER, I64, POINTER, POINTER, POINTER]
     function = declare(module, f"shine.individual.{numbers.dtype}", _BOOL, kinds, labels)
@@ -218,22 +218,17 @@ def _individual_function(module: ir.Module, numbers: Numbers, parameters: int) -
         failed = builder.call(tile, [body, columns, loop.index, buffer, count])
         padded = builder.and_(builder.add(count, ir.Constant(I64, LANES - 1)), ir.Constant(I64, -LANES))
         with counted(builder, count, padded) as lane:
-            # Any finite number would do, its weight is 0; the last row's is finite whenever the loss is.
+            # The weight of padding is 0, so any finite number will do: the last prediction is finite if the loss is.
             last = load(builder, buffer, builder.sub(count, _ONE), numbers.element, numbers.element)
             store(builder, last, buffer, lane.index, numbers.element)
         here = [_double_at(builder, pointer, loop.index) for pointer in (target, weights)]
         chunk = builder.udiv(loop.index, ir.Constant(I64, CHUNK))
         facts = _double_at(builder, known, builder.mul(chunk, ir.Constant(I64, len(CHUNK_FIELDS))))
-        for position, name in enumerate(KINDS):
-            with builder.if_then(builder.icmp_unsigned("==", kind, ir.Constant(I64, position))):
-                extra = facts if name == PRODUCTS else line
-                builder.call(_epilogue(module, numbers, name), [buffer, *here, padded, extra, state])
+        epilogues = {error: (errors_function(module, numbers, error), line) for error in ERRORS}
+        epilogues[PRODUCTS] = products_function(module, numbers), facts
+        for name, (add, extra) in epilogues.items():
+            with builder.if_then(builder.icmp_unsigned("==", kind, ir.Constant(I64, SUMS.index(name)))):
+                builder.call(add, [buffer, *here, padded, extra, state])
         loop.results = [builder.or_(loop.values[0], failed)]
     builder.ret(loop.values[0])
     return function
-
-
-def _epilogue(module: ir.Module, numbers: Numbers, kind: str) -> ir.Function:
-    if kind == PRODUCTS:
-        return products_function(module, numbers)
-    return errors_function(module, numbers, kind)

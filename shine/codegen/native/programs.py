@@ -1,21 +1,21 @@
-"""Code of programs: the function of one row, and the one of many, over values of several number types.
+"""Code of programs: a function of one row and a function of many rows, over values of several number types.
 
-Each number type has an AstJit of its own, all of which write to one place; conversions stand between them. A vector
-of rows has as many lanes in every type, as many as the widest of them has in a register.
+Each number type has an AstJit of its own; all of them write to one builder, with conversions between them. A vector of
+rows has the same number of lanes in every type: the number that the widest type has in a register.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
 
 import numpy as np
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, any_lane, counted, declare, element_pointer, load, stack, store
+from shine.codegen.blocks import I64, POINTER, any_lane, counted, declare, load, store
 from shine.codegen.native.astjit import BLOCK_NODES, AstJit
 from shine.codegen.native.loops import VECTOR_BYTES
-from shine.codegen.numbers import ELEMENTS, Numbers, splat
+from shine.codegen.native.remainder import Remainder
+from shine.codegen.numbers import STORAGE_ELEMENTS, Numbers, splat
 from shine.codegen.operations import operations_of
 from shine.errors import LoweringError
 from shine.lang.functions import can_trap
@@ -23,18 +23,17 @@ from shine.lang.program.program import NUMBER_TYPES, STORAGE_TYPES, Program
 from shine.lang.tree import BINARY_OPERATORS, Tree, names_in
 
 MAX_COLUMNS = 10_000
-"""Most parameters and outputs of a function of many rows: the rows that fill no vector are copied to its stack."""
+"""Most parameters and outputs of a function of many rows: rows after the last full vector are copied to its stack."""
 
 _BOOL, _BYTE = ir.IntType(1), ir.IntType(8)
 _ZERO, _ONE = ir.Constant(I64, 0), ir.Constant(I64, 1)
-_STORAGE: dict[str, ir.Type] = {**ELEMENTS, "bool": _BYTE}
 
 
 def vector_bytes(program: Program) -> int:
-    """Bytes of a vector that a program is fast with on this host.
+    """Bytes of a vector with which a program is fast on this host.
 
-    Twice as many where there are elementary functions: their chains of operations are so long that more of them have to
-    be in flight. Elsewhere more registers a value would only be spilled.
+    Twice as many for elementary functions: their chains of operations are so long that more of them have to be in
+    flight. Other programs would only spill the additional registers.
     """
     used = {_function(node) for statement in program.statements for node in ast.walk(statement.value)}
     known = [program.functions[name] for name in used if name in program.functions]
@@ -43,14 +42,14 @@ def vector_bytes(program: Program) -> int:
 
 
 def _function(node: ast.AST) -> str:
-    """The primitive that a node of an expression applies; empty if it is none, or one that takes no time."""
+    """Name of the primitive that a node of an expression applies; empty if there is none, or it takes no time."""
     if isinstance(node, ast.BinOp):
         return BINARY_OPERATORS[type(node.op)]
     return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
 
 
 def program_lanes(program: Program, bytes_each: int = VECTOR_BYTES) -> int:
-    """Rows of a vector: as many as it has of the widest number type."""
+    """Rows of a vector: the lanes it has of the widest number type."""
     used = {STORAGE_TYPES[parameter.dtype] for parameter in program.parameters}
     used |= {statement.dtype for statement in program.statements}
     return bytes_each // max((np.dtype(dtype).itemsize for dtype in used), default=8)
@@ -59,19 +58,19 @@ def program_lanes(program: Program, bytes_each: int = VECTOR_BYTES) -> int:
 def emit_program_scalar(module: ir.Module, program: Program, name: str) -> bool:
     """Emit the function of one row.
 
-    It takes one number a parameter, a bool as a byte, and returns the output, or, where there are several, takes a
-    pointer to each behind the parameters and returns nothing.
+    It takes one number for each parameter, a bool as a byte, and returns the output. If there are several outputs, it
+    takes a pointer to each after the parameters, and returns nothing.
 
     Returns
     -------
     bool
-        Whether an integer division in it may fail. Then a last argument points to a byte that becomes 1 if it did.
+        Whether an integer division may fail. Then a last argument points to a byte that becomes 1 if one did.
 
     Raises
     ------
     LoweringError
-        If the program has arrays of its own, which have more than one row, or a primitive or a number has no
-        meaning in its type.
+        If the program has constant arrays, which have more than one row, or a primitive or a number has no meaning in
+        its type.
     """
     for parameter in program.parameters:
         if parameter.value is not None:
@@ -80,11 +79,11 @@ def emit_program_scalar(module: ir.Module, program: Program, name: str) -> bool:
                 "has a function of one row"
             )
     fails, several = _can_fail(program), len(program.outputs) > 1
-    kinds = [_STORAGE[parameter.dtype] for parameter in program.parameters]
+    kinds = [STORAGE_ELEMENTS[parameter.dtype] for parameter in program.parameters]
     kinds += [POINTER] * (len(program.outputs) * several + fails)
     labels = [parameter.name for parameter in program.parameters]
     labels += [f"out{position}" for position in range(len(program.outputs) * several)] + ["failed"] * fails
-    result = ir.VoidType() if several else _STORAGE[program.outputs[0].dtype]
+    result = ir.VoidType() if several else STORAGE_ELEMENTS[program.outputs[0].dtype]
     function = declare(module, name, result, kinds, labels)
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     code = _Code(builder, program, 1)
@@ -106,9 +105,9 @@ def emit_program_scalar(module: ir.Module, program: Program, name: str) -> bool:
 def emit_program_rows(module: ir.Module, program: Program, name: str, vector_bytes: int = VECTOR_BYTES) -> None:
     """Emit the function of many rows, ``i8 name(columns, outs, rows)``; 1 if an integer division failed.
 
-    `columns` points to one pointer a parameter, also for arrays of the program itself, `outs` to one an output, each
-    to `rows` contiguous numbers of the storage type, a bool being a byte. No output may overlap a column. Rows are
-    taken `vector_bytes` of the widest number type at a time, which changes no bit.
+    `columns` points to a pointer for each parameter, constant arrays included, and `outs` to a pointer for each output;
+    each points to `rows` contiguous numbers of the storage type, a bool being a byte. No output may overlap a column.
+    The loop takes a vector of rows at a time, `vector_bytes` of the widest number type; its size changes no bit.
 
     Raises
     ------
@@ -116,7 +115,7 @@ def emit_program_rows(module: ir.Module, program: Program, name: str, vector_byt
         If a primitive or a number has no meaning in its type, or there are too many parameters and outputs.
     """
     if len(program.parameters) + len(program.outputs) > MAX_COLUMNS:
-        raise LoweringError(f"the program has more than {MAX_COLUMNS} inputs and outputs")
+        raise LoweringError(f"the program has more than {MAX_COLUMNS} inputs and outputs; split it")
     width = program_lanes(program, vector_bytes)
     body = _rows_body(module, program, f"{name}.rows", width)
     function = declare(module, name, _BYTE, [POINTER, POINTER, I64], ("columns", "outs", "rows"))
@@ -126,9 +125,9 @@ def emit_program_rows(module: ir.Module, program: Program, name: str, vector_byt
     done = builder.mul(vectors, ir.Constant(I64, width))
     rest = builder.sub(rows, done)
     some = builder.zext(builder.icmp_unsigned("!=", rest, _ZERO), I64)
-    # One body serves all rows, so that each gets the same bits wherever it stands.
-    inputs = _Remainder(builder, [parameter.dtype for parameter in program.parameters], f"{name}.inputs", vector_bytes)
-    results = _Remainder(builder, [output.dtype for output in program.outputs], f"{name}.outputs", vector_bytes)
+    # One body serves all rows, so that a row gets the same bits at any position.
+    inputs = Remainder(builder, [parameter.dtype for parameter in program.parameters], f"{name}.inputs", vector_bytes)
+    results = Remainder(builder, [output.dtype for output in program.outputs], f"{name}.outputs", vector_bytes)
     whole = builder.call(body, [columns, outs, vectors])
     with counted(builder, _ZERO, some, carried=[whole]) as loop:
         inputs.point()
@@ -148,7 +147,7 @@ def _rows_body(module: ir.Module, program: Program, name: str, width: int) -> ir
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     used = {name for statement in program.statements for name in names_in(statement.value)}
     used |= {output.name for output in program.outputs}
-    # Only addresses are read through these, so that their loads leave the loop where registers last.
+    # Nothing is written through these: LLVM may load the addresses before the loop, if there are enough registers.
     columns.add_attribute("noalias")
     outs.add_attribute("noalias")
     with counted(builder, _ZERO, vectors, carried=[ir.Constant(_BOOL, 0)]) as loop:
@@ -158,14 +157,14 @@ def _rows_body(module: ir.Module, program: Program, name: str, width: int) -> ir
             if parameter.name in used:
                 _limit_block(builder, position)
                 source = load(builder, columns, ir.Constant(I64, position), POINTER, POINTER)
-                element = _STORAGE[parameter.dtype]
+                element = STORAGE_ELEMENTS[parameter.dtype]
                 value = load(builder, source, row, element, ir.VectorType(element, width))
                 code.read(parameter.name, parameter.dtype, value)
         failed = code.emit()
         for position, output in enumerate(program.outputs):
             _limit_block(builder, position)
             target = load(builder, outs, ir.Constant(I64, position), POINTER, POINTER)
-            store(builder, code.written(output.name, output.dtype), target, row, _STORAGE[output.dtype])
+            store(builder, code.written(output.name, output.dtype), target, row, STORAGE_ELEMENTS[output.dtype])
         before = loop.values[0]
         loop.results = [before if failed is None else builder.or_(before, any_lane(builder, failed))]
     builder.ret(loop.values[0])
@@ -173,7 +172,7 @@ def _rows_body(module: ir.Module, program: Program, name: str, width: int) -> ir
 
 
 def _limit_block(builder: ir.IRBuilder, count: int) -> None:
-    """Begin a new basic block after every so many of what is counted, as AstJit does after as many nodes."""
+    """Begin a new basic block at every multiple of `BLOCK_NODES`, as AstJit does."""
     if count and count % BLOCK_NODES == 0:
         block = builder.append_basic_block("next")
         builder.branch(block)
@@ -190,7 +189,7 @@ class _Code:
         self._dtypes: dict[str, str] = {}
 
     def read(self, name: str, dtype: str, value: ir.Value) -> None:
-        """Give a parameter its value, which is of its storage type."""
+        """Set the value of a parameter, given in its storage type."""
         self._dtypes[name] = STORAGE_TYPES[dtype]
         if dtype == "bool":
             holds = self.builder.icmp_unsigned("!=", value, splat(value.type, 0))
@@ -198,7 +197,7 @@ class _Code:
         self._values[name] = value
 
     def emit(self) -> ir.Value | None:
-        """Emit all statements; the mask of the lanes that divided by zero, None if no instruction could have."""
+        """Emit all statements; the mask of the lanes that divided by zero, None if no instruction can."""
         jits = {dtype: AstJit(self.builder, numbers) for dtype, numbers in self.numbers.items()}
         converted = 0
         for statement in self.program.statements:
@@ -237,8 +236,8 @@ def convert(builder: ir.IRBuilder, value: ir.Value, source: Numbers, target: Num
     if source.dtype == target.dtype:
         return value
     if target.is_integer and not source.is_integer:
-        # The instruction is undefined for what does not fit. Both bounds are powers of two, which every float type
-        # holds, and NaN is not within them.
+        # The instruction is undefined for numbers that do not fit. Both bounds are powers of two, which every float
+        # type holds; NaN is not within them.
         smallest = -(2 ** (8 * target.bytes - 1))
         fits = builder.and_(
             builder.fcmp_ordered(">=", value, source.constant(smallest)),
@@ -255,7 +254,7 @@ def convert(builder: ir.IRBuilder, value: ir.Value, source: Numbers, target: Num
 
 
 def _can_fail(program: Program) -> bool:
-    """Whether a statement has an integer division by something else than a constant that cannot be zero."""
+    """Whether a statement has an integer division by anything but a constant other than zero."""
     builder = ir.IRBuilder(ir.Function(ir.Module(), ir.FunctionType(ir.VoidType(), ()), "trial").append_basic_block())
     jits = {dtype: AstJit(builder, Numbers(dtype)) for dtype in NUMBER_TYPES}
     numbers: dict[str, ir.Value] = {}
@@ -276,58 +275,3 @@ def _can_fail(program: Program) -> bool:
 
 def _calls(expression: ast.expr) -> bool:
     return any(isinstance(node, ast.Call) for node in ast.walk(expression))
-
-
-class _Remainder:
-    """The rows behind the last full vector of columns of several types: full vectors of their own, on the stack."""
-
-    def __init__(self, builder: ir.IRBuilder, dtypes: Sequence[str], name: str, vector_bytes: int) -> None:
-        self.builder, self._vector_bytes = builder, vector_bytes
-        self.table = stack(builder, POINTER, max(len(dtypes), 1))
-        self._slots = stack(builder, _BYTE, vector_bytes * max(len(dtypes), 1))
-        # Columns are copied by loops, one for all those of a size, so that thousands of them cost little code.
-        self._positions: dict[int, tuple[ir.Value, ir.Value]] = {}
-        for size in sorted({np.dtype(dtype).itemsize for dtype in dtypes}):
-            positions = [i for i, dtype in enumerate(dtypes) if np.dtype(dtype).itemsize == size]
-            kind = ir.ArrayType(I64, len(positions))
-            listing = ir.GlobalVariable(builder.module, kind, f"{name}.{size}")
-            listing.type = POINTER
-            listing.linkage, listing.global_constant = "internal", True
-            listing.initializer = ir.Constant(kind, positions)
-            self._positions[size] = listing, ir.Constant(I64, len(positions))
-
-    def point(self) -> None:
-        """Let the table point to the vectors."""
-        build = self.builder
-        for _, position in self._columns():
-            store(build, self._slot(position), self.table, position, POINTER)
-
-    def fill(self, columns: ir.Value, first: ir.Value, rest: ir.Value, width: int) -> None:
-        """Copy the rows from the first on; the free lanes repeat the last."""
-        build = self.builder
-        last = build.sub(rest, _ONE)
-        for element, position in self._columns():
-            source = load(build, columns, position, POINTER, POINTER)
-            with counted(build, _ZERO, ir.Constant(I64, width)) as lane:
-                beyond = build.icmp_signed(">", lane.index, last)
-                row = build.add(first, build.select(beyond, last, lane.index))
-                store(build, load(build, source, row, element, element), self._slot(position), lane.index, element)
-
-    def empty(self, columns: ir.Value, first: ir.Value, rest: ir.Value) -> None:
-        """Copy the vectors to the rows from the first on."""
-        build = self.builder
-        for element, position in self._columns():
-            target = load(build, columns, position, POINTER, POINTER)
-            with counted(build, _ZERO, rest) as lane:
-                value = load(build, self._slot(position), lane.index, element, element)
-                store(build, value, target, build.add(first, lane.index), element)
-
-    def _columns(self) -> Iterator[tuple[ir.Type, ir.Value]]:
-        """Loops over all columns: the builder stands in one for each size while its element and position are used."""
-        for size, (listing, count) in self._positions.items():
-            with counted(self.builder, _ZERO, count) as column:
-                yield ir.IntType(8 * size), load(self.builder, listing, column.index, I64, I64)
-
-    def _slot(self, position: ir.Value) -> ir.Value:
-        offset = self.builder.mul(position, ir.Constant(I64, self._vector_bytes))
-        return element_pointer(self.builder, self._slots, offset, _BYTE)

@@ -1,6 +1,6 @@
-"""Many rows where a processor has no vectors for them: a loop that calls the function of one row.
+"""Many rows without vectors: a loop that calls the function of one row.
 
-WebAssembly without SIMD would take a vector apart again, and a GPU runs its vectors' lanes as threads.
+WebAssembly without SIMD would split vectors again, and a GPU runs threads in the place of lanes.
 """
 
 from __future__ import annotations
@@ -11,18 +11,17 @@ from llvmlite import ir
 
 from shine.codegen.blocks import I64, POINTER, counted, declare, element_pointer, load, store
 from shine.codegen.native.programs import emit_program_rows, emit_program_scalar
-from shine.codegen.numbers import ELEMENTS
+from shine.codegen.numbers import STORAGE_ELEMENTS
 from shine.lang.program.program import Program
 
 _I32, _BYTE = ir.IntType(32), ir.IntType(8)
-_STORAGE: dict[str, ir.Type] = {**ELEMENTS, "bool": _BYTE}
 
 
 def emit_wasm(module: ir.Module, program: Program, name: str, *, batch: bool = True, vectors: bool = False) -> bool:
     """Emit what a WebAssembly module exports, for a memory of 32 bits.
 
-    The function of one row is that of `emit_program_scalar`; that of many, ``i32 name_batch(columns, outs, i32 rows)``,
-    takes what `emit_program_rows` does and is 1 if an integer division failed.
+    The function of one row is that of `emit_program_scalar`. The function of many rows, ``i32 name_batch(columns, outs,
+    i32 rows)``, takes the arguments of the one of `emit_program_rows` and returns 1 if an integer division failed.
 
     Parameters
     ----------
@@ -32,7 +31,7 @@ def emit_wasm(module: ir.Module, program: Program, name: str, *, batch: bool = T
     batch : bool
         Whether to emit the function of many rows.
     vectors : bool
-        Whether it works on vectors, which need SIMD128.
+        Whether that function works on vectors, which need SIMD128.
 
     Returns
     -------
@@ -48,7 +47,7 @@ def emit_wasm(module: ir.Module, program: Program, name: str, *, batch: bool = T
     function = declare(module, f"{name}_batch", _I32, [POINTER, POINTER, _I32], ("columns", "outs", "rows"))
     columns, outs, rows = function.args
     build = ir.IRBuilder(function.append_basic_block("entry"))
-    # JavaScript's numbers are signed here; there are no more rows than bytes.
+    # JavaScript passes signed numbers; there are fewer rows than bytes, so zero extension is right.
     count = build.zext(rows, I64)
     if vectors:
         build.ret(build.zext(build.call(module.globals[f"{name}.all"], [columns, outs, count]), _I32))
@@ -69,13 +68,13 @@ def emit_wasm(module: ir.Module, program: Program, name: str, *, batch: bool = T
 def emit_kernel(module: ir.Module, program: Program, name: str) -> bool:
     """Emit a function of one row for a GPU of NVIDIA, and ``name_kernel(columns..., outs..., i64 rows)`` that runs it.
 
-    Each thread takes every n-th row, n being the number of threads of the grid. All pointers are to contiguous numbers
-    of the storage type; where an integer division may fail, one more to an i32 follows, which becomes 1 if it did.
+    Each thread takes every n-th row, where n is the number of threads of the grid. Pointers are to contiguous numbers
+    of the storage type. If an integer division may fail, a last pointer follows, to an i32 that becomes 1 if one did.
 
     Returns
     -------
     bool
-        Whether that last argument is there; the function of one row has one then, too.
+        Whether there is that last pointer; the function of one row then has one, too.
     """
     fails = emit_program_scalar(module, program, name)
     kinds = [POINTER] * (len(program.parameters) + len(program.outputs)) + [I64] + [POINTER] * fails
@@ -112,11 +111,11 @@ def _one_row(
     row: ir.Value,
     status: ir.Value | None,
 ) -> ir.Value | None:
-    """Call the function of one row for a row of columns that are read and others that are written; its status."""
+    """Call the function of one row for a row of some columns, and write its results to others; its status."""
     sources, targets = columns
-    kinds = [_STORAGE[parameter.dtype] for parameter in program.parameters]
+    kinds = [STORAGE_ELEMENTS[parameter.dtype] for parameter in program.parameters]
     arguments = [load(build, source, row, kind, kind) for source, kind in zip(sources, kinds, strict=True)]
-    kinds = [_STORAGE[output.dtype] for output in program.outputs]
+    kinds = [STORAGE_ELEMENTS[output.dtype] for output in program.outputs]
     last = [] if status is None else [status]
     if len(targets) > 1:
         places = [element_pointer(build, target, row, kind) for target, kind in zip(targets, kinds, strict=True)]
@@ -131,5 +130,5 @@ def _pointer_at(build: ir.IRBuilder, table: ir.Value, position: int) -> ir.Value
 
 
 def _special_register(module: ir.Module, name: str) -> ir.Function:
-    """What a thread knows of its place in the grid."""
+    """The intrinsic that reads a register with a thread's place in the grid."""
     return ir.Function(module, ir.FunctionType(_I32, []), f"llvm.nvvm.read.ptx.sreg.{name}.x")

@@ -1,4 +1,4 @@
-"""Control flow of the elementary functions: functions in functions, loops, and the paths of rare lanes."""
+"""Control flow of the elementary functions: internal functions, loops, and paths for rare lanes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def define_in(
 
 
 def repeat(name: str, state: Sequence[Lanes], step: Callable[..., tuple[Lanes, Sequence[Lanes]]]) -> Sequence[Lanes]:
-    """A loop: `step(*state)` gives whether to go on and the next state; its last state is returned."""
+    """A loop: `step(*state)` tells whether to go on, and the next state; returns the last state."""
     builder = state[0].builder
     before, loop, end = builder.block, builder.append_basic_block(name), builder.append_basic_block(f"{name}.end")
     builder.branch(loop)
@@ -50,16 +50,16 @@ def repeat(name: str, state: Sequence[Lanes], step: Callable[..., tuple[Lanes, S
 
 @dataclass(frozen=True)
 class RarePath:
-    """What a function does in the few lanes that its formula is not for: small code, off the way.
+    """A path for the few lanes that a function's formula does not cover: small code, out of line.
 
     Parameters
     ----------
     name : str
-        Of the functions it emits.
+        Name of the functions it emits.
     applies : callable
-        Of the arguments of one lane, as scalar `Lanes`: whether it is such a lane, as truth `Lanes`.
+        ``applies(*arguments)`` of one lane, as scalar `Lanes`: whether the lane is rare, as truth `Lanes`.
     compute : callable
-        Of the same: the results of such a lane.
+        ``compute(*arguments)`` of a rare lane: its results.
     """
 
     name: str
@@ -67,9 +67,9 @@ class RarePath:
     compute: Callable[..., Sequence[Lanes]]
 
     def replace(self, suspected: ir.Value, results: Sequence[Lanes], *arguments: Lanes) -> Sequence[Lanes]:
-        """`results`, replaced in the lanes that the path applies to; skipped unless the `i1` `suspected` is true.
+        """`results`, replaced in rare lanes; skipped unless the `i1` `suspected` is true.
 
-        What a lane gets depends on its own arguments only, whatever the other lanes make the branch do.
+        The result of a lane depends on its own arguments only, whatever branch the other lanes cause.
         """
         builder = arguments[0].builder
         values = [lanes.value for lanes in (*results, *arguments)]
@@ -95,7 +95,7 @@ class RarePath:
             return [merge(inner, [(old, before), (new.value, inside)]) for old, new in pairs]
 
         kinds = [element_type(value.type) for value in values]
-        return _off_the_way(builder, self.name, kinds[:results], kinds, body)
+        return _out_of_line(builder, self.name, kinds[:results], kinds, body)
 
     def _every_lane(
         self, builder: ir.IRBuilder, results: int, values: Sequence[ir.Value], one_lane: ir.Function
@@ -112,7 +112,7 @@ class RarePath:
             return repeat("lane", state, step)[1:]
 
         kinds = [value.type for value in values]
-        return _off_the_way(builder, self.name, kinds[:results], kinds, body)
+        return _out_of_line(builder, self.name, kinds[:results], kinds, body)
 
 
 def _pack(builder: ir.IRBuilder, parts: Sequence[Lanes]) -> ir.Value:
@@ -127,7 +127,7 @@ def _unpack(builder: ir.IRBuilder, packed: ir.Value) -> list[Lanes]:
 
 
 def merge(builder: ir.IRBuilder, incoming: Sequence[tuple[ir.Value, ir.Block]]) -> Lanes:
-    """The value that comes from whichever block ran."""
+    """The value of the block that ran."""
     phi = builder.phi(incoming[0][0].type)
     for value, block in incoming:
         phi.add_incoming(value, block)
@@ -145,11 +145,11 @@ def unless(
     *arguments: Lanes,
     register: Test | None = None,
 ) -> Lanes:
-    """`result`, but `general(*arguments)` where the truth value `rare` is true: a function off the way.
+    """`result`, or `general(*arguments)` if the `i1` `rare` is true: an out-of-line function.
 
-    Where that takes very long, `register(*arguments)` is an `i1` as well: a vector of several registers is taken apart
-    there, and only those are computed for which it is true. Where `result` is right, `general` must have the same bits:
-    which of the two a lane gets depends on the others.
+    If `general` takes very long, give `register`: a vector of several registers is split, and `general` runs only on
+    the registers for which the `i1` `register(*arguments)` is true. Where `result` is right, `general` must have the
+    same bits: other lanes decide which of the two a lane gets.
     """
 
     def several(*values: Lanes) -> Sequence[Lanes]:
@@ -166,7 +166,7 @@ def unless_all(
     *arguments: Lanes,
     register: Test | None = None,
 ) -> Sequence[Lanes]:
-    """The same for several results at once."""
+    """`unless` for several results at once."""
     if register is None:
         return _if(rare, results, name, general, *arguments, likely=False)
     test, count = register, len(results)
@@ -187,7 +187,7 @@ def _if(
     *arguments: Lanes,
     likely: bool | None = None,
 ) -> Sequence[Lanes]:
-    """`results`, or what a function off the way makes of the arguments if the condition is true."""
+    """`results`, or those of an out-of-line function if the condition is true."""
     builder = arguments[0].builder
     values = [argument.value for argument in arguments]
 
@@ -197,21 +197,21 @@ def _if(
     before = builder.block
     with builder.if_then(condition, likely=likely):
         types = [lanes.type for lanes in results]
-        function = _off_the_way(builder, name, types, [value.type for value in values], body)
+        function = _out_of_line(builder, name, types, [value.type for value in values], body)
         changed = _unpack(builder, builder.call(function, values))
         inside = builder.block
     pairs = zip(results, changed, strict=True)
     return [merge(builder, [(old.value, before), (new.value, inside)]) for old, new in pairs]
 
 
-def _off_the_way(
+def _out_of_line(
     builder: ir.IRBuilder,
     name: str,
     results: Sequence[ir.Type],
     arguments: Sequence[ir.Type],
     body: Callable[..., Sequence[Lanes]],
 ) -> ir.Function:
-    """A function whose results are those of `body(builder, *arguments)`, in a structure."""
+    """A function that returns the results of `body(builder, *arguments)` in a structure, and is never inlined."""
 
     def packed(inner: ir.IRBuilder, *values: ir.Value) -> ir.Value:
         return _pack(inner, body(inner, *values))

@@ -35,7 +35,7 @@ DOUBLE_EXP = (
     *(0.00019841269917685565, 2.4801489798824436e-05, 2.7557216033789543e-06, 2.763133567858549e-07),
     2.511794425568049e-08,
 )
-# The same, 2**-60.5, where two roundings of the result leave room for nothing else.
+# The same, 2**-60.5, for results that are rounded twice and so have no room for more error.
 PRECISE_EXP = (
     *(0.5, 0.16666666666666685, 0.04166666666666673, 0.008333333333316689, 0.001388888888885869),
     *(0.0001984126989718635, 2.480158737333625e-05, 2.755723410615648e-06, 2.755723365678289e-07),
@@ -121,8 +121,8 @@ def exp(x: Lanes) -> Lanes:
 def _general_exp(x: Lanes) -> Lanes:
     """exp of any number. The bounds lie beyond overflow and beyond underflow to zero.
 
-    Where nothing is left of the result, the product is one of zeros: many processors multiply slowly when the exact
-    product is not zero and the rounded one is, or is subnormal.
+    Where the result underflows to zero, the factors are zeros: many processors multiply slowly when a product that is
+    not zero is rounded to zero or to a subnormal number.
     """
     double = x.format is DOUBLE
     lowest = -746.0 if double else -105.0
@@ -227,8 +227,8 @@ def _split_number(x: Lanes) -> tuple[Lanes, Lanes]:
 def log(x: Lanes) -> Lanes:
     """k ln 2 + 2 artanh(s) with s = f / (2 + f), f = m - 1, for normal x > 0; special numbers are replaced.
 
-    2 artanh(s) = f - s (f - R(s)), of which fdlibm says that only small terms are rounded before the last sums; k
-    times ln 2's first part is exact.
+    2 artanh(s) = f - s (f - R(s)), as in fdlibm: only small terms are rounded before the last sums. k times the first
+    part of ln 2 is exact.
     """
     format_ = x.format
     bits = x.bits()
@@ -237,7 +237,7 @@ def log(x: Lanes) -> Lanes:
     field = moved & -(1 << format_.fraction)
     if format_ is SINGLE:
         m = (bits - field).real()
-        # The exponent stays in its place, and the factor it has there goes into ln 2's parts.
+        # The exponent stays in its field; the factor that it has there goes into the parts of ln 2.
         k, unit = field.number(), 2.0**-format_.fraction
     else:
         # AVX2 cannot convert 64-bit integers.
@@ -279,7 +279,7 @@ def _split_log2(x: Lanes) -> tuple[Lanes, Lanes]:
     """log2 of x > 0 in float64, as a head of 26 bits and a tail; right to about 2**-65 relative to itself.
 
     log2(m) = 2 / (3 ln 2) * s * (3 + s**2 + s**4 H(s**2)), s = (m - 1) / (m + 1); heads make the large products
-    exact, which is fdlibm's way to more than 53 bits.
+    exact, as in fdlibm, so that more than 53 bits are right.
     """
     k, m = _split_number(x)
     f = m - 1.0
@@ -300,7 +300,7 @@ def _split_log2(x: Lanes) -> tuple[Lanes, Lanes]:
     small = s_tail * factor_head + factor_tail * s
     product_head = (large + small).head()
     product_tail = small - (product_head - large)
-    # 2 / (3 ln 2): 26 bits, the rest, and both.
+    # 2 / (3 ln 2): its first 26 bits, the rest, and their sum.
     scaled = product_head * 0.9617966860532761
     rest = product_head * 7.872699542894897e-09 + product_tail * 0.9617966939259756
     head = ((scaled + rest) + k).head()
@@ -332,10 +332,10 @@ def _power(x: Lanes, y: Lanes) -> Lanes:
 
 
 def with_products(general: Callable[[Lanes, Lanes], Lanes]) -> Callable[[Lanes, Lanes], Lanes]:
-    """x**y where ``x**2`` is ``x*x`` and ``x**3`` is ``x*x*x``, to the bit, and all other powers are `general`'s.
+    """x**y: to the bit ``x*x`` for y = 2 and ``x*x*x`` for y = 3; `general` for all other exponents.
 
-    The exponent's value decides, lane by lane: so a power means the same whether its exponent is written in the
-    formula, was fitted, or is a column. `general` is left out where no lane needs it.
+    The value of the exponent decides, lane by lane: a power is the same whether its exponent is written in the
+    formula, fitted, or a column. `general` is skipped if no lane needs it.
     """
 
     def power(x: Lanes, y: Lanes) -> Lanes:
@@ -377,7 +377,7 @@ def short_pow(x: Lanes, y: Lanes) -> Lanes:
 def _with_special_powers(x: Lanes, y: Lanes, power: Lanes) -> Lanes:
     """`power` = |x|**y for finite x != 0, extended to every x and y.
 
-    Selects rather than truth tables: a mask as wide as its numbers is free to use, and dear to combine.
+    It selects instead of combining masks: using a mask as wide as its numbers is free, combining masks is expensive.
     """
     size = x.magnitude()
     falls = y < 0.0

@@ -4,9 +4,9 @@
 is within 2 units in the last place of the true value over its whole domain (docs/accuracy.md has the measurements).
 
 Only plain additions, multiplications, divisions, square roots, comparisons and integer operations are emitted, and
-fused multiply-adds of float32. A target without that instruction gets its bits from float64 (`shine.llvm.fma`). In
-float64 there is none, neither asked for nor allowed by a fast-math flag: a target without the instruction would call
-libm for it. A lane's result depends on that lane only; the rare branches keep to that.
+fused multiply-adds of float32. A target without that instruction gets its bits from float64 (`shine.llvm.fma`).
+float64 code has no fused multiply-add, and no fast-math flag that allows one: a target without the instruction would
+call libm for it. The result of a lane depends on that lane only, in the rare branches too.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Rule:
 
 
 def _widened(body: Body) -> Body:
-    """A float32 function out of one in float64."""
+    """A float32 function made of a float64 one."""
 
     def single(*arguments: Lanes) -> Lanes:
         return body(*(x.convert(DOUBLE) for x in arguments)).convert(SINGLE)
@@ -131,7 +131,7 @@ FUNCTIONS: dict[str, Rule] = {
 
 
 def call(builder: ir.IRBuilder, name: str, *arguments: ir.Value) -> ir.Value:
-    """Emit a call of an elementary function, and the function itself where its module does not have it yet.
+    """Emit a call of an elementary function, and the function itself if its module does not have it yet.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def call(builder: ir.IRBuilder, name: str, *arguments: ir.Value) -> ir.Value:
     Raises
     ------
     LoweringError
-        If there is no such function, or none of this number or type of arguments.
+        If there is no such function, or it does not take such arguments.
     """
     rule = FUNCTIONS.get(name)
     if rule is None:

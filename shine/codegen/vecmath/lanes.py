@@ -1,8 +1,8 @@
 """Lanes: an IR value with Python's operators, so that the elementary functions read as formulas.
 
-One `Lanes` is a scalar or a vector; every operation works on each lane alone. Only operations that every target
-has as instructions are offered (no rounding, no call), which is what makes the results the same bits everywhere. The
-one exception is the fused multiply-add of float32, which targets without it can have from float64 (`shine.llvm.fma`).
+One `Lanes` is a scalar or a vector; every operation works on each lane alone. It offers only operations that every
+target has as instructions (no rounding to integers, no call), so results have the same bits everywhere. The one
+exception is the fused multiply-add of float32; targets without it get it from float64 (`shine.llvm.fma`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Format:
 
     @property
     def magic(self) -> float:
-        """Adding it rounds a smaller number to an integer, which then stands in the lowest bits."""
+        """Adding it rounds a smaller number to an integer, in the lowest bits of the sum."""
         return 1.5 * 2.0**self.fraction
 
     @property
@@ -55,7 +55,7 @@ SINGLE = Format(ir.FloatType(), ir.IntType(32), 23, 127)
 
 
 REGISTER = 32
-"""Bytes of a vector register that most processors have, or two of."""
+"""Bytes of one vector register, or of two, on most processors."""
 
 
 def element_type(type_: ir.Type) -> ir.Type:
@@ -64,12 +64,12 @@ def element_type(type_: ir.Type) -> ir.Type:
 
 
 def like(type_: ir.Type, element: ir.Type) -> ir.Type:
-    """`element`, as many of them as `type_` has lanes."""
+    """The type with the lanes of `type_` and another element."""
     return ir.VectorType(element, type_.count) if isinstance(type_, ir.VectorType) else element
 
 
 def suffix(type_: ir.Type) -> str:
-    """The name LLVM gives a type in the names of intrinsics, such as `v8f64`."""
+    """LLVM's name of a type in the names of intrinsics, such as `v8f64`."""
     element = {ir.DoubleType(): "f64", ir.FloatType(): "f32"}[element_type(type_)]
     return f"v{type_.count}{element}" if isinstance(type_, ir.VectorType) else element
 
@@ -105,7 +105,7 @@ class Lanes:
 
     @property
     def format(self) -> Format:
-        """Binary format of the lanes, or of the reals that integer lanes are as wide as."""
+        """Binary format of the lanes; for integer lanes, that of reals of the same width."""
         element = element_type(self.type)
         return DOUBLE if element in (DOUBLE.real, DOUBLE.integer) else SINGLE
 
@@ -163,7 +163,7 @@ class Lanes:
         return self._apply("fdiv", "udiv", other, swapped=True)
 
     def __neg__(self) -> Lanes:
-        """Of real lanes."""
+        """The negative of real lanes."""
         return Lanes(self.builder, self.builder.fneg(self.value))
 
     def __and__(self, other: Lanes | int) -> Lanes:
@@ -176,7 +176,7 @@ class Lanes:
         return Lanes(self.builder, self.builder.xor(self.value, self._operand(other)))
 
     def __invert__(self) -> Lanes:
-        """Of truth lanes."""
+        """The negation of truth lanes."""
         return self ^ 1
 
     def __lshift__(self, other: Lanes | int) -> Lanes:
@@ -203,15 +203,15 @@ class Lanes:
         return self._compare(">=", other)
 
     def equals(self, other: Lanes | float) -> Lanes:
-        """Truth lanes: where both are the same number; NaN is none."""
+        """Truth lanes: whether both are the same number; false for NaN."""
         return self._compare("==", other)
 
     def is_nan(self) -> Lanes:
-        """Truth lanes: where the number is NaN."""
+        """Truth lanes: whether the number is NaN."""
         return Lanes(self.builder, self.builder.fcmp_unordered("uno", self.value, self.value))
 
     def where(self, yes: Lanes, no: Lanes | float) -> Lanes:
-        """Of truth lanes: `yes` where they are true, else `no`."""
+        """`yes` where these truth lanes are true, else `no`."""
         return Lanes(self.builder, self.builder.select(self.value, yes.value, yes._operand(no)))
 
     def bits(self) -> Lanes:
@@ -227,7 +227,7 @@ class Lanes:
         return Lanes(self.builder, self.builder.sitofp(self.value, like(self.type, self.format.real)))
 
     def convert(self, target: Format) -> Lanes:
-        """Real lanes in another format, rounded if that is the narrower one; integers keep their lowest bits."""
+        """Real lanes in another format, rounded if it is narrower; integers keep their lowest bits."""
         if self.format is target:
             return self
         narrower = target is SINGLE
@@ -246,7 +246,7 @@ class Lanes:
         return self.bits() & self.format.sign
 
     def flip_sign(self, sign: Lanes) -> Lanes:
-        """Negated where `sign`, a bit pattern, has its highest bit; its other bits must be zero."""
+        """Negated where the bit pattern `sign` has its highest bit set; its other bits must be zero."""
         return (self.bits() ^ sign).real()
 
     def sqrt(self) -> Lanes:
@@ -270,7 +270,7 @@ class Lanes:
         return (self < bound).where(self.constant(bound), self)
 
     def registers(self) -> list[Lanes]:
-        """Parts of `REGISTER` bytes, if it is two, four, eight ... of them; else the whole."""
+        """The value in parts of `REGISTER` bytes, if their number is a power of two; else in one part."""
         count = self.type.count if isinstance(self.type, ir.VectorType) else 1
         part = REGISTER * 8 // self.format.width
         if count <= part or count % part or (count // part).bit_count() > 1:
@@ -281,13 +281,13 @@ class Lanes:
         return [Lanes(self.builder, self.builder.shuffle_vector(self.value, undefined, index)) for index in indices]
 
     def any_finite_above(self, bound: float) -> ir.Value:
-        """Whether one of the real lanes, none of which is negative, is finite and above `bound`, as one `i1`."""
-        # What this adds to the bits makes negative integers of infinity and NaN.
+        """Whether any of these real lanes is finite and above `bound`, as one `i1`; no lane may be negative."""
+        # The shift turns the bits of infinity and NaN into negative integers.
         shift = self.format.sign - self.format.bits_of(math.inf)
         return (self.bits() + shift).any_above(self.format.bits_of(bound) + shift)
 
     def any_above(self, bound: int) -> ir.Value:
-        """Whether one of the integer lanes is above `bound`, as one `i1`: registers are joined before their lanes."""
+        """Whether any of these integer lanes is above `bound`, as one `i1`; it combines registers before lanes."""
         if self.format is DOUBLE:
             above, *others = (piece > bound for piece in self.registers())
             for other in others:
@@ -299,7 +299,7 @@ class Lanes:
         return (largest > bound).any()
 
     def any(self) -> ir.Value:
-        """Whether one of the truth lanes is true, as one `i1`."""
+        """Whether any of these truth lanes is true, as one `i1`."""
         if not isinstance(self.type, ir.VectorType):
             return self.value
         together = self.builder.bitcast(self.value, ir.IntType(self.type.count))
@@ -318,9 +318,10 @@ def joined(registers: Sequence[Lanes]) -> Lanes:
 
 
 def polynomial(x: Lanes, coefficients: Sequence[Lanes | float]) -> Lanes:
-    """Sum of coefficients[i] * x**i by Estrin's scheme: neighbours are joined, then neighbours of those, and so on.
+    """Sum of coefficients[i] * x**i by Estrin's scheme: it joins neighbours, then neighbours of the results, and so on.
 
-    The chain of dependent operations is logarithmic; processors run out of room for waiting ones otherwise.
+    The chain of dependent operations is logarithmic: with a longer one, processors run out of room for waiting
+    operations.
     """
     terms: list[Lanes | float] = list(coefficients)
     power = x
@@ -334,7 +335,7 @@ def polynomial(x: Lanes, coefficients: Sequence[Lanes | float]) -> Lanes:
 
 
 def by_powers(x: Lanes, coefficients: Sequence[float]) -> Lanes:
-    """The same sum by Horner's scheme: the fewest operations, in the longest chain."""
+    """The sum of `polynomial` by Horner's scheme: the fewest operations, in the longest chain."""
     total = x.constant(coefficients[-1])
     for coefficient in reversed(coefficients[:-1]):
         total = x.times_plus(total, coefficient)
@@ -342,7 +343,7 @@ def by_powers(x: Lanes, coefficients: Sequence[float]) -> Lanes:
 
 
 def by_pairs(x: Lanes, coefficients: Sequence[float]) -> Lanes:
-    """The same sum by Horner's scheme in x**2: fewer operations, in a longer chain."""
+    """The sum of `polynomial` by Horner's scheme in x**2: fewer operations, in a longer chain."""
     terms = list(coefficients)
     square = x * x
     pairs: list[Lanes | float] = [low + x * high for low, high in zip(terms[::2], terms[1::2], strict=False)]
@@ -357,13 +358,13 @@ def by_pairs(x: Lanes, coefficients: Sequence[float]) -> Lanes:
 def rounded(x: Lanes, offset: int = 0) -> tuple[Lanes, Lanes]:
     """Nearest integer of numbers below 2**(fraction - 1), as a number and as bits.
 
-    The low bits of the second are the integer plus `offset`; those above them are arbitrary.
+    The low bits of the second are the integer plus `offset`; the higher bits are arbitrary.
     """
     return _parted(x + (x.format.magic + offset), offset)
 
 
 def rounded_multiple(x: Lanes, factor: float, offset: int = 0) -> tuple[Lanes, Lanes]:
-    """The same of x * factor."""
+    """`rounded` of x * factor."""
     return _parted(x.times_plus(factor, x.format.magic + offset), offset)
 
 
@@ -372,14 +373,14 @@ def _parted(shifted: Lanes, offset: int) -> tuple[Lanes, Lanes]:
 
 
 def exponent_offset(format_: Format) -> int:
-    """What `scaled_twice` wants added to an exponent: two biases, one for each step."""
+    """Offset of the exponents that `scaled_twice` takes: two biases, one for each step."""
     return 2 * format_.bias
 
 
 def scaled_twice(exponent: Lanes, *numbers: Lanes) -> tuple[Lanes, ...]:
-    """`numbers` times two to the power of `exponent - exponent_offset`, which may pass the range of normal numbers.
+    """`numbers` times 2**(exponent - exponent_offset), which may leave the range of normal numbers.
 
-    Two steps, of half the exponent each, round a subnormal result only once and overflow to infinity.
+    Two steps of half the exponent each round a subnormal result only once, and overflow to infinity.
     """
     half = exponent >> 1
     steps = [(step << numbers[0].format.fraction).real() for step in (half, exponent - half)]

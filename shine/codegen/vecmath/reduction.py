@@ -29,8 +29,8 @@ NEAR_LIMIT = 2.0**16
 SHORT_NEAR_LIMIT = 2.0**20
 
 ONE_OVER_PI = 0.3183098861837907
-# pi in float32, each part as the number below what is left: none is negative, so that -0 keeps its sign. Up to the
-# limit an error of a multiple of 1/pi takes r little beyond pi/2.
+# pi in float32 parts, each rounded down: none is negative, so -0 keeps its sign. Up to the limit, the error of x / pi
+# takes r only a little beyond pi/2.
 SINGLE_HALF_TURN_PARTS = (3.141592502593994, 1.5099578831723193e-07, 1.0780605716316238e-14)
 SINGLE_LIMIT = 1e5
 # The least exponent field of a float32 in the table of half turns: 128.
@@ -45,7 +45,7 @@ _LARGEST_EXPONENT = 971  # of the last bit of a float64
 
 
 class Reduced(NamedTuple):
-    """An angle `quarters * pi/2 + r + tail`; of `quarters`, an integer, only the lowest two bits have a meaning."""
+    """An angle `quarters * pi/2 + r + tail`; only the lowest two bits of the integer `quarters` have a meaning."""
 
     quarters: Lanes
     r: Lanes
@@ -84,8 +84,8 @@ def reduced_short(x: Lanes) -> tuple[Lanes, Lanes]:
 def reduced_single(x: Lanes) -> tuple[Lanes, Lanes]:
     """For float32 |x| <= SINGLE_LIMIT: x = k * pi + r with |r| <= pi/2 + 0.005; k as bits, and r.
 
-    The first difference is exact, for it is a multiple of the last bit of the first part of pi and below 2**24 of
-    them. Next to a multiple of pi the second one is as well; elsewhere the third part does not matter.
+    The first difference is exact: it is a multiple of the last bit of the first part of pi, and below 2**24 such
+    bits. Next to a multiple of pi the second one is exact too; elsewhere the third part does not matter.
     """
     k, bits = rounded_multiple(x, ONE_OVER_PI)
     for part in SINGLE_HALF_TURN_PARTS:
@@ -94,7 +94,7 @@ def reduced_single(x: Lanes) -> tuple[Lanes, Lanes]:
 
 
 def reduced_single_centred(x: Lanes) -> tuple[Lanes, Lanes]:
-    """The same for 0 <= x, with x = (k + 1/2) * pi - r; but below 1 the first difference is rounded."""
+    """`reduced_single` for x >= 0 and x = (k + 1/2) * pi - r; below 1 the first difference is rounded."""
     # The sum is 2**24 + 2k, as numbers from there on are even; twice k + 1/2 is odd.
     shifted = x.times_plus(2.0 * ONE_OVER_PI, -1.0).magnitude() + 2.0**24
     odd = shifted - (2.0**24 - 1.0)
@@ -109,7 +109,7 @@ def half_turns(x: Lanes) -> tuple[Lanes, Lanes]:
 
     x is m * 2**e with m of 24 bits, and 2**e / pi modulo 2 comes from a table, as a number of 29 bits, whose product
     with m is exact, and 53 bits more. The sum is right to 2**-57; no float32 is nearer to a multiple of pi/2 than about
-    2**-31. Infinity and NaN give NaN, numbers below 128 anything.
+    2**-31. Infinity and NaN give NaN, numbers below 128 arbitrary results.
     """
     bits = x.bits()
     fraction = SINGLE.fraction
@@ -149,8 +149,8 @@ def _reduce_far(x: Lanes) -> Reduced:
     """For float64 1 <= x < inf, after Payne and Hanek (1983): exact integer arithmetic on the digits of 2/pi.
 
     With x = m * 2**e, digits of 2/pi worth a multiple of 4 / 2**e only add whole turns, so six words from there
-    on suffice: m times the digits dropped behind them is less than 2**-137. The four highest words of the product
-    leave 65 bits next to a multiple of pi/2. Other numbers give anything.
+    on suffice: m times the remaining digits is less than 2**-137. The four highest words of the product
+    leave 65 bits next to a multiple of pi/2. Other numbers give arbitrary results.
     """
     bits = x.bits()
     fraction = DOUBLE.fraction
@@ -161,7 +161,7 @@ def _reduce_far(x: Lanes) -> Reduced:
     # Two integer bits, then the fraction of a quarter; from a half on it belongs to the next quarter.
     upper_half = (product[0] >> 29) & 1
     quarters = (product[0] >> 30) + upper_half
-    # All ones for the upper half: its complement is the distance to the next quarter, but for the last bit.
+    # All ones for the upper half: its complement is the distance to the next quarter, except in the last bit.
     flip = (0 - upper_half) & _MASK
     limbs = [_as_real((product[0] ^ flip) & (_MASK >> 2)), *(_as_real(word ^ flip) for word in product[1:])]
     scaled = [limb * 2.0 ** (2 - _WORD * (i + 1)) for i, limb in enumerate(limbs)]
@@ -174,8 +174,8 @@ def _reduce_far(x: Lanes) -> Reduced:
 def _times_digits(significand: Lanes, digit: Lanes) -> list[Lanes]:
     """The significand times six words of 2/pi from a binary digit on: the highest words, highest first.
 
-    Schoolbook multiplication from the lowest word up, in products of 32 bits that with their carries stay below
-    64. Modulo 2**192: what would be carried out of the highest word are whole turns.
+    Schoolbook multiplication from the lowest word up, in products of 32 bits, which stay below 64 bits with their
+    carries. Modulo 2**192: a carry out of the highest word is whole turns.
     """
     digits = table(significand.builder.module, "shine.two_over_pi", ir.IntType(32), _padded_digits())
     low, high = significand & _MASK, significand >> _WORD
@@ -198,7 +198,7 @@ def _as_real(word: Lanes) -> Lanes:
 
 
 def _sum(terms: list[Lanes]) -> tuple[Lanes, Lanes]:
-    """Head and tail of a sum of terms none of which overlaps the next; leading ones may be zero."""
+    """Head and tail of a sum of terms that do not overlap; leading ones may be zero."""
     head, lost = terms[-1], []
     for term in reversed(terms[:-1]):
         total = term + head
@@ -245,7 +245,7 @@ def _padded_digits() -> tuple[int, ...]:
 
 @cache
 def two_over_pi_words() -> tuple[int, ...]:
-    """The binary digits of 2/pi, as many words of 32 as the largest float64 needs."""
+    """The binary digits of 2/pi in words of 32 bits, enough for the largest float64."""
     count = -(-(_LARGEST_EXPONENT - 2) // _WORD) + _WORDS_USED + 1
     digits = _two_over_pi_bits(_WORD * count)
     return tuple((digits >> (_WORD * (count - 1 - i))) & _MASK for i in range(count))

@@ -1,7 +1,7 @@
-"""What some processors have no instruction for, out of what all of them have: rounding, division, conversion.
+"""Substitutes for instructions that some processors lack, made of ones that all have: rounding, division, conversion.
 
-Without these a target would call a library: `floor` on the first x86-64, 64-bit division and conversion on 32-bit
-ARM. Each has the bits that the instruction has elsewhere; `shine.aot.freestanding` puts them where they are missing.
+Without them a target would call a library: for `floor` on the first x86-64, for 64-bit division and conversion on
+32-bit ARM. Each has the same bits as the instruction; `shine.aot.freestanding` puts them where they are needed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WORD = 32
 
 
 def _near(x: Lanes) -> tuple[Lanes, Lanes]:
-    """The integer next to x, to even between two, with the sign of x; and where x may have a fraction at all."""
+    """The integer nearest to x (ties to even), with the sign of x; and whether x is small enough to have a fraction."""
     whole = 2.0**x.format.fraction
     size = x.magnitude()
     return ((size + whole) - whole).flip_sign(x.sign()), size < whole
@@ -36,7 +36,7 @@ def _floor(x: Lanes) -> Lanes:
 
 
 def _ceil(x: Lanes) -> Lanes:
-    """-floor(-x): only so the ceiling of -0.5 is -0."""
+    """-floor(-x), which gives -0 for -0.5."""
     return _negated(_floor(_negated(x)))
 
 
@@ -57,17 +57,17 @@ def _round(x: Lanes) -> Lanes:
 
 
 def _divided(n: Lanes, d: Lanes) -> tuple[Lanes, Lanes]:
-    """Quotient and remainder of unsigned scalars by long division; a zero divisor gives anything.
+    """Quotient and remainder of unsigned scalars by long division; arbitrary for a zero divisor.
 
-    The digits of n move from its upper end into the remainder, one a step, and those of the quotient come in below;
-    leading zeros of n are skipped.
+    The digits of n move from its upper end into the remainder, one a step, while the digits of the quotient enter at
+    its lower end; leading zeros of n are skipped.
     """
     builder, width = n.builder, element_type(n.type).width
     name = f"llvm.ctlz.i{width}"
     count = builder.module.globals.get(name) or ir.Function(
         builder.module, ir.FunctionType(n.type, [n.type, ir.IntType(1)]), name
     )
-    # The last digit is always looked at, so that a shift by the whole width, which is undefined, does not occur.
+    # `| 1` keeps the last digit, because a shift by the whole width is undefined.
     skipped = Lanes(builder, builder.call(count, [(n | 1).value, ir.IntType(1)(0)]))
 
     def step(digits: Lanes, rest: Lanes, left: Lanes) -> tuple[Lanes, tuple[Lanes, Lanes, Lanes]]:
@@ -110,9 +110,9 @@ def _words(x: Lanes, upper: str) -> Lanes:
 
 
 def _sticky(x: Lanes, size: Lanes) -> Lanes:
-    """x with the bits that float64 has no room for joined into one, so that two roundings do what one does.
+    """x with the bits that float64 cannot hold joined into one, so that rounding twice gives what rounding once does.
 
-    The joined bit is the lowest of 53, below all that float32 keeps, so no tie is made and none is lost.
+    The joined bit is the lowest of 53, below all bits that float32 keeps: it neither makes a tie nor loses one.
     """
     lost = (1 << 11) - 1
     joined = x | ((x & lost) + lost)
@@ -132,7 +132,7 @@ def _uint64_to_real(x: Lanes, target: ir.Type) -> Lanes:
 
 
 def _real_to_uint64(x: Lanes) -> Lanes:
-    """x >= 0 truncated, word by word: the difference is exact. What does not fit gives anything."""
+    """x >= 0 truncated, word by word: the difference is exact. Arbitrary if x does not fit."""
     builder, x = x.builder, x.convert(DOUBLE)
     high = builder.fptoui((x * 2.0**-_WORD).value, like(x.type, _I32))
     rest = x - Lanes(builder, builder.uitofp(high, x.type)) * 2.0**_WORD
@@ -161,13 +161,13 @@ DIVISIONS: dict[str, Callable[[Lanes, Lanes], Lanes]] = {
     "udiv": lambda n, d: _divided(n, d)[0],
     "urem": lambda n, d: _divided(n, d)[1],
 }
-"""Substitute of each integer division, for scalars; a zero divisor gives anything."""
+"""Substitute of each integer division, for scalars; arbitrary for a zero divisor."""
 
 TO_REAL: dict[str, Callable[[Lanes, ir.Type], Lanes]] = {"sitofp": _int64_to_real, "uitofp": _uint64_to_real}
 """Substitute of each conversion of a 64-bit integer."""
 
 TO_INTEGER: dict[str, Callable[[Lanes], Lanes]] = {"fptosi": _real_to_int64, "fptoui": _real_to_uint64}
-"""Substitute of each conversion to a 64-bit integer; what does not fit gives anything."""
+"""Substitute of each conversion to a 64-bit integer; arbitrary for numbers that do not fit."""
 
 _ELEMENTS: dict[str, ir.Type] = {
     "double": DOUBLE.real,
@@ -177,14 +177,14 @@ _ELEMENTS: dict[str, ir.Type] = {
 
 
 def parsed_type(text: str) -> ir.Type | None:
-    """The type that IR calls `double` or `<8 x i64>`, say; None if it is none that is substituted."""
+    """The type that IR writes as `double` or `<8 x i64>`, say; None if no substitute takes it."""
     vector = re.fullmatch(r"<(\d+) x (\w+)>", text)
     element = _ELEMENTS.get(vector[2] if vector else text)
     return ir.VectorType(element, int(vector[1])) if element and vector else element
 
 
 def define_substitute(module: ir.Module, operation: str, source: ir.Type, target: ir.Type) -> ir.Function | None:
-    """The function that does what an operation does, defined in a module on first use.
+    """The substitute of an operation, as a function that is defined in a module on first use.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def define_substitute(module: ir.Module, operation: str, source: ir.Type, target
     operation : str
         A key of `INTRINSICS`, `DIVISIONS`, `TO_REAL` or `TO_INTEGER`.
     source, target : ir.Type
-        Of the operands, and of the result.
+        Types of the operands and of the result.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Tables of constants in a module, of which each lane takes an entry of its own."""
+"""Tables of constants in a module; each lane reads an entry of its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def table(module: ir.Module, name: str, element: ir.Type, entries: Sequence[floa
 def entries_at(source: ir.GlobalVariable, index: Lanes, count: int) -> list[Lanes]:
     """Each lane's `count` entries of a table from `index` on, an integer that must be inside it.
 
-    A load and an insertion a lane, which every target has; most have no gather that it would be taken to.
+    One load and one insertion a lane: most targets have no instruction that gathers.
     """
     builder = index.builder
     element = source.value_type.element

@@ -143,8 +143,8 @@ def tan(x: Lanes) -> Lanes:
 def _near_sine(bits: Lanes, r: Lanes) -> Lanes:
     """sin(r) in float32 for |r| <= pi/2, negated where the last one of the bits is a one.
 
-    Reduced to half turns, the sine needs no choice between two polynomials. The zero that is added is there for -0: the
-    products are positive zeros then, and negative ones, whose sum is not -0, without it.
+    Reduced to half turns, the sine needs no choice between two polynomials. Adding zero keeps -0: the products then are
+    positive zeros; without it they are negative zeros, whose sum is not -0.
     """
     square = r * r
     curve = square.times_plus(by_powers(square, SINGLE_SIN), 0.0)
@@ -163,7 +163,7 @@ def _far_sine(x: Lanes, ahead: float) -> Lanes:
 
 
 def _with_far_sine(x: Lanes, near: Lanes, name: str, ahead: float) -> Lanes:
-    """`near` for float32 |x| <= SINGLE_LIMIT, sin(x + ahead * pi) beyond; infinity and NaN become NaN in either way."""
+    """`near` for float32 |x| <= SINGLE_LIMIT, sin(x + ahead * pi) beyond; infinity and NaN become NaN either way."""
 
     def far(x: Lanes, near: Lanes) -> Lanes:
         size = x.magnitude()

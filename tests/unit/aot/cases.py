@@ -1,14 +1,15 @@
-"""Programs that the tests of this folder compile, and rows that they are applied to."""
+"""Programs that the tests of this folder compile, and rows to apply them to."""
 
 from __future__ import annotations
 
 import ast
 
 import numpy as np
+from helpers.equality import same_bits
+from helpers.formulas import OF_INTEGERS
 from unit.export.native import rows as float_rows
 
 import shine
-from shine.codegen.lowering import FLOAT_LOWERINGS, INTEGER_LOWERINGS
 from shine.lang.library import STANDARD
 from shine.lang.primitives import ARITIES
 from shine.lang.program.builder import ProgramBuilder
@@ -22,24 +23,23 @@ TRIPLES = (
     "powerpc64le-linux-gnu",
     "riscv64-linux-gnu",
 )
-"""What object files are made for."""
+"""Targets with object files."""
 
 
 def every_primitive(dtype: str) -> Program:
     """A program with an output for each basic primitive that a number type has, applied to its arguments."""
     build = ProgramBuilder(STANDARD)
     names = [ast.Name(build.parameter(label, dtype), ast.Load()) for label in "abc"]
-    table = INTEGER_LOWERINGS if dtype.startswith("int") else FLOAT_LOWERINGS
     outputs = [
         (name, build.assign(dtype, application(name, names[:arity])), dtype)
         for name, arity in ARITIES.items()
-        if name in table
+        if name in OF_INTEGERS or dtype.startswith("float")
     ]
     return build.finish(outputs, "primitives")
 
 
 def mixed() -> Program:
-    """A program whose arguments and results have all types there are, and more than registers hold."""
+    """A program with arguments and results of all types, more of them than registers hold."""
     build = ProgramBuilder(STANDARD)
     kinds = ["int32", "float64", "float32", "int64", "bool"] * 3
     names = [build.parameter(f"p{position}", kind) for position, kind in enumerate(kinds)]
@@ -62,7 +62,7 @@ def mixed() -> Program:
 
 
 def one_of(program: Program, position: int) -> Program:
-    """The same with one output."""
+    """The same program with one output."""
     return Program(
         program.parameters, program.statements, (program.outputs[position],), program.name, program.functions
     )
@@ -94,6 +94,4 @@ def equal(first: np.ndarray, second: np.ndarray) -> bool:
     assert first.dtype == second.dtype and first.shape == second.shape
     if first.dtype.kind != "f":
         return bool(np.array_equal(first, second))
-    nan = np.isnan(first) & np.isnan(second)
-    same = nan | ((first == second) & (np.signbit(first) == np.signbit(second)))
-    return bool(same.all())
+    return bool(same_bits(first, second).all())

@@ -21,20 +21,20 @@ Array = NDArray[np.generic]
 
 @dataclass(frozen=True)
 class Machine:
-    """A target that programs are run for.
+    """A target with an emulator that runs programs for it.
 
     Parameters
     ----------
     triple : str
     binutils : str
-        What the names of its tools begin with.
+        Prefix of the names of its tools.
     emulator : str
     call : str
         A system call in inline assembly: number `n`, arguments `a`, `b`, `c`, result in `r`.
     numbers : tuple of int
-        Of the system calls exit, read and write.
+        Numbers of the system calls exit, read and write.
     header : tuple of str
-        What ``readelf -h`` says of objects for it.
+        Lines of ``readelf -h`` about objects for it.
     """
 
     triple: str
@@ -45,7 +45,7 @@ class Machine:
     header: tuple[str, ...]
 
     def missing(self) -> str | None:
-        """A tool that is not here."""
+        """A missing tool."""
         tools = ("clang", f"{self.binutils}-ld", self.emulator)
         return next((tool for tool in tools if shutil.which(tool) is None), None)
 
@@ -93,13 +93,13 @@ MACHINES = {
         ("RISC-V", "double-float ABI"),
     ),
 }
-"""What the emulators run."""
+"""Jobs that the emulators run."""
 
 OPTIONS = {
     "arm": ["-march=armv7-a", "-mfpu=vfpv3-d16", "-mfloat-abi=hard"],
     "riscv64": ["-march=rv64gc", "-mabi=lp64d", "-mno-relax"],
 }
-"""What clang has to be told of a target."""
+"""Options of clang for a target."""
 
 _START = """
 static long call(long n, long a, long b, long c) {{ {call} return r; }}
@@ -128,7 +128,7 @@ void _start(void)
 
 
 def column_bytes(columns: Sequence[Column], rows: int) -> list[int]:
-    """Where each column begins, and where the last one ends; each is aligned."""
+    """Offsets of the columns, which are aligned, and of the end of the last one."""
     ends = np.cumsum([0] + [-(-rows * np.dtype(column.dtype).itemsize // 16) * 16 for column in columns])
     return [int(end) for end in ends]
 
@@ -157,7 +157,7 @@ def run_source(job: Job, rows: int) -> tuple[str, int, int]:
     lines = [f"{'status |= ' * interface.can_fail}{job.name}_columns({places});"]
     lines.append(f"for (i = 0; i < n; i++) {{ {one} }}")
     if interface.matrix and interface.parameters:
-        # The columns stand behind each other without a gap only if they fill what they are aligned to.
+        # The columns follow each other without gaps only if their size is a multiple of the alignment.
         stride = starts[1] // np.dtype(interface.matrix).itemsize
         place = given(interface.outputs[0], ends[0], 2 * size)
         lines.append(f"{'status |= ' * interface.can_fail}{job.name}_batch({ins[0]}, n, 1, {stride}, {place});")

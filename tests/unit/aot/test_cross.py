@@ -20,7 +20,7 @@ from shine.lang.program.interpret import interpret
 pytestmark = pytest.mark.slow
 
 ROWS = 530
-"""No multiple of a vector's rows or of a tile's."""
+"""Not a multiple of the rows of a vector or of a tile."""
 
 
 @cache
@@ -31,7 +31,7 @@ def compiled(triple: str, dtype: str) -> Job:
 
 @cache
 def expected_of(dtype: str) -> tuple[np.ndarray, ...]:
-    """What this processor makes of every primitive."""
+    """Results of every primitive on this processor."""
     program = every_primitive(dtype)
     return tuple(Kernel(program, opt_level="O0")(*columns_of(program, ROWS)))
 

@@ -14,7 +14,7 @@ from unit.aot.cases import columns_of, equal, mixed
 import shine
 from shine.aot.freestanding import prepare
 from shine.aot.targets import target_of
-from shine.codegen.native.entries import TILE_ROWS, entries_ir
+from shine.codegen.native.entries import COPY_ROWS, entries_ir
 from shine.codegen.numbers import ELEMENTS
 from shine.lang.program.interpret import interpret
 from shine.lang.program.program import Program
@@ -44,7 +44,7 @@ def columns_call(engine: Engine, can_fail: bool, ins: list[np.ndarray], outs: li
 
 
 strides = st.sampled_from([1, 2, 3, -1, -2])
-counts = st.sampled_from([0, 1, 2, 7, 8, 9, 31, TILE_ROWS - 1, TILE_ROWS, TILE_ROWS + 1, 2 * TILE_ROWS + 13])
+counts = st.sampled_from([0, 1, 2, 7, 8, 9, 31, COPY_ROWS - 1, COPY_ROWS, COPY_ROWS + 1, 2 * COPY_ROWS + 13])
 
 
 def laid_out(values: np.ndarray, stride: int) -> np.ndarray:
@@ -78,7 +78,7 @@ def test_a_stride_of_zero_repeats_a_number() -> None:
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("rows", [0, 1, 5, TILE_ROWS + 3])
+@pytest.mark.parametrize("rows", [0, 1, 5, COPY_ROWS + 3])
 def test_a_matrix_may_have_either_order(order: str, rows: int) -> None:
     engine, _ = engine_of("a - 2*b", "float32")
     matrix = np.arange(2.0 * rows, dtype=np.float32).reshape(2, rows).T.copy(order=order)

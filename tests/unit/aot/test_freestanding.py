@@ -27,7 +27,7 @@ TARGETS = {
     "riscv64-linux-gnu": ("", "+m,+a,+f,+d,+c"),
     "wasm32-unknown-unknown": ("", ""),
 }
-"""Each target's processor and features: the least that its platform has."""
+"""Processor and features of each target: the least of its platform."""
 
 TYPES = {"f64": np.float64, "f32": np.float32, "i64": np.int64, "i32": np.int32}
 LLVM_TYPES = {"f64": "double", "f32": "float", "i64": "i64", "i32": "i32"}
@@ -114,7 +114,7 @@ def run(operation, source, target, *arguments, lanes=1):
 
 
 def same(found, expected):
-    """Equal bits; one NaN is as good as another."""
+    """Equal bits, or both NaN."""
     if found.dtype.kind == "f":
         nan = np.isnan(expected)
         np.testing.assert_array_equal(np.isnan(found), nan)
@@ -243,7 +243,7 @@ def test_nothing_is_fused(triple, dtype):
     sums = ["a * b + c", "a * b - c", "c - a * b"]
     text = assembly(prepare(module_of(sums, dtype), *target), *target)
     assert not re.findall(FUSED, text, re.MULTILINE)
-    # But for what elementary functions of float32 ask for.
+    # Except those that elementary functions of float32 contain.
     ir_text = prepare(module_of([*sums, "exp(a)"], dtype), *target)
     asked = len(re.findall(r"= call float @\"?llvm\.fma\.f32", ir_text))
     assert (asked > 0) == (dtype == "float32" and triple not in WITHOUT_FMA)

@@ -1,4 +1,4 @@
-"""Object files, headers and what belongs to them, used by compilers, build systems and Python of this machine."""
+"""Object files, headers and their companions, used by compilers, build systems and Python of this machine."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def needs(*tools: str) -> pytest.MarkDecorator:
 
 
 def run(*command: str | Path, cwd: Path, **options: object) -> str:
-    """What a command prints; it must succeed without a word on standard error."""
+    """Output of a command, which must succeed and print nothing on standard error."""
     done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, ""), (command, done.stdout, done.stderr)
     return done.stdout
@@ -193,7 +193,7 @@ def module_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def in_python(folder: Path, code: str) -> str:
-    """What code prints that can import the modules, and cannot import Shine."""
+    """Output of code that can import the modules, but not Shine."""
     blocked = "import sys; sys.modules['shine'] = None; sys.modules['llvmlite'] = None\n"
     return run(sys.executable, "-W", "error", "-c", f"{blocked}import numpy as np\n{code}", cwd=folder).strip()
 

@@ -5,7 +5,8 @@ import subprocess
 
 import numpy as np
 import pytest
-from aot_programs import DTYPES, columns, expressions, program_of, same_bits
+from helpers.aot_programs import DTYPES, columns, expressions, program_of
+from helpers.equality import assert_same_bits
 from llvmlite import ir
 
 import shine
@@ -18,7 +19,7 @@ from shine.llvm import Engine
 needs_ptxas = pytest.mark.skipif(shutil.which("ptxas") is None, reason="needs ptxas of CUDA")
 
 INEXACT = r"\b(fma|mad)\.|\.(ftz|approx|full|rz\.f|sat)"
-"""Instructions that round less often than once an operation, or otherwise than to nearest."""
+"""Instructions that do not round every operation, or do not round to nearest."""
 
 
 def ptx(source, name="f", **options):
@@ -26,7 +27,7 @@ def ptx(source, name="f", **options):
 
 
 def assembled(text, folder, processor="sm_75"):
-    """What ptxas says of a module."""
+    """Output of ptxas for a module."""
     (folder / "f.ptx").write_text(text)
     command = ["ptxas", "-v", f"-arch={processor}", "f.ptx", "-o", "f.cubin"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
@@ -51,7 +52,7 @@ def test_arithmetic_is_rounded_to_nearest_an_operation_at_a_time(dtype, suffix):
 
 
 FUSED = frozenset({"exp", "log", "sin", "cos", "tanh"})
-"""Elementary functions that ask for fused multiply-adds in float32."""
+"""Elementary functions with fused multiply-adds in float32."""
 
 
 @pytest.mark.parametrize(("dtype", "level"), [("float64", "O2"), ("float32", "O2"), ("float32", "O0")])
@@ -68,12 +69,12 @@ def test_no_primitive_is_contracted_approximated_or_flushed(dtype, level):
             # A product of integers added to another is exact.
             exact = re.search(r"mad\.(lo|wide)\.[su]\d+", line) or line.split()[:1] == [*allowed]
             assert exact or not re.search(INEXACT, line), line
-        # What has no .rn could be contracted by ptxas.
+        # ptxas may contract instructions without .rn.
         assert not re.search(r"\b(add|sub|mul)\.f(32|64)\b", text)
 
 
 def kernel_ir(expression):
-    """What a float32 kernel of it is made of, before LLVM changes it."""
+    """Operations of a float32 kernel of a function, before LLVM changes it."""
     module = ir.Module()
     emit_kernel(module, program_of({"value": expression}, "float32"), "k")
     return str(module)
@@ -85,7 +86,7 @@ def test_ptxas_takes_every_primitive(dtype, tmp_path):
     text = ptx(program_of(expressions(dtype), dtype))
     said = assembled(text, tmp_path)
     assert "f_kernel" in said
-    # Nothing is called that is not there.
+    # Every function that is called is defined.
     assert ".extern" not in text
 
 
@@ -151,7 +152,7 @@ def test_the_kernel_computes_what_this_machine_does(dtype):
     # Whether there is a status, an argument more or less changes nothing in the other ones.
     threads_on_this_machine(program, [*inputs, *found, 400, status], [(0, 0, 1, 1)])
     for each, expected in zip(found, shine.jit(program)(*inputs), strict=True):
-        same_bits(each, expected)
+        assert_same_bits(each, expected)
     assert not status[0]
 
 

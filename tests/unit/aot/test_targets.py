@@ -1,4 +1,4 @@
-"""Triples, processors and features: what is taken, completed and refused."""
+"""Triples, processors and features: which are accepted, completed and refused."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_processors_that_llvm_knows_are_taken(cpu: str) -> None:
         ("wasm32", "x86-64", "", "there are .*mvp"),
         ("aarch64-linux-gnu", None, "+svee2", r"feature '\+svee2' is not one of .* near it are sve2"),
         ("x86_64-linux-gnu", None, "avx2", r"write \+avx2 to turn it on or -avx2 to turn it off"),
-        ("aarch64-linux-gnu", "native", "", "this one is no aarch64"),
+        ("aarch64-linux-gnu", "native", "", "this host is not aarch64"),
         ("nonsense-linux", None, "", "a triple is ARCHITECTURE-SYSTEM"),
     ],
 )

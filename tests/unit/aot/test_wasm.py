@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aot_programs import DTYPES, columns, expressions, program_of, same_bits
+from helpers.aot_programs import DTYPES, columns, expressions, program_of
+from helpers.equality import assert_same_bits
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import PARAMETERS as TREE_PARAMETERS
@@ -61,7 +62,7 @@ for (let i = 0; i < Math.min(50, inputs[0].length); i++) {
 
 
 def node(folder, code):
-    """Run an ES module in a folder; what it prints."""
+    """Output of an ES module that runs in a folder."""
     (folder / "package.json").write_text('{"type": "module"}')
     (folder / "main.mjs").write_text(code)
     done = subprocess.run(["node", "main.mjs"], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
@@ -70,7 +71,7 @@ def node(folder, code):
 
 
 def run(folder, program, inputs, name="f", **options):
-    """A program's outputs for columns, from Node; the function of one row is checked against that of many there."""
+    """Outputs of a program for columns, from Node, which also checks the function of one row against that of many."""
     folder.mkdir(exist_ok=True)
     aot.build(program, folder, name, "wasm", **options)
     for i, column in enumerate(inputs):
@@ -103,13 +104,13 @@ def test_the_hypotenuse_is_small_and_right(tmp_path):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_primitive_has_the_bits_of_this_machine(tmp_path, dtype, features):
     formulas = expressions(dtype)
-    # More than two of the loader's pieces, and rows that fill no vector.
+    # More than two pieces of the loader, and a last vector that is not full.
     inputs = columns(dtype, 3, 2051)
     target = {"target": wasm.TRIPLE, "features": features} if features else {}
     program = program_of(formulas, dtype)
     expected = shine.jit(program)(*inputs)
     for name, found, column in zip(formulas, run(tmp_path, program, inputs, **target), expected, strict=True):
-        same_bits(found, column, name)
+        assert_same_bits(found, column, name)
 
 
 @needs_node
@@ -120,7 +121,7 @@ def test_random_formulas_have_the_bits_of_this_machine(tmp_path_factory, formula
     program = program_of({f"f{i}": tree.result for i, tree in enumerate(formulas)}, dtype, TREE_PARAMETERS)
     found = run(tmp_path_factory.mktemp("wasm"), program, inputs)
     for tree, column in zip(formulas, found, strict=True):
-        same_bits(column, shine.jit(tree, dtype=dtype)(*inputs), str(tree))
+        assert_same_bits(column, shine.jit(tree, dtype=dtype)(*inputs), str(tree))
 
 
 @needs_node
@@ -140,7 +141,7 @@ def test_a_program_of_many_types_is_called_with_them(tmp_path):
     ]
     expected = interpret(program, [*inputs[:3], inputs[3].astype(bool)])
     for found, column in zip(run(tmp_path, program, inputs), expected, strict=True):
-        same_bits(found, column.view("uint8") if column.dtype == bool else column)
+        assert_same_bits(found, column.view("uint8") if column.dtype == bool else column)
 
 
 @needs_node

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 from sklearn.base import clone
 from sklearn.ensemble import BaggingRegressor
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -189,7 +190,10 @@ PARALLEL = ("processes", "joblib")
 @pytest.mark.skipif(os.name != "posix", reason="signals as Unix has them")
 @pytest.mark.parametrize(
     ("name", "to"),
-    [(name, to) for name in ACTIONS for to in ("process", "group") if to == "process" or name.endswith(PARALLEL)],
+    mostly_slow(
+        [(name, to) for name in ACTIONS for to in ("process", "group") if to == "process" or name.endswith(PARALLEL)],
+        fast=[("regressor", "process"), ("grid search in processes", "group")],
+    ),
 )
 def test_a_real_signal(name, to, tmp_path):
     if name.endswith(PARALLEL) and not shutil.which("pgrep"):

@@ -10,7 +10,7 @@ from llvmlite import ir
 
 import shine
 from shine.codegen.native.programs import emit_program_scalar
-from shine.codegen.operations import ELEMENTARY, KINDS
+from shine.codegen.operations import ELEMENTARY, OPERATION_KINDS
 from shine.data.dataset import Dataset
 from shine.evaluators import automatic, costs
 from shine.evaluators.costs import Costs, HostCosts, nodes_by_kind
@@ -170,7 +170,7 @@ def test_the_automatic_tier_predicts_on_the_machine(host):
 
 def test_measured_costs_are_positive():
     measured = costs.measured_host_costs("float64")
-    assert len(measured.compile) == len(measured.machine) == len(measured.native) == len(KINDS)
+    assert len(measured.compile) == len(measured.machine) == len(measured.native) == len(OPERATION_KINDS)
     assert min(*measured.compile, *measured.machine, *measured.native) > 0
     # An elementary function has many times as many instructions as an operation.
     assert measured.machine[1] > measured.machine[0]

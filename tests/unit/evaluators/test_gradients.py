@@ -76,7 +76,7 @@ def expected(
         weights = weights / np.maximum(error, max(1e-6 * deviation, np.finfo(float).tiny))
     columns = np.vstack([residual, np.ones(dataset.n_rows), prediction, jacobian])
     magnitudes = np.abs(columns)
-    # Differences of values say nothing of derivatives far smaller than the values.
+    # Differences of values tell nothing about derivatives far smaller than the values.
     magnitudes[3:] += 1e-4 * (1 + np.abs(prediction))
     matrix, size = ((c[:, None, :] * c[None, :, :] * weights).sum(axis=-1) for c in (columns, magnitudes))
     return float(dataset.row_weights @ error), matrix, size
@@ -153,7 +153,7 @@ def test_every_primitive_has_the_derivatives_of_its_values(name):
         wide, narrow = (differences(population, i, dataset.columns, step) for step in (2e-3, 1e-3))
         with np.errstate(invalid="ignore"):
             smooth &= (np.abs(wide - narrow) <= 1e-7 * (1 + np.abs(narrow))).all(axis=0)
-    # Without rows this test would say nothing.
+    # Without rows this test would check nothing.
     assert np.count_nonzero(smooth) > 100
     check(population, dataset.take(np.flatnonzero(smooth)), tolerance=1e-7)
 

@@ -10,7 +10,7 @@ from scipy.special import xlogy
 
 from shine.data.dataset import Dataset
 from shine.evaluators.logistic import LogisticEvaluator, LogisticLinearizer
-from shine.gp.constants import fit_constants, places
+from shine.gp.constants import places
 from shine.lang.population import Population
 
 RNG = np.random.default_rng(0)
@@ -73,7 +73,7 @@ def test_gradients_are_differences():
 
 def test_fitting_finds_the_maximum_of_the_likelihood():
     start = Population.from_sources(["0.1 + 0.1*a + 0.1*b"], ("a", "b"))
-    fit = fit_constants(start, np.ones(1), np.zeros(1), LogisticLinearizer(DATA), 100, scaled=False, tolerance=1e-14)
+    fit = LogisticLinearizer(DATA).fit(start, np.ones(1), np.zeros(1), 100, tolerance=1e-14, scaled=False)
     intercept, *slopes = fit.population.values[0][places(start)[1]]
     left = 1 / (1 + np.exp(-(intercept + slopes[0] * A + slopes[1] * B))) - SHARE
     # There the residuals are orthogonal to a constant and to both columns.

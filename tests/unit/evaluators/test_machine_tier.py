@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 
 import shine
 from shine.data.dataset import Dataset
@@ -99,16 +100,6 @@ def test_an_evaluator_can_be_used_again():
     assert bits(score(population)) == bits(score(population)) == bits(score(population, 1e300))
 
 
-@each_dtype
-@pytest.mark.parametrize("rows", [1, 255, 256, 257, 1025])
-@each_scaling
-def test_the_machine_and_native_code_add_up_the_same_bits(scaling, rows, dtype):
-    data, population = dataset(rows, weighted=True), random_population(40)
-    assert bits(evaluator(data, "mse", scaling, dtype).score(population)) == bits(
-        evaluator_of(data, "mse", scaling, dtype, "native").score(population)
-    )
-
-
 # Rows and features
 
 
@@ -161,7 +152,10 @@ def test_large_data_read_in_place_have_the_same_bits(weighted, scaling, dtype, r
 
 @pytest.mark.parametrize(
     ("tier", "individuals", "rows"),
-    [*(("machine", 20, rows) for rows in (1, 511, 512, 1024, 1537)), ("native", 3, 512), ("native", 3, 1537)],
+    mostly_slow(
+        [*(("machine", 20, rows) for rows in (1, 511, 512, 1024, 1537)), ("native", 3, 512), ("native", 3, 1537)],
+        fast=[("machine", 20, 512), ("machine", 20, 1537), ("native", 3, 1537)],
+    ),
 )
 @each_order
 @each_dtype

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
-from agreement import APPROXIMATE, same_bits, ulps
+from helpers.equality import same_bits, ulps
+from helpers.formulas import APPROXIMATE
 from numpy.typing import NDArray
 
 import shine

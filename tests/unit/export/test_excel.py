@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agreement import FEATURES, random_rows, random_tree, same_bits, ulps
+from helpers.equality import same_bits, ulps
+from helpers.formulas import FEATURES, random_tree
+from helpers.rows import random_rows
 from hypothesis import given
 from strategies import trees
 from unit.export.oracles import Reader, expected_where, tokens

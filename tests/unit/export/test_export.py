@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from agreement import FEATURES
+from helpers.formulas import FEATURES
 from hypothesis import given, settings
 from strategies import trees
 

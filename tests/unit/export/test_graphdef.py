@@ -12,8 +12,8 @@ import sys
 
 import numpy as np
 import pytest
-from agreement import same_bits, ulps
 from fixtures.exported_formulas import EXPORTED, exported_formulas
+from helpers.equality import same_bits, ulps
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import trees

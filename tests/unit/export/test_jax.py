@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from agreement import APPROXIMATE
+from helpers.formulas import APPROXIMATE
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from strategies import trees

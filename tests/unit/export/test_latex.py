@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agreement import FEATURES, random_tree
+from helpers.formulas import FEATURES, random_tree
 from unit.export.oracles import EXACT, Reader, Undefined, close, exact, mp, tokens
 
 from shine.errors import ExportError

@@ -8,7 +8,9 @@ import sys
 
 import numpy as np
 import pytest
-from agreement import FEATURES, random_rows, random_tree, same_bits, ulps
+from helpers.equality import same_bits, ulps
+from helpers.formulas import FEATURES, random_tree
+from helpers.rows import random_rows
 from hypothesis import given, settings
 from strategies import PARAMETERS, trees
 from unit.export.oracles import SPECIAL, run

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agreement import EXACT, FEATURES, random_rows, random_tree, ulps
+from helpers.equality import ulps
+from helpers.formulas import EXACT, FEATURES, random_tree
+from helpers.rows import random_rows
 from hypothesis import given, settings
 from strategies import PARAMETERS, trees
 from unit.export.oracles import expected_where

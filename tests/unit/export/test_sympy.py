@@ -8,7 +8,7 @@ import sys
 import mpmath
 import numpy as np
 import pytest
-from agreement import FEATURES, random_tree
+from helpers.formulas import FEATURES, random_tree
 from unit.export.oracles import Undefined, close, exact, run
 
 from shine.errors import ExportError

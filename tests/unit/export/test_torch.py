@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from agreement import APPROXIMATE as WITHOUT_SQRT
+from helpers.formulas import APPROXIMATE as WITHOUT_SQRT
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from strategies import trees

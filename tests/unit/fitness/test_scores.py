@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from agreement import random_tree
+from helpers.formulas import random_tree
+from helpers.oracles.losses import expected_loss
 
 import shine
 from shine.data.dataset import Dataset
@@ -14,19 +15,6 @@ from shine.lang.primitives import PrimitiveSet, select
 
 RNG = np.random.default_rng(0)
 SIZES = [2, 7, 8, 9, 511, 512, 513, 3001]
-
-
-def expected_loss(p, y, w, loss):
-    """The textbook definitions of the losses."""
-    residual = y - p
-    mean = np.average(y, weights=w)
-    return {
-        "mse": lambda: np.average(residual**2, weights=w),
-        "rmse": lambda: np.sqrt(np.average(residual**2, weights=w)),
-        "mae": lambda: np.average(np.abs(residual), weights=w),
-        "nmse": lambda: np.average(residual**2, weights=w) / np.average((y - mean) ** 2, weights=w),
-        "r2": lambda: np.sum(w * residual**2) / np.sum(w * (y - mean) ** 2),
-    }[loss]()
 
 
 @pytest.mark.parametrize("rows", SIZES)

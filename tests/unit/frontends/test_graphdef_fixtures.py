@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agreement import same_bits, ulps
 from fixtures.numbering import number_at, position_of
+from helpers.equality import same_bits, ulps
 from numpy.typing import NDArray
 
 import shine

@@ -17,6 +17,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from helpers.equality import same_bits
 
 import shine
 from shine import GraphImportError, primitive_from_llvm
@@ -50,11 +51,6 @@ def rows(count: int, kind: str = "double") -> np.ndarray:
     with np.errstate(over="ignore"):
         ordinary = rng.normal(0, 3, (count, 60))
         return np.hstack([special, ordinary, np.round(ordinary)]).astype(DTYPES[kind])
-
-
-def same_bits(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Where two arrays have the same bits; NaN is NaN."""
-    return (np.isnan(a) & np.isnan(b)) | ((a == b) & (np.signbit(a) == np.signbit(b)))
 
 
 def value(primitive: Primitive, columns: np.ndarray) -> np.ndarray:

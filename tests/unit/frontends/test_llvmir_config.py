@@ -73,7 +73,11 @@ def test_a_run_keeps_what_it_needs_of_a_function(config, tmp_path):
 def test_a_configuration_made_in_python_may_have_functions(config, tmp_path):
     job = read_job(config, ["seeds=[]"])
     function = LlvmFunction(llvm=tmp_path / "leg.ll", function="leg", name="side")
-    values = {**job.config.model_dump(), "primitives": ("mul", function), "evolution": {"population": 50}}
+    values = {
+        **job.config.model_dump(),
+        "primitives": ("mul", function),
+        "evolution": {"population": 50, "seeding": 0.0},
+    }
     made = Config(**{**values, "constraints": {}, "stop": {"generations": 1}})
     (tmp_path / "run").mkdir()
     run_job(Job(made, job.dataset), tmp_path / "run")

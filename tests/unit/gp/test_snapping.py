@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shine.data.dataset import Dataset
 from shine.evaluators.gradients import MachineLinearizer
-from shine.gp.constants import fit_constants
+from shine.gp.constants import TOLERANCE
 from shine.gp.creation import ptc2
 from shine.gp.snapping import snapped
 from shine.lang.growth import Terminals
@@ -35,7 +35,7 @@ def polished(texts, dataset, loss="mse"):
     linearizer = MachineLinearizer(dataset, loss)
     population = Population.from_sources(texts, ("x", "y"))
     ones = np.ones(len(population))
-    fitted = fit_constants(population, ones, 0 * ones, linearizer, 100, scaled=False, tolerance=1e-13)
+    fitted = linearizer.fit(population, ones, 0 * ones, 100, tolerance=1e-13, scaled=False)
     simple = snapped(fitted.population, linearizer, dataset.weight, ROUNDING, log_likelihood=0.5)
     errors = linearizer.normal_equations(simple, ones, 0 * ones, np.full(len(population), np.inf)).errors
     return simple, fitted, errors
@@ -142,7 +142,7 @@ def test_random_formulas_keep_their_shape_and_their_fit(seed, noise, loss):
     dataset = dataset_of(lambda x, y: 2.5 * np.exp(-0.3 * x) + y, noise, seed)
     linearizer = MachineLinearizer(dataset, loss)
     lines = np.ones(12), np.zeros(12)
-    fitted = fit_constants(population, *lines, linearizer, 20, scaled=False)
+    fitted = linearizer.fit(population, *lines, 20, tolerance=TOLERANCE, scaled=False)
     simple = snapped(fitted.population, linearizer, dataset.weight, ROUNDING, log_likelihood=0.5)
     assert np.array_equal(simple.codes, population.codes)
     errors = linearizer.normal_equations(simple, *lines, np.full(12, np.inf)).errors

@@ -1,4 +1,4 @@
-"""The cache on disk: what is trusted, what is made again, and that nothing about it is ever an error."""
+"""The cache on disk: which entries are trusted, which are made again; problems with it are never errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ROOT = Path(shine.__file__).parents[1]
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """A cache of the test's own."""
+    """A cache for the test alone."""
     cache_module._warn.cache_clear()
     monkeypatch.setenv("SHINE_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
@@ -49,12 +49,12 @@ class Maker:
 
 
 def entries(folder: Path) -> list[Path]:
-    """All files of the cache but its secret."""
+    """All files of the cache except its secret."""
     return [path for path in folder.iterdir() if path.name != secret.NAME]
 
 
 def entry(folder: Path) -> Path:
-    """The only one."""
+    """The only entry."""
     (only,) = entries(folder)
     return only
 
@@ -294,7 +294,7 @@ ROOT_ALONE = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0,
 
 
 def poisoned(folder: Path) -> None:
-    """Write an entry that is consistent in itself, by the digest that everybody can compute."""
+    """Write an entry with the digest that everybody can compute, without a secret."""
     path, head = entry(folder), cache_module._MAGIC
     path.write_bytes(head + hashlib.sha256(b"foreign").digest() + b"foreign")
 

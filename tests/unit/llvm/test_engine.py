@@ -1,4 +1,4 @@
-"""Compiled code: its lifetime, its leaks, and what LLVM refuses."""
+"""Compiled code: its lifetime, its leaks, and the IR that LLVM refuses."""
 
 import ctypes
 import gc
@@ -60,7 +60,7 @@ def test_a_thousand_compiles_do_not_grow_the_process():
     before = resident_bytes()
     for _ in range(1000):
         Engine(ADD, "O1").close()
-    # 20 000 compiles may take 5 MB; experiments/compile_leak.py measures that, this catches a leak of a few KB each.
+    # 20 000 compiles may take 5 MB, by tests/campaigns/compile_leak.py; this catches a leak of a few KB each.
     assert resident_bytes() - before < 1_000_000
 
 

@@ -67,7 +67,7 @@ def nearest(value: Fraction) -> float:
         return 0.0
     size = abs(value)
     exponent = max(math.frexp(float(size))[1] - 24, -149)
-    # The exponent of the quotient as float64 is right but where float64 rounds it up to a power of two.
+    # The exponent of the quotient in float64 is right unless rounding makes it a power of two.
     whole = size / Fraction(2) ** exponent
     rounded = round(whole)
     if rounded >= 1 << 24:
@@ -117,7 +117,7 @@ def test_it_has_the_bits_of_the_instruction(suffix: str) -> None:
     every = [column.ravel() for column in np.meshgrid(special, special, special)]
     patterns = rng.integers(0, 1 << 32, (3, 1 << 16), dtype=np.uint32).view(np.float32)
     near = rng.normal(size=(3, 1 << 16)).astype(np.float32)
-    # Sums that nearly cancel, and such that are nearly in the middle between two float32 numbers.
+    # Sums that nearly cancel, and sums near the middle between two float32 numbers.
     cancelling = np.stack([near[0], near[1], -(near[0] * near[1])])
     few, many = rng.integers(1, 200, 1 << 16), rng.integers(0, 1 << 23, 1 << 16)
     sign, other = rng.choice([-1.0, 1.0], (2, 1 << 16))

@@ -1,4 +1,4 @@
-"""Foreign bytes never end this process, never take longer than allowed, and what is wrong with them is said."""
+"""Foreign bytes never end this process and never take longer than allowed; messages say what is wrong with them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_damaged_bitcode_is_an_error_or_still_a_function():
 
 def test_a_process_that_ends_is_an_error(monkeypatch):
     monkeypatch.setattr(foreign.sys, "executable", "/bin/false")
-    with pytest.raises(GraphImportError, match="LLVM gives up on the module: without a word"):
+    with pytest.raises(GraphImportError, match="LLVM gives up on the module: it gave no reason"):
         foreign_function(CODE.encode(), "f")
 
 

@@ -1,4 +1,4 @@
-"""The lock around LLVM is llvmlite's own, and free in a child whoever held it in the parent."""
+"""The lock around LLVM is llvmlite's own, and is free in a child, whichever thread held it in the parent."""
 
 from __future__ import annotations
 

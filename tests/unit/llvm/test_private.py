@@ -1,4 +1,4 @@
-"""Folders that others can change: nothing in them is read, one warning says why, and results are right all the same."""
+"""Folders that others can change: nothing in them is read, one warning says why, and results are still right."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from write_faults import FAULTS, FaultySystem
+from helpers.faulty_system import FAULTS, FaultySystem
 
 from shine.errors import ExportError
 from shine.runs import chosen_folder, default_folder, files, write_text

@@ -6,16 +6,15 @@ import errno
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import kill_and_resume
 import pytest
-from kill_and_resume import ending
-from write_faults import FAULTS, FaultySystem, newest_good, write_fault
+from helpers.faulty_runs import write_fault
+from helpers.faulty_system import FAULTS, FaultySystem
+from helpers.markers import mostly_slow
+from helpers.run_folders import ending, newest_good
 
 from shine.config import Config, Job, read_config, read_job
 from shine.errors import ConfigError, DataError, ExportError
@@ -122,14 +121,6 @@ def test_a_run_that_has_a_result_has_everything_else(job: Job, tmp_path: Path, m
     monkeypatch.setattr(jobs, "write_text", write_text)
     run_job(job, chosen_folder(tmp_path / "run"))
     assert (tmp_path / "run" / "result.json").exists()
-
-
-@pytest.mark.slow
-def test_killed_processes_are_resumed_to_the_same_end() -> None:
-    command = [sys.executable, kill_and_resume.__file__, "--kills", "5", "--generations", "8", "--kinds", "plain"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.endswith("; 0 ended otherwise than undisturbed\n")
 
 
 def test_a_run_without_a_checkpoint_begins_anew(job: Job, tmp_path: Path) -> None:
@@ -293,7 +284,13 @@ def test_a_run_of_which_every_checkpoint_is_damaged_is_refused(job: Job, tmp_pat
         resume_job(folder)
 
 
-@pytest.mark.parametrize(("call", "error"), [(call, error) for call, errors in FAULTS.items() for error in errors])
+@pytest.mark.parametrize(
+    ("call", "error"),
+    mostly_slow(
+        [(call, error) for call, errors in FAULTS.items() for error in errors],
+        fast=[(call, errors[0]) for call, errors in FAULTS.items()],
+    ),
+)
 def test_a_failure_to_write_costs_nothing_that_was_written(call: str, error: int, job: Job, tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(SMALL)
     expected = list(run_job(job, chosen_folder(tmp_path / "whole")).rows())

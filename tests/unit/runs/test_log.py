@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
-from write_faults import FaultySystem
+from helpers.faulty_system import FaultySystem
 
 from shine.runs import log
 from shine.runs.log import Log

@@ -1,4 +1,4 @@
-"""The functions of programs: one row and many, what they are passed, and that both are what the program means."""
+"""The functions of programs, of one row and of many: their arguments, and that both compute the program."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_every_number_of_rows_is_computed_and_nothing_written_beyond(make):
     rows_of, rng = rows_function(program), np.random.default_rng(0)
     columns = [rng.integers(-9, 9, 64).astype(each.dtype) for each in program.parameters]
     for rows in range(2 * program_lanes(program) + 2):
-        # Memory of a bool is a byte, of which every value can be seen.
+        # A bool in memory is a byte, which may have any value.
         outs = [np.full(rows + 32, CANARY, "uint8" if o.dtype == "bool" else o.dtype) for o in program.outputs]
         assert not rows_of(columns, outs, rows)
         expected = interpret(program, [column[:rows] for column in columns])
@@ -179,7 +179,7 @@ def test_everything_but_zero_is_true(source):
 
 @pytest.mark.parametrize("value", [2.0**31, -(2.0**31), -(2.0**31) - 1, 2.0**31 - 1, 1e300, -1e300])
 def test_what_does_not_fit_is_converted_by_no_undefined_instruction(value):
-    # Processors differ in what they make of it, and LLVM in what it folds it to: the optimizer must see the number.
+    # Processors give different results, and LLVM may fold to another one: the optimizer must see the number.
     build = ProgramBuilder()
     name = build.convert(build.assign("float64", expression(repr(value))), "int32")
     module = ir.Module()

@@ -12,6 +12,7 @@ from functools import cache
 import mpmath
 import numpy as np
 import pytest
+from helpers.equality import same_bits
 from llvmlite import ir
 
 from shine.aot.freestanding import prepare
@@ -170,7 +171,7 @@ def test_a_lane_beside_special_ones_keeps_its_bits(name: str, dtype: type) -> No
     for special in (0.0, -0.0, INF, -INF, NAN, -1e30, 1e30, 500.0, -1000.0, 1e-310, -1e-42):
         with np.errstate(all="ignore"):
             beside = np.stack([x, np.full_like(x, special)], 1).ravel()
-        assert same(compiled(name, dtype)(beside)[::2], alone).all()
+        assert same_bits(compiled(name, dtype)(beside)[::2], alone).all()
 
 
 @pytest.mark.parametrize("name", ["exp", "log", "sin", "cos", "tanh"])
@@ -180,14 +181,16 @@ def test_a_processor_without_fma_gets_the_same_bits(name: str) -> None:
     x = samples(np.random.default_rng(8), np.float32, HUGE[np.float32], 20000)
     for lanes in (0, 8):
         with np.errstate(all="ignore"):
-            assert same(compiled(name, np.float32, lanes, fma=False)(x), compiled(name, np.float32, lanes)(x)).all()
+            assert same_bits(
+                compiled(name, np.float32, lanes, fma=False)(x), compiled(name, np.float32, lanes)(x)
+            ).all()
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
 def test_sine_is_odd_and_cosine_even_to_the_bit(dtype: type) -> None:
     x = samples(np.random.default_rng(7), dtype, HUGE[dtype])
-    assert same(compiled("sin", dtype)(-x), -compiled("sin", dtype)(x)).all()
-    assert same(compiled("cos", dtype)(-x), compiled("cos", dtype)(x)).all()
+    assert same_bits(compiled("sin", dtype)(-x), -compiled("sin", dtype)(x)).all()
+    assert same_bits(compiled("cos", dtype)(-x), compiled("cos", dtype)(x)).all()
 
 
 def test_powers_of_two_over_pi_are_right_to_80_bits() -> None:
@@ -210,11 +213,6 @@ def test_sine_of_the_float64_nearest_to_a_multiple_of_a_quarter_turn() -> None:
         assert ulps(compiled("cos", np.float64)(x), truth) < 1
 
 
-def same(got: Array, expected: Array) -> Array:
-    """Equal to the bit, but for the bits of NaN."""
-    return (np.isnan(got) & np.isnan(expected)) | ((got == expected) & (np.signbit(got) == np.signbit(expected)))
-
-
 SPECIAL_VALUES = {
     "exp": [(0.0, 1.0), (-0.0, 1.0), (INF, INF), (-INF, 0.0), (1e4, INF), (-1e4, 0.0)],
     "log": [(1.0, 0.0), (0.0, -INF), (-0.0, -INF), (INF, INF), (-1.0, NAN), (-INF, NAN), (-1e-40, NAN)],
@@ -234,7 +232,7 @@ SPECIAL_VALUES = {
 @pytest.mark.parametrize("name", ONE_ARGUMENT)
 def test_special_values_are_exact(name: str, dtype: type) -> None:
     x, expected = (np.array(column, dtype) for column in zip(*SPECIAL_VALUES[name], (NAN, NAN), strict=True))
-    assert same(compiled(name, dtype)(x), expected).all()
+    assert same_bits(compiled(name, dtype)(x), expected).all()
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
@@ -242,7 +240,7 @@ def test_special_values_are_exact(name: str, dtype: type) -> None:
 def test_subnormal_numbers_are_their_own_image(name: str, dtype: type) -> None:
     tiny = np.finfo(dtype).smallest_subnormal
     x = np.array([tiny, -tiny, 3 * tiny, -1000 * tiny], dtype)
-    assert same(compiled(name, dtype)(x), x).all()
+    assert same_bits(compiled(name, dtype)(x), x).all()
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
@@ -255,8 +253,8 @@ def test_pow_has_the_special_cases_of_ieee_754(dtype: type) -> None:
     got = compiled("pow", dtype)(x, y)
     with np.errstate(all="ignore"):
         expected = np.power(x.astype(np.float64), y.astype(np.float64)).astype(dtype)
-    assert (same(got, expected) | np.isclose(got, expected, rtol=2.0**-22, atol=0)).all()
-    assert same(got, expected)[(expected == 0) | (np.abs(expected) == 1) | ~np.isfinite(expected)].all()
+    assert (same_bits(got, expected) | np.isclose(got, expected, rtol=2.0**-22, atol=0)).all()
+    assert same_bits(got, expected)[(expected == 0) | (np.abs(expected) == 1) | ~np.isfinite(expected)].all()
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
@@ -269,7 +267,7 @@ def test_fmod_is_exact(dtype: type) -> None:
         multiples = y * np.rint(2.0 ** rng.uniform(0, 20, len(y))).astype(dtype)
         below_top = top * (2.0 ** rng.uniform(-12, 0, len(y))).astype(dtype)
         x, y = np.concatenate([x, close, multiples, top]), np.concatenate([y, y, y, below_top])
-        assert same(compiled("fmod", dtype)(x, y), np.fmod(x, y)).all()
+        assert same_bits(compiled("fmod", dtype)(x, y), np.fmod(x, y)).all()
 
 
 @pytest.mark.parametrize("dtype", PRECISIONS)
@@ -279,7 +277,7 @@ def test_fmod_has_the_special_cases_of_c(dtype: type) -> None:
     values = np.array([*sizes, *(-size for size in sizes), NAN], dtype)
     x, y = (np.array(column, dtype) for column in zip(*itertools.product(values, repeat=2), strict=True))
     with np.errstate(all="ignore"):
-        assert same(compiled("fmod", dtype)(x, y), np.fmod(x, y)).all()
+        assert same_bits(compiled("fmod", dtype)(x, y), np.fmod(x, y)).all()
 
 
 def mixed(name: str, dtype: type) -> list[Array]:
@@ -302,9 +300,9 @@ def test_bits_depend_on_neither_lanes_nor_level_nor_position(name: str, dtype: t
     for lanes, level in [(0, "O2"), (4, "O0"), (16, "O0"), (3, "O1")]:
         if lanes == 3:
             arguments, expected = [x[:1152] for x in arguments], expected[:1152]
-        assert same(compiled(name, dtype, lanes, level)(*arguments), expected).all()
+        assert same_bits(compiled(name, dtype, lanes, level)(*arguments), expected).all()
     order = np.random.default_rng(5).permutation(len(expected))
-    assert same(compiled(name, dtype)(*(x[order] for x in arguments)), expected[order]).all()
+    assert same_bits(compiled(name, dtype)(*(x[order] for x in arguments)), expected[order]).all()
 
 
 @pytest.mark.parametrize("triple", ["x86_64-linux-gnu", "aarch64-linux-gnu", "wasm32"])

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 
 from shine.gp.seeding import Guesses, SeedingSettings, find_guesses, search_table
 from shine.gp.seeding.search_table import SEARCHES, Search
@@ -242,7 +243,9 @@ def test_composite_primitives_of_the_user():
     assert guesses.candidates.sizes[0] <= 5
 
 
-@pytest.mark.parametrize(("max_size", "max_depth"), [(1, 1), (5, 3), (12, 4), (30, 10)])
+@pytest.mark.parametrize(
+    ("max_size", "max_depth"), mostly_slow([(1, 1), (5, 3), (12, 4), (30, 10)], fast=[(5, 3), (12, 4)])
+)
 def test_candidates_keep_the_limits(max_size, max_depth):
     x = uniform(3, 300, 1, 3)
     guesses = Problem(x, PLANTED["sum of three"](x)).guesses(

@@ -9,7 +9,7 @@ import struct
 from typing import Any
 
 import numpy as np
-from agreement import same_bits
+from helpers.equality import same_bits
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 

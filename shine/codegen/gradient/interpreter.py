@@ -1,0 +1,186 @@
+"""The gradient machine: normal equations, and fits of the constants of a whole population, in one native call.
+
+For each individual, always in float64::
+
+    tape --assembler--> instructions: values upwards, then adjoints downwards
+                            |
+    columns ----+           v            +-> a tile for each value and each adjoint, in the cache
+    (a tile of  +--> handler, handler, ... --+
+     each)                                   v
+                          next tile <-- normal equations: products of all columns of the Jacobian
+
+The assembler is in `assembler`, the handlers in `instructions`, the products in `normal_equations`, and the steps of a
+fit in `constant_fitting`; the input is in `job`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from llvmlite import ir
+
+from shine.codegen.blocks import I64, POINTER, Variables, counted, declare, load, number
+from shine.codegen.gradient.assembler import emit_gradient_assembler
+from shine.codegen.gradient.constant_fitting import advance_function, emit_advances, emit_fit
+from shine.codegen.gradient.instructions import gradient_instruction_bytes
+from shine.codegen.gradient.job import GRADIENT_JOB
+from shine.codegen.gradient.normal_equations import REWEIGHTINGS, normal_function
+from shine.codegen.gradient.tables import emit_gradient_tables, most_arguments
+from shine.codegen.machine.instructions import HANDLER_POINTER
+from shine.codegen.machine.job import Job, job_entry, job_fields
+from shine.codegen.machine.tiles import ROW_GROUP, over_parts, tile_length, whole_groups
+from shine.codegen.machine.worker_loop import emit_worker_loop
+from shine.codegen.moments import LANES
+from shine.lang.primitives import CONSTANT
+from shine.lang.tree import Primitive
+
+SHORTEST_TILE = ROW_GROUP * 8
+"""Bytes of the shortest tile."""
+
+_BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
+
+
+ADVANCE = "advance"
+"""Name of the function that takes each individual of a job from one trial to the next."""
+
+
+def fit_name(kind: str) -> str:
+    """Name of the function that fits constants to one kind of errors."""
+    return f"fit_{kind}"
+
+
+def emit_gradient_machine(functions: Sequence[Primitive]) -> ir.Module:
+    """The gradient machine of some primitives, in one module.
+
+    For each kind of errors in `REWEIGHTINGS` it defines ``void kind(job)``, which takes a pointer to the words of
+    `GRADIENT_JOB` and adds to the results of each individual: its sum of errors, then the lower triangle of the matrix
+    of its normal equations. `fit_name` of each kind and `ADVANCE` take a pointer to the words of `FIT_JOB` and fit
+    constants (see `constant_fitting`). The module also defines the worker loop
+    (`shine.codegen.machine.worker_loop`).
+    """
+    module = ir.Module(name="gradient_machine")
+    size = gradient_instruction_bytes(most_arguments(functions))
+    assemble = emit_gradient_assembler(module, emit_gradient_tables(module, functions, size), size)
+    advance = advance_function(module)
+    for kind in REWEIGHTINGS:
+        _emit_drivers(module, assemble, advance, kind)
+    function, build = _entry(module, ADVANCE)
+    emit_advances(build, function.args[0], advance)
+    build.ret_void()
+    emit_worker_loop(module)
+    return module
+
+
+def _emit_drivers(module: ir.Module, assemble: ir.Function, advance: ir.Function, kind: str) -> None:
+    """Emit the two functions of one kind of errors: normal equations, and fits."""
+    evaluate = _emit_evaluate(module, assemble, kind)
+    function, build = _entry(module, kind)
+    pointer = function.args[0]
+    job = job_fields(build, pointer, GRADIENT_JOB)
+    numbers = build.add(build.mul(job["stride"], job["stride"]), number(1))
+    with counted(build, job["first"], job["last"]) as loop:
+        line = job_entry(build, job, "lines", loop.index, 16)
+        limit = load(build, job_entry(build, job, "limits", loop.index, 8), number(0), _DOUBLE, _DOUBLE)
+        state = job_entry(build, job, "out", loop.index, build.mul(numbers, number(8)))
+        with build.if_then(build.fcmp_ordered(">=", limit, ir.Constant(_DOUBLE, 0.0))):
+            build.call(evaluate, [pointer, loop.index, line, limit, state, job["most"]])
+    build.ret_void()
+    function, build = _entry(module, fit_name(kind))
+    pointer = function.args[0]
+    emit_fit(build, pointer, lambda *arguments: build.call(evaluate, [pointer, *arguments]), advance)
+    build.ret_void()
+
+
+def _entry(module: ir.Module, name: str) -> tuple[ir.Function, ir.IRBuilder]:
+    """A new function that takes a job, and a builder at its start."""
+    function = declare(module, name, ir.VoidType(), [POINTER], ["job"])
+    return function, ir.IRBuilder(function.append_basic_block("entry"))
+
+
+def _emit_evaluate(module: ir.Module, assemble: ir.Function, kind: str) -> ir.Function:
+    """Internal function ``evaluate(job, individual, line, limit, state, most)``: assemble a tape, then run all tiles.
+
+    The job is one of `GRADIENT_JOB` or of `FIT_JOB`, which begin alike. `line` points to slope and intercept, `state`
+    to the sum of errors and the matrix that the function adds to; the matrix has the first `most` constants. The
+    function stops once the sum exceeds the limit.
+    """
+    labels = ("job", "individual", "line", "limit", "state", "most")
+    kinds = [POINTER, I64, POINTER, _DOUBLE, POINTER, I64]
+    function = declare(module, f"shine.evaluate.{kind}", ir.VoidType(), kinds, labels)
+    function.linkage = "internal"
+    function.attributes.add("noinline")
+    pointer, individual, line, limit, state, most = function.args
+    build = ir.IRBuilder(function.append_basic_block("entry"))
+    job = job_fields(build, pointer, GRADIENT_JOB[:-2]) | {"most": most}
+    wanted = Variables(build, further=1, tiles=0)
+    with over_parts(build, job, wanted) as (here, begin, end):
+        columns, length = _assemble(build, assemble, here, individual, wanted)
+        _run(build, module, kind, here, begin, end, columns, length, line, limit, state, wanted)
+    build.ret_void()
+    return function
+
+
+def _assemble(
+    build: ir.IRBuilder, assemble: ir.Function, job: Job, individual: ir.Value, wanted: Variables
+) -> tuple[ir.Value, ir.Value]:
+    """Assemble a tape; number of columns of its normal equations, and the bytes of its tiles."""
+    row = build.mul(individual, job["width"])
+    codes, values = job_entry(build, job, "codes", row, 2), job_entry(build, job, "values", row, 8)
+    size = load(build, job_entry(build, job, "sizes", individual, 8), number(0), I64, I64)
+    # A function needs a tile for its value and one for its adjoint, a constant one for its adjoint.
+    wanted["tiles"] = 0
+    with counted(build, number(0), size) as node:
+        code = build.zext(load(build, codes, node.index, ir.IntType(16), ir.IntType(16)), I64)
+        is_function = build.zext(build.icmp_unsigned(">=", code, job["functions"]), I64)
+        is_constant = build.zext(build.icmp_unsigned("==", code, number(CONSTANT)), I64)
+        tiles = build.add(wanted["tiles"], build.add(is_constant, build.shl(is_function, number(1))))
+        wanted["tiles"] = tiles
+    length = tile_length(build, wanted["tiles"], SHORTEST_TILE)
+    memory = ("columns", "derived", "instructions", "nodes", "constants", "tiles")
+    pointers = [build.inttoptr(job[field], POINTER) for field in memory]
+    normal = build.inttoptr(job["normal"], POINTER)
+    columns = build.call(
+        assemble, [codes, values, size, job["functions"], *pointers, length, normal, job["most"], job["residual"]]
+    )
+    return columns, length
+
+
+def _run(
+    build: ir.IRBuilder,
+    module: ir.Module,
+    kind: str,
+    job: Job,
+    begin: ir.Value,
+    end: ir.Value,
+    columns: ir.Value,
+    length: ir.Value,
+    line: ir.Value,
+    limit: ir.Value,
+    state: ir.Value,
+    wanted: Variables,
+) -> None:
+    """Run the instructions over some rows, tile after tile, until the errors exceed the limit."""
+    first = build.inttoptr(job["instructions"], POINTER)
+    handler = load(build, first, number(0), _BYTE, HANDLER_POINTER, 8)
+    step = build.udiv(length, number(8))
+    with (
+        counted(build, begin, end, step) as tile,
+        build.if_then(build.icmp_unsigned("!=", wanted["further"], number(0))),
+    ):
+        left = build.sub(end, tile.index)
+        rows = build.select(build.icmp_unsigned("<", left, step), left, step)
+        offset = build.mul(build.sub(tile.index, begin), number(8))
+        build.call(handler, [first, offset, build.mul(whole_groups(build, rows), number(8))])
+        padded = build.and_(build.add(rows, number(LANES - 1)), number(-LANES))
+        # Padding rows have weight 0.
+        weigh = build.icmp_unsigned("!=", build.or_(job["weighted"], build.sub(padded, rows)), number(0))
+        target, weights = (job_entry(build, job, name, tile.index, 8) for name in ("target", "weights"))
+        tiles = [build.inttoptr(job[name], POINTER) for name in ("floor", "residual", "scratch")]
+        for weighted in (False, True):
+            with build.if_then(weigh if weighted else build.not_(weigh)):
+                add = normal_function(module, kind, weighted=weighted)
+                normal = build.inttoptr(job["normal"], POINTER)
+                build.call(add, [normal, columns, offset, padded, target, weights, line, *tiles, state, job["stride"]])
+        total = load(build, state, number(0), _DOUBLE, _DOUBLE)
+        # NaN is not below the limit either: the sum stays NaN.
+        wanted["further"] = build.zext(build.fcmp_ordered("<=", total, limit), I64)

@@ -1,0 +1,258 @@
+"""The tile machine: an interpreter of tapes whose instructions work on tiles of rows, compiled once.
+
+One native call evaluates a range of a population. For each individual::
+
+    tape --assembler--> instructions
+                            |
+    columns ----+           v            +-> stack of tiles, in the cache
+    (a tile of  +--> handler, handler, ... --+
+     each)                                   v
+                                        result buffer --epilogue--> sums of errors, moments
+                          next tile <--'               (or the predictions are copied)
+
+The assembler is in `assembler`, the handlers in `instructions`, the epilogues in `shine.codegen.moments`, and the
+input in `job`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+from llvmlite import ir
+
+from shine.codegen.blocks import (
+    I64,
+    POINTER,
+    Variables,
+    counted,
+    declare,
+    element_pointer,
+    horizontal_sum,
+    load,
+    number,
+    store,
+)
+from shine.codegen.machine.assembler import emit_assembler
+from shine.codegen.machine.instructions import HANDLER_POINTER, instruction_bytes
+from shine.codegen.machine.job import JOB, SCRATCH, Job, job_entry, job_fields
+from shine.codegen.machine.tables import emit_tables
+from shine.codegen.machine.tiles import ROW_GROUP, TILE_BYTES, over_parts, tile_length, tile_rows, whole_groups
+from shine.codegen.machine.worker_loop import emit_worker_loop
+from shine.codegen.moments import CHUNK, CHUNK_FIELDS, ERRORS, LANES, SUMS, errors_function, products_function
+from shine.codegen.numbers import Numbers
+from shine.lang.tree import Primitive
+
+VECTOR_BYTES = 128
+"""Bytes of an instruction's vector: two AVX-512 registers or four of AVX2, so that several are in flight."""
+
+FUSED_OPERANDS = 3
+"""Operands of a fused pair of arithmetic instructions."""
+
+_LARGEST_MEAN = 1e10
+"""Weighted square of the mean, relative to the squared deviations from it, up to which the moments prove anything: the
+rounding of the mean limits their accuracy."""
+
+_MARGIN = 1e-9
+"""Share of the target's squared deviations that counts as rounding: far more than there can be."""
+
+_BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
+
+
+def operand_room(functions: Sequence[Primitive]) -> int:
+    """Number of operands that an instruction of these functions has room for."""
+    return max([FUSED_OPERANDS, *(function.arity for function in functions)])
+
+
+def emit_machine(functions: Sequence[Primitive], dtype: str) -> ir.Module:
+    """The machine of some primitives, in one module.
+
+    It defines functions that take a job, a pointer to the words of `JOB`: ``void predict(job)`` writes a row of `dtype`
+    predictions for each individual; ``void name(job)``, for each name in `shine.codegen.moments.SUMS`, adds to `LANES`
+    float64 of state. It also defines the worker loop (`shine.codegen.machine.worker_loop`).
+    """
+    module = ir.Module(name=f"machine.{dtype}")
+    size = instruction_bytes(operand_room(functions))
+    tables = emit_tables(module, functions, dtype, VECTOR_BYTES, size)
+    assemble = emit_assembler(module, tables, dtype, len(functions), size, TILE_BYTES, VECTOR_BYTES)
+    driver = _Driver(module, assemble, dtype)
+    epilogues = {kind: driver.errors(kind) for kind in ERRORS}
+    epilogues |= {"predict": driver.copy_predictions, "products": driver.products}
+    for name in ("predict", *SUMS):
+        driver.emit(name, epilogues[name])
+    emit_worker_loop(module)
+    return module
+
+
+class _Driver:
+    """Functions that take a job: for each individual they assemble its tape, then run tiles and the epilogue."""
+
+    def __init__(self, module: ir.Module, assemble: ir.Function, dtype: str) -> None:
+        self.module, self.assemble, self.dtype = module, assemble, dtype
+        self.numbers = Numbers(dtype)
+        self.tile = tile_rows(dtype)
+
+    def emit(self, name: str, epilogue: Callable[..., ir.Value]) -> None:
+        """Emit the function of one kind of result.
+
+        ``epilogue(build, job, individual, start, count)`` takes `count` predictions from the result buffer, those of
+        the rows from `start` on; it returns whether to evaluate more rows of the individual.
+        """
+        function = declare(self.module, name, ir.VoidType(), [POINTER], ["job"])
+        build = ir.IRBuilder(function.append_basic_block("entry"))
+        job = job_fields(build, function.args[0], JOB)
+        wanted = Variables(build, further=0)
+        with counted(build, job["first"], job["last"]) as individual:
+            wanted["further"] = 1
+            with over_parts(build, job, wanted) as (here, begin, end):
+                self._part(build, here, individual.index, begin, end, wanted, epilogue)
+        build.ret_void()
+
+    def _part(
+        self,
+        build: ir.IRBuilder,
+        job: Job,
+        individual: ir.Value,
+        begin: ir.Value,
+        end: ir.Value,
+        wanted: Variables,
+        epilogue: Callable[..., ir.Value],
+    ) -> None:
+        """Evaluate an individual over some rows, a tile of the result buffer at a time."""
+        tile = number(self.tile)
+        length = self._assemble(build, job, individual)
+        with (
+            counted(build, begin, end, self.tile) as block,
+            build.if_then(build.icmp_unsigned("!=", wanted["further"], number(0))),
+        ):
+            left = build.sub(end, block.index)
+            count = build.select(build.icmp_unsigned("<", left, tile), left, tile)
+            self._run(build, job, build.sub(block.index, begin), count, length)
+            further = epilogue(build, job, individual, block.index, count)
+            wanted["further"] = build.zext(further, I64)
+
+    def _assemble(self, build: ir.IRBuilder, job: Job, individual: ir.Value) -> ir.Value:
+        """Assemble a tape; the bytes of its tiles, which are shorter if many are alive."""
+        row = build.mul(individual, job["width"])
+        most = build.call(
+            self.assemble,
+            [
+                job_entry(build, job, "codes", row, 2),
+                job_entry(build, job, "values", row, 8),
+                load(build, job_entry(build, job, "sizes", individual, 8), number(0), I64, I64),
+                job["functions"],
+                *(build.inttoptr(job[field], POINTER) for field in ("columns", "derived", "nested", *SCRATCH)),
+            ],
+        )
+        return tile_length(build, most, ROW_GROUP * self.numbers.bytes)
+
+    def _run(self, build: ir.IRBuilder, job: Job, start: ir.Value, count: ir.Value, length: ir.Value) -> None:
+        """Run the instructions over some rows, tile after tile; the values go to the result buffer."""
+        element = number(self.numbers.bytes)
+        begin = build.mul(start, element)
+        end = build.add(begin, build.mul(whole_groups(build, count), element))
+        first = build.inttoptr(job["instructions"], POINTER)
+        handler = load(build, first, number(0), _BYTE, HANDLER_POINTER, 8)
+        with counted(build, begin, end, length) as tile:
+            left = build.sub(end, tile.index)
+            short = build.select(build.icmp_unsigned("<", left, length), left, length)
+            build.call(handler, [first, tile.index, short])
+
+    def copy_predictions(
+        self, build: ir.IRBuilder, job: Job, individual: ir.Value, start: ir.Value, count: ir.Value
+    ) -> ir.Value:
+        """Epilogue that writes the predictions to the individual's row of the output."""
+        element = self.numbers.element
+        first = build.add(build.mul(individual, job["rows"]), start)
+        out = job_entry(build, job, "out", first, self.numbers.bytes)
+        result = build.inttoptr(job["result"], POINTER)
+        with counted(build, number(0), count) as row:
+            store(build, load(build, result, row.index, element, element), out, row.index, element)
+        return ir.Constant(ir.IntType(1), 1)
+
+    def errors(self, kind: str) -> Callable[..., ir.Value]:
+        """Epilogue that adds up errors, and gives up once their sum exceeds the individual's limit."""
+
+        def epilogue(build: ir.IRBuilder, job: Job, individual: ir.Value, start: ir.Value, count: ir.Value) -> ir.Value:
+            state = job_entry(build, job, "out", individual, 8 * LANES)
+            line = job_entry(build, job, "lines", individual, 16)
+            # Chunks do not matter to errors: one call for all rows.
+            with self._chunks(build, job, start, count, self.tile) as chunk:
+                for scaled, applies in self._either(build, job["scaled"]):
+                    with build.if_then(applies):
+                        add = partial(errors_function, self.module, self.numbers, kind, scaled=scaled)
+                        chunk.call(add, line, state)
+            lanes = load(build, state, number(0), _DOUBLE, ir.VectorType(_DOUBLE, LANES))
+            limit = load(build, job_entry(build, job, "limits", individual, 8), number(0), _DOUBLE, _DOUBLE)
+            # NaN is not below the limit either: the sum stays NaN.
+            return build.fcmp_ordered("<=", horizontal_sum(build, lanes), limit)
+
+        return epilogue
+
+    def products(
+        self, build: ir.IRBuilder, job: Job, individual: ir.Value, start: ir.Value, count: ir.Value
+    ) -> ir.Value:
+        """Epilogue that adds up moments, and gives up once even the best line for the rows so far exceeds the limit."""
+        state = job_entry(build, job, "out", individual, 8 * LANES)
+        with self._chunks(build, job, start, count, CHUNK) as chunk:
+            add = partial(products_function, self.module, self.numbers)
+            chunk.call(add, self._known(build, job, chunk.number), state)
+        end = build.sub(build.add(start, count), number(1))
+        last = build.udiv(end, number(CHUNK))
+        square_seen = load(
+            build, self._known(build, job, last), number(CHUNK_FIELDS.index("target_square")), _DOUBLE, _DOUBLE
+        )
+        weight = load(build, self._known(build, job, last), number(CHUNK_FIELDS.index("weight")), _DOUBLE, _DOUBLE)
+        mean, square, product = (load(build, state, number(i), _DOUBLE, _DOUBLE) for i in range(3))
+        explained = build.fmul(build.fdiv(product, square), product)
+        around = build.fmul(build.fmul(mean, mean), weight)
+        certain = build.fcmp_ordered("<=", around, build.fmul(square, ir.Constant(_DOUBLE, _LARGEST_MEAN)))
+        margin = build.fmul(square_seen, ir.Constant(_DOUBLE, _MARGIN))
+        least = build.fsub(build.fsub(square_seen, explained), margin)
+        limit = load(build, job_entry(build, job, "limits", individual, 8), number(0), _DOUBLE, _DOUBLE)
+        given_up = build.and_(certain, build.fcmp_ordered(">", least, limit))
+        with build.if_then(given_up):
+            store(build, ir.Constant(_DOUBLE, float("nan")), state, number(0), _DOUBLE)
+        finite = build.fcmp_ordered("ord", square, square)
+        return build.and_(build.not_(given_up), finite)
+
+    def _known(self, build: ir.IRBuilder, job: Job, chunk: ir.Value) -> ir.Value:
+        return job_entry(build, job, "known", chunk, 8 * len(CHUNK_FIELDS))
+
+    @staticmethod
+    def _either(build: ir.IRBuilder, flag: ir.Value) -> Iterator[tuple[bool, ir.Value]]:
+        """Both values of a flag of the job, each with the condition that the flag has it."""
+        for value in (False, True):
+            yield value, build.icmp_unsigned("!=" if value else "==", flag, number(0))
+
+    @contextmanager
+    def _chunks(
+        self, build: ir.IRBuilder, job: Job, start: ir.Value, count: ir.Value, size: int
+    ) -> Iterator[_ChunkCall]:
+        """A loop over the rows in the result buffer, `size` at a time."""
+        with counted(build, number(0), count, size) as chunk:
+            row = build.add(start, chunk.index)
+            left = build.sub(count, chunk.index)
+            rows = build.select(build.icmp_unsigned("<", left, number(size)), left, number(size))
+            padded = build.and_(build.add(rows, number(LANES - 1)), number(-LANES))
+            result = build.inttoptr(job["result"], POINTER)
+            predictions = element_pointer(build, result, chunk.index, self.numbers.element)
+            target, weights = (job_entry(build, job, name, row, 8) for name in ("target", "weights"))
+            # Padding rows have weight 0.
+            weigh = build.or_(job["weighted"], build.sub(padded, rows))
+            yield _ChunkCall(build, [predictions, target, weights, padded], weigh, build.udiv(row, number(CHUNK)))
+
+
+class _ChunkCall:
+    """A chunk of predictions: its `number`, and calls of the functions of `shine.codegen.moments` on it."""
+
+    def __init__(self, build: ir.IRBuilder, arguments: list[ir.Value], weigh: ir.Value, chunk: ir.Value) -> None:
+        self._build, self._arguments, self._weigh, self.number = build, arguments, weigh, chunk
+
+    def call(self, function: Callable[..., ir.Function], extra: ir.Value, state: ir.Value) -> None:
+        """Call ``function(weighted=...)``, with weights only if they matter."""
+        for weighted in (False, True):
+            applies = self._build.icmp_unsigned("!=" if weighted else "==", self._weigh, number(0))
+            with self._build.if_then(applies):
+                self._build.call(function(weighted=weighted), [*self._arguments, extra, state])
