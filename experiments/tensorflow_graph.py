@@ -223,11 +223,11 @@ class Worker:
 def shine_runs(path: Path, columns: list[NDArray[Any]], threads: int) -> tuple[Callable[[], Any], float]:
     """A call over all rows, and the seconds it took to read and compile."""
     import shine
-    from shine.kernels.graph_kernel import GraphKernel
+    from shine.kernels.kernel import Kernel
 
     started = time.perf_counter()
     # as `shine.jit` does, with a number of threads
-    kernel = GraphKernel(shine.load_graph(path, outputs=["result"]), threads=threads)
+    kernel = Kernel(shine.load_graph(path, outputs=["result"]), threads=threads)
     kernel(*(column[:1000] for column in columns))
     seconds = time.perf_counter() - started
     order = [columns[FEATURES.index(label)] for label in kernel.labels]

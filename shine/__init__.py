@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from shine.frontends.llvmir import primitive_from_llvm
     from shine.gp.constraints.constraints import Constraints
     from shine.kernels.gradient import grad
-    from shine.kernels.graph_kernel import GraphKernel
-    from shine.kernels.kernel import Kernel, jit
+    from shine.kernels.jit import jit
+    from shine.kernels.kernel import Kernel
     from shine.lang.parse import parse
     from shine.lang.population import Population
     from shine.lang.primitives import PrimitiveSet
@@ -43,7 +44,6 @@ __all__ = [
     "ExportError",
     "Front",
     "GraphImportError",
-    "GraphKernel",
     "Kernel",
     "LoweringError",
     "Model",
@@ -68,7 +68,6 @@ _HOMES = {
     "Constraints": "shine.gp.constraints.constraints",
     "Front": "shine.search.front",
     "Evaluator": "shine.evaluators.evaluator",
-    "GraphKernel": "shine.kernels.graph_kernel",
     "Kernel": "shine.kernels.kernel",
     "Model": "shine.search.model",
     "Population": "shine.lang.population",
@@ -80,12 +79,15 @@ _HOMES = {
     "SymbolicTransformer": "shine.estimators",
     "evolve": "shine.search.run",
     "grad": "shine.kernels.gradient",
-    "jit": "shine.kernels.kernel",
+    "jit": "shine.kernels.jit",
     "load_graph": "shine.frontends.graphdef",
     "parse": "shine.lang.parse",
     "primitive_from_llvm": "shine.frontends.llvmir",
 }
 """Module of each public name; exceptions, which are not listed, are in `shine.errors`."""
+
+_DEPRECATED = {"GraphKernel": "Kernel"}
+"""Names that were public once, and what took their place."""
 
 _PACKAGES = ("aot", "deap", "export", "report")
 """Packages that users reach as attributes."""
@@ -95,6 +97,9 @@ def __getattr__(name: str) -> Any:
     # Importing Shine mostly means importing NumPy and LLVM, which not every use needs: each name is imported on demand.
     if name in _PACKAGES:
         return import_module(f"{__name__}.{name}")
+    if name in _DEPRECATED:
+        warnings.warn(f"shine.{name} is deprecated; use shine.{_DEPRECATED[name]}", DeprecationWarning, stacklevel=2)
+        name = _DEPRECATED[name]
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_HOMES.get(name, "shine.errors")), name)

@@ -64,7 +64,7 @@ BELOW: dict[str, set[str]] = {
 ONLY_IN: dict[str, set[str]] = {
     "llvmlite.binding": {"llvm"},
     # Layers other than codegen and aot only create the `ir.Module` that codegen fills.
-    "llvmlite.ir": {"arrays", "codegen", "aot", "evaluators.native", "kernels"},
+    "llvmlite.ir": {"arrays", "codegen", "aot", "evaluators.native_tier", "kernels"},
     "pydantic": {"config", "runs", "search"},
     "yaml": {"config"},
     "click": {"cli"},

@@ -13,12 +13,14 @@ import shine
 
 ROOT = Path(shine.__file__).parent
 
+DECIDING_ESTIMATORS = ("components", "fit_searches", "odds", "odds_refinement", "odds_search", "rows", "transformer")
+
 DECIDING = sorted(
     path
     for place in (
-        *("gp", "search", "domain", "fitness.py"),
+        *("gp", "search", "domain", "fitness"),
         *(f"data/{name}.py" for name in ("dataset", "generated", "recipe")),
-        *(f"estimators/{name}.py" for name in ("logistic", "odds", "rows", "searches", "transformer")),
+        *(f"estimators/{name}.py" for name in DECIDING_ESTIMATORS),
     )
     for path in ([ROOT / place] if place.endswith(".py") else (ROOT / place).rglob("*.py"))
 )
@@ -81,9 +83,9 @@ PYTHONS_POWERS = {("polynomial_model.py", "variables ** degree")}
 WHOLE_NUMBERS = {
     ("expression_bank.py", "rounded @ multipliers"),
     ("screen.py", "rounded @ multipliers"),
-    ("dimensions.py", "free @ (1 << np.arange(self._arity))"),
-    ("dimensions.py", "self._conditions[functions, members] @ dimensions"),
-    ("dimensions.py", "self._results[functions, members][:, None, :] @ dimensions"),
+    ("dimensional_analysis.py", "free @ (1 << np.arange(self._arity))"),
+    ("dimensional_analysis.py", "self._conditions[functions, members] @ dimensions"),
+    ("dimensional_analysis.py", "self._results[functions, members][:, None, :] @ dimensions"),
 }
 """Matrix products of integers, or of exponents that are small fractions: exact in any order."""
 

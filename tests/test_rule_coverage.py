@@ -14,7 +14,7 @@ from llvmlite import ir
 import shine
 from shine.arrays import COMPILED
 from shine.codegen.lowering import FLOAT_LOWERINGS, INTEGER_LOWERINGS, Emitter
-from shine.codegen.native.loops import emit_scalar
+from shine.codegen.native.programs import emit_program_scalar
 from shine.codegen.numbers import Numbers
 from shine.domain.intervals import INTERVALS
 from shine.errors import ExportError, LoweringError
@@ -28,6 +28,7 @@ from shine.lang.interpret import INTEGER_REFERENCE, REFERENCE, ZERO_DIVISORS, ev
 from shine.lang.library import STANDARD
 from shine.lang.partials import PARTIALS
 from shine.lang.primitives import ARITIES, BASIC
+from shine.lang.program.trees import tree_program
 from shine.lang.tape import application
 from shine.lang.tree import BINARY_OPERATORS, BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, UNARY_OPERATORS, Tree
 from shine.report.mathml import typeset
@@ -141,7 +142,7 @@ def test_an_inexact_primitive_is_never_folded_by_numpy(name):
 @pytest.mark.parametrize("name", BASIC)
 def test_compiled_code_calls_a_function_for_an_elementary_primitive_only(name):
     module = ir.Module()
-    emit_scalar(module, call(name), "formula", "float64")
+    emit_program_scalar(module, tree_program(call(name), "float64"), "formula")
     called = [function.name for function in module.functions if function.blocks and function.name != "formula"]
     assert bool(called) == FACTS[name].elementary
 

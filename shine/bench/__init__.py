@@ -1,7 +1,7 @@
-"""Interpreted against compiled: how fast Shine's tiers and other people's evaluators score one population.
+"""A comparison of evaluators: how fast Shine's tiers and other libraries score one population.
 
-Every evaluator gets the same individuals and the same rows, and its losses are compared with the reference tier's in
-the very run that is timed.
+Every evaluator gets the same individuals and the same rows, and the losses of the timed run are compared with those of
+the reference tier.
 """
 
 from shine.bench.checks import Agreement

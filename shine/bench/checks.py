@@ -1,4 +1,4 @@
-"""Whether evaluators compute the same losses."""
+"""The check that evaluators compute the same losses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shine.data.dataset import Dataset
-from shine.evaluators.reference import ReferenceEvaluator
+from shine.evaluators.reference_tier import ReferenceEvaluator
 from shine.lang.population import Population
 from shine.typing import Floats, Indices, Mask
 
@@ -23,8 +23,8 @@ class Expected:
     ----------
     losses : ndarray of shape (n_individuals,)
     comparable : ndarray of shape (n_individuals,), bool
-        False where two ulp in the columns and constants move the loss by half the tolerance or more, as in
-        ``sin(exp(30*x))``: no two libraries agree on those.
+        False where a change of two ulp in the columns and constants moves the loss by half the tolerance or more, as
+        in ``sin(exp(30*x))``: no two libraries agree on such losses.
     tolerance : float
     """
 
@@ -35,19 +35,19 @@ class Expected:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How the losses of an evaluator compare with the expected ones.
+    """The result of comparing the losses of an evaluator with the expected ones.
 
     Parameters
     ----------
     compared, infinite, sensitive : int
-        Individuals compared, those of them with infinite losses, and those left out because rounding decides.
+        Individuals compared, those among them with infinite losses, and those left out as not comparable.
     worst : float
         Largest relative difference.
     tolerance : float
     wrong : int
-        Individuals that differ by more, or are infinite in one of the two only.
+        Individuals whose losses differ by more, or are infinite in only one of the two.
     excuse : str
-        Why few of these are no error.
+        Why a few wrong individuals are not an error; empty if they are.
     """
 
     compared: int
@@ -60,7 +60,7 @@ class Agreement:
 
     @property
     def holds(self) -> bool:
-        """Whether the losses are the same, or differ where that is known, and rarely."""
+        """Whether no loss is wrong, or with an excuse only few are."""
         return self.wrong <= (max(self.compared // 100, 1) if self.excuse else 0)
 
 

@@ -1,4 +1,4 @@
-"""What can be compared: an evaluator makes a population ready, then scores some of it over a data set. Shine's own."""
+"""What a contender is: it prepares a population, then scores some of it over a data set. Shine's own contenders."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import numpy as np
 
 from shine.codegen.machine.interpreter import emit_machine
 from shine.data.dataset import Dataset
-from shine.evaluators.machine import Machine, MachineEvaluator
-from shine.evaluators.native import BATCH, NativeFitness
-from shine.evaluators.reference import ReferenceEvaluator
+from shine.evaluators.machine_code import Machine
+from shine.evaluators.machine_tier import MachineEvaluator
+from shine.evaluators.native_tier import BATCH, NativeFitness
+from shine.evaluators.reference_tier import ReferenceEvaluator
 from shine.evaluators.rows import Rows
 from shine.lang.population import Population
 from shine.llvm import host_object
@@ -28,15 +29,15 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True)
 class Compile:
-    """Time that passes before anything is evaluated, in seconds.
+    """Seconds of compilation before anything is evaluated.
 
     Parameters
     ----------
     seconds : float
     per : {"individual", "primitive set"}
-        What has to be compiled: every individual, or once whatever they are.
+        Whether every individual is compiled, or one evaluator of all individuals with these primitives.
     cached : float, optional
-        The same when the result is on disk.
+        Seconds if the compiled code is on disk.
     """
 
     seconds: float
@@ -50,7 +51,7 @@ def _identity(result: Any) -> Floats:
 
 @dataclass(frozen=True)
 class Timed:
-    """Some individuals over some rows: what is timed, and losses from what it returned, which is not.
+    """The timed evaluation of some individuals over some rows, and the untimed step from its result to losses.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ class Timed:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A population as an evaluator wants it.
+    """A population in the form an evaluator needs.
 
     Parameters
     ----------
@@ -92,17 +93,17 @@ class Contender:
     prepare : callable
         ``prepare(population, dtype)``.
     package : str, optional
-        What must be installed.
+        Name of the package it needs.
     slow : bool
-        Takes a row at a time in Python, and gets a sample of the work only.
+        Whether it takes a row at a time in Python; it then gets only a sample of the rows.
     work : float
-        Node-rows that suffice to measure it.
+        Node-rows that are enough to measure it.
     most : int, optional
-        Individuals that suffice to measure it.
+        Individuals that are enough to measure it.
     departs : str
-        Where it is known to compute other numbers: not an error then in up to one individual of a hundred.
+        Known reason why it computes other numbers; up to one individual of a hundred may then differ.
     how : str
-        What is run, in a line.
+        One line about what is run.
     """
 
     name: str
@@ -136,7 +137,7 @@ def prepare_reference(population: Population, dtype: str) -> Prepared:
 
 
 def prepare_machine(population: Population, dtype: str, threads: int = 1) -> Prepared:
-    """The tile machine: emitted and compiled once cold, then loaded from the cache."""
+    """The tile machine: emitted and compiled once without the cache, then loaded from it."""
     functions = population.primitives.functions
     cold = _seconds(lambda: host_object(str(emit_machine(functions, dtype)), "O1"))
     Machine(functions, dtype)
@@ -150,7 +151,7 @@ def prepare_machine(population: Population, dtype: str, threads: int = 1) -> Pre
 
 
 def prepare_native(population: Population, dtype: str) -> Prepared:
-    """Every individual compiled, in modules of `BATCH`, as the native tier does it."""
+    """Every individual compiled, in modules of `BATCH`, as in the native tier."""
     trees = [population.tree(i) for i in range(len(population))]
     begin = time.perf_counter()
     modules = [
@@ -177,7 +178,7 @@ def prepare_native(population: Population, dtype: str) -> Prepared:
 
 
 NUMPY_WORK = 5e7
-"""Node-rows that suffice to measure what takes an array operation a node."""
+"""Node-rows that are enough to measure an evaluator with one array operation a node."""
 
 
 def _seconds(run: Callable[[], object]) -> float:

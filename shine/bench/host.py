@@ -1,4 +1,4 @@
-"""What a measurement was made on; nothing that names the host or its user."""
+"""The host that a measurement was made on, without its name and its user's."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from shine.evaluators.workers import processors
+
 PACKAGES = ("shine", "numpy", "llvmlite", "deap", "gplearn", "pyoperon")
 
 
@@ -14,7 +16,7 @@ def description() -> dict[str, object]:
     """CPU, cores, load, system and versions."""
     return {
         "cpu": cpu_name(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        "cores": processors(),
         "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
@@ -23,7 +25,7 @@ def description() -> dict[str, object]:
 
 
 def installed(package: str) -> str | None:
-    """Version of a package, None if it is not there."""
+    """Version of a package; None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -31,7 +33,7 @@ def installed(package: str) -> str | None:
 
 
 def cpu_name() -> str:
-    """The processor's name where the system tells it, with the vector instructions that matter."""
+    """The processor's name as far as the system tells it, with its widest vector instructions."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
@@ -39,7 +41,7 @@ def cpu_name() -> str:
     lines = [line.partition(":") for line in text.split("\n\n")[0].splitlines()]
     fields = {name.strip(): value.strip() for name, _, value in lines}
     name = fields.get("model name") or platform.machine()
-    if name == "AMD EPYC":  # as some clouds have it
+    if name == "AMD EPYC":  # the name on some clouds
         name += f" (family {fields.get('cpu family')}, model {fields.get('model')})"
     flags = fields.get("flags", "").split()
     vectors = "AVX-512" if "avx512f" in flags else "AVX2" if "avx2" in flags else ""

@@ -1,6 +1,6 @@
-"""Other people's evaluators, imported when they are installed, on Shine's individuals.
+"""The evaluators of other libraries, if they are installed, on Shine's individuals.
 
-The primitives are given to them with IEEE semantics: protected ones would be other formulas, and slower ones.
+They get primitives with IEEE semantics: protected ones would make other formulas, and slower ones.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from shine.lang.primitives import CONSTANT
 from shine.typing import Indices
 
 
-def _deap_programs(population: Population, table: Mapping[str, Function]) -> tuple[list[Any], Compile]:
-    """Individuals as `deap.gp.PrimitiveTree` (prefix order), and what `gp.compile` makes of them."""
+def _deap_functions(population: Population, table: Mapping[str, Function]) -> tuple[list[Any], Compile]:
+    """The functions that `gp.compile` makes of individuals, as `deap.gp.PrimitiveTree` in prefix order."""
     gp = import_module("deap.gp")
     primitives, functions = population.primitives, counterparts(population, table)
     pset = gp.PrimitiveSet("shine", len(primitives.features))
@@ -38,14 +38,14 @@ def _deap_programs(population: Population, table: Mapping[str, Function]) -> tup
 
     trees = [gp.PrimitiveTree(fold(population.tape(i), primitives, leaf, node)) for i in range(len(population))]
     begin = time.perf_counter()
-    programs = [gp.compile(tree, pset) for tree in trees]
-    return programs, Compile((time.perf_counter() - begin) / max(len(trees), 1), "individual")
+    compiled = [gp.compile(tree, pset) for tree in trees]
+    return compiled, Compile((time.perf_counter() - begin) / max(len(trees), 1), "individual")
 
 
 def prepare_deap_rows(population: Population, dtype: str) -> Prepared:
-    """`gp.compile`, called for every row, as DEAP's own example of symbolic regression does."""
-    programs, compilation = _deap_programs(population, SCALARS)
-    formulas = [lambda row, program=program: program(*row) for program in programs]
+    """`gp.compile`, called for every row, as in DEAP's own example of symbolic regression."""
+    compiled, compilation = _deap_functions(population, SCALARS)
+    formulas = [lambda row, function=function: function(*row) for function in compiled]
 
     def over(dataset: Dataset, which: Indices) -> Timed:
         chosen, rows, y = [formulas[i] for i in which], dataset.columns.T.tolist(), dataset.target.tolist()
@@ -55,15 +55,15 @@ def prepare_deap_rows(population: Population, dtype: str) -> Prepared:
 
 
 def prepare_deap_arrays(population: Population, dtype: str) -> Prepared:
-    """`gp.compile`, called once with the columns, as DEAP's example with NumPy does."""
-    programs, compilation = _deap_programs(population, REFERENCE)
+    """`gp.compile`, called once with the columns, as in DEAP's example with NumPy."""
+    compiled, compilation = _deap_functions(population, REFERENCE)
 
     def over(dataset: Dataset, which: Indices) -> Timed:
-        columns, y, chosen = list(dataset.columns), dataset.target, [programs[i] for i in which]
+        columns, y, chosen = list(dataset.columns), dataset.target, [compiled[i] for i in which]
 
         def run() -> list[float]:
             with np.errstate(all="ignore"):
-                return [float(np.mean(np.square(program(*columns) - y))) for program in chosen]
+                return [float(np.mean(np.square(function(*columns) - y))) for function in chosen]
 
         return Timed(run, _finite_or_inf)
 
@@ -72,12 +72,11 @@ def prepare_deap_arrays(population: Population, dtype: str) -> Prepared:
 
 def prepare_gplearn(population: Population, dtype: str) -> Prepared:
     """gplearn's programs, through their own `raw_fitness` with mean squared error."""
-    program_of, functions = import_module("gplearn._program")._Program, import_module("gplearn.functions")
-    metric = import_module("gplearn.fitness")._fitness_map["mse"]
-    primitives = population.primitives
-    # make_function() would refuse a division without protection.
-    known = counterparts(population, REFERENCE)
-    table = {f.name: functions._Function(known[f.name], f.name, f.arity) for f in primitives.functions}
+    # gplearn has no public name for the class of its programs.
+    program_of = import_module("gplearn.genetic")._Program
+    metric, function_of = import_module("gplearn.fitness").mean_square_error, _gplearn_function_class()
+    primitives, known = population.primitives, counterparts(population, REFERENCE)
+    table = {f.name: function_of(known[f.name], f.name, f.arity) for f in primitives.functions}
 
     def leaf(code: int, value: float) -> list[Any]:
         return [float(value) if code == CONSTANT else code - 1]
@@ -106,11 +105,16 @@ def prepare_gplearn(population: Population, dtype: str) -> Prepared:
     return Prepared(over)
 
 
+def _gplearn_function_class() -> Any:
+    """The class of gplearn's functions; its `make_function` would refuse a division without protection."""
+    return type(import_module("gplearn.functions").add2)
+
+
 _OPERON_NAMES = ("add", "sub", "mul", "div", "exp", "log", "sin", "cos", "sqrt")
 
 
 def prepare_pyoperon(population: Population, dtype: str) -> Prepared:
-    """Operon's interpreter; it predicts, and what the loss costs is not counted."""
+    """Operon's interpreter; only predictions are timed, not the loss."""
     op = import_module("pyoperon")
     primitives = population.primitives
     kinds = counterparts(population, {name: getattr(op.NodeType, name.capitalize()) for name in _OPERON_NAMES})
@@ -124,7 +128,7 @@ def prepare_pyoperon(population: Population, dtype: str) -> Prepared:
         return [made]
 
     def node(name: str, *operands: list[Any]) -> list[Any]:
-        # In Operon's postfix order the first operand stands next to its function.
+        # In Operon's postfix order the first operand is next to its function.
         return [*(part for operand in reversed(operands) for part in operand), op.Node(kinds[name])]
 
     trees = [op.Tree(fold(population.tape(i), primitives, leaf, node)).UpdateNodes() for i in range(len(population))]
@@ -179,4 +183,4 @@ PEERS = (
         how="EvaluateTrees; the loss is not counted",
     ),
 )
-"""Evaluators that need packages of their own."""
+"""Contenders that need packages of their own."""

@@ -1,4 +1,4 @@
-"""Plain Python, a row at a time: what a formula costs where nothing is vectorized or compiled."""
+"""Plain Python, a row at a time: the cost of a formula without vectors and without compilation."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ SCALARS: dict[str, Callable[..., float]] = {
     "sin": _sin,
     "cos": _cos,
 }
-"""Primitives over Python's floats, with IEEE's results where Python raises an error."""
+"""Primitives over Python's floats, with the results of IEEE arithmetic where Python raises an error."""
 
 
 def fold(tape: Tape, primitives: PrimitiveSet, leaf: Callable[[int, float], Any], node: Callable[..., Any]) -> Any:
-    """Turn a tape into something else from the leaves up: `leaf(code, value)`, `node(name, *arguments)`."""
+    """Fold a tape from the leaves up, by `leaf(code, value)` and `node(name, *arguments)`."""
     stack: list[Any] = []
     for code, value in zip(tape.codes.tolist(), tape.values.tolist(), strict=True):
         if code < primitives.first_function:
@@ -83,12 +83,12 @@ def fold(tape: Tape, primitives: PrimitiveSet, leaf: Callable[[int, float], Any]
 
 
 def counterparts(population: Population, table: Mapping[str, Function]) -> dict[str, Function]:
-    """What a table has for the primitives of a population.
+    """The entries of a table for the primitives of a population.
 
     Raises
     ------
     Unsupported
-        If it lacks one.
+        If the table lacks one.
     """
     names = [function.name for function in population.primitives.functions]
     missing = [name for name in names if name not in table]
@@ -125,7 +125,7 @@ def _mean_square(formula: Value, rows: list[list[float]], y: list[float]) -> flo
     total = 0.0
     for row, wanted in zip(rows, y, strict=True):
         error = formula(row) - wanted
-        total += error * error  # a power would raise where this becomes infinite
+        total += error * error  # a power would raise an error instead of becoming infinite
     return total / len(y)
 
 
@@ -142,7 +142,7 @@ def prepare_plain(population: Population, dtype: str) -> Prepared:
 
 
 SLOW_WORK = 5e5
-"""Node-rows that suffice to measure what goes row by row."""
+"""Node-rows that are enough to measure an evaluator that takes a row at a time."""
 
 PLAIN = Contender(
     "plain Python",

@@ -1,14 +1,15 @@
-"""The comparison at a glance: throughput against rows."""
+"""The comparison as a plot of throughput against rows."""
 
 from __future__ import annotations
 
 from importlib import import_module
+from math import log10
 from pathlib import Path
 
 from shine.bench.run import Report
 
 STRONG = {"machine": "#c2410c", "native": "#7c3aed", "pyoperon": "#0369a1"}
-"""Colours of the lines one looks for, which are drawn thicker."""
+"""Colours of the most important lines, which are drawn thicker."""
 
 WEAK = {"DEAP, arrays": "#15803d", "gplearn": "#b45309", "reference": "#57534e", "DEAP, rows": "#65a30d"}
 
@@ -16,7 +17,7 @@ OTHER = "#78716c"
 
 
 def save_plot(report: Report, path: Path) -> None:
-    """Write node-rows a second against rows, one line an evaluator, as the file's ending says.
+    """Write a plot of node-rows a second against rows, one line for each evaluator, in the format of the file's ending.
 
     Raises
     ------
@@ -61,9 +62,7 @@ def _lines(report: Report) -> dict[tuple[str, str], list[tuple[int, float]]]:
 
 
 def _label(axes: object, ends: list[tuple[float, str, str]]) -> None:
-    """Names beside the ends of the lines, moved apart where they would overlap."""
-    from math import log10
-
+    """Write names beside the ends of the lines, moved apart where they would overlap."""
     low, high = (log10(limit) for limit in axes.get_ylim())  # type: ignore[attr-defined]
     gap, before = 0.045, -1.0
     for value, text, color in sorted(ends):

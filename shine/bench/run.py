@@ -1,4 +1,4 @@
-"""The comparison itself."""
+"""The comparison: who is measured, on what, and the report."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from shine.lang.population import Population
 from shine.typing import Indices
 
 CONTENDERS = (PLAIN, *(peer for peer in PEERS if peer.dtype == "float64"), *TIERS, PEERS[-1])
-"""Everything that is compared."""
+"""All contenders."""
 
 WORK, SLOW_ROWS = 3e8, 1000
-"""Node-rows any run takes at most, and rows of one that goes row by row in Python."""
+"""Most node-rows of a run, and most rows for a contender that takes a row at a time in Python."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is compared.
+    """The settings of a comparison.
 
     Parameters
     ----------
     rows : tuple of int
     population : int
-        Random individuals, sizes uniform from 1 to `max_size`.
+        Number of random individuals, of sizes uniform from 1 to `max_size`.
     primitives : tuple of str
     features, max_size, seed : int
     repeats : int
-        Runs of which the fastest counts, after one that does not.
+        Timed runs after a first one that does not count; the fastest counts.
     whole : bool
-        Give every vectorized evaluator all individuals, however long it takes.
+        Whether every vectorized evaluator gets all individuals, however long it takes.
     """
 
     rows: tuple[int, ...] = (1000, 10_000)
@@ -57,7 +57,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Rate:
-    """A timing: so many individuals with so many nodes took so many seconds a run."""
+    """A timing: individuals, nodes and rows of a run, and its seconds."""
 
     individuals: int
     nodes: int
@@ -68,7 +68,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One evaluator over one number of rows.
+    """The measurement of one evaluator over one number of rows.
 
     Parameters
     ----------
@@ -77,12 +77,12 @@ class Measurement:
     compile : Compile, optional
         None if nothing is compiled.
     finite : Rate
-        Of individuals whose predictions are all finite: every node of every row is computed. The fair figure.
+        For individuals whose predictions are all finite: every node of every row is computed. The fair figure.
     all : Rate
-        Of all individuals. Shine's tiers leave an individual at its first prediction that is not finite.
+        For all individuals. Shine's tiers stop evaluating an individual at its first prediction that is not finite.
     agreement : Agreement
     ratio_to_reference : float, optional
-        Of `finite`, to the float64 reference's.
+        `finite` as a multiple of the float64 reference's.
     """
 
     evaluator: str
@@ -121,7 +121,7 @@ class Report:
         return tuple(m for m in self.measurements if not m.agreement.holds)
 
     def as_json(self) -> dict[str, Any]:
-        """The report as JSON knows it; what never breaks even is null."""
+        """The report as JSON; numbers of rows that never break even are null."""
         record = asdict(self)
         record["break_even_rows"] = {k: v if np.isfinite(v) else None for k, v in self.break_even_rows.items()}
         for measurement in record["measurements"]:
@@ -131,7 +131,7 @@ class Report:
 
 
 class _Case(NamedTuple):
-    """The rows of one comparison, and what is known of the individuals over them."""
+    """The rows of one comparison, and the expected losses of the individuals over them."""
 
     population: Population
     dataset: Dataset
@@ -152,7 +152,7 @@ def benchmark(
     settings : Settings
     contenders : sequence of Contender
     progress : callable
-        Told what is measured next.
+        Called with what is measured next.
     """
     population = random_population(settings)
     progress("reference losses")
@@ -227,7 +227,7 @@ def _measure_case(contender: Contender, prepared: Prepared, case: _Case) -> Meas
 
 
 def _affordable(sizes: Indices, which: Indices, rows: int, work: float) -> Indices:
-    """The first individuals whose nodes times rows keep within some work, at least one."""
+    """The first individuals whose nodes times rows fit into some work, at least one."""
     spent = np.cumsum(sizes[which]) * rows
     return which[: max(int((spent <= work).sum()), 1)]
 
@@ -244,7 +244,7 @@ def _rate(timed: Timed, sizes: Indices, rows: int, repeats: int) -> Rate:
 
 
 def best_seconds(run: Callable[[], object], repeats: int) -> float:
-    """Least seconds of some runs, after one that does not count."""
+    """Least seconds of some runs, after a first run that does not count."""
     run()
     times = []
     for _ in range(repeats):

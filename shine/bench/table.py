@@ -11,7 +11,7 @@ HEAD = ("evaluator", "precision", "rows", "compile", "run", "node-rows/s", "over
 
 
 def report_text(report: Report) -> str:
-    """Machine, table, and what else one has to know to read it."""
+    """The host, the table, and notes on how to read it."""
     machine = report.machine
     lines = [
         f"{machine['cpu']}; {machine['cores']} cores, load {machine['load']}; one thread each",
@@ -47,7 +47,7 @@ def _compile(compilation: Compile | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in the unit that suits."""
+    """Seconds in a suitable unit."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"

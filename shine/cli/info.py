@@ -15,7 +15,7 @@ import numpy as np
 import shine
 from shine.bench.host import cpu_name, installed
 from shine.cli.output import print_json
-from shine.evaluators.evaluator import processors
+from shine.evaluators.workers import processors
 from shine.llvm.cache import ENTRY, cache_folder, problem
 from shine.llvm.private import WRITING
 from shine.llvm.target import host_cpu, host_triple

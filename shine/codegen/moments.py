@@ -35,7 +35,10 @@ def _absolute(build: ir.IRBuilder, residual: ir.Value) -> ir.Value:
 ERRORS: dict[str, Callable[[ir.IRBuilder, ir.Value], ir.Value]] = {"squared": _squared, "absolute": _absolute}
 """Function that emits the error of a residual, for each kind of errors."""
 
-SUMS = (*ERRORS, "products")
+PRODUCTS = "products"
+"""Name of the sum of the moments that linear scaling needs."""
+
+SUMS = (*ERRORS, PRODUCTS)
 """Sums that a pass over the rows can add up: errors of a kind, or the moments of linear scaling."""
 
 CHUNK_FIELDS = ("inverse_weight", "target_mean", "share", "between", "target_shift", "target_square", "weight")
@@ -61,8 +64,21 @@ def error_rule(kind: str) -> Callable[[ir.IRBuilder, ir.Value], ir.Value]:
         If there is no such kind of errors.
     """
     if kind not in ERRORS:
-        raise ValueError(f"unknown kind of errors {kind!r}; use one of {', '.join(ERRORS)}")
+        raise ValueError(f"no code adds up {kind!r} errors; there is code for {', '.join(ERRORS)}")
     return ERRORS[kind]
+
+
+def checked_sum(name: str) -> str:
+    """A name of `SUMS`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such sum.
+    """
+    if name not in SUMS:
+        raise ValueError(f"no code adds up {name!r} errors; there is code for {', '.join(ERRORS)}")
+    return name
 
 
 def errors_function(
@@ -75,7 +91,8 @@ def errors_function(
     module : ir.Module
     numbers : Numbers
         Type of the predictions.
-    kind : {"squared", "absolute"}
+    kind : str
+        One of `ERRORS`.
     weighted, scaled : bool
         Whether `weights` are read; whether `line` is, the slope and intercept of the model
         ``intercept + slope * prediction``. Weights of 1, slope 1 and intercept 0 give the same bits as their absence.

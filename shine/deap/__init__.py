@@ -1,6 +1,6 @@
-"""A compiled evaluator for programs that use DEAP: `CompiledEvaluator`, and `compile`, a faster `gp.compile`.
+"""A compiled evaluator for scripts that use DEAP: `CompiledEvaluator`, and `compile`, a faster `gp.compile`.
 
-DEAP is an extra: importing this package without it says what to install.
+DEAP is an extra: without it, importing this package raises an error that says what to install.
 """
 
 from __future__ import annotations

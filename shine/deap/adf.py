@@ -1,4 +1,4 @@
-"""Automatically defined functions: calls of trees that evolve along with the main one, written out."""
+"""Automatically defined functions: trees that evolve along with the main tree are written out where it calls them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Written = tuple[list[int], list[float]]
 
 
 def expanded(individual: Sequence[Any], vocabulary: Vocabulary, number: Callable[[Any], float]) -> Written:
-    """One expression of a list of trees, the first of which calls the others.
+    """One expression made of a list of trees, the first of which calls the others.
 
     Parameters
     ----------
     individual : sequence of deap.gp.PrimitiveTree
-        One tree a primitive set, in their order; each may call the later ones.
+        One tree for each primitive set, in order; each may call the later ones.
     vocabulary : Vocabulary
     number : callable
-        The number of a node that is in no primitive set.
+        The value of a node that is in no primitive set.
 
     Raises
     ------
@@ -39,9 +39,9 @@ class _Expansion:
         self._individual, self._vocabulary, self._number = individual, vocabulary, number
 
     def tree(self, position: int, arguments: Sequence[Written]) -> Written:
-        """One tree, its arguments given.
+        """One tree, written out for given arguments.
 
-        Read backwards, prefix order is evaluated with a stack: what a node takes was put there before it.
+        Prefix order is read backwards with a stack, so that the operands of a node are on the stack before the node.
         """
         names, stack = self._vocabulary.names[position], list[Written]()
         for node in reversed(self._individual[position]):

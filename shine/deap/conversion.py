@@ -1,12 +1,11 @@
 """From DEAP's trees, lists of nodes in prefix order, to a population of tapes, in postfix order.
 
-This is what Python does of an evaluation, so that it is written for speed: names are looked up by functions that are
-compiled, and the order is changed for all trees at once. With the node's subtree ending at `end`, and its depth the
-number of its ancestors,
+This is the only part of an evaluation that runs in Python, so it is written for speed: names are looked up by compiled
+functions, and all trees are reordered at once. If the depth of a node is the number of its ancestors, then
 
     postfix place = prefix place - depth + length of the subtree - 1
 
-because what precedes a node in one order but not in the other are its ancestors, or its descendants.
+because the ancestors of a node precede it in prefix order only, and its descendants in postfix order only.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _name = attrgetter("name")
 _value = attrgetter("value")
 
 _PLAIN = frozenset({float, int, bool})
-"""Types of constants that need no look at each."""
+"""Types of constants that need no check one by one."""
 
 
 def population_of(individuals: Sequence[Any], vocabulary: Vocabulary) -> Population:
@@ -38,13 +37,13 @@ def population_of(individuals: Sequence[Any], vocabulary: Vocabulary) -> Populat
     Parameters
     ----------
     individuals : sequence of deap.gp.PrimitiveTree, or of sequences of them
-        Trees; or lists of trees, one a primitive set, if there are several.
+        Trees; or lists of trees, one for each primitive set, if there are several.
     vocabulary : Vocabulary
 
     Raises
     ------
     ValueError
-        If a tree is not complete, or a node is not in the primitive set or no number.
+        If a tree is not complete, or a node is neither in the primitive set nor a number.
     """
     if vocabulary.evolves_functions:
         written = [expanded(individual, vocabulary, number) for individual in individuals]
@@ -82,12 +81,12 @@ def _written(nodes: list[Any], vocabulary: Vocabulary) -> tuple[Indices, Floats]
 
 
 def number(node: Any) -> float:
-    """The number of a node that is in no primitive set by its name.
+    """The value of a node whose name is in no primitive set.
 
     Raises
     ------
     ValueError
-        If it is no number.
+        If it is not a number.
     """
     value = number_of(getattr(node, "value", None))
     if value is None:
@@ -102,7 +101,7 @@ def _reject(node: Any) -> NoReturn:
 
 
 def _postfix(codes: Indices, values: Floats, sizes: Indices, vocabulary: Vocabulary) -> Population:
-    """Tapes of trees that are given one after the other in prefix order."""
+    """Tapes of trees that follow each other in prefix order."""
     count, nodes = len(sizes), np.arange(len(codes))
     starts = np.cumsum(sizes) - sizes
     ends = _subtree_ends(vocabulary.primitives.arities[codes])
@@ -122,10 +121,10 @@ def _postfix(codes: Indices, values: Floats, sizes: Indices, vocabulary: Vocabul
 
 
 def _subtree_ends(arities: Indices) -> Indices:
-    """Place of the last node of each node's subtree; -1 where it is not complete.
+    """Place of the last node of each node's subtree; -1 if the subtree is not complete.
 
-    The number of open arguments changes by arity - 1 from node to node. A subtree ends where there is one less than
-    before it began, for the first time since, which it gets to in steps of one.
+    Each node changes the number of open arguments by arity - 1. A subtree ends at the first node after which there is
+    one open argument less than before the subtree; the number falls in steps of one, so it cannot be skipped.
     """
     count = len(arities)
     behind = np.cumsum(arities - 1)

@@ -1,4 +1,4 @@
-"""A population of DEAP's individuals -> their fitness, in one native call."""
+"""From a population of DEAP's individuals to their fitness, in one native call."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from shine.deap.vocabulary import vocabulary_of
 from shine.errors import DataError
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.rows import target_of
-from shine.fitness import LOSSES
+from shine.fitness.losses import loss_of
 from shine.lang.population import Population
 from shine.typing import AnyArray, Floats
 
 Fitness = tuple[float]
 
 _TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
-"""Relative difference from the program's own fitness that still is no other fitness."""
+"""Largest relative difference from the fitness of the user's own function."""
 
 _MOST_CELLS = 1 << 23
-"""Nodes, up to the longest individual's, of the individuals that are evaluated together."""
+"""Most nodes of individuals evaluated together, each counted as long as the longest."""
 
 
 _MOST_PREDICTIONS = 1 << 22
-"""Predictions that are made before they are added up: 32 MiB, and work enough for threads to share."""
+"""Most predictions held before their errors are summed: 32 MiB, and enough work for threads to share."""
 
 
 class CompiledEvaluator:
-    """Evaluates individuals of a DEAP program: a loss over a data set, from compiled code.
+    """Evaluates the individuals of a DEAP script: a loss over a data set, from compiled code.
 
-    ``toolbox.register("map", evaluator.map)`` makes DEAP's algorithms use it; ``evaluator(population)`` is the list of
-    fitnesses.
+    ``toolbox.register("map", evaluator.map)`` makes DEAP's algorithms use it; ``evaluator(population)`` returns the
+    list of fitnesses.
 
     Parameters
     ----------
     pset : deap.gp.PrimitiveSet, or sequence of them
-        What the individuals are made of; of a program with automatically defined functions all sets, in the order in
-        which `gp.compileADF` takes them. It is translated now: primitives added later are not known.
+        The primitives of the individuals; with automatically defined functions all sets, in the order of
+        `gp.compileADF`. It is translated at once: primitives added later are not known.
     X : array-like of shape (n_rows, n_arguments)
         Columns in the order of the set's arguments. A set of one argument may have X of shape (n_rows,).
     y : array-like of shape (n_rows,)
@@ -59,13 +59,13 @@ class CompiledEvaluator:
     linear_scaling : bool
         Whether each individual is measured with its best slope and intercept.
     exact_sums : bool
-        Whether sums of errors are rounded once, as `math.fsum` rounds them, so that a run takes the same way as with a
-        function that uses it; evaluation takes up to four times as long. Not with weights or linear scaling.
+        Whether sums of errors are rounded once, as by `math.fsum`, so that a run makes the same decisions as with a
+        function that uses `math.fsum`; evaluation takes up to four times as long. Not with weights or linear scaling.
     evaluate : callable, optional
-        The function whose place `map` takes; what is registered as "evaluate" in the toolbox by default.
+        The function that `map` replaces; by default the one registered as "evaluate" in the toolbox.
     check : bool
-        Whether `map` calls the function whose place it takes, once and for one individual, to see that it computes
-        the same fitness. Never with linear scaling.
+        Whether `map` calls the function it replaces once, for one individual, to check that it computes the same
+        fitness. Never with linear scaling.
 
     Raises
     ------
@@ -78,8 +78,8 @@ class CompiledEvaluator:
 
     Notes
     -----
-    The fitness of an individual that is not finite in every row is inf, where DEAP's would be an exception
-    (``math.log(0)``, ``math.exp(1000)``), inf or NaN.
+    An individual that is not finite in every row has the fitness inf; with DEAP it would raise an exception
+    (``math.log(0)``, ``math.exp(1000)``), or have the fitness inf or NaN.
 
     Examples
     --------
@@ -155,23 +155,24 @@ class CompiledEvaluator:
         return [(loss,) for loss in self._losses(list(individuals)).tolist()]
 
     def evaluate(self, individual: Any) -> Fitness:
-        """Fitness of one individual; of many, `map` and the evaluator itself are much faster."""
+        """Fitness of one individual; for many, `map` and calling the evaluator are much faster."""
         return self([individual])[0]
 
     def map(self, function: Callable[..., Any], individuals: Iterable[Any], *more: Iterable[Any]) -> Iterable[Any]:
-        """The builtin `map`, but in one native call where it would evaluate trees.
+        """The builtin `map`, except that it evaluates trees in one native call.
 
         Parameters
         ----------
         function : callable
-            If it is what a toolbox has registered as "evaluate", undecorated, or this evaluator or its `evaluate`,
-            or what the evaluator was told to stand for, and all individuals are trees, it is not called.
+            Not called if all individuals are trees and it is one of: the function that a toolbox has registered as
+            "evaluate", undecorated; this evaluator or its `evaluate`; the function that the evaluator was made to
+            replace.
         individuals, *more : iterables
 
         Returns
         -------
         iterable
-            A list of fitnesses, or what `map` returns.
+            A list of fitnesses, or the result of the builtin `map`.
 
         Raises
         ------
@@ -202,18 +203,18 @@ class CompiledEvaluator:
         return self._evaluator.score(population).losses
 
     def _exact(self, population: Population) -> Floats:
-        loss, target = LOSSES[self._loss], self._dataset.target
+        loss, target = loss_of(self._loss), self._dataset.target
         count = max(_MOST_PREDICTIONS // len(target), 1)
         totals = np.empty(len(population))
         for first in range(0, len(population), count):
             chosen = np.arange(first, min(first + count, len(population)))
             predictions = self._evaluator.predict(population.take(chosen))
-            totals[chosen] = sums_of_errors(predictions, target, loss.kind == "squared")
+            totals[chosen] = sums_of_errors(predictions, target, loss.kind)
         losses = loss.of_sum(totals, self._target.weight, self._target.square)
         return np.where(np.isfinite(losses), losses, np.inf)
 
     def _together(self, individuals: Sequence[Any]) -> Iterator[Sequence[int]]:
-        """All individuals, or those of about one size together if the longest would make arrays of all too large."""
+        """Positions of all individuals, or groups of about one size if arrays of all would be too large."""
         sizes = [len(each) for each in individuals]
         if max(sizes, default=0) * len(sizes) <= _MOST_CELLS or self._vocabulary.evolves_functions:
             yield range(len(individuals))
@@ -240,7 +241,7 @@ class CompiledEvaluator:
         inner = function.func if isinstance(function, functools.partial) else function
         if self._stands_for is not None:
             return function is self._stands_for or inner is self._stands_for
-        # A toolbox gives what it registers the alias as its name; a decorator changes what the function computes.
+        # A toolbox names a function by the alias it registers it under; a decorator changes what it computes.
         return (
             isinstance(function, functools.partial)
             and getattr(function, "__name__", "") == "evaluate"
@@ -248,7 +249,7 @@ class CompiledEvaluator:
         )
 
     def _check(self, function: Callable[[Any], Any], individuals: Sequence[Any], fitnesses: Sequence[Fitness]) -> None:
-        """Compare the smallest individual that has a fitness: once, as that is as slow as what is replaced."""
+        """Compare the fitness of the smallest individual; only once, as the replaced function is slow."""
         finite = [i for i, (fitness,) in enumerate(fitnesses) if np.isfinite(fitness)]
         if not finite:
             return

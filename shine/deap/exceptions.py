@@ -1,4 +1,4 @@
-"""`try` and `except` as conditions: what would raise is asked for before it is computed."""
+"""`try` and `except` as conditions: whether an operation would raise is tested before it is computed."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Raised:
     ----------
     kind : type
     condition : str
-        When it does, in the language, of the arguments a and b; empty if that is unknown.
+        Condition under which it is raised, in the language, of the arguments a and b; empty if unknown.
     arguments : tuple of ast.expr
     guard : ast.expr, optional
-        When the operation is reached at all.
+        Condition under which the operation is reached.
     """
 
     kind: type[Exception]
@@ -34,7 +34,7 @@ class Raised:
 
 @dataclass(frozen=True)
 class Handler:
-    """What an `except` does, and with what."""
+    """An `except`: the exceptions it catches and its statements."""
 
     kinds: tuple[type[BaseException], ...]
     body: tuple[ast.stmt, ...]
@@ -44,7 +44,7 @@ class Handler:
 Handlers = tuple[Handler, ...]
 
 Caught = list[tuple[ast.expr, Handler]]
-"""Conditions in the order they are met, each with the handler that it leads to."""
+"""Conditions in the order of evaluation, each with the handler that is entered if it holds."""
 
 
 def handlers_of(node: ast.Try, resolve: Callable[[ast.expr], Any]) -> Handlers:
@@ -62,7 +62,7 @@ def _handler(node: ast.ExceptHandler, resolve: Callable[[ast.expr], Any]) -> Han
 
 
 def conditions(raised: Sequence[Raised], handlers: Handlers | None) -> Caught:
-    """When each handler is entered: the first that catches an exception takes it."""
+    """Conditions under which each handler is entered; an exception enters the first handler that catches it."""
     caught: Caught = []
     for each in raised:
         handler = next((h for h in handlers or () if any(issubclass(each.kind, kind) for kind in h.kinds)), None)
@@ -78,7 +78,7 @@ def conditions(raised: Sequence[Raised], handlers: Handlers | None) -> Caught:
 def guarded(
     caught: Caught, translate: Callable[[Sequence[ast.stmt]], list[ast.stmt]], following: list[ast.stmt]
 ) -> list[ast.stmt]:
-    """``if`` what raises ``:`` the handler ``else:`` what follows."""
+    """``if``: the conditions that raise, then the handler; ``else``: the following statements."""
     runs = [(list(run), handler) for handler, run in groupby(caught, key=lambda pair: pair[1])]
     result = following
     for run, handler in reversed(runs):
@@ -91,7 +91,7 @@ def guarded(
 
 
 def always_returns(body: Sequence[ast.stmt]) -> bool:
-    """Whether no path leads past the end of some statements."""
+    """Whether statements return on every path."""
     if not body:
         return False
     match body[-1]:
@@ -105,7 +105,7 @@ def always_returns(body: Sequence[ast.stmt]) -> bool:
 
 
 def _is_about(raised: Raised) -> bool:
-    """Whether all arguments that a condition asks about are given: a logarithm may have no base."""
+    """Whether all arguments in a condition are given: a logarithm may have no base."""
     names = {node.id for node in ast.walk(ast.parse(raised.condition)) if isinstance(node, ast.Name)}
     return "b" not in names or len(raised.arguments) > 1
 

@@ -1,6 +1,6 @@
-"""Expressions of users' functions: names become what they are bound to, calls become calls of primitives.
+"""Expressions of users' functions: names become the numbers they are bound to, calls become calls of primitives.
 
-What an expression can raise is noted on the way, in the order of evaluation, for the `try` around it.
+The exceptions that an expression can raise are collected in the order of evaluation, for the `try` around it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from shine.errors import UnsupportedSyntaxError
 from shine.lang.grammar import reject
 
 PrimitiveOf = Callable[[Any, int, str], str]
-"""Name of the primitive of an object, for some number of arguments and under a name if it is new."""
+"""``primitive_of(object, arity, name)``: name of the object's primitive; `name` is used for a new one."""
 
 MISSING = object()
-"""What a name is bound to that is bound to nothing."""
+"""The value of a name that is not bound."""
 
 _BITWISE: Mapping[type[ast.operator], str] = {
     ast.BitAnd: "bitwise_and",
@@ -35,13 +35,13 @@ _BITWISE: Mapping[type[ast.operator], str] = {
 
 
 class Scope:
-    """What the names of a function are bound to when it is translated.
+    """The objects that the names of a function are bound to when it is translated.
 
     Parameters
     ----------
     function : function
     local : set of str
-        Names of its own.
+        Its local names.
     """
 
     def __init__(self, function: FunctionType, local: set[str]) -> None:
@@ -50,7 +50,7 @@ class Scope:
         self.local = local
 
     def find(self, node: ast.expr) -> Any:
-        """The object behind a dotted name; `MISSING` if it is local, unbound or no name."""
+        """The object of a dotted name; `MISSING` if the name is local or unbound, or it is not a name."""
         if isinstance(node, ast.Name):
             return MISSING if node.id in self.local else self._bound.get(node.id, MISSING)
         if isinstance(node, ast.Attribute):
@@ -67,7 +67,7 @@ class Scope:
 
 
 class Expressions(ast.NodeVisitor):
-    """Rewrites expressions; what has no rule here stays, for the language's verifier to reject.
+    """Rewrites expressions; nodes without a rule here are kept, and the language's verifier rejects them.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Expressions(ast.NodeVisitor):
     Attributes
     ----------
     raised : list of Raised
-        What the expressions visited so far can raise.
+        Exceptions that the expressions visited so far can raise.
     """
 
     def __init__(self, scope: Scope, primitive_of: PrimitiveOf) -> None:
@@ -93,7 +93,7 @@ class Expressions(ast.NodeVisitor):
         return node
 
     def mask(self, node: ast.expr) -> ast.expr:
-        """A mask over the rows: of one row, whether it holds."""
+        """A mask over rows as a condition on one row."""
         if isinstance(node, ast.Compare | ast.Call | ast.BinOp | ast.Name):
             return self.visit(node)
         reject("only masks such as x[numpy.isinf(x)] are translated, no other subscripts", node)
@@ -129,7 +129,7 @@ class Expressions(ast.NodeVisitor):
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         outer, operands = self._guard, [self.visit(node.left), self.visit(node.comparators[0])]
         for operator, comparator in zip(node.ops, node.comparators[1:], strict=False):
-            # A chain goes on as long as it holds.
+            # The rest of a chain is evaluated only while the chain holds.
             self._guard = _and(self._guard, ast.Compare(operands[-2], [operator], [operands[-1]]))
             operands.append(self.visit(comparator))
         self._guard = outer
@@ -176,7 +176,7 @@ class Expressions(ast.NodeVisitor):
         return call(name, arguments)
 
     def _where_call(self, node: ast.Call, function: object) -> ast.expr:
-        """``numpy.divide(a, b, out=other, where=mask)``: the result where the mask holds, the other elsewhere."""
+        """``numpy.divide(a, b, out=other, where=mask)``: the result where the mask holds, else ``other``."""
         given = {keyword.arg: keyword.value for keyword in node.keywords}
         if not isinstance(function, np.ufunc) or set(given) != {"where", "out"}:
             reject(f"keyword arguments of {ast.unparse(node.func)!r} are not translated, but 'out' with 'where'", node)

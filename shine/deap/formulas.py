@@ -1,4 +1,4 @@
-"""One individual at a time: its formula, and that compiled."""
+"""One individual at a time: its formula, and its kernel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def tree(individual: Any, pset: Any) -> Tree:
     Parameters
     ----------
     individual : deap.gp.PrimitiveTree, or sequence of them
-        A tree; or a list of trees, one a primitive set, if there are several.
+        A tree; or a list of trees, one for each primitive set, if there are several.
     pset : deap.gp.PrimitiveSetTyped, or sequence of them
         As `gp.compile` and `gp.compileADF` take them.
 
@@ -45,7 +45,7 @@ class CompiledIndividual(Kernel):
         """Value for numbers, or arrays that broadcast, by position or by name."""
         if not named and len(arguments) == len(self.parameters):
             try:
-                return self._scalar_function(*arguments)
+                return self.one_row(*arguments)
             except ctypes.ArgumentError:
                 pass  # an argument is no number
         return super().__call__(*arguments, **named)
@@ -57,7 +57,7 @@ def compile(individual: Any, pset: Any, dtype: str = "float64", opt_level: str |
     Parameters
     ----------
     individual : deap.gp.PrimitiveTree, or sequence of them
-        A tree; or a list of trees, one a primitive set, as `gp.compileADF` takes them.
+        A tree; or a list of trees, one for each primitive set, as `gp.compileADF` takes them.
     pset : deap.gp.PrimitiveSetTyped, or sequence of them
     dtype : {"float64", "float32"}
         Type of arguments and result.
@@ -66,9 +66,9 @@ def compile(individual: Any, pset: Any, dtype: str = "float64", opt_level: str |
     Returns
     -------
     CompiledIndividual or float
-        A callable of the set's arguments, by position or name: numbers, for a float, or arrays that broadcast, for an
-        array. Of a set without arguments the value itself, as in DEAP. No error is raised where Python's functions
-        would: the result is infinite or NaN.
+        A callable of the set's arguments, by position or name: it returns a float for numbers, and an array for arrays
+        that broadcast. For a set without arguments the value itself, as in DEAP. Where Python's functions would raise
+        an error, the result is infinite or NaN.
 
     Raises
     ------
@@ -79,8 +79,8 @@ def compile(individual: Any, pset: Any, dtype: str = "float64", opt_level: str |
 
     Notes
     -----
-    Compiling takes about 15 ms, a hundred times what `gp.compile` takes, and pays for a formula that is called for many
-    rows. To evaluate many formulas once each, `CompiledEvaluator` compiles none of them.
+    Compiling takes about 15 ms, a hundred times as long as `gp.compile`, and pays for a formula that is called for many
+    rows. `CompiledEvaluator` evaluates many formulas once each without compiling them.
     """
     formula = tree(individual, pset)
     if as_sets(pset)[0].arguments:

@@ -1,4 +1,4 @@
-"""From Python's objects to primitives: recognised by what they are, or translated from their source."""
+"""From Python's functions to primitives: known ones are recognised, others translated from their source."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shine.lang.tree import Primitive
 
 
 class Functions:
-    """Primitives made of Python's objects, each once.
+    """Primitives made of Python's functions, one for each function and arity.
 
     Attributes
     ----------
@@ -35,20 +35,20 @@ class Functions:
         self._pending: list[tuple[int, int]] = []
 
     def primitive(self, source: Any, arity: int, name: str) -> str:
-        """Name of the primitive that computes what an object does with some number of arguments.
+        """Name of the primitive that computes the same as a function with some number of arguments.
 
         Parameters
         ----------
         source : object
-            A function of Python or NumPy, or one whose source is at hand; partial and vectorized ones included.
+            A function of Python or NumPy, or one with a source; also a partial or vectorized one.
         arity : int
         name : str
-            What it is called if it is new, and the name is free.
+            The name of a new primitive, if it is free.
 
         Raises
         ------
         UnsupportedSyntaxError
-            Why it cannot be one.
+            If it cannot be a primitive; the message says why.
         """
         known = KNOWN.get(id(source))
         if known is not None and (found := known.name(arity)) is not None:
@@ -63,7 +63,7 @@ class Functions:
                 self._made[key] = self._added(name, node)
             finally:
                 self._pending.pop()
-            # An identity means something for as long as its object lives.
+            # The identity of an object may be reused once the object is freed.
             self._held.append(source)
         return self._made[key]
 

@@ -1,4 +1,4 @@
-"""The functions of Python and NumPy that are recognised by what they are, and when they raise an exception."""
+"""The functions of Python and NumPy that Shine recognises, and the conditions under which they raise an exception."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def fmod(a, b):
     return -rest if a < 0 else rest
 
 def smaller(a, b):
-    # Python's min, which keeps the first of two numbers that cannot be compared.
+    # Python's min: it returns the first of two numbers if one is NaN.
     return b if b < a else a
 
 def larger(a, b):
@@ -77,7 +77,7 @@ def one_of(a, b):
     return (a != 0) != (b != 0)
 
 def bitwise_and(a, b):
-    # Among truth values only: anything else has bits that a float has not, and is NaN here.
+    # Defined for truth values only; NaN for others, because floats have no bitwise operations.
     return a * b if (a == 0 or a == 1) and (b == 0 or b == 1) else (a - a) / 0
 
 def bitwise_or(a, b):
@@ -98,23 +98,23 @@ def full_like(x, value):
 
 
 TABLE: Mapping[str, Primitive] = with_definitions(STANDARD, _DEFINITIONS)
-"""Shine's primitives, and compositions of them that have a counterpart in Python."""
+"""Shine's primitives, and compositions of them that functions of Python compute."""
 
 Raises = tuple[tuple[type[Exception], str], ...]
-"""Exceptions with the condition under which each is raised, in the language, of the arguments a, b."""
+"""Exceptions, each with the condition under which it is raised, in the language, of the arguments a and b."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """What a function is in Shine.
+    """The primitives that a function is in Shine.
 
     Parameters
     ----------
     names : tuple of str
-        Primitives of `TABLE` it may be, one for each number of arguments it takes.
+        Primitives of `TABLE`, one for each number of arguments that the function takes.
     raises : tuple of (type, str)
     folded : bool
-        Whether it also takes more arguments, folded from the left.
+        Whether the function also takes more arguments, which are folded from the left.
     """
 
     names: tuple[str, ...]
@@ -147,7 +147,7 @@ RAISES_OF_OPERATORS: Mapping[type[ast.operator], Raises] = {
         *_overflow("a ** b", "isfinite(a) and isfinite(b) and a != 0"),
     ),
 }
-"""When Python's operators raise, among its own numbers; NumPy's never do."""
+"""When the operators of Python's own numbers raise; those of NumPy's never do."""
 
 _BUILTINS = {
     "abs": Known(("abs",)),
@@ -219,13 +219,13 @@ def _known() -> dict[int, Known]:
     rows: list[tuple[ModuleType, dict[str, Known]]] = [
         (builtins, _BUILTINS), (operator, _OPERATOR), (math, _MATH), (np, _NUMPY)
     ]  # fmt: skip
-    # Some of math's functions are younger than the oldest Python that Shine runs on.
+    # The oldest supported Python lacks some functions of math.
     return {id(getattr(module, name)): row for module, table in rows for name, row in table.items()
             if hasattr(module, name)}  # fmt: skip
 
 
 KNOWN: Mapping[int, Known] = _known()
-"""What each recognised function is, by its identity: objects that the modules hold for good."""
+"""The recognised functions by identity; their modules keep them alive."""
 
 BOOLEAN: Mapping[str, str] = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_xor": "ne"}
-"""What bitwise primitives are where their arguments are of type bool for sure."""
+"""Primitives that replace bitwise ones if all arguments are of type bool."""

@@ -13,7 +13,7 @@ _NUMBERS = (int, float, np.integer, np.floating, np.bool_)
 
 
 def number_of(value: object) -> float | None:
-    """A number or truth value as a float; None if it is neither, or too large for one."""
+    """A number or truth value as a float; None if it is neither, or too large for a float."""
     if not isinstance(value, _NUMBERS):
         return None
     try:
@@ -23,7 +23,7 @@ def number_of(value: object) -> float | None:
 
 
 def constant(value: float) -> ast.expr:
-    """The expression of a number; those that are not finite have no literal."""
+    """A number as an expression: a quotient if it is not finite, because such numbers have no literal."""
     if math.isfinite(value):
         return ast.Constant(value)
     numerator = 0.0 if math.isnan(value) else math.copysign(1.0, value)
@@ -31,6 +31,6 @@ def constant(value: float) -> ast.expr:
 
 
 def described(value: object) -> str:
-    """What a value is, for messages."""
+    """A description of a value for messages."""
     name = getattr(value, "__name__", None)
     return f"{value_text(value, 40) if name is None else name} of type {type(value).__name__}"

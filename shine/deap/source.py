@@ -14,19 +14,19 @@ Definition = ast.FunctionDef | ast.Lambda
 
 
 def definition_of(function: FunctionType) -> Definition:
-    """The definition of a function, found in the file it was read from.
+    """The definition of a function, found in its source file.
 
-    The function's own code decides, not what a decorator says it wraps. A decorator that returned another function
-    has thereby another definition; one that returned this very function changed nothing.
+    It is found by the function's code, not by ``__wrapped__``: if a decorator returned another function, the definition
+    is that of the other function.
 
     Raises
     ------
     UnsupportedSyntaxError
-        If the source is not at hand, or the definition is not to be told from others on its line.
+        If there is no source, or several definitions on a line may be that of the function.
     """
     code = function.__code__
     try:
-        # A lambda is part of a statement, which need not begin on its line: it takes the whole file.
+        # A lambda is part of a statement that may begin on an earlier line: search the whole file.
         found = [] if code.co_name == "<lambda>" else _found(*inspect.getsourcelines(code), code)
         found = found if len(found) == 1 else _found(inspect.findsource(code)[0], 1, code)
     except (OSError, TypeError, SyntaxError, ValueError):
@@ -40,11 +40,11 @@ def definition_of(function: FunctionType) -> Definition:
 
 
 def _found(lines: list[str], first: int, code: CodeType) -> list[Definition]:
-    """Definitions in some lines of a file that may be those of a function's code, with their places in the file."""
+    """Definitions in lines of a file that may be that of a function's code, with their places in the file."""
     text = textwrap.dedent("".join(lines))
     indent = len(lines[0]) - len(lines[0].lstrip()) if first > 1 else 0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Python warned when it read the file
+        warnings.simplefilter("ignore")  # Python has warned when it read the file
         tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.expr | ast.stmt):
@@ -64,7 +64,7 @@ def _may_be(node: Definition, code: CodeType) -> bool:
 
 
 def _ends(node: Definition) -> list[ast.expr]:
-    """Expressions that the last instructions of a definition belong to."""
+    """The returned expressions of a definition."""
     if isinstance(node, ast.Lambda):
         return [node.body]
     return [part.value for part in ast.walk(node) if isinstance(part, ast.Return) and part.value is not None]

@@ -1,8 +1,8 @@
-"""Users' own functions, rewritten from their source so that the language's verifier can take them.
+"""Users' own functions, rewritten from their source so that the language's verifier accepts them.
 
-What the language lacks is rewritten where its meaning for one row of numbers is plain: `try` (see
+Statements that the language lacks are rewritten if their meaning for one row of numbers is clear: `try` (see
 `shine.deap.exceptions`), ``with numpy.errstate(...)``, masks such as ``x[numpy.isinf(x)] = 1``, and
-``isinstance(x, numpy.ndarray)``, which holds. Everything else is left to the verifier, which rejects it.
+``isinstance(x, numpy.ndarray)``, which is true. Everything else is kept, and the verifier rejects it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from shine.errors import UnsupportedSyntaxError
 from shine.lang.grammar import reject
 
 _SILENT = frozenset({id(np.errstate), id(warnings.catch_warnings)})
-"""What a `with` may call: it changes which warnings are shown, never a value."""
+"""Functions that a `with` may call: they change which warnings are shown, but no value."""
 
 _MUTE = frozenset({id(np.seterr), id(warnings.simplefilter), id(warnings.filterwarnings)})
-"""Calls that do no more than that as statements."""
+"""Functions that a statement may call: they change which warnings are shown, but no value."""
 
 
 def translated(
@@ -39,9 +39,10 @@ def translated(
     ----------
     function : function
     arity : int
-        Arguments it is called with, after those that are bound.
+        Number of arguments of a call.
     bound, named : sequence, mapping
-        Values of arguments, by position and by name; all others but the first `arity` have their defaults.
+        Values of bound arguments, by position and by name. Of the others, the first `arity` are arguments of the call,
+        and the rest have their defaults.
     primitive_of : callable
 
     Raises
@@ -69,7 +70,7 @@ def translated(
 
 
 def definition(parameters: Sequence[str], body: list[ast.stmt]) -> ast.FunctionDef:
-    """A function of some parameters."""
+    """A function with some parameters and a body."""
     arguments = ast.arguments([], [ast.arg(name) for name in parameters], None, [], [], None, [])
     return ast.FunctionDef("primitive", arguments, body, [])
 
@@ -101,17 +102,17 @@ class Statements:
         self._expressions = Expressions(scope, primitive_of)
 
     def block(self, body: Sequence[ast.stmt], handlers: Handlers | None) -> list[ast.stmt]:
-        """Statements rewritten; within a `try`, each is reached only if nothing before it raised what is caught.
+        """Rewritten statements; in a `try`, each is reached only if none before it raised a caught exception.
 
         Parameters
         ----------
         body : sequence of ast.stmt
         handlers : tuple of Handler, optional
-            Those of the `try` that the statements are in.
+            Handlers of the `try` around the statements.
         """
         done: list[ast.stmt] = []
         rest = list(body)
-        # Behind what always returns, as it may once its exceptions turn out to be none, nothing is reached.
+        # Nothing is reached behind statements that always return.
         while rest and not always_returns(done):
             statement = rest.pop(0)
             if isinstance(statement, ast.With):
@@ -124,7 +125,7 @@ class Statements:
             elif not self._does_nothing(statement):
                 self._expressions.raised = []
                 if isinstance(statement, ast.If):
-                    # In a `try`, what follows moves into both branches: either may skip it.
+                    # In a `try`, the following statements move into both branches: either may skip them.
                     behind, rest = (rest, []) if handlers else ([], rest)
                     made = self._if(statement, behind, handlers)
                 else:

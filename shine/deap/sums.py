@@ -1,7 +1,7 @@
-"""Sums of errors that are rounded once, as `math.fsum` rounds them.
+"""Sums of errors that are rounded once, as by `math.fsum`.
 
-Fitness of formulas that compute the same in another order differs in the last bits of the sum, or not at all, and a
-tournament between them is decided by that. With the same sums, a program takes the same way as without Shine.
+The fitnesses of formulas that compute the same values in another order may differ in the last bits of the sum, and
+these bits decide tournaments. With exact sums, a script makes the same decisions as without Shine.
 """
 
 from __future__ import annotations
@@ -11,26 +11,27 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.fitness.losses import ErrorKind
 from shine.typing import Floats
 
 BLOCK = 2048
 """Rows that are added up at a time."""
 
 _CELLS = 1 << 15
-"""Numbers that are worked on at a time: few enough for the cache, so many that calling NumPy costs little."""
+"""Numbers summed at a time: few enough for the cache, enough to hide the cost of calling NumPy."""
 
 _LARGEST = 2.0**960
-"""Numbers up to here can be split; larger ones are added as they are."""
+"""Largest number that can be split; larger ones are added unsplit."""
 
 
-def sums_of_errors(predictions: NDArray[np.floating], target: Floats, squared: bool) -> Floats:
-    """Sum over the rows of the squared or absolute errors of each individual.
+def sums_of_errors(predictions: NDArray[np.floating], target: Floats, kind: ErrorKind) -> Floats:
+    """Sum over the rows of the errors of each individual.
 
     Parameters
     ----------
     predictions : ndarray of shape (n_individuals, n_rows)
     target : ndarray of shape (n_rows,)
-    squared : bool
+    kind : ErrorKind
 
     Returns
     -------
@@ -51,7 +52,7 @@ def sums_of_errors(predictions: NDArray[np.floating], target: Floats, squared: b
                 some = predictions[chosen, span]
                 errors, rest = memory[:, : some.shape[0], : some.shape[1]]
                 np.subtract(some, target[span], out=errors)
-                np.multiply(errors, errors, out=errors) if squared else np.abs(errors, out=errors)
+                kind.of_residuals(errors, out=errors)
                 parts[chosen, 2 * block], parts[chosen, 2 * block + 1] = _halves(errors, rest)
         plain = parts.sum(axis=1)
     sure = np.isfinite(plain) & (plain < _LARGEST)
@@ -60,7 +61,7 @@ def sums_of_errors(predictions: NDArray[np.floating], target: Floats, squared: b
 
 
 def _halves(values: Floats, memory: Floats) -> tuple[Floats, Floats]:
-    """Two sums over each row of numbers that are not negative, the first exact and the second of what it left over.
+    """Two sums over each row of non-negative numbers: an exact one of their leading bits, and one of the rest.
 
     Adding and subtracting a power of two that exceeds the sum leaves multiples of its last bit, whose sums are exact in
     any order (Rump, Ogita, Oishi, Accurate floating-point summation, 2008). `memory` has the shape of the values.

@@ -1,4 +1,4 @@
-"""DEAP's primitive sets as Shine's: what each node's name stands for on a tape."""
+"""DEAP's primitive sets as Shine's: the code on a tape of each node's name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shine.typing import Floats
 
 
 class Codes(dict[str, int]):
-    """Code of each node by its name; a name that is in no set can only be a constant, which its node knows."""
+    """Code of each node by its name; a name in no set is that of a constant, whose value is in its node."""
 
     def __missing__(self, name: str) -> int:
         return CONSTANT
@@ -26,16 +26,16 @@ class Codes(dict[str, int]):
 
 @dataclass(frozen=True, eq=False)
 class Names:
-    """What the names in the trees of one primitive set stand for.
+    """The meaning of the names in the trees of one primitive set.
 
     Parameters
     ----------
     codes : Codes
-        Codes of functions and, in the main set, features. ``-1, -2, ...`` are the named constants.
+        Codes of functions and, in the main set, of features; ``-1, -2, ...`` for the named constants.
     arguments : mapping of str to int
-        Position of each argument of a function that evolves; empty in the main set.
+        Position of each argument of an automatically defined function; empty in the main set.
     definitions : mapping of str to int
-        Position of the set of each function that evolves and may be called here.
+        Position of the set of each automatically defined function that may be called here.
     """
 
     codes: Codes
@@ -51,7 +51,7 @@ class Vocabulary:
     ----------
     primitives : PrimitiveSet
     names : tuple of Names
-        One a set, the main set first.
+        One for each set, the main set first.
     constants : ndarray of shape (n_constants,), float64
         The named constants.
     """
@@ -62,7 +62,7 @@ class Vocabulary:
 
     @property
     def evolves_functions(self) -> bool:
-        """Whether an individual is a list of trees, as DEAP's automatically defined functions want it."""
+        """Whether an individual is a list of trees, because it has automatically defined functions."""
         return len(self.names) > 1
 
 
@@ -93,7 +93,7 @@ def vocabulary_of(pset: Any) -> Vocabulary:
     UnsupportedSyntaxError
         Naming every primitive and terminal that cannot be compiled, each with the reason.
     TypeError
-        If `pset` is no primitive set.
+        If `pset` is not a primitive set, or a sequence of them.
     """
     sets = as_sets(pset)
     functions, problems, constants = Functions(), list[str](), list[float]()
@@ -109,7 +109,7 @@ def vocabulary_of(pset: Any) -> Vocabulary:
         for name, value in _named_constants(each).items():
             constants.append(value)
             codes[name] = -len(constants)
-        # A renamed argument keeps its name in the nodes; what changes is the value they are printed with.
+        # A renamed argument keeps its name in the nodes; only the value they are printed with changes.
         arguments = {each.mapping[argument].name: i for i, argument in enumerate(each.arguments)}
         if position == 0:
             codes.update({name: 1 + i for name, i in arguments.items()})
@@ -119,7 +119,7 @@ def vocabulary_of(pset: Any) -> Vocabulary:
 
 
 def _meanings(pset: Any, later: Sequence[Any], functions: Functions, problems: list[str]) -> dict[str, str]:
-    """Shine's name of each primitive of a set; what cannot be compiled is added to the problems."""
+    """Shine's name of each primitive of a set; a primitive that cannot be compiled adds to the problems."""
     evolving = {each.name for each in later}
     meanings: dict[str, str] = {}
     for name, node in pset.mapping.items():

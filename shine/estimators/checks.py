@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, validation
 
 from shine.data.dataset import check_unmasked, ordinary_weights, too_large
-from shine.evaluators.evaluator import processors
+from shine.evaluators.workers import processors
 from shine.gp.settings import EvolutionSettings
 from shine.typing import Floats
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from shine.data.dataset import Dataset
 from shine.evaluators.logistic import LogisticEvaluator
-from shine.evaluators.machine import MachineEvaluator
-from shine.fitness import Linearizer, Products, Scores
+from shine.evaluators.machine_tier import MachineEvaluator
+from shine.fitness.protocols import Linearizer
+from shine.fitness.scores import Products, Scores
 from shine.gp.constants import TOLERANCE, places
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
@@ -71,7 +72,7 @@ def discriminants(products: Products, dataset: Dataset) -> tuple[Floats, Floats]
 
 
 class OddsEvaluator:
-    """Log-loss of individuals, each with its best line (see `shine.fitness.PopulationEvaluator`).
+    """Log-loss of individuals, each with its best line (see `shine.fitness.protocols.PopulationEvaluator`).
 
     Parameters
     ----------

@@ -16,6 +16,7 @@ from shine.domain import Domain
 from shine.estimators.classes import Classes, entropy
 from shine.estimators.odds import LINE, lined
 from shine.evaluators.logistic import LogisticEvaluator, LogisticLinearizer
+from shine.fitness.losses import SQUARED
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.evolution import Outcome
 from shine.lang.primitives import PrimitiveSet
@@ -83,7 +84,7 @@ class OddsRefinement:
             smoothed,
             partial(LogisticLinearizer, threads=self.threads),
             lambda rows: float(np.finfo(np.float64).tiny),
-            squared=True,
+            log_likelihood=SQUARED.log_likelihood,
             tolerance=TOLERANCE,
             out_of_time=self.out_of_time,
         )

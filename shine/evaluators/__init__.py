@@ -1,1 +1,1 @@
-"""Population x data set -> scores, in three tiers that agree: reference, machine (to come) and native."""
+"""Population x data set -> scores, in tiers that agree: reference, machine and native."""

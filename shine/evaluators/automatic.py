@@ -1,4 +1,4 @@
-"""The choice between the machine and native code, made for each individual."""
+"""The automatic tier: chooses the machine or native code for each individual."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import numpy as np
 
 from shine.data.dataset import Dataset
 from shine.evaluators.costs import SMALLEST, host_costs, nodes_by_kind
-from shine.evaluators.machine import MachineEvaluator
-from shine.evaluators.native import NativeEvaluator
-from shine.fitness import PopulationEvaluator, Scores
+from shine.evaluators.machine_tier import MachineEvaluator
+from shine.evaluators.native_tier import NativeEvaluator
+from shine.fitness.protocols import PopulationEvaluator
+from shine.fitness.scores import Scores
 from shine.lang.population import Population
 from shine.typing import AnyArray, Mask
 
 
 class AutomaticEvaluator:
-    """Scores populations on the machine, but for those individuals that are worth compiling.
+    """Scores populations on the machine, except individuals that are worth compiling.
 
-    Both give the same bits, so nothing depends on the choice but time.
+    Both give the same bits: only time depends on the choice.
     """
 
     def __init__(self, dataset: Dataset, loss: str, linear_scaling: bool, dtype: str, threads: int = 1) -> None:
@@ -26,7 +27,7 @@ class AutomaticEvaluator:
 
     def score(self, population: Population, threshold: float = np.inf) -> Scores:
         """Loss and scaling of each individual; losses above the threshold become inf."""
-        # The machine leaves an individual that exceeds a threshold, which is worth more than anything native gains.
+        # The machine stops at a threshold early, which saves more time than native code does.
         compiled = np.zeros(len(population), np.bool_) if threshold < np.inf else self._worth_compiling(population)
         if not compiled.any():
             return self._machine.score(population, threshold)

@@ -1,12 +1,12 @@
-"""What evaluation costs on this host: measured once, remembered, and what follows for the choice of a tier.
+"""Costs of evaluation on this host, measured once and kept, and the choice of a tier that follows from them.
 
-An individual compiled by itself runs faster than on the machine, but has to be compiled first. It pays from
+A compiled individual runs faster than on the machine, but has to be compiled first. Compiling pays if
 
     rows > T / (nodes * (c_machine - c_native))
 
-on, with T the time to compile one individual in a batch and c the time of a node and row in each tier. Both sides
-depend on what the nodes are: an elementary function takes many instructions, which cost much to compile, and of whose
-run time little is the machine's. So there are two `OPERATION_KINDS` of nodes, each with costs of its own.
+where T is the time to compile one individual in a batch, and c the time of a node and row in each tier. All three
+depend on the kind of nodes: an elementary function has many instructions, which take long to compile, and the machine
+adds little to the time they run. So there are two `OPERATION_KINDS` of nodes, each with its own costs.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import numpy as np
 from shine.codegen.identity import source_digest
 from shine.codegen.operations import OPERATION_KINDS, operations_of
 from shine.data.dataset import Dataset
-from shine.evaluators.machine import MachineEvaluator
-from shine.evaluators.native import BATCH, NativeFitness
+from shine.evaluators.machine_tier import MachineEvaluator
+from shine.evaluators.native_tier import BATCH, NativeFitness
 from shine.evaluators.rows import Rows
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
@@ -33,7 +33,7 @@ from shine.typing import Floats, Mask, Singles
 
 _ROWS = 8_192
 
-# On a busy host, time that other processes took would count as ours.
+# The clock of the thread does not count the time of other processes on a busy host.
 _clock = time.thread_time if time.get_clock_info("thread_time").resolution < 1e-6 else time.perf_counter
 
 _PROBES = {
@@ -46,26 +46,26 @@ _PROBES = {
         for number in range(BATCH)
     ),
 }
-"""Formulas of the size that evolution mostly deals with, without elementary functions and with many."""
+"""Formulas of the sizes common in evolution, without elementary functions and with many."""
 
 _MOST_SECONDS = 3600.0
 
 SMALLEST = 100_000
-"""Rows below which no host was seen on which native pays, so that nothing needs to be measured."""
+"""Rows below which compiling did not pay on any host tried, so that nothing needs to be measured."""
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds, on one thread, of some formulas.
+    """Seconds on one thread, measured on some formulas.
 
     Parameters
     ----------
     compile : float
-        To compile one individual, in a batch.
+        Seconds to compile one individual in a batch.
     machine, native : float
-        Of a node and row in each tier.
+        Seconds of a node and row in each tier.
     nodes : float
-        Nodes of an individual, mean of those measured.
+        Mean number of nodes of the individuals measured.
     """
 
     compile: float
@@ -87,11 +87,11 @@ class HostCosts:
     Parameters
     ----------
     compile : tuple of float
-        To compile it, in a batch of individuals.
+        Seconds to compile a node, in a batch of individuals.
     machine, native : tuple of float
-        Of a row in each tier.
+        Seconds of a node and row in each tier.
     alone : float
-        To compile a single individual, above what it costs in a batch.
+        Additional seconds to compile a single individual outside a batch.
     """
 
     compile: tuple[float, ...]
@@ -100,7 +100,7 @@ class HostCosts:
     alone: float
 
     def worth_compiling(self, nodes: Floats, rows: int, threads: int = 1) -> Mask:
-        """Which individuals that are evaluated once are better compiled.
+        """Individuals that are evaluated faster if they are compiled, though evaluated only once.
 
         Parameters
         ----------
@@ -108,12 +108,12 @@ class HostCosts:
             Nodes of each of the `OPERATION_KINDS`.
         rows : int
         threads : int
-            Threads that the machine has; native code has one.
+            Threads of the machine; native code has one.
 
         Returns
         -------
         ndarray of shape (n_individuals,), bool
-            All of them are False if all together gain less than a module by itself costs.
+            All are False if together they gain less than an additional module costs.
         """
         gained = rows * (nodes @ (np.array(self.machine) / threads - np.array(self.native)))
         saved = gained - nodes @ np.array(self.compile)
@@ -128,14 +128,14 @@ def nodes_by_kind(population: Population) -> Floats:
     """
     weights = _weights(population.primitives)
     totals = np.stack([kind[population.codes].sum(axis=1, dtype=np.float64) for kind in weights], axis=1)
-    # Behind the end of a tape there are zeros, the code of a constant, which is simple.
+    # The end of a tape is padded with zeros, the code of a constant, which is simple.
     totals[:, 0] -= population.width - population.sizes
     return totals
 
 
 @lru_cache(maxsize=16)
 def _weights(primitives: PrimitiveSet) -> Singles:
-    """Nodes of each of the `OPERATION_KINDS` that a node of each code stands for, shape (2, n_codes)."""
+    """Number of nodes of each of the `OPERATION_KINDS` in the definition of each code, shape (2, n_codes)."""
     counts = [{"simple": 1}] * primitives.first_function + [operations_of(f) for f in primitives.functions]
     return np.array([[count.get(kind, 0) for count in counts] for kind in OPERATION_KINDS], dtype=np.float32)
 
@@ -151,16 +151,16 @@ def host_costs(dtype: str) -> HostCosts:
     def is_costs(content: bytes) -> bool:
         return _known(content) is not None
 
-    # What is measured is the code of this package as well.
+    # The timings also measure the code of this package.
     description = ("costs by kind", dtype, source_digest("evaluators"), *(_PROBES[kind][0] for kind in OPERATION_KINDS))
     content = cached(description, measure, is_costs)
-    # A clock that stands still measures what is no cost; then native code is never worth its compilation.
+    # A clock that stands still measures unusable costs; compiling is then never worth it.
     nothing = (0.0,) * len(OPERATION_KINDS)
     return _known(content) or HostCosts(nothing, nothing, nothing, 0.0)
 
 
 def _known(content: bytes) -> HostCosts | None:
-    """Costs as they are kept; None if it is anything else."""
+    """The costs in a kept record; None if the record is not valid."""
     try:
         fields = json.loads(content)
         by_kind = {name: tuple(map(_cost, fields[name])) for name in ("compile", "machine", "native")}
@@ -173,7 +173,7 @@ def _known(content: bytes) -> HostCosts | None:
 
 
 def _cost(value: object) -> float:
-    """A number of seconds, as JSON has it."""
+    """A number of seconds from JSON."""
     if not isinstance(value, float) or not 0 <= value < _MOST_SECONDS:
         raise ValueError(f"not a number of seconds: {value!r}")
     return value
@@ -186,7 +186,7 @@ def measured_host_costs(dtype: str) -> HostCosts:
     nodes = nodes_by_kind(population).mean(axis=0)
 
     def by_kind(of_simple: float, of_mixed: float) -> tuple[float, float]:
-        """Cost of a node of each kind from that of one in each family of probes; what noise makes negative is 0."""
+        """Costs of a node of each kind, from the mean costs of a node in both families of probes; at least 0."""
         return of_simple, max(0.0, (of_mixed * mixed.nodes - of_simple * float(nodes[0])) / float(nodes[1]))
 
     compilation = by_kind(simple.compile / simple.nodes, mixed.compile / mixed.nodes)
@@ -203,7 +203,7 @@ def measured_costs(dtype: str, kind: str = "simple") -> Costs:
     population = _probes(kind)
     trees = [population.tree(i) for i in range(len(population))]
     nodes = float(population.sizes.mean())
-    # Twice, because what else runs on the host may slow down one of them.
+    # Measured twice: other processes may slow one measurement down.
     compilation = _seconds(lambda: NativeFitness(trees, dtype, "O0", selection=1).close())
     begin = _clock()
     compiled = NativeFitness(trees, dtype, "O0", selection=1)
@@ -231,6 +231,6 @@ def _seconds(run: Callable[[], object]) -> float:
 
 
 def _best(run: Callable[[], object]) -> float:
-    """Least seconds of a few runs, after one that does not count."""
+    """Least seconds of a few runs, after a first run that does not count."""
     run()
     return min(_seconds(run) for _ in range(5))

@@ -1,7 +1,7 @@
-"""Columns of functions of features: ``sin(x0)`` for all rows, computed once and read by every individual that has it.
+"""Derived columns: ``sin(x0)`` for all rows, computed once and read by every individual that contains it.
 
-A function of a feature is what populations have more of than of anything else that takes long, and it has the same
-values in all individuals and generations. Functions of such functions, ``exp(sin(x0))``, are the next in number.
+Functions of one feature are the most common expensive subtrees of populations, and they have the same values in all
+individuals and generations. Functions of such functions, ``exp(sin(x0))``, are the second most common.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from shine.lang.tree import Primitive
 from shine.typing import AnyArray, Indices
 
 MOST_BYTES = 1 << 23
-"""Columns are made if they take no more than this: what caches hold, or little more."""
+"""Most memory of all columns: about the size of a cache."""
 
 INDIVIDUALS = 4
-"""Individuals that are evaluated before columns are made, for each column: few pay for themselves sooner."""
+"""Individuals evaluated for each column before columns are made: most columns do not pay for themselves sooner."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Table:
 
 
 class _Seen:
-    """Some primitives, how many individuals of them were seen, and the tables once they are made."""
+    """A set of primitives, the number of individuals seen with it, and its tables once they are made."""
 
     def __init__(self, functions: tuple[Primitive, ...]) -> None:
         self.functions, self.which = functions, _which_take_long(functions)
@@ -48,9 +48,9 @@ class DerivedColumns:
     Parameters
     ----------
     rows : int
-        Rows of a column; the last one that has a value is repeated up to these.
+        Rows of a column, padding included: the last row of the data is repeated.
     predict : callable
-        Predictions of a population, shape (n_individuals, n_rows), by the instructions that the columns stand for.
+        Predictions of a population, shape (n_individuals, n_rows), by the instructions that the columns replace.
     nested : bool
         Whether columns of functions of functions are read.
     """
@@ -60,14 +60,14 @@ class DerivedColumns:
         self._latest = _Seen(())
 
     def tables(self, population: Population, itemsize: int) -> dict[str, Table]:
-        """Where columns of `itemsize` bytes a number are: their addresses, 0 for one that there is not.
+        """Addresses of the columns, with `itemsize` bytes a number; 0 if there is no column.
 
-        "derived" is by function and feature, "nested" by function and entry of "derived", by turns; a whole table is
-        missing if it would cost more than it saves, "nested" also where its columns would take too much memory. The
-        columns are there as long as the tables are.
+        Table "derived" has an address for each function and feature, "nested" for each function and entry of "derived".
+        A table is missing while it would cost more than it saves, and "nested" also if its columns would take too much
+        memory. The columns live as long as the tables.
         """
         functions, features = population.primitives.functions, len(population.primitives.features)
-        seen = self._latest  # read once: another thread may replace it by that of other primitives
+        seen = self._latest  # read once: another thread may replace it
         if seen.functions is not functions:
             self._latest = seen = _Seen(functions)
         if seen.tables is None:
@@ -78,7 +78,7 @@ class DerivedColumns:
             seen.individuals += len(population)
             if not count or count > most or seen.individuals < INDIVIDUALS * count:
                 return {}
-            seen.individuals = -count  # so that what is evaluated for the tables does not ask for them
+            seen.individuals = -count  # evaluating the columns themselves must not ask for them
             seen.tables = self._made(population, seen.which, count > single)
         return seen.tables
 
@@ -105,6 +105,6 @@ class DerivedColumns:
 
 
 def _which_take_long(functions: tuple[Primitive, ...]) -> Indices:
-    """Positions of the functions of one argument that take long."""
+    """Positions of the expensive functions of one argument."""
     chosen = [f.arity == 1 and operations_of(f)["elementary"] > 0 for f in functions]
     return np.flatnonzero(np.array(chosen, np.bool_))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -12,10 +11,13 @@ from numpy.typing import ArrayLike
 from shine.data.dataset import Dataset
 from shine.errors import DataError
 from shine.evaluators.automatic import AutomaticEvaluator
-from shine.evaluators.machine import MachineEvaluator
-from shine.evaluators.native import NativeEvaluator
-from shine.evaluators.reference import ReferenceEvaluator
-from shine.fitness import LOSSES, PopulationEvaluator, Scores
+from shine.evaluators.machine_tier import MachineEvaluator
+from shine.evaluators.native_tier import NativeEvaluator
+from shine.evaluators.reference_tier import ReferenceEvaluator
+from shine.evaluators.workers import processors
+from shine.fitness.losses import LOSSES
+from shine.fitness.protocols import PopulationEvaluator
+from shine.fitness.scores import Scores
 from shine.lang.population import Population
 from shine.typing import AnyArray, Floats
 
@@ -38,11 +40,11 @@ class Evaluator:
     dtype : {"float64", "float32"}
         Number type of the predictions; sums are float64 always.
     tier : {"auto", "machine", "native", "reference"}
-        How individuals are evaluated; "auto" takes the machine, but compiles those individuals over large data for
-        which that pays by the costs of this host, which are measured once and kept.
+        How individuals are evaluated; "auto" uses the machine, and over large data compiles the individuals for which
+        that pays by the costs of this host, which are measured once and kept.
     threads : int, optional
-        Threads that share the individuals, where there is work enough for them; all processors if None. The machine
-        only. Their number changes no bit of the result.
+        Threads of the machine that share the individuals if there is enough work; all processors if None. Their number
+        changes no bit of the result.
     sample_weight : array-like of shape (n_rows,), optional
     linear_scaling : bool
         Whether each individual is measured with its best slope and intercept.
@@ -92,9 +94,9 @@ class Evaluator:
         ----------
         population : Population
         threshold : float
-            Losses above it are reported as inf, all others are exactly what they are without it. The machine leaves an
-            individual as soon as the rows seen prove that its loss exceeds the threshold, so that one far above it
-            costs a tile of rows and not all of them.
+            Losses above it are reported as inf; all others are exactly the same as without it. The machine stops
+            evaluating an individual as soon as the rows seen prove that its loss exceeds the threshold: an individual
+            far above it costs one tile of rows, not all rows.
 
         Examples
         --------
@@ -106,9 +108,9 @@ class Evaluator:
         return self.score(population, threshold).losses
 
     def score(self, population: Population, threshold: float = np.inf) -> Scores:
-        """Losses together with the slopes and intercepts of linear scaling; `threshold` is that of a call.
+        """Losses together with the slopes and intercepts of linear scaling; `threshold` as in a call.
 
-        With linear scaling, the error of the best line through the rows seen is what proves it.
+        With linear scaling, the error of the best line through the rows seen proves that the loss is too large.
         """
         self._check(population)
         return self._evaluator.score(population, threshold)
@@ -121,7 +123,7 @@ class Evaluator:
     def row_errors(self, population: Population) -> Floats:
         """Absolute error of each individual in each row, for lexicase selection, shape (n_individuals, n_rows).
 
-        inf where a prediction is not finite. Without linear scaling, whatever the evaluator does.
+        inf where a prediction is not finite. Never linearly scaled, even if the evaluator scales.
         """
         with np.errstate(all="ignore"):
             errors = np.abs(self.predict(population) - self._dataset.target)
@@ -150,14 +152,7 @@ def evaluator_of(
         threads = processors()
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise ValueError(f"threads must be an integer of at least 1, or None for all processors, is {threads!r}")
-    if loss in ("nmse", "r2") and not dataset.target_square > 0:
+    if LOSSES[loss].needs_variance and not dataset.target_square > 0:
         raise DataError(f"the target is constant, so loss {loss!r} would divide by zero; use mse or mae")
     chosen = AutomaticEvaluator if tier == "auto" else TIERS[tier]
     return chosen(dataset, loss, linear_scaling, dtype, threads)
-
-
-def processors() -> int:
-    """Processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -18,15 +18,17 @@ from shine.codegen.gradient.interpreter import (
     fit_name,
 )
 from shine.codegen.gradient.job import FIT_JOB, GRADIENT_JOB
-from shine.codegen.gradient.normal_equations import FIXED_COLUMNS, REWEIGHTED
+from shine.codegen.gradient.normal_equations import FIXED_COLUMNS, REWEIGHTINGS, checked_error_kind
 from shine.codegen.gradient.tables import most_arguments
 from shine.codegen.identity import Functions, described, source_digest
 from shine.codegen.machine.tiles import CACHE_BYTES, TILE_BYTES
 from shine.codegen.machine.worker_loop import WORKER_LOOP
 from shine.data.dataset import Dataset
-from shine.evaluators.machine import MachineRows, Pass
-from shine.evaluators.sharing import ALONE, QUOTA, PopulationFunctions, zeros
-from shine.fitness import LOSSES, Fit, NormalEquations
+from shine.evaluators.jobs import QUOTA, PopulationFunctions, zeros
+from shine.evaluators.machine_rows import MachineRows, Pass
+from shine.evaluators.workers import ALONE
+from shine.fitness.losses import loss_of
+from shine.fitness.protocols import Fit, NormalEquations
 from shine.lang.derivative import partials
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
@@ -61,7 +63,7 @@ class GradientMachine:
         meaning = (f"{described(function)} {partials(function)}" for function in functions)
         description = ("gradients", source_digest(), *meaning)
         code = cached(description, lambda: _compiled(functions))
-        kinds = tuple(REWEIGHTED)
+        kinds = tuple(REWEIGHTINGS)
         fits = (*(fit_name(kind) for kind in kinds), ADVANCE)
         engine = Engine.of_object(code, (*kinds, *fits, WORKER_LOOP))
         self.functions = PopulationFunctions(engine, kinds, GRADIENT_JOB, self._scratch)
@@ -96,19 +98,19 @@ def _gradient_machine_of(functions: Functions) -> GradientMachine:
 
 
 class MachineLinearizer:
-    """Normal equations of a population over a data set (see `shine.fitness.Linearizer`).
+    """Normal equations of a population over a data set (see `shine.fitness.protocols.Linearizer`).
 
     Parameters
     ----------
     dataset : Dataset
     loss : str
-        One of `shine.fitness.LOSSES`; it determines the kind of errors.
+        One of `shine.fitness.losses.LOSSES`; it determines the kind of errors.
     threads : int
     """
 
     def __init__(self, dataset: Dataset, loss: str, threads: int = 1) -> None:
         self._rows = MachineRows(dataset, "float64", threads, nested=False)
-        self._kind = LOSSES[loss].kind
+        self._kind = checked_error_kind(loss_of(loss).kind.name)
         deviation = np.sqrt(dataset.target_square / dataset.weight)
         self._latest: tuple[tuple[Primitive, ...], GradientMachine | None] = (), None
         self._floor = np.array([max(_SMALLEST_WEIGHED * deviation, np.finfo(np.float64).tiny)])
@@ -157,7 +159,7 @@ class MachineLinearizer:
         scaled: bool,
         fixed: Mask | None = None,
     ) -> Fit:
-        """Fit the constants of each individual (see `shine.fitness.Linearizer`)."""
+        """Fit the constants of each individual (see `shine.fitness.protocols.Linearizer`)."""
         _, most = _constants(population)
         n = len(population)
         held = np.zeros((n, max(most, 1)), np.uint8)

@@ -13,8 +13,8 @@ import numpy as np
 
 from shine.data.dataset import Dataset
 from shine.evaluators.gradients import MachineLinearizer
-from shine.evaluators.machine import MachineEvaluator
-from shine.fitness import Fit, NormalEquations
+from shine.evaluators.machine_tier import MachineEvaluator
+from shine.fitness.protocols import Fit, NormalEquations
 from shine.lang.parse import parse, primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
@@ -107,7 +107,7 @@ class LogisticEvaluator:
 
 
 class LogisticLinearizer:
-    """Normal equations of the roots of the rows' log-losses (see `shine.fitness.Linearizer`).
+    """Normal equations of the roots of the rows' log-losses (see `shine.fitness.protocols.Linearizer`).
 
     Their squares are log-losses, so least squares maximizes the likelihood. Linear scaling does not apply: slopes and
     intercepts have to be 1 and 0.

@@ -1,4 +1,4 @@
-"""Whether formulas rise and fall with a feature as they should, measured on pairs of rows."""
+"""Monotonicity constraints: measured on pairs of rows that differ in one feature."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from shine.data.dataset import Dataset
-from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.lang.population import Population
 from shine.typing import Floats
 
@@ -16,23 +16,23 @@ PAIRS = 100
 """Pairs of rows for each feature."""
 
 _SMALLEST_STEP = 0.01
-"""Least distance of a pair, as a share of the feature's range; the largest is all of it."""
+"""Least distance of a pair, as a share of the feature's range; the largest distance is the whole range."""
 
 _ROUNDING = 1e-12
-"""Difference of predictions, relative to them, that says nothing."""
+"""Relative difference of predictions up to which they count as equal."""
 
 
 class Monotonicity:
-    """Pairs of rows that differ in one feature alone, and how formulas order them.
+    """Pairs of rows that differ in one feature only, and how formulas order them.
 
-    The rows are some of the data; the step from one to the other has any order of magnitude alike, and stays within the
-    range that the data have.
+    One row of a pair is drawn from the data. The step to the other is drawn log-uniformly, and stays within the range
+    of the feature in the data.
 
     Parameters
     ----------
     dataset : Dataset
     directions : mapping of str to {"increasing", "decreasing"}
-        By feature.
+        Direction by feature.
     threads : int
     rng : numpy.random.Generator
         Draws rows and steps.
@@ -46,7 +46,7 @@ class Monotonicity:
         rng: np.random.Generator,
     ) -> None:
         self._signs = np.array([1.0 if direction == "increasing" else -1.0 for direction in directions.values()])
-        # Rows that weigh nothing may be anything.
+        # Rows of weight 0 may hold anything.
         weighing = np.flatnonzero(dataset.row_weights)
         columns = dataset.columns
         rows = columns[:, rng.choice(weighing, len(directions) * PAIRS)]
@@ -60,18 +60,18 @@ class Monotonicity:
         self._evaluator = MachineEvaluator(shifted, "mse", False, "float64", threads)
 
     def wrong_shares(self, population: Population, slopes: Floats) -> Floats:
-        """Share of pairs that an individual orders the wrong way, added up over the features.
+        """Share of pairs that an individual orders wrongly, summed over the features.
 
         Parameters
         ----------
         population : Population
         slopes : ndarray of shape (n_individuals,)
-            What predictions are multiplied with.
+            Factors of the predictions.
 
         Returns
         -------
         ndarray of shape (n_individuals,), float64
-            A prediction that is not finite is wrong, equal ones are not.
+            A pair with a prediction that is not finite is wrong; a pair of equal predictions is not.
         """
         if not len(population):
             return np.zeros(0)
@@ -86,8 +86,8 @@ class Monotonicity:
 
 
 def _pairs(values: Floats, least: float, most: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """For each value, it and one at some distance, or two that far apart, the lower ones first."""
-    # Not NumPy's power, whose bits depend on the processor.
+    """For each value, two at a random distance, one of them the value if the range allows; the lower ones first."""
+    # Python's power: the bits of NumPy's depend on the processor.
     distance = (most - least) * np.array([_SMALLEST_STEP**share for share in rng.random(len(values)).tolist()])
     up = rng.random(len(values)) < 0.5
     low = np.clip(np.where(up, values, values - distance), least, most - distance)

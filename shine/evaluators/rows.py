@@ -11,29 +11,29 @@ from numpy.typing import NDArray
 
 from shine.codegen.moments import CHUNK, CHUNK_FIELDS, LANES
 from shine.data.dataset import Dataset, stable_sum
-from shine.fitness import Target
+from shine.fitness.scores import Target
 from shine.lang.lazy import cached_property
 from shine.lang.population import Population
 from shine.typing import AnyArray, Floats, Indices
 
 BLOCK_BYTES = 1 << 21
-"""Size of a block of rows: a share of what caches hold, so that it stays there while a population is evaluated."""
+"""Size of a block of rows: a share of a cache, so that it stays there while a population is evaluated."""
 
 SHORTEST_BLOCK = 1 << 13
-"""Rows of a block at least, and what its rows are a multiple of: that hides the cost of assembling tapes for it."""
+"""Least number of rows of a block, and their divisor: enough to hide the cost of assembling tapes for the block."""
 
 HELD_BYTES = 1 << 25
-"""Columns of at most this size are converted once; larger ones whenever they are read, block by block."""
+"""Columns of at most this size are converted once; larger ones block by block, each time they are read."""
 
 ENOUGH_WORK = 1 << 22
-"""Individuals times rows of a block at least, where no conversion limits it: that hides the cost of a call."""
+"""Least individuals times rows of a block that needs no conversion: enough to hide the cost of a call."""
 
 _AT_ONCE = 1 << 10
-"""Rows that are converted at once: more, and what is read would leave the cache before all of it is used."""
+"""Rows converted at a time: with more, cache lines would be evicted before all their numbers are used."""
 
 
 def target_of(dataset: Dataset, dtype: str) -> Target:
-    """What the losses need to know of a data set's target, for predictions of a number type."""
+    """The numbers that losses need of a data set's target, for predictions of a number type."""
     epsilon = float(np.finfo(dtype).eps) if dtype.startswith("float") else 0.0
     return Target(dataset.weight, dataset.target_mean, dataset.target_square, epsilon)
 
@@ -47,9 +47,9 @@ class Block:
     start, stop : int
         The first row, and the one behind the last.
     pointers : ndarray of shape (n_features,), uintp
-        Where each column begins.
+        Address of each column.
     memory : ndarray
-        What they point into.
+        The memory of the columns.
     """
 
     start: int
@@ -60,13 +60,13 @@ class Block:
 
 @dataclass(frozen=True)
 class Part:
-    """A block of rows as native code takes it: rows are filled up to whole chunks.
+    """A block of rows as native code takes it: padded to whole chunks.
 
     Parameters
     ----------
     block : Block
     target, weights : ndarray of shape (whole chunks,), float64
-        The rows that fill up weigh nothing.
+        Padding rows have weight 0.
     """
 
     block: Block
@@ -89,7 +89,7 @@ class Rows:
         self._dataset = dataset
 
     def parts(self, individuals: int) -> Iterator[Part]:
-        """The rows in order, a block at a time, for some individuals; each is there until the next is asked for."""
+        """The rows in order, a block at a time; a block is valid until the next one is asked for."""
         dataset = self._dataset
         for block in self._columns.blocks(individuals):
             rows = slice(block.start, block.stop)
@@ -103,11 +103,11 @@ class Rows:
 
 
 class Columns:
-    """Columns of a number type, for compiled code to read a block of rows at a time.
+    """Columns of a number type, read by compiled code a block of rows at a time.
 
-    Columns that lie in memory the way they are wanted are read in place, small ones are converted once. Large ones of
-    another type, or stored row by row, are converted block by block, each time they are read: a copy of them may be
-    more than memory has room for, and costs little next to evaluating a population.
+    Columns of the right type and order are read in place. Others are converted: small ones once, large ones block by
+    block each time they are read, because a whole copy may not fit into memory, and converting takes little time
+    compared with evaluating a population.
 
     Parameters
     ----------
@@ -124,14 +124,14 @@ class Columns:
             self._columns = converted(columns, dtype)
 
     def blocks(self, individuals: int, used: Indices | None = None) -> Iterator[Block]:
-        """The blocks in order; each stays what it is until the next is asked for.
+        """The blocks in order; a block is valid until the next one is asked for.
 
         Parameters
         ----------
         individuals : int
-            How many are evaluated over a block.
+            Number of individuals evaluated over a block.
         used : ndarray of shape (n_used,), optional
-            The columns they read, all by default; the others may hold anything.
+            The columns that individuals read, all by default; the others may hold anything.
 
         Yields
         ------
@@ -157,14 +157,14 @@ class Columns:
 
 
 def used_features(population: Population) -> Indices:
-    """Which columns the individuals read, in order."""
+    """Positions of the columns that individuals read, in order."""
     seen = np.zeros(population.primitives.first_function, np.bool_)
     seen[population.codes[population.codes < len(seen)]] = True
     return np.flatnonzero(seen[1:])
 
 
 def _convert(columns: Floats, block: AnyArray, used: Indices) -> None:
-    """Copy some columns to the beginning of those of a block."""
+    """Copy the used columns to the beginning of a block's columns."""
     rows = columns.shape[1]
     with np.errstate(over="ignore"):
         if 2 * len(used) < len(columns):
@@ -177,13 +177,13 @@ def _convert(columns: Floats, block: AnyArray, used: Indices) -> None:
 
 
 def converted(columns: Floats, dtype: str) -> AnyArray:
-    """Columns in a number type; numbers that it cannot hold become infinite."""
+    """Columns in a number type; numbers too large for it become infinite."""
     with np.errstate(over="ignore"):
         return np.ascontiguousarray(columns, dtype=dtype)
 
 
 def addresses(columns: AnyArray) -> NDArray[np.uintp]:
-    """Where each row of a matrix begins."""
+    """Address of each row of a matrix."""
     return np.array(columns.ctypes.data + columns.strides[0] * np.arange(len(columns)), dtype=np.uintp)
 
 
@@ -205,7 +205,7 @@ def known_chunks(dataset: Dataset) -> Floats:
 
 
 def _chunk_moments(target: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
-    """Weight, mean and sum of squared deviations of the target in each chunk of some rows."""
+    """Weight, mean and sum of squared deviations of the target in each chunk."""
     rows, weighed = filled(target).reshape(-1, CHUNK), filled(weights).reshape(-1, CHUNK)
     weight = stable_sum(weighed)
     mean = np.divide(stable_sum(weighed * rows), weight, out=np.zeros_like(weight), where=weight > 0)
@@ -213,9 +213,9 @@ def _chunk_moments(target: Floats, weights: Floats) -> tuple[Floats, Floats, Flo
 
 
 def filled(values: Floats, mode: Literal["zeros", "edge"] = "zeros") -> Floats:
-    """Values up to whole chunks, followed by zeros or by copies of the last.
+    """Values padded to whole chunks, by zeros or by copies of the last value.
 
-    The rows that fill up repeat the last one, target and all, so that their errors are finite when the last is.
+    Padding rows repeat the last row and its target, so that their errors are finite if that of the last row is.
     """
     if len(values) % CHUNK == 0:
         return np.ascontiguousarray(values)
@@ -226,7 +226,7 @@ def filled(values: Floats, mode: Literal["zeros", "edge"] = "zeros") -> Floats:
 
 
 def lane_sums(states: Floats) -> Floats:
-    """Sum of the lanes of each state, halves first: the same bits everywhere."""
+    """Sum of the lanes of each state, halves first, so that it has the same bits everywhere."""
     lanes = np.ascontiguousarray(states[:, :LANES].T)
     while len(lanes) > 1:
         half = len(lanes) // 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shine.data.dataset import Dataset
-from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.lang.population import Population
 from shine.typing import Floats
 
@@ -15,7 +15,7 @@ def sampled_errors(
 ) -> Floats:
     """Absolute errors of individuals on a few rows drawn at random, shape (n_individuals, n_rows).
 
-    With linear scaling, each has the line that suits these rows best. inf where a prediction is not finite.
+    With linear scaling, each individual has the best line for these rows. inf where a prediction is not finite.
     """
     sample = dataset.take(rng.choice(dataset.n_rows, min(rows, dataset.n_rows), replace=False))
     evaluator = MachineEvaluator(sample, "mse", linear_scaling, "float64")

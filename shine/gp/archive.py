@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from shine.fitness import Scores
+from shine.fitness.scores import Scores
 from shine.gp.complexity import code_weights, complexities
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from shine.fitness import Linearizer, Scores
+from shine.fitness.protocols import Linearizer
+from shine.fitness.scores import Scores
 from shine.gp.scoring import Fitter
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT

@@ -10,7 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from shine.fitness import PopulationEvaluator, Scores
+from shine.fitness.protocols import PopulationEvaluator
+from shine.fitness.scores import Scores
 from shine.gp.archive import Archive
 from shine.gp.generator_state import generator_state, restored_generator
 from shine.gp.islands import Errors, Habitat, Island, migrated

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from shine.fitness import Scores
+from shine.fitness.scores import Scores
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
 from shine.typing import Floats, Hashes, Indices, Mask

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from shine.fitness import Scores
+from shine.fitness.scores import Scores
 from shine.gp.archive import Archive
 from shine.gp.generator_state import generator_of, plain, restored_generator
 from shine.gp.islands import Island

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from shine.fitness import PopulationEvaluator, Scores
+from shine.fitness.protocols import PopulationEvaluator
+from shine.fitness.scores import Scores
 from shine.gp.archive import Archive
 from shine.gp.memory import Known, Memory, hashes
 from shine.lang.population import Population

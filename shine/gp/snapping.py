@@ -16,7 +16,7 @@ import numpy as np
 
 from shine.arrays import log
 from shine.arrays.linear_systems import inverse_diagonal
-from shine.fitness import Linearizer, NormalEquations
+from shine.fitness.protocols import Linearizer, NormalEquations
 from shine.gp.constants import places
 from shine.lang.population import Population
 from shine.typing import Floats, Mask
@@ -64,7 +64,7 @@ def snapped(
     rows: float,
     least_error: float,
     *,
-    squared: bool,
+    log_likelihood: float,
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> Population:
     """The individuals, with constants replaced by simple numbers if the fit hardly suffers.
@@ -78,12 +78,12 @@ def snapped(
         Number of rows; with weights, their effective number.
     least_error : float
         Sum of errors that counts as rounding.
-    squared : bool
-        Whether errors are squared (normal noise); otherwise absolute (Laplace noise).
+    log_likelihood : float
+        Factor of the logarithm of the sum of errors in the negative log-likelihood of a row, see
+        `shine.fitness.losses.ErrorKind`.
     out_of_time : callable
         Whether to stop, with the constants replaced so far.
     """
-    power = 0.5 if squared else 1.0
     ones, zeros = np.ones(len(population)), np.zeros(len(population))
     at = places(population)
     count = 1 + int(at[2].max(initial=-1))
@@ -106,7 +106,7 @@ def snapped(
         before = np.maximum(equations.errors[chosen], least_error)
         with np.errstate(all="ignore"):
             # Loss of log-likelihood, with the scale of the noise estimated from the errors.
-            worse = power * rows * log(np.maximum(fit.errors, least_error) / before)
+            worse = log_likelihood * rows * log(np.maximum(fit.errors, least_error) / before)
         saved = np.array([proposal.saving for proposal in proposals.values()])
         accepted = worse < saved
         values = population.values.copy()

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numpy.typing import ArrayLike
 
-from shine.codegen.native.loops import emit_outputs, row_numbers
-from shine.kernels.kernel import LARGE, Kernel, argument_arrays
+from shine.kernels.kernel import Kernel
 from shine.lang.derivative import gradient, unused_name, value_and_gradient
-from shine.lang.lazy import cached_property
 from shine.lang.parse import Source, parse
 from shine.lang.tree import Tree
-from shine.llvm import Engine
-from shine.llvm.passes import pipeline_level
-from shine.typing import AnyArray
 
 DTYPES = ("float64", "float32")
 """Number types that have derivatives."""
 
 
-class GradientKernel:
+class GradientKernel(Kernel):
     """Derivatives of a formula, compiled to native code; `shine.grad` makes it.
 
     Parameters
@@ -33,98 +25,35 @@ class GradientKernel:
         One a result, all with the same parameters and the same assignments.
     dtype : {"float64", "float32"}
     opt_level : {"O0", "O1", "O2", "O3"} or int
-        LLVM pipeline; more than `shine.kernels.kernel.LARGE` nodes get O0 whatever is asked.
+        LLVM pipeline, see `shine.kernels.kernel.Kernel`.
     single : bool
         Whether a call returns its only result as it is, not in a tuple.
 
     Attributes
     ----------
-    parameters : tuple of str
-        Names of the arguments, in calling order.
     trees : tuple of Tree
     ir : str
-        LLVM IR of the loop over vectors of rows, as lowered.
+        LLVM IR of the loops over rows, as lowered: numbers are evaluated with them too.
     """
+
+    _has_one_row = False
 
     def __init__(
         self, trees: Sequence[Tree], dtype: str = "float64", opt_level: str | int = "O2", single: bool = False
     ) -> None:
-        self.trees = tuple(trees)
-        self.dtype = dtype
-        self.single = single
-        self.parameters = self.trees[0].parameters
-        shared = self.trees[0].assignments
-        nodes = Tree(self.parameters, self.trees[0].result, shared).size + sum(
-            Tree(self.parameters, tree.result).size for tree in self.trees[1:]
-        )
-        level = pipeline_level(opt_level)
-        self.opt_level = 0 if nodes > LARGE else level
-        module = ir.Module(name=f"{self.trees[0].name}.gradient")
-        emit_outputs(module, self.trees, "gradient", dtype)
-        self.ir = str(module)
+        self.trees, self.single = tuple(trees), single
+        super().__init__(self.trees[0] if single else self.trees, dtype, opt_level)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Compiled code cannot be copied to another process; it is compiled there.
         return type(self), (self.trees, self.dtype, self.opt_level, self.single)
 
     def __repr__(self) -> str:
         many = "a derivative" if self.single else f"{len(self.trees)} results"
         return f"<GradientKernel of {many} of ({', '.join(self.parameters)}), {self.dtype}>"
 
-    def __call__(self, *arguments: ArrayLike, **named: ArrayLike) -> Any:
-        """The derivatives.
-
-        Parameters
-        ----------
-        *arguments, **named : scalars or arrays
-            One a parameter, by position or by name; arrays broadcast against each other.
-
-        Returns
-        -------
-        float, ndarray or tuple of them
-            As `shine.grad` says: numbers if all arguments are scalars, else arrays of the broadcast shape and the
-            kernel's dtype.
-
-        Raises
-        ------
-        TypeError
-            If arguments are missing, too many, or no numbers.
-        """
-        arrays = argument_arrays(self.parameters, self.dtype, arguments, named)
-        broadcast = np.broadcast_arrays(*arrays) if arrays else ()
-        shape = broadcast[0].shape if broadcast else ()
-        rows = int(np.prod(shape))
-        out = self._rows([np.ascontiguousarray(array).reshape(-1) for array in broadcast], rows)
-        results = tuple(row.reshape(shape) if shape else row.item() for row in out)
-        return results[0] if self.single else results
-
-    def _rows(self, columns: Sequence[AnyArray], rows: int) -> AnyArray:
-        """The results, shape (n_results, n_rows). The rows behind the last full vector are copied into one."""
-        width = row_numbers(self.dtype).width
-        out = np.empty((len(self.trees), rows), self.dtype)
-        whole, rest = divmod(rows, width)
-        self._call(columns, list(out), whole)
-        if rest:
-            last = [np.pad(column[-rest:], (0, width - rest), mode="edge") for column in columns]
-            end = np.empty((len(self.trees), width), self.dtype)
-            self._call(last, list(end), 1)
-            out[:, -rest:] = end[:, :rest]
-        return out
-
-    def _call(self, columns: Sequence[AnyArray], outs: Sequence[AnyArray], vectors: int) -> None:
-        sources, targets = (
-            np.array([array.ctypes.data for array in arrays], dtype=np.uintp) for arrays in (columns, outs)
-        )
-        self._function(sources.ctypes.data, targets.ctypes.data, vectors)
-
-    @cached_property
-    def _function(self) -> Any:
-        kinds = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
-        return Engine(self.ir, self.opt_level).function("gradient", ctypes.c_uint8, *kinds)
-
 
 def grad(
-    source: Source | Kernel | GradientKernel,
+    source: Source | Kernel,
     wrt: str | int | Sequence[str | int] | None = None,
     keep_outputs: bool = False,
     seedable: bool = False,
@@ -137,8 +66,8 @@ def grad(
     Parameters
     ----------
     source : str, function, ast node, Tree or kernel
-        A formula as `shine.jit` takes it, what `shine.jit` returned, or what `shine.grad` returned for one derivative:
-        derivatives of derivatives.
+        A formula as `shine.jit` takes it, a kernel that `shine.jit` made of one, or a kernel that `shine.grad` made of
+        one derivative: derivatives of derivatives.
     wrt : str, int or sequence of them, optional
         Parameters to differentiate with respect to, by name or by position; all by default.
     keep_outputs : bool
@@ -164,15 +93,15 @@ def grad(
     UnsupportedSyntaxError
         If the formula is not part of the language.
     ValueError
-        If the formula has no such parameter, the dtype is none of floating-point numbers, or `source` returns several
-        results.
+        If the formula has no such parameter, the dtype is not one of floating-point numbers, or `source` returns
+        several results.
     TypeError
         If `source` or `wrt` is none of the above.
 
     Notes
     -----
-    `shine.lang.derivative` says what the derivative is where there is none: of one side, or 0. Branches that are not
-    taken contribute nothing, even where derivatives in them are infinite.
+    Where a formula has no derivative, `shine.lang.derivative` takes that of one side, or 0. Branches that are not taken
+    contribute nothing, even where derivatives in them are infinite.
 
     Examples
     --------
@@ -182,8 +111,8 @@ def grad(
     12.0
     """
     tree = _differentiable(source, params)
-    own = source.dtype if isinstance(source, Kernel | GradientKernel) else "float64"
-    dtype = own if dtype is None else dtype
+    if dtype is None:
+        dtype = (source.dtype if isinstance(source, Kernel) else None) or "float64"
     if dtype not in DTYPES:
         raise ValueError(f"{dtype!r} numbers have no derivatives; use dtype {' or '.join(map(repr, DTYPES))}")
     one = isinstance(wrt, str | int) or (wrt is None and len(tree.parameters) == 1)
@@ -193,15 +122,16 @@ def grad(
     return GradientKernel(transform(tree, names, cotangent=seed), dtype, opt_level, one and not keep_outputs)
 
 
-def _differentiable(source: Source | Kernel | GradientKernel, params: Sequence[str] | None) -> Tree:
-    if isinstance(source, GradientKernel):
-        if not source.single:
-            raise ValueError(
-                f"the gradient to differentiate returns a tuple of {len(source.trees)}; "
-                "choose one derivative of it with wrt='name' and without keep_outputs"
-            )
-        return parse(source.trees[0], params)
-    return parse(source.tree if isinstance(source, Kernel) else source, params)
+def _differentiable(source: Source | Kernel, params: Sequence[str] | None) -> Tree:
+    if not isinstance(source, Kernel):
+        return parse(source, params)
+    if isinstance(source, GradientKernel) and not source.single:
+        raise ValueError(
+            f"the gradient to differentiate returns a tuple of {len(source.trees)}; "
+            "choose one derivative of it with wrt='name' and without keep_outputs"
+        )
+    given: Any = source.tree or source.source
+    return parse(given, params)
 
 
 def _names(tree: Tree, wrt: str | int | Sequence[str | int] | None) -> tuple[str, ...]:

@@ -1,108 +1,206 @@
-"""`shine.jit`: one formula as a compiled callable."""
+"""A formula or a program as a compiled callable."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numpy.typing import ArrayLike
 
-from shine.codegen.native.loops import emit_predict, emit_scalar
+from shine.codegen.native.loops import VECTOR_BYTES
+from shine.codegen.native.programs import emit_program_scalar
 from shine.codegen.numbers import ELEMENTS
 from shine.data.dataset import Dataset
-from shine.evaluators.native import NativeFitness
+from shine.evaluators.native_tier import NativeFitness
 from shine.evaluators.rows import Rows, target_of
-from shine.fitness import score
-from shine.kernels.graph_kernel import GraphKernel
+from shine.fitness.scores import score
+from shine.kernels.rows import ProgramRows, rows_ir
 from shine.lang.lazy import cached_property
 from shine.lang.names import symbol
-from shine.lang.parse import Source, parse
+from shine.lang.program.arguments import FORMULA, GRAPH, Shape, Signature, Wording
+from shine.lang.program.dependencies import parameters_read, part
 from shine.lang.program.program import Program
+from shine.lang.program.trees import trees_program
 from shine.lang.tree import Tree
 from shine.llvm import Engine, assembly, object_code, optimized_ir
 from shine.llvm.passes import pipeline_level
 from shine.typing import AnyArray
+
+ONE_ROW_PARAMETERS, ONE_ROW_NODES = 1_000, 100_000
+"""Parameters and nodes above which the function of one row is not called: `ctypes` passes no more than 1024
+arguments, and all values are on the stack."""
 
 _C_TYPES: dict[str, Any] = {
     "float64": ctypes.c_double,
     "float32": ctypes.c_float,
     "int64": ctypes.c_int64,
     "int32": ctypes.c_int32,
+    "bool": ctypes.c_bool,
 }
 
-LARGE = 2_000
-"""Nodes above which a formula is compiled without optimization: LLVM's passes are not linear in a function's size."""
 
-
-class Kernel:
-    """A formula compiled to native code; `shine.jit` makes it.
+@dataclass(frozen=True)
+class _Conventions:
+    """How kernels of formulas differ from those of graphs.
 
     Parameters
     ----------
-    tree : Tree
-    dtype : {"float64", "float32", "int64", "int32"}
-        Type of arguments and result. Among integers ``/`` truncates, and division by zero is a
-        `ZeroDivisionError`; overflow wraps.
+    wording : Wording
+        Of error messages.
+    most_optimized : int
+        Nodes above which the kernel is compiled without optimization.
+    vector : int or None
+        Bytes of a vector of rows; what a stage of the program is fast with if None.
+    threads : int or None
+        How many share the rows of large arrays by default; all processors if None.
+    one_shape : bool
+        Whether all outputs have the shape of all arguments, else each that of the arguments it depends on.
+    """
+
+    wording: Wording
+    most_optimized: int
+    vector: int | None
+    threads: int | None
+    one_shape: bool
+
+
+_FORMULA = _Conventions(FORMULA, most_optimized=2_000, vector=VECTOR_BYTES, threads=1, one_shape=True)
+"""Formulas are compiled often and called for few rows: compilation is kept short."""
+
+_GRAPH = _Conventions(GRAPH, most_optimized=20_000, vector=None, threads=None, one_shape=False)
+
+
+class Kernel:
+    """A formula, or a program that was read from a graph, compiled to native code; `shine.jit` makes it.
+
+    Parameters
+    ----------
+    source : Tree, tuple of Tree, or Program
+        Formulas in a tuple have the same parameters and the same assignments; a call returns a tuple of their values.
+    dtype : {"float64", "float32", "int64", "int32"}, optional
+        Type of a formula's arguments and result, float64 by default; a program has types of its own. Among integers
+        ``/`` truncates, and division by zero is a `ZeroDivisionError`; overflow wraps.
     opt_level : {"O0", "O1", "O2", "O3"} or int
-        LLVM pipeline; formulas of more than `LARGE` nodes get O0 whatever is asked.
+        LLVM pipeline; formulas of more than 2000 nodes and programs of more than 20 000 get O0 whatever is asked.
+    threads : int, optional
+        How many share the rows of large arrays: by default one for a formula, all processors for a program. Their
+        number changes no bit.
 
     Attributes
     ----------
+    source : Tree, tuple of Tree, or Program
+    tree : Tree or None
+        The formula; None for a program, and for several formulas.
+    program : Program
+        The program; a formula is a program of one number type.
+    dtype : str or None
+        Number type of a formula; None for a program.
     parameters : tuple of str
         Names of the arguments, in calling order.
+    labels : tuple of str
+        What a program's graph calls them; arguments can be given by either.
+    dtypes : tuple of str
+        Types of the arguments.
     ir : str
-        LLVM IR of the function of one row, as lowered.
+        LLVM IR of the function of one row, as lowered; that of the loops over rows if a program has arrays of its own.
+
+    Raises
+    ------
+    LoweringError
+        If a primitive or a number has no meaning in its type.
     """
 
-    def __init__(self, tree: Tree, dtype: str = "float64", opt_level: str | int = "O2") -> None:
-        if dtype not in ELEMENTS:
-            raise ValueError(f"unknown dtype {dtype!r}; use one of {', '.join(ELEMENTS)}")
-        self.tree = tree
-        self.dtype = dtype
-        self.parameters = tree.parameters
+    _has_one_row = True
+    """Whether calls with numbers are worth a function of one row."""
+
+    def __init__(
+        self,
+        source: Tree | tuple[Tree, ...] | Program,
+        dtype: str | None = None,
+        opt_level: str | int = "O2",
+        threads: int | None = None,
+    ) -> None:
+        if threads is not None and threads < 1:
+            raise ValueError(f"threads must be at least 1, or None for the default, is {threads}")
+        self.source = source
+        self.tree = source if isinstance(source, Tree) else None
+        if isinstance(source, Program):
+            if dtype is not None:
+                raise TypeError(f"a program has types of its own, dtype {dtype!r} is for formulas")
+            self.program, self.dtype, self._conventions = source, None, _GRAPH
+        else:
+            self.dtype = "float64" if dtype is None else dtype
+            if self.dtype not in ELEMENTS:
+                raise ValueError(f"unknown dtype {dtype!r}; use one of {', '.join(ELEMENTS)}")
+            trees = (source,) if isinstance(source, Tree) else source
+            self.program, self._conventions = trees_program(trees, self.dtype), _FORMULA
+        arguments = self.program.arguments
+        self.parameters = tuple(parameter.name for parameter in arguments)
+        self.labels = tuple(parameter.label for parameter in arguments)
+        self.dtypes = tuple(parameter.dtype for parameter in arguments)
         level = pipeline_level(opt_level)
-        self.opt_level = 0 if tree.size > LARGE else level
-        module = ir.Module(name=tree.name)
-        self._symbol = symbol(tree.name)
-        self._can_fail = emit_scalar(module, tree, self._symbol, dtype)
-        self.ir = str(module)
+        self.opt_level = 0 if self.program.size > self._conventions.most_optimized else level
+        self._threads = self._conventions.threads if threads is None else threads
+        self._signature = Signature(self.program, self._conventions.wording)
+        self._groups = self._outputs_by_parameters()
+        self._rows: dict[tuple[int, ...], tuple[ProgramRows, list[int]]] = {}
+        takes_numbers = self._has_one_row and len(arguments) == len(self.program.parameters)
+        is_small = len(arguments) <= ONE_ROW_PARAMETERS and self.program.size <= ONE_ROW_NODES
+        self._calls_one_row = takes_numbers and is_small
+        self._can_fail = False
+        if takes_numbers:
+            module = ir.Module(name=self.program.name)
+            self._can_fail = emit_program_scalar(module, self.program, symbol(self.program.name))
+            self.ir = str(module)
+        else:
+            self.ir = self.loop_ir
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Compiled code cannot be copied to another process; it is compiled there.
-        return type(self), (self.tree, self.dtype, self.opt_level)
+        return type(self), (self.source, self.dtype, self.opt_level, self._threads)
 
     def __repr__(self) -> str:
-        return f"<Kernel {self.tree!r} of ({', '.join(self.parameters)}), {self.dtype}>"
+        if isinstance(self.source, Program):
+            return f"<Kernel of {self.source!r}>"
+        return f"<Kernel {self.source!r} of ({', '.join(self.parameters)}), {self.dtype}>"
 
     def __call__(self, *arguments: ArrayLike, **named: ArrayLike) -> Any:
-        """Value of the formula.
+        """Value of the formula, or the outputs of the program.
 
         Parameters
         ----------
         *arguments, **named : scalars or arrays
-            One a parameter, by position or by name; arrays broadcast against each other.
+            By position, or by name or label; an argument with a default may be left out. Arrays broadcast against each
+            other, and against those of the program itself, whatever shapes its graph declares.
 
         Returns
         -------
-        float, int or ndarray
-            A number if all arguments are scalars, else an array of the broadcast shape and the kernel's dtype.
+        number, ndarray or tuple of them
+            One an output, in its type; no tuple if there is only one. A formula's value has the shape that all
+            arguments broadcast to; an output of a program that of the arguments it depends on. A number if all of
+            these are scalars.
 
         Raises
         ------
         TypeError
-            If arguments are missing, too many, or do not fit the dtype.
+            If arguments are missing, too many, or do not fit their types.
+        ValueError
+            If the shapes of arguments do not fit each other.
         ZeroDivisionError
-            If an integer division has a zero divisor in any row that Python would evaluate.
+            If an integer division has a zero divisor in any row; in a formula, any row that Python would evaluate.
         """
-        arrays = argument_arrays(self.parameters, self.dtype, arguments, named)
-        if all(array.ndim == 0 for array in arrays):
-            return self._scalar([array.item() for array in arrays])
-        broadcast = np.broadcast_arrays(*arrays)
-        shape = broadcast[0].shape
-        return self._predict([np.ascontiguousarray(array).reshape(-1) for array in broadcast]).reshape(shape)
+        arrays = self._signature.arrays(arguments, named)
+        try:
+            if self._calls_one_row and all(array.ndim == 0 for array in arrays):
+                results = self._of_numbers([array.item() for array in arrays])
+            else:
+                results = self._of_arrays(arrays)
+        except ZeroDivisionError:
+            raise ZeroDivisionError(f"integer division by zero in {self.source!r}") from None
+        return tuple(results) if len(results) > 1 or isinstance(self.source, tuple) else results[0]
 
     def fitness(
         self,
@@ -112,7 +210,7 @@ class Kernel:
         sample_weight: ArrayLike | None = None,
         linear_scaling: bool = False,
     ) -> float:
-        """Loss over all rows, from one pass of compiled code over the data.
+        """Loss of a formula over all rows, from one pass of compiled code over the data.
 
         Parameters
         ----------
@@ -134,29 +232,32 @@ class Kernel:
         ------
         DataError
             If the data do not fit the formula or each other.
+        TypeError
+            If the kernel is not that of one formula.
         """
+        if self.tree is None or self.dtype is None:
+            raise TypeError("only a kernel of one formula has a fitness; compare a program's outputs with y yourself")
         dataset = Dataset.from_arrays(X, y, sample_weight, self.parameters)
         measure, target = self._fitness.over(Rows(dataset, self.dtype)), target_of(dataset, self.dtype)
         return float(score(measure, 1, target, loss, linear_scaling).losses[0])
 
     @cached_property
     def _fitness(self) -> NativeFitness:
+        assert self.tree is not None and self.dtype is not None
         return NativeFitness([self.tree], self.dtype, self.opt_level)
 
     @cached_property
     def optimized_ir(self) -> str:
-        """LLVM IR of the function of one row after optimization for this host."""
+        """LLVM IR of the function in `ir` after optimization for this host."""
         return optimized_ir(self.ir, level=self.opt_level)
 
     @cached_property
     def loop_ir(self) -> str:
-        """LLVM IR of the loop over rows, as lowered: what arrays are evaluated with."""
-        module = ir.Module(name=f"{self.tree.name}.predict")
-        emit_predict(module, self.tree, "predict", self.dtype)
-        return str(module)
+        """LLVM IR of the loops over rows, as lowered: what arrays are evaluated with; long programs have several."""
+        return rows_ir(self.program, self.opt_level, self._conventions.vector)
 
     def assembly(self, target: str | None = None, cpu: str | None = None) -> str:
-        """Assembly of the function of one row.
+        """Assembly of the function in `ir`.
 
         Parameters
         ----------
@@ -173,111 +274,58 @@ class Kernel:
         return assembly(self.ir, target, cpu, level=self.opt_level)
 
     def object_code(self, target: str | None = None, cpu: str | None = None) -> bytes:
-        """Object file of the function of one row, for a target as in `assembly`."""
+        """Object file of the function in `ir`, for a target as in `assembly`."""
         return object_code(self.ir, target, cpu, level=self.opt_level)
 
     @cached_property
-    def _scalar_function(self) -> Any:
-        kinds = [_C_TYPES[self.dtype]] * len(self.parameters) + [ctypes.c_void_p] * self._can_fail
-        return Engine(self.ir, self.opt_level).function(self._symbol, _C_TYPES[self.dtype], *kinds)
+    def one_row(self) -> Any:
+        """The function of one row as `ctypes` calls it: numbers, pointers to the outputs if there are several, and a
+        pointer to the byte that becomes 1 if an integer division fails."""
+        kinds = [_C_TYPES[parameter.dtype] for parameter in self.program.parameters]
+        outputs = self.program.outputs
+        several = len(outputs) > 1
+        kinds += [ctypes.c_void_p] * (len(outputs) * several + self._can_fail)
+        result = None if several else _C_TYPES[outputs[0].dtype]
+        return Engine(self.ir, self.opt_level).function(symbol(self.program.name), result, *kinds)
 
-    def _scalar(self, arguments: list[float]) -> float:
-        if not self._can_fail:
-            return self._scalar_function(*arguments)
+    def _of_numbers(self, arguments: list[Any]) -> list[Any]:
+        outputs = self.program.outputs
+        if len(outputs) == 1 and not self._can_fail:
+            return [self.one_row(*arguments)]
+        places = [_C_TYPES[output.dtype]() for output in outputs] if len(outputs) > 1 else []
         failed = ctypes.c_uint8()
-        result: float = self._scalar_function(*arguments, ctypes.addressof(failed))
+        addresses = [ctypes.addressof(place) for place in [*places, failed][: len(places) + self._can_fail]]
+        result = self.one_row(*arguments, *addresses)
         if failed.value:
-            raise ZeroDivisionError(f"integer division by zero in {self.tree!r}")
-        return result
+            raise ZeroDivisionError
+        return [place.value for place in places] or [result]
 
-    @cached_property
-    def _predict_function(self) -> Any:
-        kinds = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
-        return Engine(self.loop_ir, self.opt_level).function("predict", ctypes.c_uint8, *kinds)
+    def _outputs_by_parameters(self) -> dict[tuple[int, ...], list[int]]:
+        """Positions of the outputs, by those of the parameters that their shapes follow from."""
+        if self._conventions.one_shape:
+            return {tuple(range(len(self.program.parameters))): list(range(len(self.program.outputs)))}
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for position, read in enumerate(parameters_read(self.program)):
+            groups.setdefault(read, []).append(position)
+        return groups
 
-    def _predict(self, columns: list[AnyArray]) -> AnyArray:
-        rows = len(columns[0])
-        out = np.empty(rows, dtype=self.dtype)
-        pointers = np.array([column.ctypes.data for column in columns], dtype=np.uintp)
-        if rows and self._predict_function(pointers.ctypes.data, out.ctypes.data, rows):
-            raise ZeroDivisionError(f"integer division by zero in {self.tree!r}")
-        return out
+    def _of_arrays(self, arrays: Sequence[AnyArray]) -> list[Any]:
+        """All outputs; those of one shape are computed together."""
+        groups: dict[Shape, list[int]] = {}
+        for read, outputs in self._groups.items():
+            groups.setdefault(self._signature.shape(read, arrays), []).extend(outputs)
+        results: list[Any] = [None] * len(self.program.outputs)
+        for shape, positions in groups.items():
+            group = tuple(sorted(positions))
+            if group not in self._rows:
+                self._rows[group] = self._compiled_rows(group)
+            rows, columns = self._rows[group]
+            for position, result in zip(group, rows.run([arrays[i] for i in columns], shape), strict=True):
+                results[position] = result if shape else result.item()
+        return results
 
-
-def argument_arrays(
-    parameters: Sequence[str], dtype: str, arguments: Sequence[ArrayLike], named: Mapping[str, ArrayLike]
-) -> list[AnyArray]:
-    """The arguments of a call as arrays of a dtype, one a parameter and in their order; not yet broadcast.
-
-    Raises
-    ------
-    TypeError
-        If arguments are missing, too many, no numbers, or do not fit the dtype.
-    """
-    bound = dict(zip(parameters, arguments, strict=False))
-    extra = [name for name in named if name in bound or name not in parameters]
-    missing = [name for name in parameters if name not in bound and name not in named]
-    if len(arguments) > len(parameters) or extra or missing:
-        problem = f"unexpected {extra[0]!r}" if extra else f"missing {missing[0]!r}" if missing else "too many"
-        raise TypeError(f"the formula takes ({', '.join(parameters)}): {problem}")
-    bound.update(named)
-    return [_array(name, bound[name], dtype) for name in parameters]
-
-
-def _array(name: str, value: ArrayLike, dtype: str) -> AnyArray:
-    array = np.asarray(value)
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"argument {name!r} has dtype {array.dtype}; numbers are needed")
-    converted = array.astype(dtype, copy=False)
-    if dtype.startswith("int") and not np.array_equal(converted, array):
-        raise TypeError(f"argument {name!r} does not fit {dtype}: it has fractions, or is out of range")
-    return converted
-
-
-def jit(
-    source: Source | Program | None = None,
-    params: Sequence[str] | None = None,
-    dtype: str = "float64",
-    opt_level: str | int = "O2",
-) -> Any:
-    """Compile a formula or a graph; also a decorator, with or without arguments.
-
-    Parameters
-    ----------
-    source : str, function, ast node, Tree or Program
-        Written in the restricted language (see `shine.lang.parse.parse`); a graph as `shine.load_graph` reads it, or
-        what has one as its ``program``, brings its own arguments and types.
-    params : sequence of str, optional
-        Order of the arguments; a function's own, or the names of an expression in natural order (a, b, x2, x10).
-    dtype : {"float64", "float32", "int64", "int32"}
-    opt_level : {"O0", "O1", "O2", "O3"} or int
-
-    Returns
-    -------
-    Kernel
-        A `GraphKernel` of a graph.
-
-    Raises
-    ------
-    UnsupportedSyntaxError
-        If the formula is not part of the language.
-    LoweringError
-        If it has no meaning in the dtype.
-    TypeError
-        If it is none of these, or `params` or a dtype is given with a graph.
-
-    Examples
-    --------
-    >>> k = jit("sqrt(a*a + b*b)")
-    >>> k(3.0, 4.0)
-    5.0
-    """
-    if source is None:
-        return lambda function: jit(function, params, dtype, opt_level)
-    if not isinstance(source, Program):
-        source = getattr(source, "program", source)
-    if isinstance(source, Program):
-        if params is not None or dtype != "float64":
-            raise TypeError("a graph has arguments and types of its own; params and dtype are for formulas")
-        return GraphKernel(source, opt_level)
-    return Kernel(parse(source, params), dtype, opt_level)
+    def _compiled_rows(self, outputs: tuple[int, ...]) -> tuple[ProgramRows, list[int]]:
+        """The outputs over arrays, and positions of the parameters that they read."""
+        rows = ProgramRows(part(self.program, outputs), self.opt_level, self._threads, self._conventions.vector)
+        needed = {parameter.name for parameter in rows.program.parameters}
+        return rows, [i for i, parameter in enumerate(self.program.parameters) if parameter.name in needed]

@@ -12,7 +12,7 @@ import numpy as np
 from llvmlite import ir
 
 from shine.codegen.native.programs import emit_program_rows, vector_bytes
-from shine.evaluators.sharing import Workers
+from shine.evaluators.workers import Workers, processors
 from shine.lang.lazy import cached_property
 from shine.lang.program.arguments import Shape
 from shine.lang.program.program import Program
@@ -25,14 +25,15 @@ OPTIMIZED_NODES, PLAIN_NODES = 2_000, 20_000
 linear in its size, and all its values are on the stack."""
 
 BLOCK_ROWS = 64, 1 << 16
-"""Fewest and most rows of a block."""
+"""Fewest and most rows of a block, if blocks are copied or shared by threads."""
 
 BLOCK_BYTES = 1 << 20
-"""Memory of a thread for the columns of a block that are copied to be contiguous, and what stages leave for later
-ones; about what stays in its cache."""
+"""Memory of a thread for the columns of a block that are copied to be contiguous, and for the values that stages leave
+to later ones; about the size of its cache."""
 
 SHARED_NODES = 1 << 22
-"""Nodes times rows from which several threads share the rows; about a millisecond, which starting them is worth."""
+"""Nodes times rows from which several threads share the rows: about a millisecond, enough to make up for starting
+them. Fewer rows of a program of one stage are evaluated in one call."""
 
 INTERRUPT_NODES = 1 << 29
 """Nodes times rows after which a thread looks for an interrupt: some hundredths of a second."""
@@ -40,11 +41,19 @@ INTERRUPT_NODES = 1 << 29
 _Place = tuple[tuple[Any, ...], int, int]
 
 
-def rows_ir(program: Program, opt_level: int) -> str:
-    """LLVM IR of the functions of a program's stages, see `shine.codegen.native.programs.emit_program_rows`."""
+def rows_ir(program: Program, opt_level: int, vector: int | None) -> str:
+    """LLVM IR of the functions of a program's stages, see `shine.codegen.native.programs.emit_program_rows`.
+
+    Parameters
+    ----------
+    program : Program
+    opt_level : int
+    vector : int or None
+        Bytes of a vector of rows; what each stage is fast with if None.
+    """
     module = ir.Module(name=f"{program.name}.rows")
     for number, stage in enumerate(_stages(program, opt_level)):
-        emit_program_rows(module, stage.program, _name(number), vector_bytes(stage.program))
+        emit_program_rows(module, stage.program, _name(number), vector or vector_bytes(stage.program))
     return str(module)
 
 
@@ -56,11 +65,6 @@ def _name(number: int) -> str:
     return f"rows.{number}"
 
 
-def division_by_zero(program: Program) -> ZeroDivisionError:
-    """The error of an integer division by zero."""
-    return ZeroDivisionError(f"integer division by zero in {program!r}")
-
-
 class ProgramRows:
     """A program whose outputs have one shape.
 
@@ -68,18 +72,21 @@ class ProgramRows:
     ----------
     program : Program
     opt_level : int
-    threads : int, optional
-        How many share the rows of large arrays; all processors by default.
+    threads : int or None
+        How many share the rows of large arrays; all processors if None.
+    vector : int or None
+        Bytes of a vector of rows, as for `rows_ir`.
     """
 
-    def __init__(self, program: Program, opt_level: int, threads: int | None) -> None:
+    def __init__(self, program: Program, opt_level: int, threads: int | None, vector: int | None) -> None:
         self.program = program
-        self._opt_level, self._threads = opt_level, threads
+        self._opt_level, self._threads, self._vector = opt_level, threads, vector
+        self._nodes = max(program.size, 1)
 
     @cached_property
     def _functions(self) -> list[tuple[Stage, Any]]:
         kinds = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
-        engine = Engine(rows_ir(self.program, self._opt_level), self._opt_level)
+        engine = Engine(rows_ir(self.program, self._opt_level, self._vector), self._opt_level)
         parts = enumerate(_stages(self.program, self._opt_level))
         return [(stage, engine.function(_name(number), ctypes.c_uint8, *kinds)) for number, stage in parts]
 
@@ -95,15 +102,32 @@ class ProgramRows:
         Raises
         ------
         ZeroDivisionError
-            If an integer division has a zero divisor in any row.
+            If an integer division has a zero divisor in any row; without a message.
         """
         outs = [np.empty(shape, output.dtype) for output in self.program.outputs]
         rows = prod(shape)
         if rows == 0:
             return outs
+        few = rows <= BLOCK_ROWS[1] and rows * self._nodes < SHARED_NODES
+        if few and len(self._functions) == 1:
+            failed = self._run_at_once(arrays, shape, outs, rows)
+        else:
+            failed = self._run_in_blocks(arrays, shape, outs, rows)
+        if failed:
+            raise ZeroDivisionError
+        return outs
+
+    def _run_at_once(self, arrays: Sequence[AnyArray], shape: Shape, outs: Sequence[AnyArray], rows: int) -> bool:
+        """Fill the outputs by one call; whether an integer division failed."""
+        columns = [_whole(array, shape) for array in arrays]
+        ((_, function),) = self._functions
+        return bool(function(_addresses(columns), _addresses(outs), rows))
+
+    def _run_in_blocks(self, arrays: Sequence[AnyArray], shape: Shape, outs: Sequence[AnyArray], rows: int) -> bool:
+        """Fill the outputs, by several threads if that pays; whether an integer division failed."""
         parameters = [parameter.name for parameter in self.program.parameters]
         columns = {name: _Column(array, shape) for name, array in zip(parameters, arrays, strict=True)}
-        functions, nodes = self._functions, max(self.program.size, 1)
+        functions = self._functions
         between = {
             output.name: np.dtype(output.dtype)
             for stage, _ in functions
@@ -111,8 +135,9 @@ class ProgramRows:
             if isinstance(target, str)
         }
         copied = sum(column.copied_bytes for column in columns.values()) + sum(d.itemsize for d in between.values())
-        fewest, most = BLOCK_ROWS
-        most = max(fewest, min(most, INTERRUPT_NODES // nodes, BLOCK_BYTES // max(copied, 1)))
+        threads = (self._threads or processors()) if rows * self._nodes >= SHARED_NODES else 1
+        fewest, most = BLOCK_ROWS if threads > 1 or copied else (BLOCK_ROWS[0], rows)
+        most = max(fewest, min(most, INTERRUPT_NODES // self._nodes, BLOCK_BYTES // copied if copied else rows))
         blocks, begun = _Blocks(shape, most), count()
         stopped: list[bool] = []
         failed: list[int] = []
@@ -121,7 +146,7 @@ class ProgramRows:
             readers = {name: column.reader(blocks.most) for name, column in columns.items()}
             buffers = {name: np.empty(blocks.most, dtype) for name, dtype in between.items()}
             addresses: dict[str | int, int] = {name: buffer.ctypes.data for name, buffer in buffers.items()}
-            # A block that is taken is computed: `stopped` says as well that another thread found none left to take.
+            # A block that is taken is computed: `stopped` is also set when another thread finds none left to take.
             while not (stopped or failed) and (number := next(begun)) < blocks.count:
                 place = blocks.place(number)
                 _, first, size = place
@@ -133,26 +158,28 @@ class ProgramRows:
                     if function(sources.ctypes.data, targets.ctypes.data, size):
                         failed.append(thread)
 
-        shared = rows * nodes >= SHARED_NODES and blocks.count > 1
-        Workers(min(self._threads or _processors(), blocks.count) if shared else 1).run(
-            work, lambda: stopped.append(True)
-        )
-        if failed:
-            raise division_by_zero(self.program)
-        return outs
+        Workers(min(threads, blocks.count)).run(work, lambda: stopped.append(True))
+        return bool(failed)
 
 
-def _processors() -> int:
-    # Imported where it is needed: it brings all evaluators with it.
-    from shine.evaluators.evaluator import processors
+def _addresses(arrays: Sequence[AnyArray]) -> ctypes.Array[ctypes.c_void_p]:
+    return (ctypes.c_void_p * len(arrays))(*[array.ctypes.data for array in arrays])
 
-    return processors()
+
+def _whole(array: AnyArray, shape: Shape) -> AnyArray:
+    """An array with all elements of a shape, contiguous and aligned; a copy only if it is not that itself."""
+    if array.shape == shape and array.flags.c_contiguous and array.flags.aligned:
+        return array
+    copy = np.empty(shape, array.dtype)
+    copy[...] = array
+    return copy
 
 
 class _Blocks:
-    """The elements of a shape in C order, in blocks of at most so many: ranges along one axis, whole in all behind.
+    """The elements of a shape in C order, split into blocks of at most `most`.
 
-    What is not contiguous is copied a block at a time, for which NumPy needs blocks that are boxes.
+    A block is a range along one axis and spans all later axes: NumPy copies arrays that are not contiguous a block at a
+    time, and can only copy boxes.
     """
 
     def __init__(self, shape: Shape, most: int) -> None:
@@ -168,7 +195,7 @@ class _Blocks:
         self.most = self._step * inner
 
     def place(self, number: int) -> _Place:
-        """Of a block: its index into an array of the shape, the position of its first element, how many it has."""
+        """A block's index into an array of the shape, the position of its first element, and its number of elements."""
         outer, piece = divmod(number, self._pieces)
         start = piece * self._step
         stop = min(start + self._step, self._length)
@@ -177,17 +204,17 @@ class _Blocks:
 
 
 class _Column:
-    """An array as a shape's elements in C order, of which blocks are read where they lie, or copied."""
+    """An array broadcast to a shape; its blocks are read in place if they are contiguous, else copied."""
 
     def __init__(self, array: AnyArray, shape: Shape) -> None:
         self._view = np.broadcast_to(array, shape or (1,))
         self._is_contiguous = self._view.flags.c_contiguous and self._view.flags.aligned
         self._is_constant = not any(self._view.strides)
         self.copied_bytes = 0 if self._is_contiguous else array.itemsize
-        """Bytes of an element that a copy needs."""
+        """Bytes to copy for each element."""
 
     def reader(self, most: int) -> Callable[[_Place], int]:
-        """A function from a block, of at most so many elements, to the address of its contiguous elements."""
+        """A function from a block of at most `most` elements to the address of its contiguous elements."""
         view = self._view
         if self._is_contiguous:
             address = view.ctypes.data

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from shine.domain import Domain
-from shine.fitness import Scores
+from shine.fitness.scores import Scores
 from shine.gp.evolution import Outcome
 from shine.lang.population import Population
 from shine.search.lines import with_line

@@ -9,7 +9,7 @@ import numpy as np
 
 from shine.arrays import COMPILED
 from shine.data.dataset import Dataset
-from shine.fitness import Linearizer
+from shine.fitness.protocols import Linearizer
 from shine.gp.snapping import snapped
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
@@ -36,7 +36,7 @@ def polished(
     linearizer_of: Callable[[Dataset], Linearizer],
     least_error: Callable[[Dataset], float],
     *,
-    squared: bool,
+    log_likelihood: float,
     tolerance: float,
     out_of_time: Callable[[], bool],
 ) -> Iterator[list[Tree]]:
@@ -53,7 +53,7 @@ def polished(
         The linearizer of the loss over some rows.
     least_error : callable
         Sum of errors that rounding alone may leave on some rows.
-    squared, out_of_time
+    log_likelihood, out_of_time
         See `shine.gp.snapping.snapped`.
     tolerance : float
         Relative change of the loss at which a fit has converged.
@@ -62,7 +62,12 @@ def polished(
     linearizer = linearizer_of(sample)
     fitted = _fitted(population, linearizer, _STEPS, tolerance)
     simple = snapped(
-        fitted, linearizer, sample.effective_rows, least_error(sample), squared=squared, out_of_time=out_of_time
+        fitted,
+        linearizer,
+        sample.effective_rows,
+        least_error(sample),
+        log_likelihood=log_likelihood,
+        out_of_time=out_of_time,
     )
     if sample is not dataset:
         fitted = _fitted(fitted, linearizer_of(dataset), _LAST_STEPS, tolerance)

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from shine.data.dataset import Dataset
-from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.evaluators.monotonic import Monotonicity
 from shine.frontends.guesses import guess_tree
 from shine.gp.constraints.compiled import CompiledConstraints

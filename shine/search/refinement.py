@@ -13,9 +13,10 @@ from shine.arrays import COMPILED
 from shine.data.dataset import Dataset, stable_sum
 from shine.domain import Domain
 from shine.evaluators.gradients import MachineLinearizer
-from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.evaluators.rows import target_of
-from shine.fitness import LOSSES, best_lines
+from shine.fitness.losses import loss_of
+from shine.fitness.scores import best_lines
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.evolution import Outcome
 from shine.gp.phase_reduction import reduced_phases
@@ -87,7 +88,7 @@ def refined(
     models = [_measured(version, dataset, loss, weights, primitives, threads, rules) for version in versions]
     # The constant formula comes first. Its best version stays, not its simplest: all others are compared with it.
     constant_model = min((version[0] for version in models), key=lambda model: model.loss)
-    power = log_likelihood_power(loss) * dataset.effective_rows
+    power = loss_of(loss).log_likelihood * dataset.effective_rows
     floor = rounding_loss(dataset, loss)
 
     def nats(worse: Model, better: Model) -> float:
@@ -128,29 +129,24 @@ def _polished(
         dataset,
         partial(MachineLinearizer, loss=loss, threads=threads),
         partial(_rounding_error, loss=loss),
-        squared=LOSSES[loss].kind == "squared",
+        log_likelihood=loss_of(loss).kind.log_likelihood,
         tolerance=TOLERANCE,
         out_of_time=out_of_time,
     )
 
 
-def log_likelihood_power(loss: str) -> float:
-    """Factor from the logarithm of a loss to the log-likelihood of a row: half if the loss is in squared units."""
-    return 0.5 if LOSSES[loss].kind == "squared" and loss != "rmse" else 1.0
-
-
 def rounding_loss(dataset: Dataset, loss: str, dtype: str = "float64") -> float:
     """Loss that rounding alone can cause."""
     total = np.array(_rounding_error(dataset, loss, dtype))
-    least = float(LOSSES[loss].of_sum(total, dataset.weight, dataset.target_square or 1.0))
+    least = float(loss_of(loss).of_sum(total, dataset.weight, dataset.target_square or 1.0))
     return max(least, float(np.finfo(np.float64).tiny))
 
 
 def _rounding_error(dataset: Dataset, loss: str, dtype: str = "float64") -> float:
     """Sum of errors that rounding alone can cause."""
     size = 8 * np.finfo(dtype).eps * np.abs(dataset.target)
-    terms = size**2 if LOSSES[loss].kind == "squared" else size
-    return max(float(stable_sum(dataset.row_weights * terms)), float(np.finfo(np.float64).tiny))
+    errors = loss_of(loss).kind.of_residuals(size)
+    return max(float(stable_sum(dataset.row_weights * errors)), float(np.finfo(np.float64).tiny))
 
 
 def _measured(

@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike
 
 from shine.data.dataset import Dataset, stable_sum
 from shine.errors import DataError
-from shine.evaluators.evaluator import evaluator_of, processors
+from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.sampling import sampled_errors
-from shine.fitness import LOSSES, PopulationEvaluator
+from shine.evaluators.workers import processors
+from shine.fitness.losses import loss_of
+from shine.fitness.protocols import PopulationEvaluator
 from shine.frontends.guesses import Guess
 from shine.gp import evolution
 from shine.gp.constants import fitter
@@ -30,7 +32,7 @@ from shine.search.front import Front, Result, choose
 from shine.search.given_units import front_in_given_units, model_in_given_units, report_in_given_units
 from shine.search.model import Model
 from shine.search.preparation import Task, constraint_compiler, prepared, seeded
-from shine.search.refinement import log_likelihood_power, refined, rounding_loss
+from shine.search.refinement import refined, rounding_loss
 from shine.search.settings import DEFAULT_PRIMITIVES, SearchSettings, settings_from
 
 
@@ -92,7 +94,7 @@ def search(
         initial=task.guesses,
         seeding=partial(seeded, sample, task.primitives, evolving, scaled, threads),
         clock=time.monotonic,
-        report=evolution.ignore if report is None else report_in_given_units(report, task, LOSSES[loss].degree),
+        report=evolution.ignore if report is None else report_in_given_units(report, task, loss_of(loss).degree),
         state=state,
         save=evolution.forget if save is None else save,
     )
@@ -112,8 +114,8 @@ def search(
     _check_not_empty(front, loss, constrained=rules is not None)
     front = front_in_given_units(front, task, enough)
 
-    best = choose(front, enough, task.dataset.effective_rows, log_likelihood_power(loss))
-    models = tuple(model_in_given_units(model, task, LOSSES[loss].degree) for model in front)
+    best = choose(front, enough, task.dataset.effective_rows, loss_of(loss).log_likelihood)
+    models = tuple(model_in_given_units(model, task, loss_of(loss).degree) for model in front)
     found = outcome.generations, outcome.evaluations, budget.spent(), settings.seed, outcome.stopped_by
     return Result(Front(models, best), best, *found)
 
@@ -151,10 +153,12 @@ def _check_not_empty(front: Sequence[Model], loss: str, constrained: bool) -> No
 def _constant_loss(dataset: Dataset, loss: str) -> float:
     """Loss of the target's mean."""
     square = dataset.target_square
+    of_loss = loss_of(loss)
     total = square
-    if LOSSES[loss].kind == "absolute":
-        total = float(stable_sum(dataset.row_weights * np.abs(dataset.target - dataset.target_mean)))
-    return float(LOSSES[loss].of_sum(np.array(total), dataset.weight, square)) if square > 0 else 0.0
+    if not of_loss.kind.follows_from_moments:
+        errors = of_loss.kind.of_residuals(dataset.target - dataset.target_mean)
+        total = float(stable_sum(dataset.row_weights * errors))
+    return float(of_loss.of_sum(np.array(total), dataset.weight, square)) if square > 0 else 0.0
 
 
 def evolve(

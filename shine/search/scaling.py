@@ -125,7 +125,7 @@ class Scaling:
         ----------
         value : float
         degree : int
-            Power of the target's unit that the loss is measured in (see `shine.fitness.Loss`).
+            Power of the target's unit that the loss is measured in (see `shine.fitness.losses.Loss`).
         """
         try:
             return math.ldexp(value, self.target * degree)

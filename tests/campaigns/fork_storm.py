@@ -25,8 +25,8 @@ from collections.abc import Callable
 import numpy as np
 
 import shine
-from shine.evaluators.machine import Machine
-from shine.kernels.graph_kernel import GraphKernel
+from shine.evaluators.machine_code import Machine
+from shine.kernels.kernel import Kernel
 from shine.lang.library import STANDARD
 from shine.lang.primitives import select
 from shine.lang.program.trees import tree_program
@@ -61,7 +61,7 @@ LOSSES = [np.array([np.mean((value - Y) ** 2) for value in values] * 3) for valu
 
 EVALUATOR = shine.Evaluator(X, Y, threads=2)
 KERNEL = shine.jit("a*b + 1")
-GRAPH = GraphKernel(tree_program(shine.parse("a*b - sqrt(a)"), "float64"), threads=2)
+GRAPH = Kernel(tree_program(shine.parse("a*b - sqrt(a)"), "float64"), threads=2)
 
 
 def evaluate(rng: random.Random) -> bool:

@@ -28,8 +28,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # where the helpers are, whe
 from helpers.poisons import FOREIGN_OWNER, KINDS, Scene
 
 import shine
-from shine.evaluators.machine import Machine, MachineEvaluator, machine_of
-from shine.evaluators.machine import _machine_of as machines
+from shine.evaluators.machine_code import Machine, machine_of
+from shine.evaluators.machine_code import _machine_of as machines
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.lang.library import STANDARD
 from shine.lang.primitives import select
 from shine.llvm import cache, secret

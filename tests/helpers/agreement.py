@@ -31,10 +31,12 @@ from shine.codegen.machine.interpreter import tile_rows
 from shine.data.dataset import Dataset
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.gradients import MachineLinearizer
-from shine.evaluators.native import NativeFitness
+from shine.evaluators.native_tier import NativeFitness
 from shine.evaluators.rows import Rows, target_of
-from shine.fitness import LOSSES, Scores, score
-from shine.kernels.kernel import Kernel, jit
+from shine.fitness.losses import LOSSES
+from shine.fitness.scores import Scores, score
+from shine.kernels.jit import jit
+from shine.kernels.kernel import Kernel
 from shine.lang.interpret import REFERENCE, evaluate_tape
 from shine.lang.library import STANDARD
 from shine.lang.population import Population

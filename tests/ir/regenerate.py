@@ -14,7 +14,9 @@ from pathlib import Path
 from llvmlite import ir
 
 import shine
-from shine.codegen.native.loops import emit_predict, emit_scalar
+from shine.codegen.native.loops import emit_predict
+from shine.codegen.native.programs import emit_program_scalar
+from shine.lang.program.trees import tree_program
 
 FOLDER = Path(__file__).parent / "golden"
 
@@ -29,7 +31,7 @@ def f(a, b):
 def scalar(source: str, dtype: str = "float64") -> ir.Function:
     """The function of one row."""
     module = ir.Module()
-    emit_scalar(module, shine.parse(source), "f", dtype)
+    emit_program_scalar(module, tree_program(shine.parse(source), dtype), "f")
     return module.globals["f"]
 
 

@@ -12,7 +12,7 @@ from helpers.formulas import APPROXIMATE, FEATURES, WRITTEN, random_tree
 
 from shine.arrays import COMPILED
 from shine.data.dataset import Dataset
-from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.frontends.rewriting import Rewriting
 from shine.kernels.kernel import Kernel
 from shine.lang.derivative import gradient

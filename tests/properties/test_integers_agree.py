@@ -129,7 +129,7 @@ def test_the_most_negative_exponent_is_one_like_any_other():
     code = """
 import numpy as np, shine
 from shine.data.dataset import Dataset
-from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.kernels.kernel import Kernel
 from shine.lang.interpret import evaluate
 for dtype in ("int32", "int64"):

@@ -12,9 +12,9 @@ from helpers.rows import random_rows
 import shine
 from shine.data.dataset import Dataset
 from shine.evaluators.gradients import MachineLinearizer
-from shine.evaluators.machine import MachineEvaluator
-from shine.evaluators.native import NativeEvaluator
-from shine.evaluators.reference import ReferenceEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
+from shine.evaluators.native_tier import NativeEvaluator
+from shine.evaluators.reference_tier import ReferenceEvaluator
 from shine.kernels.kernel import Kernel
 from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD

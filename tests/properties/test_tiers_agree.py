@@ -29,10 +29,10 @@ from llvmlite import ir
 import shine
 from shine.codegen.lowering import FLOAT_LOWERINGS, Emitter
 from shine.data.dataset import Dataset
-from shine.evaluators import machine
+from shine.evaluators import machine_rows
 from shine.evaluators.automatic import AutomaticEvaluator
 from shine.evaluators.evaluator import evaluator_of
-from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.kernels.kernel import Kernel
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
@@ -105,7 +105,7 @@ def test_they_agree_at_the_ends_of_the_range(scale, tiers):
 @pytest.mark.parametrize("threads", [2, 500])
 @each_dtype
 def test_they_agree_whatever_the_number_of_threads(dtype, threads, tiers, monkeypatch):
-    monkeypatch.setattr(machine, "SHARED_WORK", 0)
+    monkeypatch.setattr(machine_rows, "SHARED_WORK", 0)
     data = random_dataset(np.random.default_rng(threads), row_counts(dtype)[-1], dtype, False, True)
     assert tiers[dtype].disagreements(data, ASKED[1::4], threads) == []
 

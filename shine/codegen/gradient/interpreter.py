@@ -24,7 +24,7 @@ from shine.codegen.gradient.assembler import emit_gradient_assembler
 from shine.codegen.gradient.constant_fitting import advance_function, emit_advances, emit_fit
 from shine.codegen.gradient.instructions import gradient_instruction_bytes
 from shine.codegen.gradient.job import GRADIENT_JOB
-from shine.codegen.gradient.normal_equations import REWEIGHTED, normal_function
+from shine.codegen.gradient.normal_equations import REWEIGHTINGS, normal_function
 from shine.codegen.gradient.tables import emit_gradient_tables, most_arguments
 from shine.codegen.machine.instructions import HANDLER_POINTER
 from shine.codegen.machine.job import Job, job_entry, job_fields
@@ -52,7 +52,7 @@ def fit_name(kind: str) -> str:
 def emit_gradient_machine(functions: Sequence[Primitive]) -> ir.Module:
     """The gradient machine of some primitives, in one module.
 
-    For each kind of errors in `REWEIGHTED` it defines ``void kind(job)``, which takes a pointer to the words of
+    For each kind of errors in `REWEIGHTINGS` it defines ``void kind(job)``, which takes a pointer to the words of
     `GRADIENT_JOB` and adds to the results of each individual: its sum of errors, then the lower triangle of the matrix
     of its normal equations. `fit_name` of each kind and `ADVANCE` take a pointer to the words of `FIT_JOB` and fit
     constants (see `constant_fitting`). The module also defines the worker loop
@@ -62,7 +62,7 @@ def emit_gradient_machine(functions: Sequence[Primitive]) -> ir.Module:
     size = gradient_instruction_bytes(most_arguments(functions))
     assemble = emit_gradient_assembler(module, emit_gradient_tables(module, functions, size), size)
     advance = advance_function(module)
-    for kind in REWEIGHTED:
+    for kind in REWEIGHTINGS:
         _emit_drivers(module, assemble, advance, kind)
     function, build = _entry(module, ADVANCE)
     emit_advances(build, function.args[0], advance)

@@ -10,6 +10,8 @@ its error.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llvmlite import ir
 
 from shine.codegen.blocks import (
@@ -27,9 +29,6 @@ from shine.codegen.gradient.instructions import OPERAND_BYTES, tile_operand
 from shine.codegen.moments import LANES, error_rule
 from shine.codegen.numbers import splat
 
-REWEIGHTED = {"squared": False, "absolute": True}
-"""Whether the weight of each row is divided by its error, for each kind of errors."""
-
 FIXED_COLUMNS = 3
 """Columns of the normal equations before those of the constants: the residual, 1, and the prediction."""
 
@@ -41,6 +40,32 @@ _BYTE = ir.IntType(8)
 _PREDICTION = 2
 
 
+def _by_inverse(build: ir.IRBuilder, error: ir.Value, least: ir.Value, weight: ir.Value | None) -> ir.Value:
+    most = build.select(build.fcmp_ordered(">", error, least), error, least)
+    return build.fdiv(weight or splat(_VECTOR, 1.0), most)
+
+
+REWEIGHTINGS: dict[str, Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value | None], ir.Value] | None] = {
+    "squared": None,
+    "absolute": _by_inverse,
+}
+"""How rows are weighted so that least squares minimizes each kind of errors in `shine.codegen.moments.ERRORS`: a
+function of the errors, the least error that counts, and the rows' own weights; None if the rows' own weights do."""
+
+
+def checked_error_kind(kind: str) -> str:
+    """A name of `REWEIGHTINGS`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such kind.
+    """
+    if kind not in REWEIGHTINGS:
+        raise ValueError(f"no code fits constants by {kind!r} errors; there is code for {', '.join(REWEIGHTINGS)}")
+    return kind
+
+
 def normal_function(module: ir.Module, kind: str, *, weighted: bool) -> ir.Function:
     """Internal function ``normal(columns, count, offset, rows, target, weights, line, floor, residual, scratch, state,
     stride)``.
@@ -48,7 +73,8 @@ def normal_function(module: ir.Module, kind: str, *, weighted: bool) -> ir.Funct
     Parameters
     ----------
     module : ir.Module
-    kind : {"squared", "absolute"}
+    kind : str
+        One of `REWEIGHTINGS`.
     weighted : bool
         Whether `weights` are read.
 
@@ -60,7 +86,7 @@ def normal_function(module: ir.Module, kind: str, *, weighted: bool) -> ir.Funct
     the sum of errors and a matrix with `stride` entries a row; the function adds to its lower triangle, and what it
     leaves above the diagonal means nothing.
     """
-    emit_error, reweighted = error_rule(kind), REWEIGHTED[kind]
+    reweighting, emit_error = REWEIGHTINGS[checked_error_kind(kind)], error_rule(kind)
     name = f"shine.normal.{kind}.{'weighted' if weighted else 'plain'}"
     labels = (
         "columns", "count", "offset", "rows", "target", "weights", "line", "floor", "residual", "scratch", "state",
@@ -86,13 +112,12 @@ def normal_function(module: ir.Module, kind: str, *, weighted: bool) -> ir.Funct
         store(build, left, residual, loop.index, _DOUBLE)
         weight = load(build, weights, loop.index, _DOUBLE, _VECTOR) if weighted else None
         error = emit_error(build, left)
-        if reweighted:
-            most = build.select(build.fcmp_ordered(">", error, least), error, least)
-            store(build, build.fdiv(weight or splat(_VECTOR, 1.0), most), scratch, loop.index, _DOUBLE)
+        if reweighting is not None:
+            store(build, reweighting(build, error, least, weight), scratch, loop.index, _DOUBLE)
         error = error if weight is None else build.fmul(weight, error)
         loop.results = [build.fadd(loop.values[0], error)]
     _add(build, horizontal_sum(build, loop.values[0]), state, _ZERO)
-    weighing = scratch if reweighted else weights if weighted else None
+    weighing = scratch if reweighting is not None else weights if weighted else None
     products = _Products(build, columns, offset, rows, weighing, state, stride)
     two = ir.Constant(I64, 2)
     pairs = build.and_(count, ir.Constant(I64, -2))

@@ -49,18 +49,13 @@ class AstJit(Interpretation):
         LoweringError
             If a primitive or a number has no meaning in the number type.
         """
-        return self.lower_together([tree], arguments)[0]
-
-    def lower_together(self, trees: Sequence[Tree], arguments: Sequence[ir.Value]) -> list[ir.Value]:
-        """Emit trees with the same parameters and the same assignments, and these once; their values."""
         caller = self._names, self._functions
-        tree = trees[0]
         self._names, self._functions = dict(zip(tree.parameters, arguments, strict=True)), tree.functions
         for name, value in tree.assignments:
             self._names[name] = self.visit(value)
-        results: list[ir.Value] = [self.visit(each.result) for each in trees]
+        result: ir.Value = self.visit(tree.result)
         self._names, self._functions = caller
-        return results
+        return result
 
     def generic_visit(self, node: ast.AST) -> ir.Value:
         raise LoweringError(f"{type(node).__name__} has no lowering; verify the tree with shine.lang.parse first")

@@ -24,7 +24,7 @@ from shine.codegen.blocks import (
     stack,
     store,
 )
-from shine.codegen.moments import CHUNK, CHUNK_FIELDS, ERRORS, LANES, SUMS, errors_function, products_function
+from shine.codegen.moments import CHUNK, CHUNK_FIELDS, ERRORS, LANES, PRODUCTS, SUMS, errors_function, products_function
 from shine.codegen.native.astjit import AstJit
 from shine.codegen.numbers import Numbers
 from shine.lang.tree import Tree
@@ -45,34 +45,6 @@ def row_numbers(dtype: str) -> Numbers:
     return Numbers(dtype, VECTOR_BYTES // np.dtype(dtype).itemsize)
 
 
-def emit_scalar(module: ir.Module, tree: Tree, name: str, dtype: str) -> bool:
-    """Emit the function of one row, ``T name(T, ...)``.
-
-    Returns
-    -------
-    bool
-        Whether an integer division may fail. Then a last argument points to a byte that becomes 1 if one did.
-    """
-    numbers = Numbers(dtype)
-    # The signature depends on whether the body can fail, and lowering the body tells: lower it once to find out.
-    fails = numbers.is_integer and _emit_scalar(ir.Module(), tree, name, numbers, status=False)
-    _emit_scalar(module, tree, name, numbers, status=fails)
-    return fails
-
-
-def _emit_scalar(module: ir.Module, tree: Tree, name: str, numbers: Numbers, *, status: bool) -> bool:
-    count = len(tree.parameters)
-    kinds = [numbers.type] * count + [POINTER] * status
-    function = declare(module, name, numbers.type, kinds, (*tree.parameters, "failed")[: len(kinds)])
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
-    jit = AstJit(builder, numbers)
-    result = jit.lower(tree, function.args[:count])
-    if status:
-        builder.store(builder.zext(jit.failed, _BYTE), function.args[-1])
-    builder.ret(result)
-    return jit.failed is not None
-
-
 def emit_predict(module: ir.Module, tree: Tree, name: str, dtype: str) -> None:
     """Emit the function of all rows, ``i8 name(columns, out, rows)``; 1 if an integer division failed.
 
@@ -84,22 +56,6 @@ def emit_predict(module: ir.Module, tree: Tree, name: str, dtype: str) -> None:
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     tile = _tile_function(module, row_numbers(dtype), len(tree.parameters))
     builder.ret(builder.zext(builder.call(tile, [body, columns, _ZERO, out, rows]), _BYTE))
-
-
-def emit_outputs(module: ir.Module, trees: Sequence[Tree], name: str, dtype: str) -> None:
-    """Emit a function of several results, ``i8 name(columns, outs, vectors)``; 1 if an integer division failed.
-
-    `columns` points to a pointer for each parameter, `outs` to one for each tree, each to the values of `vectors`
-    full vectors of rows (see `row_numbers`). The trees have the same parameters and the same assignments.
-    """
-    labels = ("columns", "outs", "vectors")
-    function = declare(module, name, _BYTE, [POINTER, POINTER, I64], labels)
-    columns, outs, vectors = function.args
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
-    pointers = [load(builder, outs, ir.Constant(I64, i), POINTER, POINTER) for i in range(len(trees))]
-    numbers = row_numbers(dtype)
-    failed = _emit_loop(builder, trees, numbers, columns, _ZERO, pointers, vectors)
-    builder.ret(builder.zext(failed, _BYTE))
 
 
 def emit_fitness(module: ir.Module, trees: Sequence[Tree], name: str, dtype: str) -> None:
@@ -148,24 +104,23 @@ def _emit_body(module: ir.Module, tree: Tree, name: str, numbers: Numbers) -> ir
     function.args[2].add_attribute("noalias")
     columns, start, out, vectors = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
-    builder.ret(_emit_loop(builder, [tree], numbers, columns, start, [out], vectors))
+    builder.ret(_emit_loop(builder, tree, numbers, columns, start, out, vectors))
     return function
 
 
 def _emit_loop(
     builder: ir.IRBuilder,
-    trees: Sequence[Tree],
+    tree: Tree,
     numbers: Numbers,
     columns: ir.Value,
     start: ir.Value,
-    outs: Sequence[ir.Value],
+    out: ir.Value,
     vectors: ir.Value,
 ) -> ir.Value:
     """The loop over full vectors of rows, from row `start` on; whether an integer division failed."""
-    parameters = trees[0].parameters
     pointers = {
         position: load(builder, columns, ir.Constant(I64, position), POINTER, POINTER)
-        for position in _used_parameters(trees)
+        for position in _used_parameters(tree)
     }
     width = ir.Constant(I64, numbers.width)
     with counted(builder, _ZERO, vectors, carried=[ir.Constant(_BOOL, 0)]) as loop:
@@ -175,21 +130,20 @@ def _emit_loop(
             load(builder, pointers[position], row, numbers.element, numbers.type)
             if position in pointers
             else ir.Constant(numbers.type, ir.Undefined)
-            for position in range(len(parameters))
+            for position in range(len(tree.parameters))
         ]
         jit = AstJit(builder, numbers)
-        for out, value in zip(outs, jit.lower_together(trees, arguments), strict=True):
-            store(builder, value, out, offset, numbers.element)
+        store(builder, jit.lower(tree, arguments), out, offset, numbers.element)
         failed = loop.values[0]
         loop.results = [failed if jit.failed is None else builder.or_(failed, any_lane(builder, jit.failed))]
     return loop.values[0]
 
 
-def _used_parameters(trees: Sequence[Tree]) -> list[int]:
-    """Positions of the parameters that formulas with the same assignments read."""
-    expressions = [value for _, value in trees[0].assignments] + [tree.result for tree in trees]
+def _used_parameters(tree: Tree) -> list[int]:
+    """Positions of the parameters that a formula reads."""
+    expressions = [*(value for _, value in tree.assignments), tree.result]
     used = {node.id for expression in expressions for node in ast.walk(expression) if isinstance(node, ast.Name)}
-    return [position for position, name in enumerate(trees[0].parameters) if name in used]
+    return [position for position, name in enumerate(tree.parameters) if name in used]
 
 
 def _tile_function(module: ir.Module, numbers: Numbers, parameters: int) -> ir.Function:
@@ -271,7 +225,7 @@ def _individual_function(module: ir.Module, numbers: Numbers, parameters: int) -
         chunk = builder.udiv(loop.index, ir.Constant(I64, CHUNK))
         facts = _double_at(builder, known, builder.mul(chunk, ir.Constant(I64, len(CHUNK_FIELDS))))
         epilogues = {error: (errors_function(module, numbers, error), line) for error in ERRORS}
-        epilogues["products"] = products_function(module, numbers), facts
+        epilogues[PRODUCTS] = products_function(module, numbers), facts
         for name, (add, extra) in epilogues.items():
             with builder.if_then(builder.icmp_unsigned("==", kind, ir.Constant(I64, SUMS.index(name)))):
                 builder.call(add, [buffer, *here, padded, extra, state])

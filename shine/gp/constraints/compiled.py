@@ -8,7 +8,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from shine.fitness import PopulationEvaluator, Scores
+from shine.fitness.protocols import PopulationEvaluator
+from shine.fitness.scores import Scores
 from shine.gp.complexity import CONSTANT_NAME
 from shine.gp.constraints.constraints import Constraints
 from shine.gp.constraints.dimensional_analysis import DimensionalAnalysis

@@ -1,8 +1,9 @@
-"""The arrays a program is called with: which parameter gets which, of what type, and whether their shapes fit."""
+"""The arrays of a call: which parameter gets which, of what type, and whether their shapes fit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,79 +13,149 @@ from shine.typing import AnyArray
 
 Shape = tuple[int, ...]
 
+_HARMLESS = 2.0**31
+"""Numbers below it overflow in no type: NumPy's warnings, which take a microsecond to silence, cannot come."""
 
-def argument_arrays(program: Program, arguments: Sequence[ArrayLike], named: Mapping[str, ArrayLike]) -> list[AnyArray]:
-    """The values of all parameters, the bound ones too, each of its storage type; not yet broadcast.
+
+@dataclass(frozen=True)
+class Wording:
+    """The words of error messages about a call.
+
+    Parameters
+    ----------
+    callee, argument : str
+        What is called, and what it takes.
+    surplus : str
+        What is wrong if there are more arguments than parameters.
+    overflow : str
+        What is wrong with a number outside the range of an integer type.
+    types : bool
+        Whether a list of the parameters shows their types.
+    """
+
+    callee: str
+    argument: str
+    surplus: str
+    overflow: str
+    types: bool
+
+
+GRAPH = Wording("program", "input", "too many arguments", "is too large", types=True)
+"""For programs that were read from a graph."""
+
+FORMULA = Wording("formula", "argument", "too many", "is out of range", types=False)
+"""For programs that a formula was written as."""
+
+
+class Signature:
+    """How a program is called.
 
     Parameters
     ----------
     program : Program
-    arguments : sequence of array-like
-        In the order of the parameters that are arguments.
-    named : mapping of str to array-like
-        By label or name.
-
-    Raises
-    ------
-    TypeError
-        If arguments are missing, too many, no numbers, or do not fit their type.
+    wording : Wording
     """
-    free = program.arguments
-    names = {parameter.name: parameter for parameter in free} | {parameter.label: parameter for parameter in free}
-    given = {parameter.name: value for parameter, value in zip(free, arguments, strict=False)}
-    problem = "too many arguments" if len(arguments) > len(free) else None
-    for key, value in named.items():
-        if key not in names or names[key].name in given:
-            problem = problem or f"unexpected {key!r}"
+
+    def __init__(self, program: Program, wording: Wording = GRAPH) -> None:
+        self._wording = wording
+        self._free = program.arguments
+        self._targets = [(each, each.name, np.dtype(each.dtype)) for each in program.parameters]
+        # A label may be the name of another parameter; it goes before.
+        self._names = {each.name: each.name for each in self._free} | {each.label: each.name for each in self._free}
+        self._order = tuple(each.name for each in self._free)
+        self._required = [each.name for each in self._free if each.default is None]
+
+    def arrays(self, arguments: Sequence[ArrayLike], named: Mapping[str, ArrayLike]) -> list[AnyArray]:
+        """The values of all parameters, the bound ones too, each of its storage type; not yet broadcast.
+
+        Parameters
+        ----------
+        arguments : sequence of array-like
+            In the order of the parameters that are arguments.
+        named : mapping of str to array-like
+            By label or name.
+
+        Raises
+        ------
+        TypeError
+            If arguments are missing, too many, no numbers, or do not fit their type.
+        """
+        given = dict(zip(self._order, arguments, strict=False))
+        unexpected = []
+        for key, value in named.items():
+            name = self._names.get(key)
+            if name is None or name in given:
+                unexpected.append(key)
+            else:
+                given[name] = value
+        if unexpected or len(arguments) > len(self._order) or not all(name in given for name in self._required):
+            raise self._refusal(len(arguments), unexpected, given)
+        return [self._array(each, dtype, given.get(name)) for each, name, dtype in self._targets]
+
+    def _refusal(self, count: int, unexpected: Sequence[str], given: Mapping[str, ArrayLike]) -> TypeError:
+        free, words = self._free, self._wording
+        if count > len(free):
+            problem = words.surplus
+        elif unexpected:
+            problem = f"unexpected {unexpected[0]!r}"
         else:
-            given[names[key].name] = value
-    for parameter in free:
-        if parameter.name not in given and parameter.default is None:
-            problem = problem or f"missing {parameter.label!r}"
-    if problem:
-        labels = ", ".join(f"{parameter.label}: {parameter.dtype}" for parameter in free)
-        raise TypeError(f"the program takes ({labels}): {problem}")
-    return [_array(parameter, given.get(parameter.name)) for parameter in program.parameters]
+            problem = f"missing {next(p.label for p in free if p.name not in given and p.default is None)!r}"
+        listed = ", ".join(f"{each.label}: {each.dtype}" if words.types else each.label for each in free)
+        return TypeError(f"the {words.callee} takes ({listed}): {problem}")
 
+    def _array(self, parameter: Parameter, dtype: np.dtype, value: ArrayLike | None) -> AnyArray:
+        if value is None:
+            value = parameter.value if parameter.value is not None else parameter.default
+        array = np.asarray(value)
+        if array.dtype == dtype:
+            return array
+        kind = array.dtype.kind
+        if kind not in "biuf":
+            raise TypeError(f"{self._named(parameter)} has dtype {array.dtype}; numbers are needed")
+        if kind != "f" or (array.ndim == 0 and abs(array.item()) < _HARMLESS):
+            converted = array.astype(dtype)
+        else:
+            with np.errstate(invalid="ignore", over="ignore"):
+                converted = array.astype(dtype)
+        if dtype.kind != "f" and not np.array_equal(converted, array):
+            problem = f"it has fractions, or {self._wording.overflow}"
+            if parameter.dtype == "bool":
+                problem = "it has other numbers than 0 and 1"
+            raise TypeError(f"{self._named(parameter)} does not fit {parameter.dtype}: {problem}")
+        return converted
 
-def _array(parameter: Parameter, value: ArrayLike | None) -> AnyArray:
-    if value is None:
-        value = parameter.value if parameter.value is not None else parameter.default
-    array = np.asarray(value)
-    if array.dtype == np.dtype(parameter.dtype):
-        return array
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"input {parameter.label!r} has dtype {array.dtype}; numbers are needed")
-    with np.errstate(invalid="ignore", over="ignore"):
-        converted = array.astype(parameter.dtype)
-    if converted.dtype.kind != "f" and not np.array_equal(converted, array):
-        problem = (
-            "it has other numbers than 0 and 1" if parameter.dtype == "bool" else "it has fractions, or is too large"
-        )
-        raise TypeError(f"input {parameter.label!r} does not fit {parameter.dtype}: {problem}")
-    return converted
+    def _named(self, parameter: Parameter) -> str:
+        return f"{self._wording.argument} {parameter.label!r}"
 
+    def shape(self, positions: Sequence[int], arrays: Sequence[AnyArray]) -> Shape:
+        """The shape that the arrays of some parameters broadcast to.
 
-def broadcast_shape(parameters: Sequence[Parameter], arrays: Sequence[AnyArray]) -> Shape:
-    """The shape that arrays broadcast to.
+        Parameters
+        ----------
+        positions : sequence of int
+            Of the parameters.
+        arrays : sequence of ndarray
+            One for each parameter of the program.
 
-    Raises
-    ------
-    ValueError
-        If they do not fit; the message names two that differ.
-    """
-    shape: Shape = ()
-    for position, array in enumerate(arrays):
-        try:
-            shape = np.broadcast_shapes(shape, array.shape)
-        except ValueError:
-            culprit = next(i for i in range(position) if not _fit(arrays[i].shape, array.shape))
-            first, second = parameters[culprit], parameters[position]
-            raise ValueError(
-                f"the shapes of inputs {first.label!r}, {arrays[culprit].shape}, and {second.label!r}, {array.shape}, "
-                "do not fit each other"
-            ) from None
-    return shape
+        Raises
+        ------
+        ValueError
+            If they do not fit; the message names two that differ.
+        """
+        distinct = {arrays[position].shape for position in positions} - {()}
+        if len(distinct) <= 1:
+            return distinct.pop() if distinct else ()
+        shape: Shape = ()
+        for count, position in enumerate(positions):
+            try:
+                shape = np.broadcast_shapes(shape, arrays[position].shape)
+            except ValueError:
+                misfits = (p for p in positions[:count] if not _fit(arrays[p].shape, arrays[position].shape))
+                described = [f"{self._targets[p][0].label!r}, {arrays[p].shape}" for p in (next(misfits), position)]
+                raise ValueError(
+                    f"the shapes of {self._wording.argument}s {described[0]}, and {described[1]}, do not fit each other"
+                ) from None
+        return shape
 
 
 def _fit(first: Shape, second: Shape) -> bool:

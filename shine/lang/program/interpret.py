@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.lang.interpret import evaluate
-from shine.lang.program.arguments import argument_arrays
+from shine.lang.program.arguments import Signature
 from shine.lang.program.program import STORAGE_TYPES, Program, Statement
 from shine.lang.tree import Tree, names_in
 from shine.typing import AnyArray
@@ -37,7 +37,7 @@ def interpret(program: Program, arguments: Sequence[ArrayLike] | Mapping[str, Ar
         If an integer division has a zero divisor in any row.
     """
     listed, named = ((), arguments) if isinstance(arguments, Mapping) else (arguments, {})
-    return interpret_arrays(program, argument_arrays(program, listed, named))
+    return interpret_arrays(program, Signature(program).arrays(listed, named))
 
 
 def interpret_arrays(program: Program, arrays: Sequence[AnyArray]) -> tuple[AnyArray, ...]:

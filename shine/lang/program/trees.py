@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from shine.errors import GraphImportError
 from shine.lang.facts import basic_where
@@ -125,16 +126,44 @@ def tree_program(tree: Tree, dtype: str = "float64") -> Program:
     ValueError
         If the type is unknown.
     """
+    return trees_program([tree], dtype)
+
+
+def trees_program(trees: Sequence[Tree], dtype: str = "float64") -> Program:
+    """Formulas with the same parameters and the same assignments as a program of one number type.
+
+    Parameters
+    ----------
+    trees : sequence of Tree
+    dtype : {"float64", "float32", "int64", "int32"}
+
+    Returns
+    -------
+    Program
+        Its outputs are labelled ``"result"``, ``"result_"`` and so on.
+
+    Raises
+    ------
+    ValueError
+        If there is no such type.
+    """
     if dtype not in NUMBER_TYPES:
         raise ValueError(f"unknown number type {dtype!r}; use one of {', '.join(NUMBER_TYPES)}")
-    parameters = tuple(Parameter(name, dtype, name) for name in tree.parameters)
-    statements = [Statement(name, dtype, value) for name, value in tree.assignments]
-    if isinstance(tree.result, ast.Name):
-        result = tree.result.id
-    else:
-        taken = {*tree.parameters, *(name for name, _ in tree.assignments)}
-        result = "result"
-        while result in taken:
-            result += "_"
-        statements.append(Statement(result, dtype, tree.result))
-    return Program(parameters, tuple(statements), (Output("result", result, dtype),), tree.name, tree.functions)
+    first = trees[0]
+    parameters = tuple(Parameter(name, dtype, name) for name in first.parameters)
+    statements = [Statement(name, dtype, value) for name, value in first.assignments]
+    taken = {*first.parameters, *(name for name, _ in first.assignments)}
+    outputs: list[Output] = []
+    label = "result"
+    for tree in trees:
+        if isinstance(tree.result, ast.Name):
+            name = tree.result.id
+        else:
+            name = label
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            statements.append(Statement(name, dtype, tree.result))
+        outputs.append(Output(label, name, dtype))
+        label += "_"
+    return Program(parameters, tuple(statements), tuple(outputs), first.name, first.functions)

@@ -14,7 +14,7 @@ import shine
 from shine.aot import Job, job, target_of
 from shine.aot.freestanding import undefined_symbols
 from shine.codegen.numbers import ELEMENTS
-from shine.kernels.graph_kernel import GraphKernel
+from shine.kernels.kernel import Kernel
 from shine.lang.program.interpret import interpret
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ def compiled(triple: str, dtype: str) -> Job:
 def expected_of(dtype: str) -> tuple[np.ndarray, ...]:
     """Results of every primitive on this processor."""
     program = every_primitive(dtype)
-    return tuple(GraphKernel(program, "O0")(*columns_of(program, ROWS)))
+    return tuple(Kernel(program, opt_level="O0")(*columns_of(program, ROWS)))
 
 
 @pytest.mark.parametrize("dtype", ELEMENTS)

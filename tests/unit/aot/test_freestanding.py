@@ -10,11 +10,12 @@ from llvmlite import ir
 
 from shine.aot import symbols
 from shine.aot.freestanding import freestanding_object, prepare, undefined_symbols
-from shine.codegen.native.loops import emit_predict, emit_scalar
+from shine.codegen.native.programs import emit_program_rows, emit_program_scalar
 from shine.codegen.vecmath.substitutes import DIVISIONS, define_substitute, parsed_type
 from shine.errors import CompilationError, LoweringError
 from shine.lang.parse import parse
 from shine.lang.primitives import ARITIES
+from shine.lang.program.trees import tree_program
 from shine.lang.tape import application
 from shine.llvm import Engine, assembly, object_code
 
@@ -33,16 +34,16 @@ LLVM_TYPES = {"f64": "double", "f32": "float", "i64": "i64", "i32": "i32"}
 ROWS = 4096
 
 
-def module_of(expressions, dtype, emit=emit_scalar):
-    """IR with a function for each expression that has a meaning in the number type."""
+def module_of(expressions, dtype, emit=emit_program_scalar):
+    """IR with a function of each expression that the number type has a meaning for."""
     module = ir.Module()
     for number, expression in enumerate(expressions):
         tree = parse(expression, ("a", "b", "c"))
         try:
-            emit(ir.Module(), tree, "tried", dtype)
+            emit(ir.Module(), tree_program(tree, dtype), "tried")
         except LoweringError:
             continue
-        emit(module, tree, f"f{number}", dtype)
+        emit(module, tree_program(tree, dtype), f"f{number}")
     return str(module)
 
 
@@ -208,7 +209,7 @@ def test_no_primitive_needs_a_library(triple, dtype):
 
 @pytest.mark.parametrize("triple", TARGETS)
 def test_rows_are_copied_without_a_library(triple):
-    text = module_of(["floor(a) % b", "a // b"], "float64", emit_predict)
+    text = module_of(["floor(a) % b", "a // b"], "float64", emit_program_rows)
     assert not undefined_symbols(freestanding_object(text, triple, *TARGETS[triple]))
 
 
@@ -256,7 +257,9 @@ def test_the_targets_do_lack_something():
     assert undefined_symbols(object_code(text, "x86_64-linux-gnu", "x86-64")) == {"floor"}
     arm = "armv7-linux-gnueabihf"
     assert undefined_symbols(object_code(text, arm, *TARGETS[arm])) == {"floor", "__umoddi3"}
-    assert "memcpy" in undefined_symbols(object_code(module_of(["a"], "float64", emit_predict), "aarch64-linux-gnu"))
+    assert "memcpy" in undefined_symbols(
+        object_code(module_of(["a"], "float64", emit_program_rows), "aarch64-linux-gnu")
+    )
 
 
 def test_a_processor_that_has_an_instruction_keeps_it():

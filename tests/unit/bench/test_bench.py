@@ -1,4 +1,4 @@
-"""The comparison of evaluators: what it measures, that it notices wrong losses, and who is not there."""
+"""The comparison of evaluators: its measurements, wrong losses, and missing packages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def shine(*arguments: str | Path) -> Result:
 
 
 def skewed(factor: float) -> Contender:
-    """The reference tier with losses that are off by a factor."""
+    """The reference tier with losses multiplied by a factor."""
 
     def prepare(population: Population, dtype: str) -> Prepared:
         right = prepare_reference(population, dtype)
@@ -73,7 +73,7 @@ def test_the_command_prints_and_writes_what_it_measured(tmp_path: Path) -> None:
     assert {("plain Python", "float64"), *((tier.name, tier.dtype) for tier in TIERS)} <= measured
 
 
-def test_an_unknown_primitive_is_a_mistake_of_the_user() -> None:
+def test_an_unknown_primitive_is_a_usage_error() -> None:
     result = shine("bench", "--primitives", "add,nothing")
     assert result.exit_code == 2
     assert "nothing" in result.stderr
@@ -98,7 +98,7 @@ def test_an_infinite_loss_must_be_infinite_in_both() -> None:
     assert compare(expected, np.array([np.inf, np.inf, 1.0]), np.arange(3)).wrong == 2
 
 
-def test_a_known_departure_is_excused_when_it_is_rare() -> None:
+def test_a_known_departure_is_excused_if_it_is_rare() -> None:
     expected = Expected(np.ones(300), np.ones(300, dtype=bool), 1e-9)
     losses = np.ones(300)
     losses[:3] = 2
@@ -108,7 +108,7 @@ def test_a_known_departure_is_excused_when_it_is_rare() -> None:
     assert not compare(expected, losses, np.arange(300), "because").holds
 
 
-def test_individuals_on_which_rounding_decides_are_not_compared() -> None:
+def test_individuals_whose_loss_depends_on_rounding_are_not_compared() -> None:
     population = Population.from_sources(["sin(exp(30*x0))", "x0 + 1"], ("x0", "x1"))
     expected = expected_losses(population, random_dataset(SMALL, 20), "float64")
     assert expected.comparable.tolist() == [False, True]
@@ -146,7 +146,7 @@ def test_the_fair_rate_is_of_finite_individuals_only() -> None:
 
 
 @pytest.mark.parametrize("name", SCALARS)
-def test_plain_python_means_what_numpy_means(name: str) -> None:
+def test_plain_python_computes_the_same_as_numpy(name: str) -> None:
     values = [0.0, -0.0, 1.5, -2.5, 1e300, -800.0, math.inf, -math.inf, math.nan]
     pairs = [(a, b) for a in values for b in values]
     function, reference = SCALARS[name], REFERENCE[name]

@@ -9,10 +9,12 @@ import pytest
 
 import shine
 from shine.data.dataset import Dataset
-from shine.evaluators.machine import MachineMeasure, MachineRows, machine_of
-from shine.evaluators.native import NativeFitness
+from shine.evaluators.machine_code import machine_of
+from shine.evaluators.machine_rows import MachineRows
+from shine.evaluators.machine_tier import MachineMeasure
+from shine.evaluators.native_tier import NativeFitness
 from shine.evaluators.rows import Rows
-from shine.fitness import Measure
+from shine.fitness.scores import Measure
 from shine.lang.primitives import BASIC
 
 SLOPE, INTERCEPT = 1.5, -0.25

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from shine.config import Config, dump_config, read_config, read_job, schema
 from shine.config.document import parse_document
 from shine.errors import ConfigError
-from shine.fitness import LOSSES
+from shine.fitness.losses import LOSSES
 from shine.gp.constraints.constraints import Constraints
 from shine.gp.settings import EvolutionSettings, StopSettings
 

@@ -1,4 +1,4 @@
-"""Primitive sets, populations and what DEAP itself says of them, for the tests of `shine.deap`."""
+"""Primitive sets, populations and the fitness that DEAP computes, for the tests of `shine.deap`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def any_share():
 
 
 def created(name, kind, **attributes):
-    """A class of DEAP's creator, which warns of one that exists already."""
+    """A class of DEAP's creator, which warns if the class exists already."""
     if not hasattr(creator, name):
         creator.create(name, kind, **attributes)
     return getattr(creator, name)
@@ -48,7 +48,7 @@ Several = created("TestedTrees", list, fitness=Smallest)
 
 
 def arithmetic(arguments=1, functions=((math.sin, 1), (math.cos, 1))):
-    """An untyped set of DEAP's usual functions, and more; tests that need no others share one machine."""
+    """An untyped set of DEAP's usual functions and more; tests with it share one compiled machine."""
     pset = gp.PrimitiveSet("MAIN", arguments)
     usual = [(operator.add, 2), (operator.sub, 2), (operator.mul, 2), (operator.neg, 1), (protected_division, 2)]
     for function, arity in [*usual, *functions]:
@@ -58,7 +58,7 @@ def arithmetic(arguments=1, functions=((math.sin, 1), (math.cos, 1))):
 
 
 def typed():
-    """A typed set of numbers and truth values, as DEAP's example of spam filtering has."""
+    """A typed set of numbers and truth values, as in DEAP's example of spam filtering."""
     pset = gp.PrimitiveSetTyped("MAIN", [float, float, bool], float)
     for function in (operator.and_, operator.or_, operator.xor):
         pset.addPrimitive(function, [bool, bool], bool)
@@ -77,7 +77,7 @@ def typed():
 
 
 def evolving():
-    """A main set and two of functions that evolve, the second of which the first may call."""
+    """A main set and two sets of automatically defined functions, the first of which may call the second."""
     inner, outer, main = (gp.PrimitiveSet(name, arity) for name, arity in (("ADF1", 2), ("ADF0", 2), ("MAIN", 1)))
     for pset in (inner, outer, main):
         for function, arity in ((operator.add, 2), (operator.sub, 2), (operator.mul, 2), (math.sin, 1)):
@@ -97,12 +97,12 @@ def population(pset, count, seed, low=1, high=5, kind=Individual):
 
 
 def rows_of(X):
-    """Rows as DEAP's programs have them, of Python's own numbers."""
+    """Rows of Python's own numbers, as in DEAP's scripts."""
     return np.asarray(X, dtype=float).tolist()
 
 
 def mean_square(function, X, y):
-    """What DEAP's example computes; None if a row raises, inf if the sum is not finite."""
+    """The fitness in DEAP's example; None if a row raises, inf if the sum is not finite."""
     try:
         total = math.fsum((function(*row) - target) ** 2 for row, target in zip(rows_of(X), y.tolist(), strict=True))
     except (ArithmeticError, ValueError, TypeError):
@@ -110,8 +110,8 @@ def mean_square(function, X, y):
     return total / len(y) if math.isfinite(total) else math.inf
 
 
-def program(pset, X, y, evaluate=None):
-    """A toolbox as DEAP's example of symbolic regression has it."""
+def script(pset, X, y, evaluate=None):
+    """A toolbox as in DEAP's example of symbolic regression."""
     toolbox = base.Toolbox()
     toolbox.register("expression", gp.genHalfAndHalf, pset=pset, min_=1, max_=2)
     toolbox.register("individual", tools.initIterate, Individual, toolbox.expression)

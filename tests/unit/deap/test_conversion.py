@@ -1,4 +1,4 @@
-"""From prefix to postfix order: the tape of every tree is that of walking it."""
+"""From prefix to postfix order: the tape of every tree is that of a recursive walk."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def walked(nodes):
 
 
 @given(st.lists(trees, max_size=8))
-def test_every_tree_has_the_tape_of_walking_it(individuals):
+def test_every_tree_has_the_tape_of_a_recursive_walk(individuals):
     population = population_of(individuals, VOCABULARY)
     assert len(population) == len(individuals)
     assert population.is_valid
@@ -64,7 +64,7 @@ def test_every_tree_has_the_tape_of_walking_it(individuals):
 
 
 @given(st.lists(trees, min_size=1, max_size=4), st.data())
-def test_a_tree_that_lost_or_gained_nodes_is_never_taken(individuals, data):
+def test_a_tree_with_missing_or_additional_nodes_is_rejected(individuals, data):
     index = data.draw(st.integers(0, len(individuals) - 1))
     nodes = list(individuals[index])
     place = data.draw(st.integers(0, len(nodes) - 1))
@@ -80,6 +80,6 @@ def test_a_tree_that_lost_or_gained_nodes_is_never_taken(individuals, data):
         raise AssertionError("an incomplete tree was taken")
 
 
-def test_no_tree_is_an_empty_population():
+def test_an_empty_list_of_trees_is_an_empty_population():
     population = population_of([], VOCABULARY)
     assert (len(population), population.codes.dtype) == (0, np.int16)

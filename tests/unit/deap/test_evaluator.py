@@ -1,4 +1,4 @@
-"""The fitness of whole populations is DEAP's own, and `map` takes the place of the builtin one where it may."""
+"""The fitness of whole populations is that of DEAP, and `map` replaces the builtin one where it may."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from unit.deap.sets import (
     if_then_else,
     mean_square,
     population,
-    program,
+    script,
     typed,
 )
 
 import shine
 import shine.deap
-from shine.fitness import LOSSES
+from shine.fitness.losses import LOSSES
 
 X = np.linspace(-2, 2, 41)[:, None]
 Y = X[:, 0] ** 2 - X[:, 0]
@@ -39,7 +39,7 @@ TRIPLES = np.column_stack([PAIRS, np.arange(30) % 3 == 0]).astype(float)
 
 
 def assert_same_fitness(ours, theirs, least):
-    """Equal where DEAP computes one; a fitness that DEAP's program would not survive is not asked for."""
+    """Equal where DEAP computes a fitness; individuals that would end DEAP's script are not compared."""
     known = [(a, b) for (a,), b in zip(ours, theirs, strict=True) if b is not None]
     assert len(known) >= least * len(theirs)
     assert [a for a, _ in known] == [pytest.approx(b, rel=1e-11, abs=1e-25) for _, b in known]
@@ -55,14 +55,14 @@ def assert_same_fitness(ours, theirs, least):
     ],
     ids=["symbolic regression", "conditions", "errors", "typed"],
 )
-def test_the_fitness_of_random_individuals_is_deaps(pset, rows):
+def test_the_fitness_of_random_individuals_is_that_of_deap(pset, rows):
     individuals = population(pset, 300, seed=len(pset.mapping))
     y = rows[:, 0] * 0.5 + 1
     theirs = [mean_square(gp.compile(individual, pset), rows, y) for individual in individuals]
     assert_same_fitness(compiled(pset, rows, y)(individuals), theirs, 0.3)
 
 
-def test_functions_that_evolve_are_written_out():
+def test_automatically_defined_functions_are_written_out():
     psets = evolving()
     trees = [population(pset, 80, seed, high=3) for seed, pset in enumerate(psets)]
     individuals = [Several(parts) for parts in zip(*trees, strict=True)]
@@ -75,7 +75,7 @@ def test_functions_that_evolve_are_written_out():
     assert call(0.5) == pytest.approx(gp.compileADF(individuals[3], psets)(0.5), rel=1e-14)
 
 
-def test_a_function_that_evolves_needs_its_set():
+def test_an_automatically_defined_function_needs_its_set():
     with pytest.raises(shine.UnsupportedSyntaxError, match=r"'ADF0' .* it evolves with the individuals; give its"):
         compiled(evolving()[0], X, Y)
 
@@ -106,7 +106,7 @@ def test_names_and_constants_of_every_kind():
 def test_copies_and_pickles_are_the_same_individuals():
     pset = arithmetic(1)
     individuals, evaluator = population(pset, 20, 1), compiled(pset, X, Y)
-    # An ephemeral constant's class is found by its place in memory, so that only the others survive a pickle.
+    # The class of an ephemeral constant is found by its address, so that such constants cannot be pickled.
     plain = [each for each in individuals if all(node.name != "any_sign" for node in each)]
     assert evaluator(copy.deepcopy(individuals)) == evaluator(individuals)
     assert plain and evaluator(pickle.loads(pickle.dumps(plain))) == evaluator(plain)
@@ -161,7 +161,7 @@ def test_one_individual_much_longer_than_the_others_does_not_need_memory_for_all
     assert fitnesses == [(2.0,)] * 211
 
 
-def test_no_individuals_have_no_fitness():
+def test_an_empty_population_has_no_fitness():
     evaluator = compiled(arithmetic(), X, Y)
     assert evaluator([]) == []
     assert list(evaluator.map(evaluator.evaluate, [])) == []
@@ -214,14 +214,14 @@ def refusing(*_):
 
 def test_map_evaluates_trees_without_calling_the_toolboxs_evaluate():
     pset = arithmetic()
-    toolbox = program(pset, X, Y, refusing)
+    toolbox = script(pset, X, Y, refusing)
     evaluator, individuals = compiled(pset, X, Y, check=False), population(pset, 10, 4)
     assert list(evaluator.map(toolbox.evaluate, iter(individuals))) == evaluator(individuals)
 
 
 def test_map_is_the_builtin_one_for_everything_else():
     pset = arithmetic()
-    toolbox, evaluator, individuals = program(pset, X, Y), compiled(pset, X, Y), population(pset, 5, 5)
+    toolbox, evaluator, individuals = script(pset, X, Y), compiled(pset, X, Y), population(pset, 5, 5)
     assert list(evaluator.map(len, individuals)) == [len(each) for each in individuals]
     assert list(evaluator.map(toolbox.clone, individuals)) == individuals
     assert list(evaluator.map(operator.add, [1, 2], [3, 4])) == [4, 6]
@@ -238,12 +238,12 @@ def test_map_leaves_a_decorated_evaluate_alone():
         return wrapper
 
     pset = arithmetic()
-    toolbox, evaluator, individuals = program(pset, X, Y), compiled(pset, X, Y), population(pset, 5, 6)
+    toolbox, evaluator, individuals = script(pset, X, Y), compiled(pset, X, Y), population(pset, 5, 6)
     toolbox.decorate("evaluate", doubled)
     assert list(evaluator.map(toolbox.evaluate, individuals)) == [toolbox.evaluate(each) for each in individuals]
 
 
-def test_map_stands_for_the_function_it_is_told():
+def test_map_replaces_the_function_it_is_made_for():
     pset = arithmetic()
     individuals, calls = population(pset, 5, 7), []
 
@@ -267,12 +267,12 @@ def test_a_function_that_computes_another_fitness_is_noticed(other):
     def different(individual):
         return other(mean_square(gp.compile(individual, pset), X, Y))
 
-    toolbox = program(pset, X, Y, different)
+    toolbox = script(pset, X, Y, different)
     with pytest.raises(ValueError, match=r"toolbox.evaluate returns \(.*, but the compiled mse is .* check=False"):
         compiled(pset, X, Y).map(toolbox.evaluate, population(pset, 5, 8))
 
 
-def test_a_run_takes_the_same_way_with_the_same_seed():
+def test_a_run_makes_the_same_decisions_with_the_same_seed():
     # Sums, differences and products of small whole numbers are exact, so that fitness is the same to the last bit.
     pset = gp.PrimitiveSet("MAIN", 1)
     for function, arity in ((operator.add, 2), (operator.sub, 2), (operator.mul, 2), (operator.neg, 1), (max, 2)):
@@ -281,7 +281,7 @@ def test_a_run_takes_the_same_way_with_the_same_seed():
     y = (rows**3 - 2 * rows + 1)[:, 0]
 
     def run(map_):
-        toolbox = program(pset, rows, y)
+        toolbox = script(pset, rows, y)
         toolbox.register("map", map_)
         statistics = tools.Statistics(operator.attrgetter("fitness.values"))
         for name, function in (("mean", np.mean), ("least", np.min), ("most", np.max)):
@@ -296,14 +296,14 @@ def test_a_run_takes_the_same_way_with_the_same_seed():
     assert log[-1]["least"] < log[0]["least"]
 
 
-def test_with_exact_sums_symbolic_regression_takes_the_same_way():
+def test_with_exact_sums_symbolic_regression_makes_the_same_decisions():
     # Sines and cosines are within 2 ulp of C's, which the sum over 20 rows hardly ever shows.
     pset = arithmetic(1)
     rows = np.linspace(-1, 1, 20)[:, None]
     y = (rows**4 + rows**3 + rows**2 + rows)[:, 0]
 
     def run(map_):
-        toolbox = program(pset, rows, y)
+        toolbox = script(pset, rows, y)
         toolbox.register("map", map_)
         random.seed(3)
         population, _ = algorithms.eaSimple(toolbox.population(n=100), toolbox, 0.5, 0.2, 10, verbose=False)
@@ -313,7 +313,7 @@ def test_with_exact_sums_symbolic_regression_takes_the_same_way():
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_exact_sums_are_of_the_same_losses(loss):
+def test_exact_sums_give_the_same_losses(loss):
     pset = arithmetic(1)
     individuals = population(pset, 30, 9)
     exact = compiled(pset, X, Y, loss, exact_sums=True)(individuals)

@@ -199,7 +199,7 @@ def test_a_function_has_pythons_values_for_pythons_numbers(function, arity):
         try:
             theirs = function(*row)
         except (ArithmeticError, ValueError):
-            continue  # and the whole of DEAP's program with it
+            continue  # here the user's script would end
         if isinstance(theirs, complex):
             continue
         compared += 1
@@ -312,7 +312,7 @@ class Adder:
     ],
     ids=named,
 )
-def test_what_cannot_be_compiled_is_named_with_the_reason(function, arity, reason):
+def test_a_function_that_cannot_be_compiled_is_named_with_the_reason(function, arity, reason):
     pset = gp.PrimitiveSet("MAIN", arity)
     pset.addPrimitive(function, arity, name="mine")
     with pytest.raises(shine.UnsupportedSyntaxError, match=reason) as caught:
@@ -320,7 +320,7 @@ def test_what_cannot_be_compiled_is_named_with_the_reason(function, arity, reaso
     assert str(caught.value).startswith("primitive 'mine' of primitive set 'MAIN' cannot be compiled: ")
 
 
-def test_all_that_cannot_be_compiled_is_named_at_once():
+def test_one_error_names_everything_that_cannot_be_compiled():
     pset = gp.PrimitiveSet("MAIN", 1)
     pset.addPrimitive(loops, 1)
     pset.addPrimitive(math.gamma, 1)

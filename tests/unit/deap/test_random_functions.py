@@ -1,4 +1,4 @@
-"""Random functions with `if` and `try` compute, once translated, what Python computes."""
+"""Translated random functions with `if` and `try` compute the same as Python."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Writer:
         return self.random.choice([*kinds, f"{self.random.choice(['min', 'max'])}({a}, {b})"])
 
     def block(self, count, depth, names, indent, in_try):
-        """Lines of some statements, up to the first that returns."""
+        """Lines of statements, up to the first that returns."""
         lines, names, inner = [], list(names), indent + "    "
         for _ in range(count):
             kind = self.random.random()
@@ -85,7 +85,7 @@ def written(tmp_path_factory):
     del sys.modules["random_functions"]
 
 
-def test_random_functions_have_pythons_values(written):
+def test_random_functions_have_the_values_of_python(written):
     columns, compared = [np.array(column) for column in zip(*ROWS, strict=True)], 0
     for function in (value for name, value in vars(written).items() if name.startswith("f")):
         functions = Functions()

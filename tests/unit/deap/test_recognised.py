@@ -1,4 +1,4 @@
-"""Every function that is recognised computes what Python's or NumPy's own does."""
+"""Every recognised function computes the same as Python's or NumPy's own."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def cases():
 
 
 def values_of(function, arity, columns):
-    """The function's own values; NaN where it raises or the value is no real number."""
+    """The function's own values; NaN where it raises or its value is not a real number."""
     if isinstance(function, np.ufunc) or getattr(function, "__module__", "") == "numpy":
         with np.errstate(all="ignore"):
             return np.asarray(function(*columns), dtype=float)
@@ -75,7 +75,7 @@ def test_a_recognised_function_has_its_own_values(function, arity):
     individual = gp.PrimitiveTree([pset.mapping["f"], *(pset.mapping[name] for name in pset.arguments)])
     ours = evaluate(shine.deap.tree(individual, pset), [column.astype(float) for column in columns])
     theirs = values_of(function, arity, columns)
-    # What Python refuses is not finite here; some of it is an infinity.
+    # Where Python raises an error, the value is not finite here: NaN or an infinity.
     finite = np.isfinite(theirs)
     np.testing.assert_allclose(ours[finite], theirs[finite], rtol=2e-15)
     if isinstance(function, np.ufunc):
@@ -86,7 +86,7 @@ def test_a_recognised_function_has_its_own_values(function, arity):
 
 
 @pytest.mark.parametrize("function", [operator.and_, operator.or_, operator.xor])
-def test_a_bitwise_operator_of_numbers_that_are_no_truth_values_has_no_value(function):
+def test_a_bitwise_operator_of_numbers_other_than_truth_values_is_nan(function):
     pset = gp.PrimitiveSet("MAIN", 2)
     pset.addPrimitive(function, 2, name="f")
     formula = shine.deap.tree(gp.PrimitiveTree.from_string("f(ARG0, ARG1)", pset), pset)
@@ -101,7 +101,7 @@ def test_bitwise_operators_of_type_bool_are_those_of_logic():
 
 
 @pytest.mark.parametrize(("function", "arity"), [(max, 4), (min, 3)])
-def test_extrema_of_several_numbers_are_pythons(function, arity):
+def test_extrema_of_several_numbers_are_those_of_python(function, arity):
     pset = gp.PrimitiveSet("MAIN", arity)
     pset.addPrimitive(function, arity, name="f")
     individual = gp.PrimitiveTree([pset.mapping["f"], *(pset.mapping[name] for name in pset.arguments)])

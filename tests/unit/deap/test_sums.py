@@ -8,24 +8,25 @@ import numpy as np
 import pytest
 
 from shine.deap.sums import BLOCK, sums_of_errors
+from shine.fitness.losses import ERROR_KINDS, SQUARED
 
 
 @pytest.mark.parametrize("rows", [1, 2, 20, BLOCK - 1, BLOCK, BLOCK + 1, 5000])
-@pytest.mark.parametrize("squared", [False, True])
+@pytest.mark.parametrize("kind", ERROR_KINDS.values())
 @pytest.mark.parametrize("spread", [0, 5, 40])
-def test_a_sum_of_errors_is_that_of_fsum(rows, squared, spread):
+def test_a_sum_of_errors_is_that_of_fsum(rows, kind, spread):
     rng = np.random.default_rng(rows)
     predictions = rng.normal(size=(33, rows)) * 10.0 ** rng.integers(-spread, spread + 1, size=(33, rows))
     target = rng.normal(size=rows)
     errors = predictions - target
-    errors = errors * errors if squared else np.abs(errors)
+    errors = kind.of_residuals(errors)
     expected = [math.fsum(row) for row in errors.tolist()]
-    assert sums_of_errors(predictions, target, squared).tolist() == expected
+    assert sums_of_errors(predictions, target, kind).tolist() == expected
 
 
-def test_what_is_perfect_or_not_finite_stays_so():
+def test_sums_of_zero_or_of_numbers_that_are_not_finite_stay_so():
     predictions = np.array([[1.0, 2.0], [np.inf, 2.0], [np.nan, 2.0], [1e200, 2.0], [1e150, 2.0]])
-    sums = sums_of_errors(predictions, np.array([1.0, 2.0]), True)
+    sums = sums_of_errors(predictions, np.array([1.0, 2.0]), SQUARED)
     assert sums[0] == 0
     assert not np.isfinite(sums[1:4]).any()
     assert sums[4] == pytest.approx(1e300, rel=1e-15)

@@ -1,4 +1,4 @@
-"""The choice between the machine and native code: what it follows from, and that it changes no bit."""
+"""The choice between the machine and native code: how it is made, and that it changes no bit."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import pytest
 from llvmlite import ir
 
 import shine
-from shine.codegen.native.loops import emit_scalar
+from shine.codegen.native.programs import emit_program_scalar
 from shine.codegen.operations import ELEMENTARY, OPERATION_KINDS
 from shine.data.dataset import Dataset
 from shine.evaluators import automatic, costs
 from shine.evaluators.costs import Costs, HostCosts, nodes_by_kind
 from shine.evaluators.evaluator import evaluator_of
-from shine.evaluators.machine import MachineEvaluator
-from shine.evaluators.native import NativeEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
+from shine.evaluators.native_tier import NativeEvaluator
 from shine.lang.population import Population
 from shine.lang.primitives import ARITIES
+from shine.lang.program.trees import tree_program
 from shine.llvm import cached
 
 ROWS = 1000
@@ -26,7 +27,7 @@ SOURCES = ["x0 + x1", "exp(x0)*2 - 3", "sin(cos(x0))", "1/x0 + x1*x1 - 2.5", "x1
 POPULATION = Population.from_sources(SOURCES, ("x0", "x1"))
 
 NATIVE_GAINS = HostCosts(compile=(2.0, 50.0), machine=(3e-3, 9e-3), native=(1e-3, 8e-3), alone=0.0)
-"""A host on which simple nodes are worth compiling from 1000 rows on, elementary ones from 50 000."""
+"""A host on which compiling pays for simple nodes from 1000 rows on, for elementary ones from 50 000."""
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ NATIVE_GAINS = HostCosts(compile=(2.0, 50.0), machine=(3e-3, 9e-3), native=(1e-3
         (1.0, 1.0, 2.0, 5.0, np.inf),
     ],
 )
-def test_native_pays_from_the_rows_on_where_its_gain_exceeds_the_compilation(compiling, machine, native, nodes, rows):
+def test_compiling_pays_from_the_rows_at_which_it_saves_more_than_it_costs(compiling, machine, native, nodes, rows):
     assert Costs(compiling, machine, native, nodes).break_even_rows == pytest.approx(rows)
 
 
@@ -51,14 +52,14 @@ def test_each_individual_is_judged_by_its_own_nodes(rows, worth):
     assert np.flatnonzero(NATIVE_GAINS.worth_compiling(nodes, rows)).tolist() == worth
 
 
-def test_threads_are_the_machine_s():
+def test_only_the_machine_uses_threads():
     nodes = np.array([[5.0, 0.0]])
     assert NATIVE_GAINS.worth_compiling(nodes, 10**6).all()
     assert NATIVE_GAINS.worth_compiling(nodes, 10**6, threads=2).all()
     assert not NATIVE_GAINS.worth_compiling(nodes, 10**6, threads=3).any()
 
 
-def test_what_a_module_costs_must_be_gained_by_all_together():
+def test_all_individuals_together_must_save_more_than_a_module_costs():
     one = np.array([[5.0, 0.0]])
     gain = 2000 * 5 * 2e-3 - 5 * 2.0
     for alone, many, worth in ((gain - 0.1, 1, True), (gain + 0.1, 1, False), (gain + 0.1, 2, True)):
@@ -66,7 +67,7 @@ def test_what_a_module_costs_must_be_gained_by_all_together():
         assert host.worth_compiling(np.repeat(one, many, axis=0), 2000).tolist() == [worth] * many
 
 
-def test_nobody_is_worth_compiling_in_an_empty_population():
+def test_an_empty_population_has_no_individual_to_compile():
     assert NATIVE_GAINS.worth_compiling(np.empty((0, 2)), 10**6).tolist() == []
 
 
@@ -89,14 +90,15 @@ def test_nodes_are_counted_by_kind(source, simple, elementary):
 
 
 def instructions(name: str) -> int:
-    """Instructions of a primitive for one row before optimization, those of the functions it calls among them."""
+    """Instructions of a primitive for one row before optimization, including the functions it calls."""
     parameters = ("a", "b", "c")[: ARITIES[name]]
     module = ir.Module()
-    emit_scalar(module, shine.parse(f"{name}({', '.join(parameters)})", parameters), "f", "float64")
+    tree = shine.parse(f"{name}({', '.join(parameters)})", parameters)
+    emit_program_scalar(module, tree_program(tree, "float64"), "f")
     return sum(len(block.instructions) for function in module.functions for block in function.blocks)
 
 
-def test_elementary_functions_are_those_of_many_instructions():
+def test_elementary_functions_have_many_more_instructions_than_others():
     counts = {name: instructions(name) for name in ARITIES}
     assert max(count for name, count in counts.items() if name not in ELEMENTARY) < 20
     assert min(count for name, count in counts.items() if name in ELEMENTARY) > 40
@@ -104,7 +106,7 @@ def test_elementary_functions_are_those_of_many_instructions():
 
 @pytest.fixture
 def host(monkeypatch):
-    """A host with known costs; who asks for them is noted, and which individuals are compiled."""
+    """A host with known costs that records requests for them, and which individuals are compiled."""
     asked: list[str] = []
     compiled: list[list[int]] = []
 
@@ -130,7 +132,7 @@ def dataset(rows: int) -> Dataset:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("scaling", [False, True])
-def test_who_is_compiled_changes_no_bit(host, scaling, dtype):
+def test_the_choice_of_individuals_to_compile_changes_no_bit(host, scaling, dtype):
     data = dataset(ROWS + 10)
     mixed = evaluator_of(data, "mse", scaling, dtype, "auto").score(POPULATION)
     machine = evaluator_of(data, "mse", scaling, dtype, "machine").score(POPULATION)
@@ -138,29 +140,29 @@ def test_who_is_compiled_changes_no_bit(host, scaling, dtype):
         assert getattr(mixed, name).tobytes() == getattr(machine, name).tobytes()
     asked, compiled = host
     assert asked == [dtype]
-    # Those without an elementary function.
+    # Individuals without an elementary function.
     assert compiled == [POPULATION.sizes[[0, 3, 4]].tolist()]
 
 
-def test_little_data_need_no_measurement(host):
+def test_small_data_need_no_measurement(host):
     data = dataset(ROWS - 1)
     evaluator_of(data, "mse", False, "float64", "auto").score(POPULATION)
     assert host == ([], [])
 
 
-def test_a_threshold_is_worth_more_than_compiling(host):
+def test_nothing_is_compiled_if_there_is_a_threshold(host):
     scores = evaluator_of(dataset(ROWS + 10), "mse", False, "float64", "auto").score(POPULATION, 3.0)
     expected = MachineEvaluator(dataset(ROWS + 10), "mse", False, "float64").score(POPULATION, 3.0)
     assert scores.losses.tolist() == expected.losses.tolist()
     assert host == ([], [])
 
 
-def test_a_tier_that_is_asked_for_is_taken_unmeasured(host):
+def test_a_named_tier_is_used_without_measuring(host):
     evaluator_of(dataset(ROWS + 10), "mse", False, "float64", "machine").score(POPULATION)
     assert host == ([], [])
 
 
-def test_an_automatic_choice_predicts_as_the_machine_does(host):
+def test_the_automatic_tier_predicts_on_the_machine(host):
     data = dataset(ROWS + 10)
     automatic_, machine = (evaluator_of(data, "mse", False, "float64", tier) for tier in ("auto", "machine"))
     assert automatic_.predict(POPULATION).tobytes() == machine.predict(POPULATION).tobytes()
@@ -170,12 +172,12 @@ def test_measured_costs_are_positive():
     measured = costs.measured_host_costs("float64")
     assert len(measured.compile) == len(measured.machine) == len(measured.native) == len(OPERATION_KINDS)
     assert min(*measured.compile, *measured.machine, *measured.native) > 0
-    # An elementary function takes many times the instructions of an operation.
+    # An elementary function has many times as many instructions as an operation.
     assert measured.machine[1] > measured.machine[0]
     assert measured.compile[1] > measured.compile[0]
 
 
-def test_costs_are_measured_once_a_host(monkeypatch, tmp_path):
+def test_costs_are_measured_once_and_kept(monkeypatch, tmp_path):
     monkeypatch.setenv("SHINE_CACHE_DIR", str(tmp_path))
     measured = []
 
@@ -219,7 +221,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_kept_costs_that_are_none_are_measured_again(monkeypatch, tmp_path, kind):
+def test_an_invalid_record_of_costs_is_measured_again(monkeypatch, tmp_path, kind):
     monkeypatch.setenv("SHINE_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(costs.json, "dumps", lambda fields: WRONG[kind].decode("latin-1"))
     monkeypatch.setattr(costs, "measured_host_costs", lambda dtype: NATIVE_GAINS)

@@ -1,4 +1,4 @@
-"""What the machines do not compute again and again changes no bit: columns of functions of features, and constants."""
+"""Values that the machines compute only once change no bit: columns of functions of features, and constants."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from shine.data.dataset import Dataset
 from shine.evaluators.derived import INDIVIDUALS, MOST_BYTES, DerivedColumns
 from shine.evaluators.gradients import MachineLinearizer
-from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.gp.creation import ptc2
 from shine.lang.growth import Terminals
 from shine.lang.library import STANDARD
@@ -67,14 +67,14 @@ DOUBLE = [f"{name}({single})" for name in TAKING_LONG for single in SINGLE]
 
 
 @pytest.mark.parametrize("expected", [SINGLE, SINGLE + DOUBLE], ids=["functions", "functions of functions"])
-def test_columns_are_made_of_functions_that_take_long_and_when_they_pay(expected):
+def test_columns_are_made_of_expensive_functions_once_they_pay(expected):
     asked = []
 
     def predict(population):
         asked.append([str(population.tree(i)) for i in range(len(population))])
         return np.zeros((len(population), 10))
 
-    # Those of functions of functions are left out where there is room for the others only.
+    # Columns of functions of functions are left out if there is only room for the others.
     rows = 16 if expected != SINGLE else MOST_BYTES // 8 // (len(SINGLE) + len(DOUBLE)) + 1
     columns, population = DerivedColumns(rows, predict), individuals(INDIVIDUALS * len(expected) - 1)
     assert columns.tables(population, 8) == {}
@@ -86,7 +86,7 @@ def test_columns_are_made_of_functions_that_take_long_and_when_they_pay(expected
     assert len(asked) == 1
 
 
-def test_columns_of_other_primitives_that_a_thread_asks_for_meanwhile_are_not_taken_for_these():
+def test_columns_that_another_thread_makes_for_other_primitives_are_not_mixed_up():
     others = PrimitiveSet(select(STANDARD, ("cos", "add")), ("x", "y", "z"))
     other = Population.from_trees([parse("cos(x) + y", ("x", "y", "z"))], others).take(np.zeros(100, np.int64))
     asked = []
@@ -105,7 +105,7 @@ def test_columns_of_other_primitives_that_a_thread_asks_for_meanwhile_are_not_ta
     assert (columns.tables(other, 8)["derived"].columns == 6).all()
 
 
-def test_no_columns_are_made_where_they_would_take_much_memory():
+def test_no_columns_are_made_if_they_would_take_too_much_memory():
     rows = MOST_BYTES // 8 // (3 * len(TAKING_LONG)) + 1
     columns = DerivedColumns(rows, lambda population: pytest.fail("made all the same"))
     for _ in range(5):
@@ -114,7 +114,7 @@ def test_no_columns_are_made_where_they_would_take_much_memory():
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_each_function_of_a_function_is_its_own_column(dtype):
-    # Three deep, where only two are columns, and with other operands around them.
+    # Three levels deep, of which only two are columns, and with other operands around them.
     nested = [
         *SINGLE,
         *DOUBLE,
@@ -133,7 +133,7 @@ def test_each_function_of_a_function_is_its_own_column(dtype):
         assert bits(MachineEvaluator(data, "mse", False, dtype).predict(some)) == bits(together[start : start + 40])
 
 
-def test_columns_are_read_once_they_are_there():
+def test_existing_columns_are_read():
     evaluator, sources = MachineEvaluator(dataset(), "mse", False, "float64"), ["sin(x)", "exp(sin(y))", "exp(x*y)"]
     population = Population.from_trees([parse(source, ("x", "y", "z")) for source in sources], PRIMITIVES)
     for _ in range(INDIVIDUALS * (len(SINGLE) + len(DOUBLE)) // 300 + 1):
@@ -145,7 +145,7 @@ def test_columns_are_read_once_they_are_there():
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_function_of_constants_has_the_bits_of_one_of_a_constant_column(dtype):
-    # The oracle is the same function of a feature that is constant, which is computed row by row.
+    # The oracle is the same function of a constant feature, which is computed row by row.
     names = ("a", "b", "c")
     primitives = PrimitiveSet(select(STANDARD, ("add", "sub", "mul", "div", "pow", *UNARY, "where", "max")), names)
     texts = [

@@ -7,7 +7,7 @@ import pytest
 
 import shine
 from shine.evaluators.evaluator import TIERS, Evaluator
-from shine.fitness import LOSSES
+from shine.fitness.losses import LOSSES
 
 X = np.array([[1.0, 2.0], [0.0, 4.0], [3.0, -1.0]])
 Y = np.array([1.0, 2.0, 3.0])
@@ -30,7 +30,7 @@ def test_an_unknown_option_is_rejected_with_the_list_of_known_ones(option, allow
 
 
 @pytest.mark.parametrize("threads", [0, -1])
-def test_no_thread_is_no_number_of_threads(threads):
+def test_an_invalid_number_of_threads_is_rejected(threads):
     with pytest.raises(
         ValueError, match=f"threads must be an integer of at least 1, or None for all processors, is {threads}"
     ):
@@ -39,7 +39,7 @@ def test_no_thread_is_no_number_of_threads(threads):
 
 @each_tier
 @pytest.mark.parametrize("method", ["__call__", "score", "predict", "row_errors"])
-def test_another_number_of_features_is_rejected_before_anything_runs(method, tier):
+def test_a_wrong_number_of_features_is_rejected_before_anything_runs(method, tier):
     population = shine.Population.from_sources(["x0 + x2"], ("x0", "x1", "x2"))
     with pytest.raises(ValueError, match="the population has 3 features, but X has 2 columns"):
         getattr(Evaluator(X, Y, tier=tier), method)(population)
@@ -79,11 +79,6 @@ def test_a_threshold_keeps_the_losses_up_to_it(tier, loss):
     assert evaluator(POPULATION, first).tolist() == [first, np.inf, np.inf]
     assert evaluator(POPULATION, third).tolist() == [first, np.inf, third]
     assert np.isinf(evaluator(POPULATION, np.nextafter(first, 0))).all()
-
-
-def test_the_sum_of_a_loss_is_what_the_loss_follows_from():
-    for loss in LOSSES.values():
-        assert loss.sum_of(float(loss.of_sum(np.float64(6.0), 4.0, 3.0)), 4.0, 3.0) == pytest.approx(6.0)
 
 
 @each_tier

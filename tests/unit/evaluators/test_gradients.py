@@ -12,11 +12,11 @@ import pytest
 from numpy.typing import NDArray
 
 from shine.data.dataset import Dataset
-from shine.evaluators import machine as machine_evaluator
+from shine.evaluators import machine_rows
 from shine.evaluators import rows as rows_module
 from shine.evaluators.gradients import MOST_CONSTANTS, MachineLinearizer
-from shine.evaluators.machine import LARGE_ROWS, MachineRows
-from shine.fitness import NormalEquations
+from shine.evaluators.machine_rows import LARGE_ROWS, MachineRows
+from shine.fitness.protocols import NormalEquations
 from shine.gp.creation import ptc2
 from shine.lang.growth import Terminals
 from shine.lang.interpret import evaluate_tape
@@ -124,7 +124,7 @@ def test_a_block_of_rows_at_a_time_gives_the_same_bits(rows, order, monkeypatch)
     data, population = dataset_of(rows, True), Population.from_sources(FORMULAS, ("x", "y", "z"))
     lines = np.full(len(population), 1.5), np.full(len(population), -0.5), np.full(len(population), np.inf)
     known = MachineLinearizer(data, "mse").normal_equations(population, *lines)
-    monkeypatch.setattr(machine_evaluator, "LARGE_ROWS", 1)
+    monkeypatch.setattr(machine_rows, "LARGE_ROWS", 1)
     for name, value in (("SHORTEST_BLOCK", 512), ("BLOCK_BYTES", 0), ("HELD_BYTES", 0), ("ENOUGH_WORK", 0)):
         monkeypatch.setattr(rows_module, name, value)
     stored = Dataset(np.array(data.columns, order=order), data.target, data.weights, data.features)
@@ -234,7 +234,7 @@ def test_predictions_that_are_not_finite_make_infinite_errors(loss, text):
 
 @pytest.mark.parametrize("loss", ["mse", "mae"])
 def test_threads_and_company_change_no_bit(loss, monkeypatch):
-    monkeypatch.setattr(machine_evaluator, "SHARED_WORK", 1)
+    monkeypatch.setattr(machine_rows, "SHARED_WORK", 1)
     primitives = PrimitiveSet(select(STANDARD, SMOOTH), ("x", "y", "z"))
     population = ptc2(200, primitives, 31, 8, Terminals((0.5, 2.0), 0.5), np.random.default_rng(0))
     dataset = dataset_of(777, True)
@@ -259,7 +259,7 @@ def test_a_perfect_fit_of_absolute_errors_weighs_rows_no_more_than_the_floor():
 
 def test_what_the_fields_of_a_pass_point_to_lives_as_long_as_the_pass(monkeypatch):
     """Blocks of large row-major tables are copies that nothing else holds."""
-    monkeypatch.setattr(machine_evaluator, "LARGE_ROWS", 1)
+    monkeypatch.setattr(machine_rows, "LARGE_ROWS", 1)
     monkeypatch.setattr(rows_module, "HELD_BYTES", 0)
     table = np.random.default_rng(0).uniform(1, 2, (512, 2))
     rows = MachineRows(Dataset(table.T, table[:, 0], None, ("x0", "x1")), "float64", threads=1, nested=False)

@@ -22,7 +22,7 @@ from helpers.equality import same_bits
 import shine
 from shine import GraphImportError, primitive_from_llvm
 from shine.data.dataset import Dataset
-from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.frontends.llvmir import MAX_SIZE, lifted
 from shine.frontends.llvmir.functions import LIBRARY, arity
 from shine.lang.interpret import evaluate

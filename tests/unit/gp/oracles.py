@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shine.fitness import Scores
+from shine.fitness.scores import Scores
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.tree import Primitive

@@ -8,7 +8,7 @@ import pytest
 from shine.data.dataset import Dataset
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.gradients import MachineLinearizer
-from shine.fitness import Scores
+from shine.fitness.scores import Scores
 from shine.gp.constants import fitter
 from shine.gp.creation import ptc2
 from shine.lang.growth import Terminals

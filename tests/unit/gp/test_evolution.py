@@ -7,7 +7,7 @@ from unit.gp.oracles import NO_VARIATION, NodeCounter, assert_same, assert_valid
 from shine.data.dataset import Dataset
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.gradients import MachineLinearizer
-from shine.fitness import Scores
+from shine.fitness.scores import Scores
 from shine.gp.constants import fitter
 from shine.gp.evolution import evolve
 from shine.gp.seeding import Guesses

@@ -1,7 +1,7 @@
 import numpy as np
 from unit.gp.oracles import population_of, primitive_set, scores_of
 
-from shine.fitness import Scores
+from shine.fitness.scores import Scores
 from shine.gp.creation import ptc2
 from shine.gp.memory import Memory, hashes
 from shine.lang.growth import Terminals

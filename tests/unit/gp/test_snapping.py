@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from shine.data.dataset import Dataset
 from shine.evaluators.gradients import MachineLinearizer
+from shine.gp.constants import TOLERANCE
 from shine.gp.creation import ptc2
 from shine.gp.snapping import snapped
 from shine.lang.growth import Terminals
@@ -35,7 +36,7 @@ def polished(texts, dataset, loss="mse"):
     population = Population.from_sources(texts, ("x", "y"))
     ones = np.ones(len(population))
     fitted = linearizer.fit(population, ones, 0 * ones, 100, tolerance=1e-13, scaled=False)
-    simple = snapped(fitted.population, linearizer, dataset.weight, ROUNDING, squared=True)
+    simple = snapped(fitted.population, linearizer, dataset.weight, ROUNDING, log_likelihood=0.5)
     errors = linearizer.normal_equations(simple, ones, 0 * ones, np.full(len(population), np.inf)).errors
     return simple, fitted, errors
 
@@ -127,7 +128,9 @@ def test_individuals_without_finite_errors_or_constants_do_not_change():
 def test_the_argument_is_not_changed():
     _, fitted, _ = polished(["1.5*x"], dataset_of(lambda x, y: 2 * x))
     before = fitted.population.values.copy()
-    snapped(fitted.population, MachineLinearizer(dataset_of(lambda x, y: 2 * x), "mse"), ROWS, ROUNDING, squared=True)
+    snapped(
+        fitted.population, MachineLinearizer(dataset_of(lambda x, y: 2 * x), "mse"), ROWS, ROUNDING, log_likelihood=0.5
+    )
     assert np.array_equal(fitted.population.values, before)
 
 
@@ -139,8 +142,8 @@ def test_random_formulas_keep_their_shape_and_their_fit(seed, noise, loss):
     dataset = dataset_of(lambda x, y: 2.5 * np.exp(-0.3 * x) + y, noise, seed)
     linearizer = MachineLinearizer(dataset, loss)
     lines = np.ones(12), np.zeros(12)
-    fitted = linearizer.fit(population, *lines, 20, tolerance=1e-2, scaled=False)
-    simple = snapped(fitted.population, linearizer, dataset.weight, ROUNDING, squared=True)
+    fitted = linearizer.fit(population, *lines, 20, tolerance=TOLERANCE, scaled=False)
+    simple = snapped(fitted.population, linearizer, dataset.weight, ROUNDING, log_likelihood=0.5)
     assert np.array_equal(simple.codes, population.codes)
     errors = linearizer.normal_equations(simple, *lines, np.full(12, np.inf)).errors
     finite = np.isfinite(fitted.errors)
@@ -154,5 +157,5 @@ def test_no_constant_changes_once_time_is_over():
     dataset = dataset_of(lambda x, y: 2.0 * x + 3.0 * y)
     linearizer = MachineLinearizer(dataset, "mse")
     population = Population.from_sources(["1.9999*x + 3.0001*y"], ("x", "y"))
-    found = snapped(population, linearizer, dataset.weight, ROUNDING, squared=True, out_of_time=lambda: True)
+    found = snapped(population, linearizer, dataset.weight, ROUNDING, log_likelihood=0.5, out_of_time=lambda: True)
     assert np.array_equal(found.values, population.values)

@@ -7,6 +7,7 @@ import pytest
 
 import shine
 from shine.errors import CompilationError, DataError, LoweringError
+from shine.kernels.kernel import Kernel
 
 CLASSIC = "(2+3*b+33*(10/2)+1+3/3+a)/2"
 INT_MIN = -(2**31)
@@ -104,7 +105,7 @@ def test_integer_division_by_zero_raises_and_the_smallest_by_minus_one_wraps(ope
     assert k([INT_MIN] * 3, [-1] * 3).tolist() == [wrapped] * 3
 
 
-def test_integer_division_guarded_by_a_condition_is_no_error():
+def test_an_integer_division_that_a_condition_guards_never_fails():
     k = shine.jit("7//b if b != 0 else -1", dtype="int64")
     assert [k(0), k(2)] == [-1, 3]
     assert k([0, 2, -2]).tolist() == [-1, 3, -4]
@@ -151,12 +152,12 @@ def test_bad_options_are_errors(keywords, error):
 
 
 @pytest.mark.parametrize("text", ["sin(a)", "a + 0.5", "a*99999999999"])
-def test_what_integers_lack_is_a_lowering_error(text):
+def test_a_primitive_or_number_without_integer_meaning_is_a_lowering_error(text):
     with pytest.raises(LoweringError):
         shine.jit(text, dtype="int32")
 
 
-def test_fractions_are_no_integers():
+def test_fractions_are_refused_by_integer_kernels():
     with pytest.raises(TypeError, match="'a' does not fit int64"):
         shine.jit("a", dtype="int64")(1.5)
 
@@ -193,3 +194,36 @@ def test_a_tree_of_20_000_nodes_compiles():
     x = np.linspace(-1, 1, 19)
     assert k(x).tobytes() == evaluate(k.tree, [x]).tobytes()
     assert k(0.25) == k(np.array([0.25]))[0]
+
+
+def test_results_have_the_shape_of_all_arguments_even_unused_ones():
+    assert shine.jit("a", params=("a", "b"))(1.0, np.zeros(3)).tolist() == [1.0] * 3
+    kernel = Kernel((shine.parse("a + 1", ("a", "b")), shine.parse("b*b", ("a", "b"))))
+    assert kernel(1.0, 3.0) == (2.0, 9.0)
+    assert [value.tolist() for value in kernel(1.0, [2.0, 3.0])] == [[2.0, 2.0], [4.0, 9.0]]
+    assert Kernel((shine.parse("a"),))(1.0) == (1.0,)
+
+
+def test_shapes_that_do_not_fit_are_named():
+    with pytest.raises(ValueError, match=r"arguments 'a', \(3,\), and 'b', \(4,\), do not fit each other"):
+        shine.jit("a + b")(np.ones(3), np.ones(4))
+
+
+def test_a_kernel_is_compiled_anew_from_its_formula():
+    assert shine.jit(shine.jit("a / b"), dtype="int32")(7, 2) == 3
+
+
+@pytest.mark.parametrize("shape", [(20,), (30_000,), (700, 200)])
+def test_few_and_many_rows_get_the_same_bits(shape):
+    kernel = shine.jit("exp(sin(a)*b) + a/b")
+    a, b = np.random.default_rng(3).uniform(0.5, 2, (2, *shape))
+    whole = kernel(a, b)
+    assert whole.shape == shape
+    assert whole.ravel()[:9].tobytes() == kernel(a.ravel()[:9], b.ravel()[:9]).tobytes()
+    assert kernel(a[..., ::-1], b[..., ::-1])[..., ::-1].tobytes() == whole.tobytes()
+
+
+def test_a_long_formula_is_compiled_without_optimization_even_in_many_statements():
+    terms = "\n".join(f"    a += sin(a*{i})" for i in range(600))
+    assert shine.jit(shine.parse(f"def f(a):\n{terms}\n    return a")).opt_level == 0
+    assert shine.jit("a + 1").opt_level == 2

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import shine
-from shine.evaluators import machine
-from shine.evaluators.machine import Machine
+from shine.evaluators import machine_code as machine
+from shine.evaluators.machine_code import Machine
 from shine.lang.library import STANDARD
 from shine.lang.parse import primitive_table
 from shine.lang.primitives import select
@@ -468,7 +468,7 @@ def test_a_machine_is_compiled_once_and_then_loaded(monkeypatch):
 def test_a_second_process_loads_what_the_first_compiled(folder):
     code = """
 import sys
-from shine.evaluators import machine
+from shine.evaluators import machine_code as machine
 if sys.argv[1] == "load":
     def refuse(*arguments):
         raise AssertionError("compiled again")

@@ -10,7 +10,7 @@ import pytest
 import shine
 from shine.data.dataset import Dataset
 from shine.domain import Domain
-from shine.fitness import Scores
+from shine.fitness.scores import Scores
 from shine.gp.archive import Archive
 from shine.gp.evolution import Outcome
 from shine.lang.library import STANDARD

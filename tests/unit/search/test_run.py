@@ -10,7 +10,7 @@ import pytest
 import shine
 from shine.errors import DataError, UnsupportedSyntaxError
 from shine.evaluators.evaluator import TIERS
-from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.lang.parse import primitive_table
 from shine.lang.primitives import select
 from shine.search import refinement

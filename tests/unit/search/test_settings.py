@@ -11,7 +11,7 @@ import pytest
 import shine
 from shine.config import Config
 from shine.errors import DataError
-from shine.fitness import LOSSES
+from shine.fitness.losses import LOSSES
 from shine.gp.constraints.constraints import Constraints
 from shine.search.settings import (
     DEFAULT_PRIMITIVES,

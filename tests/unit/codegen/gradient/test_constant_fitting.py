@@ -12,11 +12,10 @@ from unit.gp.oracles import assert_same
 
 from shine.codegen.gradient.constant_fitting import AFTER_BETTER, AFTER_WORSE, FIRST_DAMPING
 from shine.data.dataset import Dataset
-from shine.evaluators import gradients
-from shine.evaluators import machine as machine_evaluator
+from shine.evaluators import gradients, machine_rows
 from shine.evaluators import rows as rows_module
 from shine.evaluators.gradients import MOST_CONSTANTS, MachineLinearizer
-from shine.evaluators.sharing import PopulationFunctions
+from shine.evaluators.jobs import PopulationFunctions
 from shine.gp.constants import places
 from shine.gp.creation import ptc2
 from shine.lang.growth import Terminals
@@ -120,7 +119,7 @@ def test_steps_in_calls_of_their_own_give_the_same_bits(loss, scaled, monkeypatc
 def test_rows_in_several_blocks_give_the_same_bits(monkeypatch):
     dataset, population = dataset_of(lambda x, y: np.sin(y) + x, 1300), random_population(60, 3)
     whole = fit(population, dataset, steps=5, scaled=True)
-    monkeypatch.setattr(machine_evaluator, "LARGE_ROWS", 1)
+    monkeypatch.setattr(machine_rows, "LARGE_ROWS", 1)
     for name, value in (("SHORTEST_BLOCK", 512), ("BLOCK_BYTES", 0), ("ENOUGH_WORK", 0)):
         monkeypatch.setattr(rows_module, name, value)
     blocks = fit(population, dataset, steps=5, scaled=True)

@@ -15,7 +15,7 @@ from shine.codegen.machine.interpreter import emit_machine
 from shine.codegen.machine.job import JOB
 from shine.codegen.machine.tiles import CACHE_BYTES, TILE_BYTES, tile_rows
 from shine.data.dataset import Dataset
-from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.lang.library import STANDARD
 from shine.lang.population import Population
 from shine.lang.primitives import select

@@ -10,9 +10,9 @@ from llvmlite import ir
 
 import shine
 from shine.codegen.native import loops
-from shine.codegen.native.loops import emit_fitness, emit_predict, emit_scalar
+from shine.codegen.native.loops import emit_fitness, emit_predict
 from shine.data.dataset import Dataset
-from shine.evaluators.native import NativeFitness
+from shine.evaluators.native_tier import NativeFitness
 from shine.evaluators.rows import Rows
 from shine.lang.interpret import evaluate
 from shine.llvm import Engine
@@ -93,13 +93,6 @@ def test_sums_over_the_rows_have_the_same_bits_at_every_vector_width(dtype, monk
         products = measure.products(np.array([0]))
         results.add(tuple(v.tobytes() for v in (errors, products.mean, products.square, products.product)))
     assert len(results) == 1
-
-
-def test_the_function_of_one_row_says_whether_it_can_fail():
-    module = ir.Module()
-    assert emit_scalar(module, shine.parse("a // b"), "divides", "int32")
-    assert not emit_scalar(module, shine.parse("a // b"), "floats", "float64")
-    assert [len(module.globals[name].args) for name in ("divides", "floats")] == [3, 2]
 
 
 def test_what_no_tree_reads_is_not_loaded():

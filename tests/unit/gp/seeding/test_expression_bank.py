@@ -5,7 +5,7 @@ import pytest
 from unit.gp.seeding.banks import bank
 
 from shine.data.dataset import Dataset
-from shine.evaluators.machine import MachineEvaluator
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.gp.seeding.expression_bank import ExpressionBank, fingerprints
 from shine.gp.seeding.formula_writer import tape
 from shine.lang.interpret import evaluate_tape

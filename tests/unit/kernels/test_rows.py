@@ -1,4 +1,4 @@
-"""`shine.jit` of a program: scalars, arrays of any shapes, threads, long programs, and the code behind them."""
+"""`shine.jit` of a program: scalars, arrays of any shapes, threads, long programs, and their code."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import copy
 import itertools
 import pickle
 import threading
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,9 +17,9 @@ from unit.lang.program.programs import SHAPES, calls, expression, same
 
 import shine
 from shine.errors import CompilationError, LoweringError
-from shine.kernels import graph_kernel
+from shine.kernels import kernel as kernels
 from shine.kernels import rows as graph_rows
-from shine.kernels.graph_kernel import GraphKernel
+from shine.kernels.kernel import Kernel
 from shine.lang.program.builder import ProgramBuilder
 from shine.lang.program.interpret import interpret
 from shine.lang.program.program import Program
@@ -34,7 +35,7 @@ def classic() -> Program:
 
 
 def several() -> Program:
-    """Two outputs over inputs of their own, and one over both."""
+    """Two outputs over one input each, and one over both inputs."""
     build = ProgramBuilder()
     x, n = build.parameter("scope/x", "float32"), build.parameter("n", "int64", default=np.array(3))
     root = build.assign("float32", expression(f"sqrt({x})"))
@@ -45,7 +46,7 @@ def several() -> Program:
 
 def test_the_classic_graph_is_one_instruction():
     kernel = shine.jit(classic())
-    assert isinstance(kernel, GraphKernel)
+    assert isinstance(kernel, Kernel)
     assert kernel(10) == 113
     assert kernel([1, 2]).tolist() == [104, 105]
     assert "add i32 %input, 103" in kernel.optimized_ir
@@ -59,7 +60,7 @@ def test_the_classic_graph_is_one_instruction():
 @given(calls())
 def test_arrays_that_broadcast_give_what_the_program_means(call):
     program, arguments = call
-    kernel = GraphKernel(program, "O0")
+    kernel = Kernel(program, opt_level="O0")
     try:
         expected = interpret(program, arguments)
     except ZeroDivisionError:
@@ -74,7 +75,7 @@ def test_arrays_that_broadcast_give_what_the_program_means(call):
         assert same(np.asarray(result, output.dtype), each)
 
 
-def test_one_output_is_itself_and_several_are_a_tuple_of_their_own_types_and_shapes():
+def test_several_outputs_are_a_tuple_each_with_its_type_and_shape():
     root, square, positive = shine.jit(several())(np.full((2, 1), 16.0), np.arange(3))
     assert (root.dtype, root.tolist()) == (np.float32, [[4.0], [4.0]])
     assert (square.dtype, square.tolist()) == (np.int64, [0, 1, 4])
@@ -87,7 +88,7 @@ def test_scalars_give_numbers_of_python():
     assert [type(result) for result in results] == [float, int, bool]
 
 
-def test_an_output_that_depends_on_scalars_alone_is_a_number_beside_arrays():
+def test_an_output_of_scalars_is_a_number_even_if_others_are_arrays():
     root, square, _ = shine.jit(several())(np.ones(3), 5)
     assert root.shape == (3,)
     assert (type(square), square) == (int, 25)
@@ -101,7 +102,7 @@ def test_arguments_come_in_order_by_label_or_by_name_and_may_have_defaults():
         assert result == (2.0, 9, True)
 
 
-def test_no_rows_are_no_error():
+def test_arrays_without_rows_give_results_without_rows():
     root, square, positive = shine.jit(several())(np.empty((0, 2)), 7)
     assert (root.shape, square, positive.shape) == ((0, 2), 49, (0, 2))
     assert shine.jit(tree_program(shine.parse("1 // a"), "int32"))(np.empty(0, int)).shape == (0,)
@@ -155,7 +156,7 @@ def test_bad_arguments_are_named(arguments, named, error, message):
         shine.jit(several())(*arguments, **named)
 
 
-def test_shapes_need_to_fit_only_where_they_meet():
+def test_only_shapes_of_one_output_have_to_fit():
     build = ProgramBuilder()
     x, y = build.parameter("x", "float64"), build.parameter("y", "float64")
     outputs = [(name, build.assign("float64", expression(f"{name} + 1")), "float64") for name in (x, y)]
@@ -167,7 +168,7 @@ def test_shapes_need_to_fit_only_where_they_meet():
 @pytest.mark.parametrize("rows", [1, 16, 50, 301])
 def test_blocks_and_threads_change_nothing(monkeypatch, shapes, rows):
     names = [f"x{i}" for i in range(len(shapes))]
-    kernel = GraphKernel(tree_program(shine.parse(" - 3 * ".join(names)), "float32"), threads=3)
+    kernel = Kernel(tree_program(shine.parse(" - 3 * ".join(names)), "float32"), threads=3)
     rng = np.random.default_rng(0)
     arrays = [rng.integers(-9, 9, shape).astype("float32") for shape in shapes]
     monkeypatch.setattr(graph_rows, "BLOCK_ROWS", (1, rows))
@@ -175,10 +176,10 @@ def test_blocks_and_threads_change_nothing(monkeypatch, shapes, rows):
     assert same(kernel(*arrays), interpret(kernel.program, arrays)[0])
 
 
-def test_a_failure_of_one_thread_is_the_error_of_all(monkeypatch):
+def test_a_division_by_zero_in_one_thread_raises(monkeypatch):
     monkeypatch.setattr(graph_rows, "BLOCK_ROWS", (1, 64))
     monkeypatch.setattr(graph_rows, "SHARED_NODES", 0)
-    kernel = GraphKernel(tree_program(shine.parse("1 // a"), "int64"), threads=3)
+    kernel = Kernel(tree_program(shine.parse("1 // a"), "int64"), threads=3)
     numbers = np.ones(10_000, int)
     assert kernel(numbers).all()
     numbers[7_777] = 0
@@ -217,12 +218,12 @@ def last_bit(build: ProgramBuilder, name: str) -> str:
 
 @pytest.mark.parametrize(("large", "level"), [(1_000, 0), (1_000_000, 1)])
 def test_a_long_program_is_compiled_in_stages_and_a_longer_one_without_optimization(monkeypatch, large, level):
-    monkeypatch.setattr(graph_kernel, "LARGE", large)
+    monkeypatch.setattr(kernels, "_GRAPH", replace(kernels._GRAPH, most_optimized=large))
     monkeypatch.setattr(graph_rows, "OPTIMIZED_NODES", 400)
     monkeypatch.setattr(graph_rows, "PLAIN_NODES", 500)
     monkeypatch.setattr(graph_rows, "BLOCK_ROWS", (1, 20))
     program = long_program(800)
-    kernel = GraphKernel(program, "O1")
+    kernel = Kernel(program, opt_level="O1")
     assert kernel.opt_level == level
     assert kernel.loop_ir.count("define i8") > 3
     numbers = np.arange(-40, 41)
@@ -232,12 +233,12 @@ def test_a_long_program_is_compiled_in_stages_and_a_longer_one_without_optimizat
 
 
 def test_more_inputs_than_a_call_of_a_scalar_function_takes(monkeypatch):
-    monkeypatch.setattr(graph_kernel, "SCALAR_PARAMETERS", 2)
-    kernel = GraphKernel(tree_program(shine.parse("a + b + c"), "int32"))
+    monkeypatch.setattr(kernels, "ONE_ROW_PARAMETERS", 2)
+    kernel = Kernel(tree_program(shine.parse("a + b + c"), "int32"))
     assert (type(kernel(1, 2, 3)), kernel(1, 2, 3)) == (int, 6)
 
 
-def test_what_has_a_program_is_compiled_by_it():
+def test_an_object_with_a_program_is_compiled():
     assert shine.jit(SimpleNamespace(program=classic()))(10) == 113
 
 
@@ -251,10 +252,13 @@ def test_a_graph_has_its_own_arguments_and_types():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: GraphKernel(classic(), threads=0), ValueError, "threads must be at least 1"),
-        (lambda: GraphKernel(classic(), "O9"), ValueError, "O9"),
-        (lambda: GraphKernel(tree_program(shine.parse("sin(a)"), "int32")), LoweringError, "no meaning for int32"),
-        (lambda: GraphKernel(classic()).assembly("nonsense"), CompilationError, "no target 'nonsense'"),
+        (lambda: Kernel(classic(), threads=0), ValueError, "threads must be at least 1"),
+        (lambda: Kernel(classic(), "int32"), TypeError, "types of its own, dtype 'int32' is for formulas"),
+        (lambda: Kernel(classic()).fitness([[1.0]], [1.0]), TypeError, "only a kernel of one formula has a fitness"),
+        (lambda: shine.grad(shine.jit(classic())), TypeError, "a formula is a string"),
+        (lambda: Kernel(classic(), opt_level="O9"), ValueError, "O9"),
+        (lambda: Kernel(tree_program(shine.parse("sin(a)"), "int32")), LoweringError, "no meaning for int32"),
+        (lambda: Kernel(classic()).assembly("nonsense"), CompilationError, "no target 'nonsense'"),
     ],
 )
 def test_bad_options_are_errors(make, error, message):
@@ -263,21 +267,20 @@ def test_bad_options_are_errors(make, error, message):
 
 
 def test_a_kernel_names_its_program():
-    assert (
-        repr(shine.jit(classic())) == "<GraphKernel of <Program graph(input: int32) -> (output: int32), 3 statements>>"
-    )
+    assert repr(shine.jit(classic())) == "<Kernel of <Program graph(input: int32) -> (output: int32), 3 statements>>"
 
 
-def test_loading_and_programs_are_public():
+def test_programs_are_public_and_the_former_name_of_their_kernels_is_deprecated():
     assert shine.Program is Program
-    assert shine.GraphKernel is GraphKernel
+    with pytest.warns(DeprecationWarning, match="shine.GraphKernel is deprecated; use shine.Kernel"):
+        assert shine.GraphKernel is Kernel
 
 
-def test_a_block_that_a_thread_has_taken_is_computed_though_the_others_are_done(monkeypatch):
+def test_a_block_taken_by_a_thread_is_computed_even_if_the_others_are_done(monkeypatch):
     taken, done = threading.Event(), threading.Event()
 
     class Numbers:
-        """Numbers of blocks; one thread gets its first when the other has found that no more are left."""
+        """Numbers of blocks; one thread gets its first after the other has found no more left."""
 
         def __init__(self):
             self.numbers, self.caller = itertools.count(), threading.current_thread()
@@ -300,11 +303,11 @@ def test_a_block_that_a_thread_has_taken_is_computed_though_the_others_are_done(
 
     monkeypatch.setattr(graph_rows, "count", Numbers)
     monkeypatch.setattr(graph_rows, "Workers", Telling)
-    full = np.full  # nothing is right by chance
+    full = np.full  # no result may be right by chance
     monkeypatch.setattr(graph_rows.np, "empty", lambda shape, dtype=float: full(shape, 7, dtype))
     monkeypatch.setattr(graph_rows, "SHARED_NODES", 1)
     values = np.arange(1 << 19, dtype=np.float64)
-    result = GraphKernel(tree_program(shine.parse("a - 0.5"), "float64"), threads=2)(values)
+    result = Kernel(tree_program(shine.parse("a - 0.5"), "float64"), threads=2)(values)
     assert taken.is_set() and done.is_set()
     assert np.array_equal(result, values - 0.5)
 

@@ -8,22 +8,22 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from llvmlite import ir
 
-from shine.codegen.moments import CHUNK, SUMS
+from shine.codegen.moments import CHUNK, PRODUCTS, SUMS, checked_sum
 from shine.codegen.native.loops import STATE, emit_fitness, emit_predict
 from shine.data.dataset import Dataset
 from shine.evaluators.rows import Rows, lane_sums, target_of
-from shine.fitness import Products, Scores, score
+from shine.fitness.scores import Products, Scores, score
 from shine.lang.population import Population
 from shine.lang.tree import Tree
 from shine.llvm import Engine
 from shine.typing import AnyArray, Floats, Indices
 
 BATCH = 64
-"""Individuals compiled as one module: LLVM's cost a module is that of several individuals."""
+"""Individuals compiled as one module: a module costs LLVM as much as several individuals."""
 
 
 class NativeFitness:
-    """Compiled fitness of some trees with the same parameters.
+    """Compiled fitness of trees with the same parameters.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class NativeFitness:
         )  # fmt: skip
 
     def over(self, rows: Rows) -> NativeMeasure:
-        """What measures the trees on a data set."""
+        """The measure of the trees over a data set."""
         return NativeMeasure(self._function, rows)
 
     def close(self) -> None:
@@ -56,18 +56,18 @@ class NativeFitness:
 
 
 class NativeMeasure:
-    """Compiled fitness over a data set (see `shine.fitness.Measure`)."""
+    """Compiled fitness over a data set (see `shine.fitness.scores.Measure`)."""
 
     def __init__(self, function: Callable[..., int], rows: Rows) -> None:
         self._function, self._rows = function, rows
 
     def errors(self, which: Indices, kind: str, slopes: Floats, intercepts: Floats) -> Floats:
-        """Weighted sums of "squared" or "absolute" errors of ``intercept + slope * p``."""
+        """Weighted sums of the errors of ``intercept + slope * p``."""
         return lane_sums(self._run(which, kind, np.column_stack([slopes, intercepts])))
 
     def products(self, which: Indices) -> Products:
         """Moments for linear scaling."""
-        states = self._run(which, "products", np.empty((0, 2)))
+        states = self._run(which, PRODUCTS, np.empty((0, 2)))
         return Products(states[:, 0], states[:, 1], states[:, 2])
 
     def _run(self, which: Indices, kind: str, lines: Floats) -> Floats:
@@ -78,7 +78,7 @@ class NativeMeasure:
             failed |= self._function(
                 which.ctypes.data,
                 len(which),
-                SUMS.index(kind),
+                SUMS.index(checked_sum(kind)),
                 block.pointers.ctypes.data,
                 part.target.ctypes.data,
                 part.weights.ctypes.data,
@@ -125,7 +125,7 @@ class NativeEvaluator:
 
     def _score_batch(self, population: Population, start: int) -> Scores:
         stop = min(start + BATCH, len(population))
-        # AstJit emits straight vector code: the passes would cost more than they gain an individual that runs once.
+        # AstJit emits straight vector code: passes would take longer than they save if an individual runs once.
         compiled = NativeFitness([population.tree(i) for i in range(start, stop)], self._dtype, "O0", selection=1)
         try:
             return score(compiled.over(self._rows), stop - start, self._target, self._loss, self._linear_scaling)

@@ -1,4 +1,4 @@
-"""The machine tier: reductions that never change a bit, giving up early, weights, and rows of every number."""
+"""The machine tier: sums with the same bits always, stopping early, weights, and every number of rows."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ from helpers.markers import mostly_slow
 
 import shine
 from shine.data.dataset import Dataset
-from shine.evaluators import machine
+from shine.evaluators import machine_rows
 from shine.evaluators import rows as rows_module
 from shine.evaluators.evaluator import TIERS, evaluator_of
-from shine.evaluators.machine import MachineEvaluator, MachineRows, machine_of
-from shine.evaluators.sharing import Workers
-from shine.fitness import LOSSES, Scores
+from shine.evaluators.jobs import STEP_ROWS
+from shine.evaluators.machine_code import machine_of
+from shine.evaluators.machine_rows import MachineRows
+from shine.evaluators.machine_tier import MachineEvaluator
+from shine.evaluators.workers import Workers
+from shine.fitness.losses import LOSSES
+from shine.fitness.scores import Scores
 from shine.lang.population import Population
 
 ROOT = Path(shine.__file__).parents[1]
@@ -38,7 +42,7 @@ def dataset(rows: int = ROWS, weighted: bool = False, features: int = 2, seed: i
 
 
 def bits(scores: Scores) -> list[bytes]:
-    """All numbers of some scores, to the bit."""
+    """All numbers of scores as bytes."""
     return [scores.losses.tobytes(), scores.slopes.tobytes(), scores.intercepts.tobytes()]
 
 
@@ -52,7 +56,18 @@ each_weighting = pytest.mark.parametrize("weighted", [False, True], ids=["plain"
 each_dtype = pytest.mark.parametrize("dtype", ["float64", "float32"])
 
 
-# The same bits whatever the circumstances
+# The same bits always
+
+
+@pytest.mark.parametrize("threads", [2, 3, 500])
+@each_dtype
+@each_scaling
+def test_the_number_of_threads_changes_no_bit(dtype, scaling, threads, monkeypatch):
+    monkeypatch.setattr(machine_rows, "SHARED_WORK", 0)
+    data, population = dataset(weighted=True), random_population(5 * STEP_ROWS // ROWS + 1)
+    alone, shared = (evaluator(data, "mae", scaling, dtype, count) for count in (1, threads))
+    assert bits(shared.score(population)) == bits(alone.score(population))
+    assert shared.predict(population).tobytes() == alone.predict(population).tobytes()
 
 
 @each_dtype
@@ -66,14 +81,14 @@ def test_the_order_of_the_individuals_changes_no_bit(dtype, scaling):
 
 @pytest.mark.parametrize("cuts", [[1], [149], [64, 128], list(range(1, 150))])
 @each_scaling
-def test_an_individual_s_score_does_not_depend_on_the_others(scaling, cuts):
+def test_the_score_of_an_individual_does_not_depend_on_the_others(scaling, cuts):
     population = random_population()
     score = evaluator(dataset(weighted=True), "mse", scaling).score
     parts = [score(population.take(part)) for part in np.split(np.arange(150), cuts)]
     assert bits(Scores.concatenate(parts)) == bits(score(population))
 
 
-def test_room_behind_the_end_of_the_tapes_changes_no_bit():
+def test_the_width_of_the_tapes_changes_no_bit():
     population = random_population()
     wider = Population.from_tapes([population.tape(i) for i in range(150)], population.primitives, width=400)
     score = evaluator(dataset()).score
@@ -88,6 +103,11 @@ def test_an_evaluator_can_be_used_again():
 # Rows and features
 
 
+def test_data_without_rows_are_refused():
+    with pytest.raises(shine.DataError, match="at least one row"):
+        shine.Evaluator(np.empty((0, 2)), np.empty(0), tier="machine")
+
+
 @pytest.mark.parametrize("tier", TIERS)
 def test_one_row_is_enough(tier):
     population = shine.Population.from_sources(["x0 + 1"])
@@ -95,10 +115,21 @@ def test_one_row_is_enough(tier):
     assert shine.Evaluator([[2.0]], [5.0], tier=tier, linear_scaling=True)(population).tolist() == [0.0]
 
 
+@pytest.mark.parametrize("rows", [1, 7, 63, 65, 127, 255, 257, 511, 513, 769, 10_007])
+@each_dtype
+def test_any_number_of_rows_is_predicted_right(dtype, rows):
+    data = dataset(rows)
+    x0, x1 = data.columns.astype(dtype)
+    population = shine.Population.from_sources(["x0*x1 + x0", "x1", "2"], ("x0", "x1"), ["add", "mul"])
+    predicted = evaluator(data, dtype=dtype).predict(population)
+    assert predicted.dtype == dtype
+    assert predicted.tobytes() == np.array([x0 * x1 + x0, x1, np.full(rows, 2, dtype)]).tobytes()
+
+
 @pytest.fixture
 def blocks(monkeypatch):
-    """Data of any size are gone over in blocks of 512 rows, and converted block by block where that is needed."""
-    monkeypatch.setattr(machine, "LARGE_ROWS", 1)
+    """Data of any size are evaluated in blocks of 512 rows, and converted block by block if necessary."""
+    monkeypatch.setattr(machine_rows, "LARGE_ROWS", 1)
     for name, value in (("SHORTEST_BLOCK", 512), ("BLOCK_BYTES", 0), ("HELD_BYTES", 0), ("ENOUGH_WORK", 0)):
         monkeypatch.setattr(rows_module, name, value)
 
@@ -110,10 +141,10 @@ each_order = pytest.mark.parametrize("order", ["C", "F"], ids=["by column", "by 
 @each_dtype
 @each_scaling
 @each_weighting
-def test_large_data_that_stay_where_they_are_have_the_same_bits(weighted, scaling, dtype, rows, monkeypatch):
+def test_large_data_read_in_place_have_the_same_bits(weighted, scaling, dtype, rows, monkeypatch):
     data, population = dataset(rows, weighted), random_population(30)
     copied = evaluator(data, "mse", scaling, dtype)
-    monkeypatch.setattr(machine, "LARGE_ROWS", 1)
+    monkeypatch.setattr(machine_rows, "LARGE_ROWS", 1)
     large = evaluator(data, "mse", scaling, dtype)
     assert bits(large.score(population)) == bits(copied.score(population))
     assert large.predict(population).tobytes() == copied.predict(population).tobytes()
@@ -187,14 +218,14 @@ print(resident("VmHWM") - before, X.nbytes + y.nbytes)
     ("order", "tier", "dtype"),
     [("C", "machine", "float64"), ("F", "machine", "float32"), ("C", "native", "float32")],
 )
-def test_rows_by_the_million_take_little_memory_beyond_their_own(order, tier, dtype):
+def test_millions_of_rows_take_little_more_memory_than_the_data(order, tier, dtype):
     command = [sys.executable, "-W", "error", "-c", MEMORY, order, tier, dtype]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
     grown, data = map(int, done.stdout.split())
     assert data + grown < 1.2 * data + 64 * 2**20
 
 
-# Giving up early
+# Stopping early
 
 
 def thresholds(losses: np.ndarray) -> list[float]:
@@ -205,7 +236,7 @@ def thresholds(losses: np.ndarray) -> list[float]:
 
 
 def assert_only_losses_above_are_inf(data: Dataset, population: Population, loss: str, scaling: bool, dtype="float64"):
-    """Whatever the threshold, losses up to it have the bits they have without one, and the others are inf."""
+    """Losses up to any threshold have the same bits as without one, and the others are inf."""
     score = evaluator(data, loss, scaling, dtype).score
     losses = score(population).losses
     wrong = [
@@ -228,7 +259,7 @@ def test_a_threshold_turns_only_losses_above_it_into_inf(loss, scaling, weighted
 @pytest.mark.parametrize("where", [0, 255, 256, -1])
 @each_loss
 @each_scaling
-def test_a_threshold_is_honoured_where_one_row_holds_all_the_error(loss, scaling, where):
+def test_a_threshold_is_honoured_if_one_row_has_all_the_error(loss, scaling, where):
     x = np.random.default_rng(0).normal(size=(ROWS, 2))
     y = x[:, 0].copy()
     y[where] += 100.0
@@ -253,7 +284,7 @@ def test_a_row_that_is_not_finite_makes_the_loss_infinite_wherever_it_is(scaling
     assert_only_losses_above_are_inf(data, population, "mse", scaling)
 
 
-def test_a_large_absolute_error_is_no_reason_to_give_up_a_small_sum():
+def test_a_small_sum_of_large_absolute_errors_is_not_stopped():
     # The squared error of a line is 2500 times its absolute error here.
     x, y = np.arange(600.0), np.arange(600.0)
     y[300] += 5000
@@ -261,14 +292,14 @@ def test_a_large_absolute_error_is_no_reason_to_give_up_a_small_sum():
     assert_only_losses_above_are_inf(data, population, "mae", True)
 
 
-def test_predictions_far_from_zero_are_not_given_up_for_rounding():
+def test_rounding_of_predictions_far_from_zero_does_not_stop_them():
     for seed in range(8):
         x = np.random.default_rng(seed).integers(-2000, 2000, 3000) / 512
         data = Dataset.from_arrays((1e13 + x)[:, None], x)
         assert_only_losses_above_are_inf(data, shine.Population.from_sources(["x0"]), "mse", True)
 
 
-def test_predictions_near_the_smallest_number_are_not_given_up_for_rounding():
+def test_rounding_of_predictions_near_the_smallest_number_does_not_stop_them():
     for seed in range(8):
         rng = np.random.default_rng(seed)
         x = rng.normal(size=300)
@@ -287,12 +318,12 @@ def test_a_loss_that_rounds_to_zero_is_not_above_zero(loss):
 
 @pytest.mark.parametrize("threshold", [-1.0, np.nan, -np.inf])
 @each_loss
-def test_no_loss_is_below_a_threshold_that_none_can_meet(loss, threshold):
+def test_all_losses_are_inf_if_no_loss_can_meet_the_threshold(loss, threshold):
     assert np.isinf(evaluator(dataset(), loss).score(random_population(20), threshold).losses).all()
 
 
 def states(kind: str, limit: float, target: np.ndarray) -> np.ndarray:
-    """What one function of the machine adds up of the individual `x0`, which grows from 1 to 2."""
+    """The sums of one function of the machine for the individual `x0`, which grows from 1 to 2."""
     data = Dataset.from_arrays(np.linspace(1, 2, 2048)[:, None], target)
     population = shine.Population.from_sources(["x0"])
     compiled = machine_of(population.primitives.functions, "float64")
@@ -306,7 +337,7 @@ def test_sums_stop_growing_once_they_exceed_the_limit(kind):
     assert 1.0 < stopped < 0.2 * whole
 
 
-def test_moments_stop_once_no_line_keeps_within_the_limit():
+def test_moments_stop_once_the_error_of_every_line_exceeds_the_limit():
     target = np.random.default_rng(0).normal(size=2048)
     whole, stopped = states("products", np.inf, target), states("products", 1.0, target)
     assert np.isfinite(whole).all()
@@ -339,12 +370,12 @@ def test_rows_of_weight_zero_do_not_count(loss, scaling, empty):
     without = Dataset(data.columns[:, kept].copy(), data.target[kept], data.weights[kept], data.features)
     expected, found = (evaluator(d, loss, scaling).score(population).losses for d in (without, data))
     both = np.isfinite(expected) & np.isfinite(found)
-    # A row of weight zero still makes a loss infinite where the prediction is not finite.
+    # A row of weight zero still makes the loss infinite if its prediction is not finite.
     assert both.sum() > 100
     assert found[both] == pytest.approx(expected[both], rel=1e-9, abs=1e-12)
 
 
-def test_doubled_weights_are_rows_twice():
+def test_a_row_of_weight_two_counts_as_two_rows():
     data, population = dataset(), random_population()
     twice = Dataset(np.repeat(data.columns, 2, axis=1), np.repeat(data.target, 2), None, data.features)
     doubled = Dataset(data.columns, data.target, np.full(ROWS, 2.0), data.features)
@@ -352,12 +383,12 @@ def test_doubled_weights_are_rows_twice():
     assert found == pytest.approx(expected, rel=1e-9)
 
 
-# Numbers at the edge
+# Extreme numbers
 
 
 @pytest.mark.parametrize("tier", TIERS)
 @pytest.mark.parametrize("rows", [8, 9, 255, 257])
-def test_rows_that_only_fill_up_the_last_lanes_do_not_overflow(tier, rows):
+def test_padding_rows_do_not_overflow(tier, rows):
     x = 1.5e154 * (1 + np.linspace(0, 1e-6, rows))
     data = Dataset(x[None, :], x, None, ("x0",))
     assert evaluator_of(data, "mse", False, "float64", tier).score(
@@ -372,7 +403,7 @@ def test_an_empty_population_has_no_scores():
     assert empty.predict(population).shape == (0, ROWS)
 
 
-def test_an_interrupt_waits_for_what_other_threads_have_begun():
+def test_an_interrupt_waits_for_the_current_items_of_other_threads():
     begun, released, finished, left = threading.Event(), threading.Event(), [], list(range(5))
 
     def work(thread):
@@ -395,7 +426,7 @@ def test_an_interrupt_waits_for_what_other_threads_have_begun():
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="a timer interrupts")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_an_interrupt_ends_an_evaluation_long_before_its_end(threads):
-    """A quarter of a minute of work on a fast processor, in one call of the machine."""
+    """An evaluation of 15 seconds on a fast processor, in one call of the machine."""
 
     def interrupt(number, frame):
         raise KeyboardInterrupt
@@ -408,7 +439,7 @@ def test_an_interrupt_ends_an_evaluation_long_before_its_end(threads):
         begin = time.perf_counter()
         with pytest.raises(KeyboardInterrupt):
             score(many)
-        # It takes milliseconds; a busy machine may take its time.
+        # It takes milliseconds; on a busy host longer.
         assert time.perf_counter() - begin < 8
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

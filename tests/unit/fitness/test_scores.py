@@ -1,4 +1,4 @@
-"""Losses: against NumPy in two passes, weights, scaling, and what happens to numbers that are not finite."""
+"""Losses: against NumPy in two passes, weights, scaling, and numbers that are not finite."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def test_linear_scaling_finds_the_best_line_in_spite_of_large_offsets(loss, offs
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e6])
-def test_a_perfect_fit_is_told_from_a_nearly_perfect_one(offset):
+def test_a_perfect_fit_is_distinguished_from_a_nearly_perfect_one(offset):
     x = RNG.uniform(1, 1000, 5000)
     exact = shine.jit("sqrt(2*(x*x))").fitness(x[:, None], x + offset, linear_scaling=True)
     nearly = shine.jit("x + 1e-7*x*x/1000").fitness(x[:, None], x + offset, linear_scaling=True)
@@ -109,6 +109,6 @@ def test_unknown_options_are_named(keywords):
         Evaluator([[1.0]], [1.0], **keywords)
 
 
-def test_a_constant_target_is_refused_where_the_loss_divides_by_its_variance():
+def test_a_constant_target_is_refused_if_the_loss_divides_by_its_variance():
     with pytest.raises(shine.DataError, match="the target is constant"):
         Evaluator([[1.0], [2.0]], [3.0, 3.0], loss="r2")

@@ -1,4 +1,4 @@
-"""Threads that share work: what becomes of parts that do not begin in time, of refused threads, of other processes."""
+"""Threads that share work: parts that do not begin in time, refused threads, and other processes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 import shine
-from shine.evaluators import sharing
-from shine.evaluators.machine import MachineEvaluator
-from shine.evaluators.sharing import Workers
+from shine.evaluators import workers as threads
+from shine.evaluators.machine_tier import MachineEvaluator
+from shine.evaluators.workers import Workers
 
 
 def forget() -> None:
-    """What abandons nothing."""
+    """An `abandon` that does nothing."""
 
 
-def test_every_thread_does_its_part_again_and_again():
+def test_every_thread_does_its_part_in_every_run():
     workers, barrier = Workers(3), threading.Barrier(3)
     for _ in range(5):
         done = []
@@ -43,7 +43,7 @@ def test_an_error_of_any_thread_is_raised():
         Workers(2).run(work, forget)
 
 
-def test_where_the_system_refuses_threads_the_caller_does_the_work_alone(monkeypatch):
+def test_the_caller_does_all_work_if_the_system_refuses_threads(monkeypatch):
     workers, done = Workers(3), []
     with monkeypatch.context() as patched:
 
@@ -53,7 +53,7 @@ def test_where_the_system_refuses_threads_the_caller_does_the_work_alone(monkeyp
         patched.setattr(threading.Thread, "start", refuse)
         workers.run(lambda thread: done.append(("first", thread)), forget)
     assert done == [("first", 0)]
-    # The parts of the first run, whose memory is gone, are not done when there are threads again.
+    # Parts of the first run, whose memory is freed, must not run once there are threads again.
     barrier = threading.Barrier(3)
 
     def work(thread):
@@ -64,7 +64,7 @@ def test_where_the_system_refuses_threads_the_caller_does_the_work_alone(monkeyp
     assert sorted(done[1:]) == [("second", thread) for thread in range(3)]
 
 
-def test_a_part_that_has_not_begun_when_the_work_is_done_is_left_out():
+def test_a_part_that_has_not_begun_when_all_work_is_done_never_runs():
     workers, busy, release, done = Workers(2), threading.Event(), threading.Event(), []
 
     def occupy(thread):
@@ -91,7 +91,7 @@ def test_a_part_that_has_not_begun_when_the_work_is_done_is_left_out():
     assert sorted(done[1:]) == [0, 1]
 
 
-def test_another_process_gets_threads_of_its_own(monkeypatch):
+def test_a_forked_process_makes_its_own_threads(monkeypatch):
     workers, barrier = Workers(2), threading.Barrier(2)
     names = [set(), set()]
     for seen in names:
@@ -101,21 +101,21 @@ def test_another_process_gets_threads_of_its_own(monkeypatch):
             seen.add(threading.get_ident())
 
         workers.run(work, forget)
-        monkeypatch.setattr(sharing._Process, "this", object())  # what a fork does in the child
+        monkeypatch.setattr(threads._Process, "this", object())  # what a fork does in the child
     assert len(names[0] - names[1]) == len(names[1] - names[0]) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="no process is forked here")
-def test_a_child_stands_for_another_process():
-    before = sharing._Process.this
+def test_a_forked_process_has_another_identity():
+    before = threads._Process.this
     child = os.fork()
     if child == 0:
-        os._exit(0 if sharing._Process.this is not before else 1)
+        os._exit(0 if threads._Process.this is not before else 1)
     assert os.waitpid(child, 0)[1] == 0
-    assert sharing._Process.this is before
+    assert threads._Process.this is before
 
 
-def test_a_thread_that_evaluates_other_primitives_meanwhile_changes_nothing():
+def test_a_thread_that_evaluates_other_primitives_at_the_same_time_changes_nothing():
     class Switching(MachineEvaluator):
         """As soon as a machine is chosen, another thread chooses one for another population."""
 

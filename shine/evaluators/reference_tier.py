@@ -8,13 +8,14 @@ import numpy as np
 
 from shine.data.dataset import Dataset
 from shine.evaluators.rows import target_of
-from shine.fitness import Products, Scores, score
+from shine.fitness.losses import error_kind
+from shine.fitness.scores import Products, Scores, score
 from shine.lang.interpret import evaluate_tape
 from shine.lang.population import Population
 from shine.typing import AnyArray, Floats, Indices
 
 CHUNK = 16_384
-"""Rows interpreted at a time, so that the arrays in flight stay in the cache."""
+"""Rows interpreted at a time, so that the arrays in use stay in the cache."""
 
 
 class ReferenceEvaluator:
@@ -56,15 +57,15 @@ class ReferenceEvaluator:
 
 
 class ReferenceMeasure:
-    """Sums over predictions in NumPy (see `shine.fitness.Measure`)."""
+    """Sums over predictions in NumPy (see `shine.fitness.scores.Measure`)."""
 
     def __init__(self, predictions: Callable[[Indices], Iterable[Floats]], dataset: Dataset) -> None:
         self._predictions, self._dataset = predictions, dataset
 
     def errors(self, which: Indices, kind: str, slopes: Floats, intercepts: Floats) -> Floats:
-        """Weighted sums of "squared" or "absolute" errors of ``intercept + slope * p``."""
+        """Weighted sums of the errors of ``intercept + slope * p``."""
         weights, target = self._dataset.row_weights, self._dataset.target
-        error = np.square if kind == "squared" else np.abs
+        error = error_kind(kind).of_residuals
         lines = zip(self._predictions(which), slopes, intercepts, strict=True)
         return np.array([weights @ error(target - (intercept + slope * p)) for p, slope, intercept in lines])
 

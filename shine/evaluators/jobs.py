@@ -1,34 +1,32 @@
-"""Native functions of a population on several threads: who does what, in which memory, and how it ends early."""
+"""Native functions over a population: the jobs of its threads, and the memory each job works in."""
 
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from typing import Any, ClassVar
 
 import numpy as np
 
 from shine.codegen.machine.worker_loop import WORKER_LOOP
+from shine.evaluators.workers import Workers
 from shine.lang.population import Population
 from shine.llvm import Engine
 from shine.typing import AnyArray, Floats
 
 STEP_ROWS = 1 << 15
-"""Rows, times individuals, that a thread takes at a time: enough to hide the cost of taking them, few enough to end
-with the others."""
+"""Rows times individuals that a thread takes at a time: enough to hide the cost of taking them, few enough that all
+threads end at about the same time."""
 
 QUOTA = 1 << 29
 """Nodes times rows after which a thread looks for an interrupt: some hundredths of a second."""
 
 _LINE = 64
-"""Bytes of a cache line, which two threads had better not write to at a time."""
+"""Bytes of a cache line: threads that write to the same line slow each other down."""
 
 
 def zeros(individuals: int, numbers: int) -> Floats:
-    """Zeros, shape (individuals, numbers); the first is at the beginning of a cache line."""
+    """Zeros, shape (individuals, numbers), that begin at a cache line."""
     memory = np.zeros(individuals * numbers + _LINE // 8)
     skipped = -memory.ctypes.data % _LINE // 8
     return memory[skipped : skipped + individuals * numbers].reshape(individuals, numbers)
@@ -45,7 +43,7 @@ class PopulationFunctions:
     job_fields : sequence of str
         Names of the words of a job; ``first`` and ``last`` are its last two.
     scratch : callable
-        ``scratch(width)``: bytes of the fields of a job that are memory of one thread, for individuals of a width.
+        ``scratch(width)``: bytes of the scratch memory of one thread, by field of a job, for tapes of a width.
     """
 
     def __init__(
@@ -66,9 +64,9 @@ class PopulationFunctions:
         name : str
         population : Population
         fields : mapping of str to int
-            Words of the job besides those that follow from the population and the scratch memory.
+            Words of the job, except those of the population and of the scratch memory.
         rows : int
-            Over how many rows: what an individual costs.
+            Rows that an individual is evaluated over.
         workers : Workers
         """
         arrays: dict[str, AnyArray] = {
@@ -92,10 +90,10 @@ class PopulationFunctions:
 
         workers.run(work, lambda: begun.fill(count))
         self._kept = [jobs]
-        del arrays  # what the addresses point to, until here
+        del arrays  # the job has their addresses until here
 
     def _jobs(self, width: int, threads: int) -> _Jobs:
-        """The jobs of the last run, if they have the right size and no other run has taken them meanwhile."""
+        """The jobs of the last run if they have the right size and no other run uses them, else new ones."""
         with suppress(IndexError):
             kept = self._kept.pop()
             if (kept.width, kept.threads) == (width, threads):
@@ -109,9 +107,10 @@ class PopulationFunctions:
 
 
 class _Jobs:
-    """A job for each thread, with scratch memory of its own, for individuals of some width.
+    """A job for each thread, with its own scratch memory, for tapes of some width.
 
-    `words` has a row for each; before them, far enough from what others write to, is how many individuals are taken.
+    The first row of `words` begins with the number of individuals taken so far; each further row is the job of a
+    thread. Rows are whole cache lines long, so that threads do not write to the same line.
     """
 
     def __init__(self, fields: Sequence[str], scratch: Mapping[str, int], width: int, threads: int) -> None:
@@ -128,92 +127,6 @@ class _Jobs:
         self.words[1:, [fields.index(name) for name in scratch]] = starts + offsets[:-1]
 
     def fill(self, job: Mapping[str, int]) -> None:
-        """Begin anew, with the same words for every thread but for its memory."""
+        """Start a run: all threads get the same words, except those of their scratch memory."""
         self.words[0] = 0
         self.words[1:, self._places] = [job.get(name, 0) for name in self._fields]
-
-
-class Workers:
-    """Threads that do the same work together, the calling one among them; they wait for the next between calls."""
-
-    def __init__(self, threads: int) -> None:
-        self.threads = threads
-        self._kept: tuple[object, ThreadPoolExecutor] | None = None
-
-    def run(self, work: Callable[[int], None], abandon: Callable[[], Any]) -> None:
-        """Call ``work(thread)`` on every thread, and return when all are done.
-
-        Work has to look whether it was abandoned before it takes the next item, and to finish what it has taken:
-        ``abandon()`` is also called when the first thread has found that nothing is left to take.
-
-        An interrupt ends it early, but never before the other threads are done with what they have begun: the arrays
-        they write to are freed when this returns. Then ``abandon()`` is to see to it that they begin nothing more.
-        """
-        others: list[Future[None]] = []
-        try:
-            try:
-                for thread in range(1, self.threads):
-                    others.append(Future())
-                    self._pool().submit(_take_part, others[-1], work, thread)
-            except RuntimeError:
-                # The system may refuse threads, and Python does when it ends: those there are do all of the work.
-                self._kept = None
-            work(0)
-        finally:
-            abandon()
-            # What has not begun by now must not: not even in a pool that kept it when it had no thread for it.
-            begun = [other for other in others if not other.cancel()]
-            _wait_for_all(begun)
-        for other in begun:
-            other.result()
-
-    def _pool(self) -> ThreadPoolExecutor:
-        """The other threads. A forked process has none of those that were made before, and makes its own."""
-        kept = self._kept
-        if kept is None or kept[0] is not _Process.this:
-            kept = _Process.this, ThreadPoolExecutor(self.threads - 1, thread_name_prefix="shine")
-            self._kept = kept
-        return kept[1]
-
-
-def _take_part(future: Future[None], work: Callable[[int], None], thread: int) -> None:
-    """Do a thread's part, unless that was cancelled; the future says how it ended."""
-    if not future.set_running_or_notify_cancel():
-        return
-    try:
-        work(thread)
-    except BaseException as error:
-        future.set_exception(error)
-    else:
-        future.set_result(None)
-
-
-class _Process:
-    """What stands for this process: a number could be that of an ancestor that has ended."""
-
-    this: ClassVar[object] = object()
-
-    @classmethod
-    def forked(cls) -> None:
-        cls.this = object()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_Process.forked)
-
-
-def _wait_for_all(futures: Sequence[Future[None]]) -> None:
-    """Wait, through any number of interrupts; the first of them is raised in the end."""
-    interrupt: KeyboardInterrupt | None = None
-    while futures:
-        try:
-            wait(futures)
-            break
-        except KeyboardInterrupt as caught:
-            interrupt = interrupt or caught
-    if interrupt is not None:
-        raise interrupt
-
-
-ALONE = Workers(1)
-"""The calling thread by itself."""

@@ -1,0 +1,165 @@
+"""A data set laid out for the tile machine, and passes of the machine over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from shine.codegen.machine.tiles import ROW_GROUP, tile_rows
+from shine.codegen.moments import CHUNK, LANES, PRODUCTS, checked_sum
+from shine.data.dataset import Dataset
+from shine.evaluators.derived import DerivedColumns
+from shine.evaluators.jobs import zeros
+from shine.evaluators.machine_code import Machine, machine_of
+from shine.evaluators.rows import HELD_BYTES, Columns, addresses, converted, filled, known_chunks, used_features
+from shine.evaluators.workers import ALONE, Workers
+from shine.lang.lazy import cached_property
+from shine.lang.population import Population
+from shine.typing import AnyArray, Floats
+
+SHARED_WORK = 1 << 21
+"""Individuals times rows from which threads share the work: some milliseconds of work."""
+
+LARGE_ROWS = 1 << 17
+"""Rows from which data are read in place and only the rows behind the last full tile are copied. Smaller data are
+copied whole and padded: that saves assembling tapes twice."""
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A block of rows that compiled functions evaluate in one call.
+
+    Parameters
+    ----------
+    start, stop : int
+        The first row, and the one behind the last.
+    fields : dict of str to int
+        Words of a job: where the rows are.
+    held : object
+        The owner of memory whose addresses are in the fields; it must live as long as the pass.
+    """
+
+    start: int
+    stop: int
+    fields: dict[str, int]
+    held: object
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.stop - self.start
+
+
+class MachineRows:
+    """A data set laid out for the machine, and the results of the machine's functions over all rows.
+
+    A small data set (fewer than `LARGE_ROWS` rows, and columns of at most `HELD_BYTES`) is copied whole, padded to full
+    groups of rows, and evaluated in one pass: it is all "tail". A large data set is evaluated block by block, each
+    block for the whole population while it is in the cache. Its columns are read in place, unless the machine needs
+    another number type or order (see `Columns`); only the rows behind the last full tile are copied. They are the tail,
+    which is evaluated as a second part of the last block.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    dtype : {"float64", "float32"}
+    threads : int
+    nested : bool
+        Whether the machine reads columns of functions of functions (see `DerivedColumns`).
+    """
+
+    def __init__(self, dataset: Dataset, dtype: str, threads: int, nested: bool = True) -> None:
+        self._dataset, self._dtype, self._workers = dataset, dtype, Workers(threads)
+        self.count = dataset.n_rows
+        rows, size = dataset.n_rows, dataset.columns.size * np.dtype(dtype).itemsize
+        self._full = rows - rows % tile_rows(dtype) if rows >= LARGE_ROWS or size > HELD_BYTES else 0
+        self._columns = Columns(dataset.columns[:, : self._full], dtype)
+        rest = slice(self._full, None)
+        self._tail = np.pad(
+            converted(dataset.columns[:, rest], dtype), ((0, 0), (0, -(rows - self._full) % ROW_GROUP)), mode="edge"
+        )
+        weights = np.ones(rows - self._full) if dataset.weights is None else dataset.weights[rest]
+        self._tail_target, self._tail_weights = filled(dataset.target[rest], "edge"), filled(weights)
+        self._tail_pointers = addresses(self._tail)
+        self._derived = DerivedColumns(self._tail.shape[1], self._values, nested)
+        self._tail_fields = {
+            "tail_columns": self._tail_pointers.ctypes.data,
+            "tail_target": self._tail_target.ctypes.data,
+            "tail_weights": self._tail_weights.ctypes.data,
+            "weighted": int(dataset.weights is not None),
+        }
+
+    @cached_property
+    def _known(self) -> Floats:
+        return known_chunks(self._dataset)
+
+    def passes(self, population: Population) -> Iterator[Pass]:
+        """The blocks of rows in order, for a population; a block is valid until the next one is asked for."""
+        dataset, full, rows, tail = self._dataset, self._full, self._dataset.n_rows, self._tail_fields
+        if not full:
+            tables = self._derived.tables(population, self._tail.itemsize)
+            derived = {name: int(table.addresses.ctypes.data) for name, table in tables.items()}
+            yield Pass(0, rows, {"rows": rows, "full": 0, **derived, **tail}, tables)
+            return
+        weights = 0 if dataset.weights is None else dataset.weights.ctypes.data
+        target = dataset.target.ctypes.data
+        for block in self._columns.blocks(len(population), used_features(population)):
+            start, stop = block.start, block.stop
+            end, size = rows if stop == full else stop, 8 * (stop - start)
+            # Rows are counted from the beginning of the block in both parts.
+            moved = {name: tail[name] - size for name in ("tail_target", "tail_weights")}
+            places = {"target": target + 8 * start, "weights": weights and weights + 8 * start}
+            own = {"rows": end - start, "full": stop - start, "columns": block.pointers.ctypes.data, **places}
+            yield Pass(start, end, tail | moved | own, block)
+
+    def _values(self, population: Population) -> AnyArray:
+        return self.predict(machine_of(population.primitives.functions, self._dtype), population)
+
+    def predict(self, machine: Machine, population: Population) -> AnyArray:
+        """Predictions, shape (n_individuals, n_rows), in the machine's number type."""
+        out = np.empty((len(population), self._dataset.n_rows), dtype=self._dtype)
+        for part in self.passes(population):
+            # The machine writes contiguous rows of a matrix.
+            whole = part.rows == self._dataset.n_rows
+            own = out if whole else np.empty((len(population), part.rows), dtype=self._dtype)
+            fields = part.fields | {"out": own.ctypes.data}
+            machine.run("predict", population, fields, part.rows, self.workers_for(population, part))
+            if not whole:
+                out[:, part.start : part.stop] = own
+        return out
+
+    def states(
+        self, machine: Machine, kind: str, population: Population, limits: Floats, lines: Floats | None = None
+    ) -> Floats:
+        """Sums over all rows by one of the machine's functions, shape (n_individuals, LANES).
+
+        Parameters
+        ----------
+        machine : Machine
+        kind : str
+            One of `shine.codegen.moments.SUMS`.
+        population : Population
+        limits : ndarray of shape (n_individuals,)
+            Largest sum of errors of each individual; its evaluation stops once the sum is sure to be larger.
+        lines : ndarray of shape (n_individuals, 2), optional
+            Slope and intercept of each individual; 1 and 0 by default.
+        """
+        checked_sum(kind)
+        out = zeros(len(population), LANES)
+        scaled = lines is not None
+        lines = np.ascontiguousarray(lines) if scaled else out
+        own = {"out": out.ctypes.data, "limits": limits.ctypes.data, "lines": lines.ctypes.data, "scaled": int(scaled)}
+        for part in self.passes(population):
+            if kind == PRODUCTS:
+                own["known"] = self._known[part.start // CHUNK :].ctypes.data
+            machine.run(kind, population, part.fields | own, part.rows, self.workers_for(population, part))
+        return out
+
+    def workers_for(self, population: Population, part: Pass, effort: int = 1) -> Workers:
+        """The threads for a pass: only one if waking the others costs more than it saves.
+
+        `effort` is the cost of a node and row, as a multiple of the cost of its value.
+        """
+        return self._workers if len(population) * part.rows * effort >= SHARED_WORK else ALONE

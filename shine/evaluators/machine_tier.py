@@ -1,0 +1,94 @@
+"""The machine tier: whole populations in one native call, on one thread or several."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shine.codegen.moments import PRODUCTS
+from shine.data.dataset import Dataset
+from shine.evaluators.machine_code import Machine, machine_of
+from shine.evaluators.machine_rows import MachineRows
+from shine.evaluators.rows import lane_sums, target_of
+from shine.fitness.losses import loss_of
+from shine.fitness.scores import Products, Scores, score
+from shine.lang.population import Population
+from shine.lang.primitives import PrimitiveSet
+from shine.typing import AnyArray, Floats, Indices
+
+
+class MachineEvaluator:
+    """Scores populations on the tile machine."""
+
+    def __init__(self, dataset: Dataset, loss: str, linear_scaling: bool, dtype: str, threads: int = 1) -> None:
+        self._rows = MachineRows(dataset, dtype, threads)
+        self._loss, self._linear_scaling, self._dtype = loss, linear_scaling, dtype
+        self._target = target_of(dataset, dtype)
+        self._latest: tuple[PrimitiveSet, Machine] | None = None
+
+    def score(self, population: Population, threshold: float = np.inf) -> Scores:
+        """Loss and scaling of each individual.
+
+        Parameters
+        ----------
+        population : Population
+        threshold : float
+            An individual gets the loss inf, and is not evaluated to the end, once its loss is sure to exceed this.
+        """
+        # A loss equal to the threshold must not exceed the limit by rounding; `within` decides in the end.
+        loss = loss_of(self._loss)
+        exact = loss.sum_of(threshold, self._target.weight, self._target.square)
+        limit = max(exact * (1 + 1e-12), np.finfo(np.float64).tiny)
+        # The squares that remain beside the best line say nothing about a limit of other errors.
+        line_limit = limit if loss.kind.follows_from_moments else np.inf
+        measure = MachineMeasure(self._rows, self._machine(population), population, limit, line_limit)
+        scores = score(measure, len(population), self._target, self._loss, self._linear_scaling)
+        return scores.within(threshold)
+
+    def products(self, population: Population) -> Products:
+        """Moments of each individual's predictions and the target."""
+        measure = MachineMeasure(self._rows, self._machine(population), population)
+        return measure.products(np.arange(len(population)))
+
+    def predict(self, population: Population) -> AnyArray:
+        """Predictions, shape (n_individuals, n_rows)."""
+        return self._rows.predict(self._machine(population), population)
+
+    def _machine(self, population: Population) -> Machine:
+        """The machine for a population; generations of one run share their primitive set."""
+        latest = self._latest  # read once: another thread may replace it
+        if latest is None or latest[0] is not population.primitives:
+            self._latest = latest = population.primitives, machine_of(population.primitives.functions, self._dtype)
+        return latest[1]
+
+
+class MachineMeasure:
+    """Sums over predictions on the machine (see `shine.fitness.scores.Measure`)."""
+
+    def __init__(
+        self,
+        rows: MachineRows,
+        machine: Machine,
+        population: Population,
+        limit: float = np.inf,
+        line_limit: float = np.inf,
+    ) -> None:
+        self._rows, self._machine, self._population = rows, machine, population
+        self._limit, self._line_limit = limit, line_limit
+
+    def errors(self, which: Indices, kind: str, slopes: Floats, intercepts: Floats) -> Floats:
+        """Weighted sums of the errors of ``intercept + slope * p``; inf above the limit."""
+        plain = bool((slopes == 1).all() and (intercepts == 0).all())
+        lines = None if plain else np.column_stack([slopes, intercepts])
+        limits = np.full(len(which), self._limit)
+        sums = lane_sums(self._rows.states(self._machine, kind, self._chosen(which), limits, lines))
+        return np.where(sums <= self._limit, sums, np.inf)
+
+    def products(self, which: Indices) -> Products:
+        """Moments for linear scaling; NaN where the error of every line exceeds the limit."""
+        limits = np.full(len(which), self._line_limit)
+        states = self._rows.states(self._machine, PRODUCTS, self._chosen(which), limits)
+        return Products(states[:, 0], states[:, 1], states[:, 2])
+
+    def _chosen(self, which: Indices) -> Population:
+        everyone = len(which) == len(self._population)
+        return self._population if everyone else self._population.take(which)

@@ -1,0 +1,1 @@
+"""Losses, and the protocols of evaluators of populations."""
