@@ -147,6 +147,16 @@ def test_every_layer_is_in_the_table():
     assert {layer(name) for name in MODULES} == set(BELOW)
 
 
+def test_architecture_lists_the_rooms_and_each_stands_above_those_that_it_imports():
+    picture = (Path(__file__).parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8").split("```\n")[1]
+    floors = {name: -floor for floor, line in enumerate(picture.splitlines()) for name in line[:24].split()}
+    outside = {"shine", "__main__"}
+    assert set(floors) - {"experiments"} == set(BELOW) - outside
+    between = {(layer(i.source), layer(i.target)) for i in IMPORTS if i.target in MODULES}
+    rooms = {(upper, lower) for upper, lower in between if upper != lower and not {upper, lower} & outside}
+    assert {(upper, lower) for upper, lower in rooms if floors[upper] <= floors[lower]} == set()
+
+
 def test_the_table_itself_has_no_cycle():
     assert not circle({name: below - {name} for name, below in BELOW.items()})
 
