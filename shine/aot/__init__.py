@@ -56,8 +56,8 @@ def compile(
     target : str, optional
         A triple such as ``"aarch64-linux-gnu"``; this host's by default.
     cpu : str, optional
-        LLVM's name of a processor, such as ``"x86-64-v3"``, or ``"native"``; by default the least that the triple's
-        platform has.
+        LLVM's name of a processor, such as ``"x86-64-v3"``, or ``"native"``; by default the least of the triple's
+        platform.
     features : str
         Comma-separated, ``+name`` or ``-name``, on top of the processor's own.
     dtype : {"float64", "float32", "int64", "int32"}
@@ -117,7 +117,7 @@ def build(
     Raises
     ------
     OSError
-        If a file cannot be written. `compile` raises other errors.
+        If a file cannot be written. Other errors are those of `compile`.
 
     Examples
     --------

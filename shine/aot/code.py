@@ -53,12 +53,12 @@ class Job:
     @cached_property
     def interface(self) -> Interface:
         """Names and types of the entry points."""
-        interface_of(self.program, self.name, False)  # refuses programs that cannot be compiled before they are lowered
+        interface_of(self.program, self.name, False)  # refuses, before lowering, programs that cannot be compiled
         return interface_of(self.program, self.name, self._lowered[1])
 
     @cached_property
     def ir(self) -> str:
-        """LLVM IR before optimization, which needs nothing from outside on the target."""
+        """LLVM IR before optimization; on the target it needs nothing from outside."""
         _ = self.interface
         return freestanding.prepare(self._lowered[0], *self._machine)
 

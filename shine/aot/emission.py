@@ -32,7 +32,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "bench": ("object", "header"),
     "python": ("shared",),
 }
-"""Kinds that are of no use alone, and the kinds that are made along with them."""
+"""Kinds that are useless alone, and the kinds that are made along with them."""
 
 
 def emitted(job: Job, kinds: Iterable[str]) -> Files:

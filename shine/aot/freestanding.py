@@ -46,7 +46,7 @@ _DEFINITION = re.compile(r"^define .*\)[^()\n{]*?(?=\s*\{?$)", re.MULTILINE)
 
 
 def prepare(text: str, triple: str | None = None, cpu: str | None = None, features: str = "") -> str:
-    """IR with the same results that a target compiles to code without calls of a library.
+    """IR with the same results, from which a target gets code without library calls.
 
     Parameters
     ----------

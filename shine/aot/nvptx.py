@@ -1,4 +1,4 @@
-"""Code for GPUs of NVIDIA: PTX, which the driver or `ptxas` turns into code of a card.
+"""Code for NVIDIA GPUs: PTX, which the driver or `ptxas` turns into code for a card.
 
 A device function of one row, which CUDA C++ can call, and a kernel over columns. Nothing is contracted, approximated
 or flushed to zero: results have the same bits as on every other target.
@@ -15,10 +15,10 @@ from shine.codegen.native.row_by_row import emit_kernel
 from shine.llvm import assembly
 
 TRIPLE = "nvptx64-nvidia-cuda"
-"""The target of jobs for other kinds of targets."""
+"""The triple used if a job's target is of another kind."""
 
 PROCESSOR = "sm_75"
-"""The oldest that CUDA 13 still knows; later cards run the same PTX."""
+"""The oldest processor that CUDA 13 supports; later cards run the same PTX."""
 
 
 def ptx_files(job: Job) -> Files:
@@ -32,7 +32,7 @@ def ptx_files(job: Job) -> Files:
         If the program has constant arrays.
     """
     target = job.target if job.target.format == "ptx" else target_of(TRIPLE)
-    _ = job.interface  # refuses programs that cannot be compiled before they are lowered
+    _ = job.interface  # refuses, before lowering, programs that cannot be compiled
     module = ir.Module(name=job.name)
     emit_kernel(module, job.program, job.name)
     machine = target.triple, target.cpu or PROCESSOR, target.features

@@ -72,7 +72,7 @@ def _evaluated(given: tuple[ArrayLike, ...]) -> Any:
     return values[0] if len(values) == 1 else tuple(values)
 
 
-def _array(name: str, value: ArrayLike, dtype: str) -> AnyArray:
+def _array(name: str, value: ArrayLike, dtype: str) -> NDArray[Any]:
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"argument {{name!r}} has dtype {{array.dtype}}; numbers are needed")

@@ -22,13 +22,13 @@ ARCHITECTURES = (
     "x86_64", "i686", "aarch64", "armv7", "thumbv7", "riscv32", "riscv64", "powerpc", "powerpc64", "powerpc64le",
     "s390x", "wasm32", "wasm64", "mips", "mips64", "sparc", "sparcv9", "loongarch64", "hexagon", "nvptx64",
 )  # fmt: skip
-"""Architectures to try: LLVM is built for more or fewer of them, and does not list them."""
+"""Architectures to try: each build of LLVM has some of them, and does not list them."""
 
 FATAL = ("amdgcn", "r600", "bpf")
 """Beginnings of triples for which Shine's code has no meaning, and LLVM ends the process instead of saying so."""
 
 NATIVE = "native"
-"""The name of this processor, with all its features."""
+"""The name that stands for this processor with all its features."""
 
 FORMATS = (
     (r"wasm(32|64)", "wasm"),

@@ -20,7 +20,7 @@ from shine.codegen.native.row_by_row import emit_wasm
 from shine.errors import CompilationError
 
 TRIPLE = "wasm32-unknown-unknown"
-"""The target of jobs for other kinds of targets."""
+"""The triple used if a job's target is of another kind."""
 
 TAKEN = frozenset({"batch", "exports", "main", "memory"})
 """Names that the module or its loader uses for something else."""
@@ -60,7 +60,7 @@ def _files(job: Job, *, batch: bool) -> Files:
     target = job.target if job.target.format == "wasm" else target_of(TRIPLE)
     if not target.triple.startswith("wasm32"):
         raise CompilationError(f"{target.triple}: WebAssembly modules are made for {TRIPLE}")
-    interface_of(job.program, name, False)  # refuses programs that cannot be compiled before they are lowered
+    interface_of(job.program, name, False)  # refuses, before lowering, programs that cannot be compiled
     vectors = "+simd128" in target.features or target.cpu == "bleeding-edge"
     module = ir.Module(name=name)
     fails = emit_wasm(module, job.program, name, batch=batch, vectors=vectors)

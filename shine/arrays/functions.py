@@ -42,7 +42,7 @@ def apply(primitive: Primitive, *arguments: Floats) -> Floats:
         Of the broadcast shape, with the bits of a formula's values; not finite where there is no value.
     """
     if primitive.definition is None and primitive.name not in INEXACT:
-        # These have one right result, which NumPy gives too.
+        # These have one right result, and NumPy gives it.
         with np.errstate(all="ignore"):
             exact: Floats = REFERENCE[primitive.name](*arguments)
         return exact
@@ -65,7 +65,7 @@ def exp(values: Floats) -> Floats:
 
 
 def power(values: Floats, exponent: float) -> Floats:
-    """Each element to a power; by products and square roots, as in formulas, for small multiples of 1/2."""
+    """Each element to a power; small multiples of 1/2 use products and square roots, as in formulas."""
     size = abs(exponent)
     if exponent == 0 or 2 * size != round(2 * size) or size > 16:
         return apply(STANDARD["pow"], values, np.array(exponent))

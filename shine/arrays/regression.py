@@ -10,7 +10,7 @@ from shine.arrays.functions import dot
 from shine.typing import Floats, Mask
 
 DEPENDENT = 1e-12
-"""A column depends on those before it if they leave at most this share of its length: that is rounding."""
+"""A column depends on earlier ones if its residual is at most this share of its length: that is rounding."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What a contender is: it prepares a population, then scores some of it over a data set. Shine's own contenders."""
+"""Contenders: each prepares a population, then scores some individuals over a data set. Shine's own are listed here."""
 
 from __future__ import annotations
 

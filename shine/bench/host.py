@@ -33,7 +33,7 @@ def installed(package: str) -> str | None:
 
 
 def cpu_name() -> str:
-    """The processor's name as far as the system tells it, with its widest vector instructions."""
+    """The processor's name as the system gives it, with its widest vector instructions."""
     try:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:

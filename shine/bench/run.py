@@ -1,4 +1,4 @@
-"""The comparison: who is measured, on what, and the report."""
+"""The comparison: its settings, the measurements, and the report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys of caches of compiled code: what its functions mean, and the source code that emits it."""
+"""Cache keys of compiled code: the meaning of its functions, and the source code that emits it."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def _meaning(primitive: Primitive) -> str:
 
 @cache
 def source_digest(*packages: str) -> str:
-    """Digest of the source of the packages that emit and compile code, and of further packages: what was cached before
-    a change of them is not found after it."""
+    """Digest of the source of the packages that emit and compile code, and of further packages: code that was cached
+    before their last change is not found."""
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
     for package in ("codegen", "llvm", *packages):

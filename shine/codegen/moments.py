@@ -43,8 +43,8 @@ SUMS = (*ERRORS, PRODUCTS)
 
 CHUNK_FIELDS = ("inverse_weight", "target_mean", "share", "between", "target_shift", "target_square", "weight")
 """Facts of a chunk of rows that are computed beforehand. With W and m its weight and its mean of the target, and W0 and
-m0 those of all chunks before it: 1 / W; m; W / (W0 + W); W0 * W / (W0 + W); m - m0; then, of all rows up to the chunk's
-end, the sum of the target's squared deviations, and the weight. The first five are 0 if W is 0."""
+m0 those of all chunks before it: 1 / W; m; W / (W0 + W); W0 * W / (W0 + W); m - m0; then the sum of the target's
+squared deviations, and the weight, of all rows up to the chunk's end. The first five are 0 if W is 0."""
 
 PRODUCT_FIELDS = ("mean", "square", "product")
 """State of `products_function`: weighted mean of the predictions; sum of their squared deviations; sum of the
@@ -69,7 +69,7 @@ def error_rule(kind: str) -> Callable[[ir.IRBuilder, ir.Value], ir.Value]:
 
 
 def checked_sum(name: str) -> str:
-    """A name of `SUMS`.
+    """`name`, if it is one of `SUMS`.
 
     Raises
     ------
@@ -94,8 +94,8 @@ def errors_function(
     kind : str
         One of `ERRORS`.
     weighted, scaled : bool
-        Whether `weights` are read; whether `line` is, the slope and intercept of the model
-        ``intercept + slope * prediction``. Weights of 1, slope 1 and intercept 0 give the same bits as their absence.
+        Whether `weights` are read, and whether `line` is: slope and intercept of the model ``intercept + slope *
+        prediction``. Weights of 1, or slope 1 and intercept 0, give the same bits as none.
 
     Notes
     -----
@@ -164,7 +164,7 @@ def _merge(
     product: ir.Value,
     state: ir.Value,
 ) -> None:
-    """Combine a chunk with what came before it."""
+    """Add the moments of a chunk to those of the chunks before it."""
     old_mean, old_square, old_product = (_double(build, state, i) for i in range(len(PRODUCT_FIELDS)))
     shift = build.fsub(mean, old_mean)
     across = build.fmul(shift, chunk["between"])

@@ -56,7 +56,7 @@ class Numbers:
 
     @property
     def bytes(self) -> int:
-        """Size of one lane."""
+        """Bytes of one lane."""
         return np.dtype(self.dtype).itemsize
 
     def lanes(self, element: ir.Type) -> ir.Type:

@@ -1,4 +1,4 @@
-"""Automatically defined functions: trees that evolve along with the main tree are written out where it calls them."""
+"""Automatically defined functions: calls are replaced by the trees that evolve along with the main tree."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def expanded(individual: Sequence[Any], vocabulary: Vocabulary, number: Callable
         If there are not as many trees as primitive sets, one is not complete, or the expression becomes too long.
     """
     if len(individual) != len(vocabulary.names):
-        raise ValueError(f"an individual of {len(vocabulary.names)} trees is needed, this one has {len(individual)}")
+        needed = len(vocabulary.names)
+        raise ValueError(f"an individual needs {needed} trees, one for each set; this one has {len(individual)}")
     return _Expansion(individual, vocabulary, number).tree(0, [])
 
 

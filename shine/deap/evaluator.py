@@ -27,7 +27,7 @@ _TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
 """Largest relative difference from the fitness of the user's own function."""
 
 _MOST_CELLS = 1 << 23
-"""Most nodes of individuals evaluated together, each counted as long as the longest."""
+"""Most nodes of individuals evaluated together, if each counts as many as the longest."""
 
 
 _MOST_PREDICTIONS = 1 << 22
@@ -43,14 +43,14 @@ class CompiledEvaluator:
     Parameters
     ----------
     pset : deap.gp.PrimitiveSet, or sequence of them
-        The primitives of the individuals; with automatically defined functions all sets, in the order of
+        The primitives of the individuals; with automatically defined functions, all sets in the order of
         `gp.compileADF`. It is translated at once: primitives added later are not known.
     X : array-like of shape (n_rows, n_arguments)
         Columns in the order of the set's arguments. A set of one argument may have X of shape (n_rows,).
     y : array-like of shape (n_rows,)
     loss : {"mse", "rmse", "mae", "nmse", "r2"}
     dtype : {"float64", "float32"}
-        Number type of the predictions; sums are float64 always.
+        Number type of the predictions; sums are always float64.
     tier : {"auto", "machine", "native", "reference"}
         See `shine.Evaluator`.
     threads : int, optional

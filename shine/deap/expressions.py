@@ -179,7 +179,7 @@ class Expressions(ast.NodeVisitor):
         """``numpy.divide(a, b, out=other, where=mask)``: the result where the mask holds, else ``other``."""
         given = {keyword.arg: keyword.value for keyword in node.keywords}
         if not isinstance(function, np.ufunc) or set(given) != {"where", "out"}:
-            reject(f"keyword arguments of {ast.unparse(node.func)!r} are not translated, but 'out' with 'where'", node)
+            reject(f"keywords of {ast.unparse(node.func)!r} are not translated, except 'out' with 'where'", node)
         plain = ast.copy_location(ast.Call(node.func, node.args, []), node)
         return ast.IfExp(self.mask(given["where"]), self.visit(plain), self.visit(given["out"]))
 

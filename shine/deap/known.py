@@ -101,12 +101,12 @@ TABLE: Mapping[str, Primitive] = with_definitions(STANDARD, _DEFINITIONS)
 """Shine's primitives, and compositions of them that functions of Python compute."""
 
 Raises = tuple[tuple[type[Exception], str], ...]
-"""Exceptions, each with the condition under which it is raised, in the language, of the arguments a and b."""
+"""Exceptions, each with its condition in the language, on the arguments a and b."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """The primitives that a function is in Shine.
+    """Shine's primitives for a recognised function.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ def _found(lines: list[str], first: int, code: CodeType) -> list[Definition]:
     text = textwrap.dedent("".join(lines))
     indent = len(lines[0]) - len(lines[0].lstrip()) if first > 1 else 0
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Python has warned when it read the file
+        warnings.simplefilter("ignore")  # Python warned when it read the file
         tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.expr | ast.stmt):

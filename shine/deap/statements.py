@@ -41,8 +41,8 @@ def translated(
     arity : int
         Number of arguments of a call.
     bound, named : sequence, mapping
-        Values of bound arguments, by position and by name. Of the others, the first `arity` are arguments of the call,
-        and the rest have their defaults.
+        Values of bound arguments, by position and by name. The first `arity` others are arguments of the call, and the
+        rest have their defaults.
     primitive_of : callable
 
     Raises
@@ -112,7 +112,7 @@ class Statements:
         """
         done: list[ast.stmt] = []
         rest = list(body)
-        # Nothing is reached behind statements that always return.
+        # Nothing after statements that always return is reached.
         while rest and not always_returns(done):
             statement = rest.pop(0)
             if isinstance(statement, ast.With):
@@ -153,7 +153,7 @@ class Statements:
         if outer is not None:
             reject("a 'try' within a 'try' cannot be followed; write one with several 'except'", node)
         if node.finalbody or node.orelse:
-            reject("'else' and 'finally' of a 'try' are not translated; write the statements behind it", node)
+            reject("'else' and 'finally' of a 'try' are not translated; write the statements after it", node)
         return self.block(node.body, handlers_of(node, self._scope.find))
 
     def _simple(self, node: ast.stmt) -> ast.stmt:

@@ -36,8 +36,8 @@ def sums_of_errors(predictions: NDArray[np.floating], target: Floats, kind: Erro
     Returns
     -------
     ndarray of shape (n_individuals,), float64
-        The exact sum of the errors, each rounded to float64, to the nearest float64 (but for ties nearer than about
-        1e-21 of it); inf or NaN where an error is.
+        The exact sum of the errors, each rounded to float64, to the nearest float64 (except within about 1e-21 of a
+        tie, relative to the sum); inf or NaN where an error is.
     """
     individuals, rows = predictions.shape
     starts = range(0, rows, BLOCK)

@@ -1,4 +1,4 @@
-"""DEAP's primitive sets as Shine's: the code on a tape of each node's name."""
+"""DEAP's primitive sets as Shine's: the code of each node's name on a tape."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shine.typing import Floats
 
 
 class Codes(dict[str, int]):
-    """Code of each node by its name; a name in no set is that of a constant, whose value is in its node."""
+    """Code of each node by its name; a name in no set belongs to a constant, whose value is in its node."""
 
     def __missing__(self, name: str) -> int:
         return CONSTANT
@@ -139,7 +139,7 @@ def _meanings(pset: Any, later: Sequence[Any], functions: Functions, problems: l
 
 def _meaning(pset: Any, node: Any, functions: Functions) -> str:
     if node.name not in pset.context:
-        raise UnsupportedSyntaxError("it evolves with the individuals; give its primitive set too, behind the main one")
+        raise UnsupportedSyntaxError("it evolves with the individuals; give its primitive set too, after the main one")
     name = functions.primitive(pset.context[node.name], node.arity, node.name)
     return BOOLEAN[name] if name in BOOLEAN and all(kind is bool for kind in node.args) else name
 

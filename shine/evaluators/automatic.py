@@ -27,7 +27,7 @@ class AutomaticEvaluator:
 
     def score(self, population: Population, threshold: float = np.inf) -> Scores:
         """Loss and scaling of each individual; losses above the threshold become inf."""
-        # The machine stops at a threshold early, which saves more time than native code does.
+        # The machine stops early at a threshold, which saves more time than native code does.
         compiled = np.zeros(len(population), np.bool_) if threshold < np.inf else self._worth_compiling(population)
         if not compiled.any():
             return self._machine.score(population, threshold)

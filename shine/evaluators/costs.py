@@ -46,12 +46,12 @@ _PROBES = {
         for number in range(BATCH)
     ),
 }
-"""Formulas of the sizes common in evolution, without elementary functions and with many."""
+"""Formulas of sizes common in evolution: without elementary functions, and with many."""
 
 _MOST_SECONDS = 3600.0
 
 SMALLEST = 100_000
-"""Rows below which compiling did not pay on any host tried, so that nothing needs to be measured."""
+"""Below this many rows, compiling paid on no host tried: nothing needs to be measured."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class HostCosts:
     alone: float
 
     def worth_compiling(self, nodes: Floats, rows: int, threads: int = 1) -> Mask:
-        """Individuals that are evaluated faster if they are compiled, though evaluated only once.
+        """Whether compiling an individual saves time, even if it is evaluated only once.
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ def _weights(primitives: PrimitiveSet) -> Singles:
 def host_costs(dtype: str) -> HostCosts:
     """Costs on this host for a number type, from the cache or measured (in about a second)."""
 
-    @stage("measuring what evaluation costs on this host; that is kept for the next time")
+    @stage("measuring the costs of evaluation on this host; they are kept for the next time")
     def measure() -> bytes:
         return json.dumps(asdict(measured_host_costs(dtype))).encode()
 

@@ -19,7 +19,7 @@ from shine.lang.tree import Primitive
 from shine.typing import AnyArray, Indices
 
 MOST_BYTES = 1 << 23
-"""Most memory of all columns: about the size of a cache."""
+"""Most bytes of all columns: about the size of a cache."""
 
 INDIVIDUALS = 4
 """Individuals evaluated for each column before columns are made: most columns do not pay for themselves sooner."""
@@ -78,7 +78,7 @@ class DerivedColumns:
             seen.individuals += len(population)
             if not count or count > most or seen.individuals < INDIVIDUALS * count:
                 return {}
-            seen.individuals = -count  # evaluating the columns themselves must not ask for them
+            seen.individuals = -count  # the evaluation of the columns must not make columns
             seen.tables = self._made(population, seen.which, count > single)
         return seen.tables
 

@@ -38,10 +38,10 @@ class Evaluator:
     y : array-like of shape (n_rows,)
     loss : {"mse", "rmse", "mae", "nmse", "r2"}
     dtype : {"float64", "float32"}
-        Number type of the predictions; sums are float64 always.
+        Number type of the predictions; sums are always float64.
     tier : {"auto", "machine", "native", "reference"}
         How individuals are evaluated; "auto" uses the machine, and over large data compiles the individuals for which
-        that pays by the costs of this host, which are measured once and kept.
+        that pays on this host; its costs are measured once and kept.
     threads : int, optional
         Threads of the machine that share the individuals if there is enough work; all processors if None. Their number
         changes no bit of the result.
@@ -94,7 +94,7 @@ class Evaluator:
         ----------
         population : Population
         threshold : float
-            Losses above it are reported as inf; all others are exactly the same as without it. The machine stops
+            Losses above it become inf; all others are exactly the same as without it. The machine stops
             evaluating an individual as soon as the rows seen prove that its loss exceeds the threshold: an individual
             far above it costs one tile of rows, not all rows.
 
@@ -151,7 +151,7 @@ def evaluator_of(
     if threads is None:
         threads = processors()
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise ValueError(f"threads must be an integer of at least 1, or None for all processors, is {threads!r}")
+        raise ValueError(f"threads must be an integer of at least 1, or None for all processors, not {threads!r}")
     if LOSSES[loss].needs_variance and not dataset.target_square > 0:
         raise DataError(f"the target is constant, so loss {loss!r} would divide by zero; use mse or mae")
     chosen = AutomaticEvaluator if tier == "auto" else TIERS[tier]

@@ -44,7 +44,7 @@ EFFORT = 8
 """Cost of the normal equations relative to the cost of the value, roughly; only the number of threads depends on it."""
 
 _LEFT_OUT = -1.0
-"""Limit of the errors of an individual that is not to be evaluated."""
+"""Limit of the errors that marks an individual to be skipped."""
 
 _SMALLEST_WEIGHED = 1e-6
 """Absolute errors below this share of the target's deviation are fitted as if they were that large."""
@@ -196,14 +196,14 @@ class MachineLinearizer:
     def _fit_step_by_step(
         self, trial: Population, arrays: dict[str, AnyArray], numbers: dict[str, int], steps: int
     ) -> None:
-        """Take all individuals through a step before any of them takes the next."""
+        """Take all individuals through one step before the next."""
         machine = self._machine_for(trial.primitives.functions)
         records = np.empty((len(trial), record_numbers(numbers["most"])))
         going, errors = arrays["going"], arrays["errors"]
         for left in reversed(range(steps + 1)):
             if not going.any():
                 break
-            # Nothing follows from the last normal equations.
+            # No step follows the last normal equations.
             most = numbers["most"] if left else 0
             limits = np.where(going, errors, _LEFT_OUT)
             states = self._states(trial, arrays["lines"], limits, numbers["stride"], most)
@@ -216,7 +216,7 @@ def _addresses(arrays: Mapping[str, AnyArray]) -> dict[str, int]:
 
 
 def _constants(population: Population) -> tuple[Indices, int]:
-    """Number of constants of each individual, and the most that are fitted of any."""
+    """Number of constants of each individual, and the largest number that is fitted."""
     inside = np.arange(population.width) < population.sizes[:, None]
     counts = ((population.codes == CONSTANT) & inside).sum(axis=1)
     return counts, min(int(counts.max(initial=0)), MOST_CONSTANTS)

@@ -41,7 +41,7 @@ class PopulationFunctions:
         Defines them, and what `shine.codegen.machine.worker_loop` emits.
     names : sequence of str
     job_fields : sequence of str
-        Names of the words of a job; ``first`` and ``last`` are its last two.
+        Names of the words of a job; the last two are ``first`` and ``last``.
     scratch : callable
         ``scratch(width)``: bytes of the scratch memory of one thread, by field of a job, for tapes of a width.
     """

@@ -1,8 +1,8 @@
 """Log-loss on the machines that add up errors: the loss of a row becomes part of the formula.
 
-The value of a formula is the logarithm of the odds that a row is of a class. With ``logistic_error`` applied to it, its
-absolute error against 0 is the log-loss; with ``logistic_root``, its squared error is. So the same code that measures
-errors and fits constants by least squares does it for log-loss.
+The value of a formula is the logarithm of the odds that a row belongs to a class. With ``logistic_error`` applied to
+it, its absolute error against 0 is the log-loss; with ``logistic_root``, its squared error is. So the same code that
+measures errors and fits constants by least squares does it for log-loss.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from shine.lang.tree import Primitive
 from shine.typing import Floats, Mask
 
 SHARE = "__share"
-"""Name of the column with the target, the share of each row that is of the class; no user's feature can have it."""
+"""Name of the target's column, the share of each row that belongs to the class; no user's feature has this name."""
 
 _ERROR = """
 def logistic_error(score, share):
@@ -52,7 +52,7 @@ ERROR, ROOT = _functions()
 
 
 class LogisticRows:
-    """A data set whose target is the share of each row that is of a class, as the machines see it.
+    """A data set whose target is the share of each row that belongs to a class, as the machines see it.
 
     Parameters
     ----------

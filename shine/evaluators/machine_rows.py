@@ -23,7 +23,7 @@ SHARED_WORK = 1 << 21
 """Individuals times rows from which threads share the work: some milliseconds of work."""
 
 LARGE_ROWS = 1 << 17
-"""Rows from which data are read in place and only the rows behind the last full tile are copied. Smaller data are
+"""Rows from which data are read in place and only the rows after the last full tile are copied. Smaller data are
 copied whole and padded: that saves assembling tapes twice."""
 
 
@@ -34,7 +34,7 @@ class Pass:
     Parameters
     ----------
     start, stop : int
-        The first row, and the one behind the last.
+        The first row, and the one after the last.
     fields : dict of str to int
         Words of a job: where the rows are.
     held : object
@@ -58,7 +58,7 @@ class MachineRows:
     A small data set (fewer than `LARGE_ROWS` rows, and columns of at most `HELD_BYTES`) is copied whole, padded to full
     groups of rows, and evaluated in one pass: it is all "tail". A large data set is evaluated block by block, each
     block for the whole population while it is in the cache. Its columns are read in place, unless the machine needs
-    another number type or order (see `Columns`); only the rows behind the last full tile are copied. They are the tail,
+    another number type or order (see `Columns`); only the rows after the last full tile are copied. They are the tail,
     which is evaluated as a second part of the last block.
 
     Parameters

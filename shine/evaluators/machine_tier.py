@@ -38,7 +38,7 @@ class MachineEvaluator:
         loss = loss_of(self._loss)
         exact = loss.sum_of(threshold, self._target.weight, self._target.square)
         limit = max(exact * (1 + 1e-12), np.finfo(np.float64).tiny)
-        # The squares that remain beside the best line say nothing about a limit of other errors.
+        # The squared error around the best line says nothing about a limit on other errors.
         line_limit = limit if loss.kind.follows_from_moments else np.inf
         measure = MachineMeasure(self._rows, self._machine(population), population, limit, line_limit)
         scores = score(measure, len(population), self._target, self._loss, self._linear_scaling)

@@ -86,7 +86,7 @@ class Monotonicity:
 
 
 def _pairs(values: Floats, least: float, most: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """For each value, two at a random distance, one of them the value if the range allows; the lower ones first."""
+    """For each value, a pair at a random distance that contains it if the range allows; lower values first."""
     # Python's power: the bits of NumPy's depend on the processor.
     distance = (most - least) * np.array([_SMALLEST_STEP**share for share in rng.random(len(values)).tolist()])
     up = rng.random(len(values)) < 0.5

@@ -17,13 +17,13 @@ from shine.lang.population import Population
 from shine.typing import AnyArray, Floats, Indices
 
 BLOCK_BYTES = 1 << 21
-"""Size of a block of rows: a share of a cache, so that it stays there while a population is evaluated."""
+"""Bytes of a block of rows: a share of a cache, so that it stays there while a population is evaluated."""
 
 SHORTEST_BLOCK = 1 << 13
-"""Least number of rows of a block, and their divisor: enough to hide the cost of assembling tapes for the block."""
+"""Least rows of a block, which has a multiple of them: enough to hide the cost of assembling tapes for the block."""
 
 HELD_BYTES = 1 << 25
-"""Columns of at most this size are converted once; larger ones block by block, each time they are read."""
+"""Columns of at most this many bytes are converted once; larger ones block by block, each time they are read."""
 
 ENOUGH_WORK = 1 << 22
 """Least individuals times rows of a block that needs no conversion: enough to hide the cost of a call."""
@@ -45,7 +45,7 @@ class Block:
     Parameters
     ----------
     start, stop : int
-        The first row, and the one behind the last.
+        The first row, and the one after the last.
     pointers : ndarray of shape (n_features,), uintp
         Address of each column.
     memory : ndarray

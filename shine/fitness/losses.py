@@ -56,10 +56,10 @@ class Loss:
     sum_of : callable
         ``sum_of(loss, weight, target_square)``: its inverse.
     degree : int
-        The power of the target's unit that the loss has: 2 for squared errors, 0 for shares of the target's variance,
-        which a constant target does not have.
+        Power of the target's unit in the loss: 2 for squared errors, 0 for shares of the target's variance, which are
+        undefined for a constant target.
     exponent : float
-        The power of the sum of errors that the loss is.
+        The loss is proportional to the sum of errors to this power.
     """
 
     kind: ErrorKind
@@ -110,7 +110,7 @@ def error_kind(name: str) -> ErrorKind:
     Raises
     ------
     ValueError
-        If there is none.
+        If there is no such kind.
     """
     if name not in ERROR_KINDS:
         raise ValueError(f"unknown kind of errors {name!r}; use one of {', '.join(ERROR_KINDS)}")
@@ -123,7 +123,7 @@ def loss_of(name: str) -> Loss:
     Raises
     ------
     ValueError
-        If there is none.
+        If there is no such loss.
     """
     if name not in LOSSES:
         raise ValueError(f"unknown loss {name!r}; use one of {', '.join(LOSSES)}")

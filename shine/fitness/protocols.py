@@ -23,7 +23,7 @@ class NormalEquations:
         finite.
     matrices : ndarray of shape (n_individuals, 3 + n_constants, 3 + n_constants)
         Weighted sums over the rows of the products of any two of: the residual, 1, the prediction, and its derivative
-        by each constant in the order of the tape; 0 behind an individual's last constant. For absolute errors, the
+        by each constant in the order of the tape; 0 after an individual's last constant. For absolute errors, the
         weight of each row is also divided by its error. Meaningless where the errors are infinite.
     counts : ndarray of shape (n_individuals,), int64
         Constants of each individual.
@@ -73,7 +73,7 @@ class Linearizer(Protocol):
         scaled: bool,
         fixed: Mask | None = None,
     ) -> Fit:
-        """Fit the constants of each individual by a few steps of Levenberg-Marquardt; none becomes worse.
+        """Fit the constants of each individual by a few steps of Levenberg-Marquardt; no individual becomes worse.
 
         Parameters
         ----------
@@ -83,11 +83,11 @@ class Linearizer(Protocol):
         steps : int
             Most steps of an individual.
         tolerance : float
-            A fit stops once the next step promises to take away less than this share of the error.
+            A fit stops once the next step promises to remove less than this share of the error.
         scaled : bool
             Whether slope and intercept are fitted too.
         fixed : ndarray of shape (n_individuals, n_constants), bool, optional
-            Constants, by their order on the tape, that keep their values.
+            Whether each constant, in the order of the tape, keeps its value.
         """
         ...
 

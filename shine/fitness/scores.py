@@ -127,8 +127,8 @@ def score(measure: Measure, count: int, target: Target, loss: str, linear_scalin
     """Losses of `count` individuals.
 
     With linear scaling, the squared error of the scaled prediction follows from the moments of the unscaled one, in
-    the same pass. Individuals are measured a second time, with their slope and intercept, where the fit is nearly
-    perfect, because that difference cancels, and for errors that do not follow from moments.
+    the same pass. Individuals are measured a second time, with their slope and intercept, if the errors do not follow
+    from moments, or if the fit is nearly perfect: the difference of moments would cancel.
 
     Raises
     ------

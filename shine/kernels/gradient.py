@@ -22,7 +22,7 @@ class GradientKernel(Kernel):
     Parameters
     ----------
     trees : sequence of Tree
-        One a result, all with the same parameters and the same assignments.
+        One for each result, all with the same parameters and the same assignments.
     dtype : {"float64", "float32"}
     opt_level : {"O0", "O1", "O2", "O3"} or int
         LLVM pipeline, see `shine.kernels.kernel.Kernel`.
@@ -66,14 +66,14 @@ def grad(
     Parameters
     ----------
     source : str, function, ast node, Tree or kernel
-        A formula as `shine.jit` takes it, a kernel that `shine.jit` made of one, or a kernel that `shine.grad` made of
-        one derivative: derivatives of derivatives.
+        A formula as `shine.jit` takes it; a kernel of one formula; or, for derivatives of derivatives, a kernel that
+        `shine.grad` made of one derivative.
     wrt : str, int or sequence of them, optional
         Parameters to differentiate with respect to, by name or by position; all by default.
     keep_outputs : bool
         Whether to return the value of the formula as well, before its derivatives.
     seedable : bool
-        Whether the kernel takes a first argument, ``seed``, which the derivatives are multiplied with. It is called
+        Whether the kernel takes a first argument, ``seed``, that multiplies the derivatives. It is called
         ``seed_1`` and so on if the formula has a parameter of that name.
     params : sequence of str, optional
         Order of the arguments, as of `shine.jit`.
@@ -93,7 +93,7 @@ def grad(
     UnsupportedSyntaxError
         If the formula is not part of the language.
     ValueError
-        If the formula has no such parameter, the dtype is not one of floating-point numbers, or `source` returns
+        If the formula has no such parameter, the dtype is not a floating-point type, or `source` returns
         several results.
     TypeError
         If `source` or `wrt` is none of the above.

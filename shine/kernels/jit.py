@@ -24,7 +24,8 @@ def jit(
         Written in the restricted language (see `shine.lang.parse.parse`); a graph as `shine.load_graph` reads it, or an
         object that has one as its ``program``, brings its own arguments and types.
     params : sequence of str, optional
-        Order of the arguments; a function's own, or the names of an expression in natural order (a, b, x2, x10).
+        Order of the arguments; by default that of a function, or the names of an expression in natural order (a, b, x2,
+        x10).
     dtype : {"float64", "float32", "int64", "int32"}
     opt_level : {"O0", "O1", "O2", "O3"} or int
 

@@ -49,15 +49,15 @@ class _Conventions:
     Parameters
     ----------
     wording : Wording
-        Of error messages.
+        Words of error messages.
     most_optimized : int
         Nodes above which the kernel is compiled without optimization.
     vector : int or None
-        Bytes of a vector of rows; what a stage of the program is fast with if None.
+        Bytes of a vector of rows; if None, the number that suits each stage of the program.
     threads : int or None
-        How many share the rows of large arrays by default; all processors if None.
+        Threads that share the rows of large arrays by default; all processors if None.
     one_shape : bool
-        Whether all outputs have the shape of all arguments, else each that of the arguments it depends on.
+        Whether every output has the shape of all arguments; otherwise, that of the arguments it depends on.
     """
 
     wording: Wording
@@ -84,9 +84,9 @@ class Kernel:
         Type of a formula's arguments and result, float64 by default; a program has types of its own. Among integers
         ``/`` truncates, and division by zero is a `ZeroDivisionError`; overflow wraps.
     opt_level : {"O0", "O1", "O2", "O3"} or int
-        LLVM pipeline; formulas of more than 2000 nodes and programs of more than 20 000 get O0 whatever is asked.
+        LLVM pipeline; formulas of more than 2000 nodes and programs of more than 20 000 get O0 in any case.
     threads : int, optional
-        How many share the rows of large arrays: by default one for a formula, all processors for a program. Their
+        Threads that share the rows of large arrays: by default one for a formula, all processors for a program. Their
         number changes no bit.
 
     Attributes
@@ -101,7 +101,7 @@ class Kernel:
     parameters : tuple of str
         Names of the arguments, in calling order.
     labels : tuple of str
-        What a program's graph calls them; arguments can be given by either.
+        Names of the arguments in a program's graph; a call may use either name.
     dtypes : tuple of str
         Types of the arguments.
     ir : str
@@ -124,12 +124,12 @@ class Kernel:
         threads: int | None = None,
     ) -> None:
         if threads is not None and threads < 1:
-            raise ValueError(f"threads must be at least 1, or None for the default, is {threads}")
+            raise ValueError(f"threads must be at least 1, or None for the default, not {threads}")
         self.source = source
         self.tree = source if isinstance(source, Tree) else None
         if isinstance(source, Program):
             if dtype is not None:
-                raise TypeError(f"a program has types of its own, dtype {dtype!r} is for formulas")
+                raise TypeError(f"a program has types of its own; dtype {dtype!r} is for formulas")
             self.program, self.dtype, self._conventions = source, None, _GRAPH
         else:
             self.dtype = "float64" if dtype is None else dtype
@@ -179,9 +179,9 @@ class Kernel:
         Returns
         -------
         number, ndarray or tuple of them
-            One an output, in its type; no tuple if there is only one. A formula's value has the shape that all
-            arguments broadcast to; an output of a program that of the arguments it depends on. A number if all of
-            these are scalars.
+            One value for each output, in its type; a tuple only if there are several. The value of a formula has the
+            shape that all arguments broadcast to; an output of a program, that of the arguments it depends on. It is a
+            number if all of these are scalars.
 
         Raises
         ------
@@ -190,7 +190,7 @@ class Kernel:
         ValueError
             If the shapes of arguments do not fit each other.
         ZeroDivisionError
-            If an integer division has a zero divisor in any row; in a formula, any row that Python would evaluate.
+            If an integer division has a zero divisor in any row; in a formula, only where Python would evaluate it.
         """
         arrays = self._signature.arrays(arguments, named)
         try:
@@ -253,7 +253,7 @@ class Kernel:
 
     @cached_property
     def loop_ir(self) -> str:
-        """LLVM IR of the loops over rows, as lowered: what arrays are evaluated with; long programs have several."""
+        """LLVM IR, as lowered, of the loops that evaluate arrays; long programs have several loops."""
         return rows_ir(self.program, self.opt_level, self._conventions.vector)
 
     def assembly(self, target: str | None = None, cpu: str | None = None) -> str:
@@ -279,7 +279,7 @@ class Kernel:
 
     @cached_property
     def one_row(self) -> Any:
-        """The function of one row as `ctypes` calls it: numbers, pointers to the outputs if there are several, and a
+        """The function of one row for `ctypes`; it takes numbers, pointers to the outputs if there are several, and a
         pointer to the byte that becomes 1 if an integer division fails."""
         kinds = [_C_TYPES[parameter.dtype] for parameter in self.program.parameters]
         outputs = self.program.outputs
@@ -301,7 +301,7 @@ class Kernel:
         return [place.value for place in places] or [result]
 
     def _outputs_by_parameters(self) -> dict[tuple[int, ...], list[int]]:
-        """Positions of the outputs, by those of the parameters that their shapes follow from."""
+        """Positions of the outputs, grouped by those of the parameters that determine their shapes."""
         if self._conventions.one_shape:
             return {tuple(range(len(self.program.parameters))): list(range(len(self.program.outputs)))}
         groups: dict[tuple[int, ...], list[int]] = {}

@@ -28,8 +28,8 @@ BLOCK_ROWS = 64, 1 << 16
 """Fewest and most rows of a block, if blocks are copied or shared by threads."""
 
 BLOCK_BYTES = 1 << 20
-"""Memory of a thread for the columns of a block that are copied to be contiguous, and for the values that stages leave
-to later ones; about the size of its cache."""
+"""Bytes of a thread for columns of a block that are copied to be contiguous, and for values that stages pass to later
+ones: about the size of its cache."""
 
 SHARED_NODES = 1 << 22
 """Nodes times rows from which several threads share the rows: about a millisecond, enough to make up for starting
@@ -49,7 +49,7 @@ def rows_ir(program: Program, opt_level: int, vector: int | None) -> str:
     program : Program
     opt_level : int
     vector : int or None
-        Bytes of a vector of rows; what each stage is fast with if None.
+        Bytes of a vector of rows; if None, the number that suits each stage.
     """
     module = ir.Module(name=f"{program.name}.rows")
     for number, stage in enumerate(_stages(program, opt_level)):
@@ -73,7 +73,7 @@ class ProgramRows:
     program : Program
     opt_level : int
     threads : int or None
-        How many share the rows of large arrays; all processors if None.
+        Threads that share the rows of large arrays; all processors if None.
     vector : int or None
         Bytes of a vector of rows, as for `rows_ir`.
     """
@@ -91,12 +91,12 @@ class ProgramRows:
         return [(stage, engine.function(_name(number), ctypes.c_uint8, *kinds)) for number, stage in parts]
 
     def run(self, arrays: Sequence[AnyArray], shape: Shape) -> list[AnyArray]:
-        """The outputs.
+        """Compute the outputs, each an array of the shape.
 
         Parameters
         ----------
         arrays : sequence of ndarray
-            One a parameter and of its storage type; they broadcast to the shape.
+            One for each parameter, of its storage type; they broadcast to the shape.
         shape : tuple of int
 
         Raises
@@ -167,7 +167,7 @@ def _addresses(arrays: Sequence[AnyArray]) -> ctypes.Array[ctypes.c_void_p]:
 
 
 def _whole(array: AnyArray, shape: Shape) -> AnyArray:
-    """An array with all elements of a shape, contiguous and aligned; a copy only if it is not that itself."""
+    """An array broadcast to a shape, contiguous and aligned; copied only if necessary."""
     if array.shape == shape and array.flags.c_contiguous and array.flags.aligned:
         return array
     copy = np.empty(shape, array.dtype)

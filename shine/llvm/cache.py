@@ -1,4 +1,4 @@
-"""A cache on disk for what is made once for a host, not once a process: the object code of machines above all.
+"""A cache on disk for results made once for a host instead of once for a process, mainly object code of machines.
 
 Object code from the cache is executed. So nobody else may be able to write to the folder (see `shine.llvm.private`),
 and an entry is trusted only if it carries the digest of its name and content under a secret of the user. Anything else
@@ -32,10 +32,10 @@ _MAGIC = b"shine cache 2\n"
 _DIGEST_BYTES = 32
 
 ENTRIES = 64
-"""Number of entries that are kept, the most recently used ones."""
+"""Most entries that are kept: the most recently used ones."""
 
 MOST_BYTES = 1 << 26
-"""Largest size of an entry; a machine has some hundred kilobytes."""
+"""Most bytes of an entry; a machine has some hundred kilobytes."""
 
 ENTRY = re.compile(r"[0-9a-f]{64}")
 """Names of entries; other files in the folder stay untouched."""
@@ -85,9 +85,9 @@ def cached(
     Parameters
     ----------
     description : iterable of str
-        All that they depend on; the host and the version of LLVM are added.
+        Everything that the bytes depend on; the host and the version of LLVM are added.
     make : callable
-        Makes them.
+        Returns the bytes.
     accepts : callable
         Whether bytes from the cache are as expected.
     """

@@ -144,7 +144,7 @@ def _check_kind(content: bytes) -> None:
 
 
 def main() -> None:
-    """Answer the question on standard input: the other process."""
+    """Run in the other process: answer the question on standard input."""
     question, _, content = sys.stdin.buffer.read().partition(b"\n")
     name, seconds = json.loads(question)
     _limit(seconds)

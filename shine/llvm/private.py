@@ -1,4 +1,4 @@
-"""Files that only the user can have written: what a folder and a file have to fulfil to be trusted.
+"""Files that only the user can have written: the conditions for trusting a folder and a file.
 
 The rules are those of OpenSSH for keys (``StrictModes``): the folder belongs to the user and nobody else can write to
 it; the same holds for every folder above, except root's and sticky ones (``/tmp``). On systems without owners and

@@ -1,4 +1,4 @@
-"""A secret of the user that lies beside what it authenticates."""
+"""A secret of the user, stored beside the files it authenticates."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _read(path: Path) -> bytes | None:
 
 @contextmanager
 def _only_maker(folder: Path) -> Iterator[None]:
-    """Let one process in at a time, if the file system has locks; do not wait long for one that may be stopped."""
+    """Let one process in at a time, if the file system has locks; do not wait long for a stopped process."""
     try:
         import fcntl
     except ImportError:  # Windows

@@ -44,7 +44,7 @@ from shine.codegen.gradient.tables import NO_PARTIAL, UNCHANGED, GradientTables
 from shine.lang.primitives import CONSTANT
 
 NODE_WORDS = 2 * OPERAND_WORDS + 4
-"""Words noted of each node: its value and its adjoint as operands; its function or -1; number of nodes of its subtree;
+"""Words of each node: operands of its value and its adjoint; its function or -1; number of nodes of its subtree;
 whether it varies with a constant; whether its adjoint is computed."""
 
 _VALUE, _ADJOINT = 0, OPERAND_WORDS
@@ -55,7 +55,7 @@ _BROADCAST = ir.VectorType(_DOUBLE, BROADCAST_BYTES // 8)
 
 
 def emit_gradient_assembler(module: ir.Module, tables: GradientTables, size: int) -> ir.Function:
-    """Emit ``i64 assemble(...)`` of the parameters below; it returns the number of columns.
+    """Emit ``i64 assemble(...)`` with the parameters below; it returns the number of columns.
 
     Parameters of the emitted function
     ----------------------------------
@@ -68,9 +68,9 @@ def emit_gradient_assembler(module: ir.Module, tables: GradientTables, size: int
     derived : pointer to pointers
         Known columns of functions of features, as for `shine.codegen.machine.assembler`.
     instructions : pointer
-        Room for `size` bytes an instruction, and two instructions a node and one more.
+        Room for two instructions per node and one more, of `size` bytes each.
     nodes, constants, tiles : pointers
-        Room for `NODE_WORDS` words a node, `BROADCAST_BYTES` a node, and two tiles a node.
+        Room per node: `NODE_WORDS` words; `BROADCAST_BYTES` bytes; two tiles.
     length : i64
         Bytes of a tile.
     normal : pointer
@@ -102,10 +102,10 @@ class _Assembler:
     ``here``                offset of the next instruction, in bytes
     ``tile``                next free tile
     ``constants``           constants seen on the way up; those left on the way down
-    ``child`` ``sibling``   argument that a loop over a function's arguments, and one in it, is at
+    ``child`` ``sibling``   current argument of the loop over a function's arguments; of the loop inside it
     ``varies``              whether any argument varies with a constant
     ``whole``               number of nodes of the function's subtree
-    ``column``              known column that a function becomes, or 0
+    ``column``              known column that replaces a function, or 0
     ======================= ==================================================================
     """
 

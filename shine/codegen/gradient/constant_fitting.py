@@ -30,7 +30,7 @@ from shine.codegen.machine.job import Job, job_entry, job_fields
 from shine.lang.primitives import CONSTANT
 
 FIRST_DAMPING = 1e-2
-"""Damping of the first step, relative to the diagonal of the normal equations, as all dampings are."""
+"""Damping of the first step; every damping is relative to the diagonal of the normal equations."""
 
 LEAST_DAMPING, MOST_DAMPING = 1e-12, 1e12
 """Limits of the damping: below, it changes no bit of a step; above, no step gets anywhere."""
@@ -73,7 +73,7 @@ class _Record:
 
 
 def _state_numbers(unknowns: int) -> int:
-    """The sum of errors, then the matrix of products, which has the residual besides the unknowns."""
+    """Numbers of a state: the sum of errors, then the matrix of products of the residual and the unknowns."""
     return 1 + (1 + unknowns) ** 2
 
 
@@ -90,7 +90,7 @@ def fitting_numbers(most: int) -> int:
 
 
 def emit_fit(build: ir.IRBuilder, pointer: ir.Value, evaluate: Evaluate, advance: ir.Function) -> None:
-    """Emit the whole fit of the individuals of a job (of `FIT_JOB`, at a pointer)."""
+    """Emit the whole fit of each individual of the job at a pointer; its words are `FIT_JOB`."""
     job = job_fields(build, pointer, FIT_JOB)
     sizes = _Sizes.of(build, job)
     state = element_pointer(build, build.inttoptr(job["fitting"], POINTER), sizes.scratch, _DOUBLE)
@@ -106,7 +106,7 @@ def emit_fit(build: ir.IRBuilder, pointer: ir.Value, evaluate: Evaluate, advance
             store(build, _ZERO, state, loop.index, _DOUBLE)
         line = job_entry(build, job, "lines", each.index, 16)
         limit = load(build, job_entry(build, job, "errors", each.index, 8), number(0), _DOUBLE, _DOUBLE)
-        # Nothing follows from the last normal equations: only the error is measured.
+        # No step follows the last trial: only its error is measured.
         evaluate(each.index, line, limit, state, build.select(last, number(0), job["most"]))
         build.call(advance, [pointer, each.index, state, record, build.zext(last, I64)])
 
@@ -152,8 +152,8 @@ class _Sizes:
 def advance_function(module: ir.Module) -> ir.Function:
     """Emit the internal function ``advance(job, individual, state, record, last)``.
 
-    It takes the individual from one trial to the next, or stops its fit. `state` is what the evaluation of the trial
-    wrote; its matrix is not read if this is the `last` trial.
+    It takes the individual from one trial to the next, or stops its fit. `state` holds the results of evaluating the
+    trial; its matrix is not read if this is the `last` trial.
     """
     labels = ("job", "individual", "state", "record", "last")
     function = declare(module, "shine.fit.advance", ir.VoidType(), [POINTER, I64, POINTER, POINTER, I64], labels)
@@ -252,7 +252,7 @@ class _Advance:
     # The line has the slope first, the unknowns have the intercept first.
 
     def _read_trial(self) -> ir.Value:
-        """Read the trial from the line and the tape; how many unknowns it has."""
+        """Read the trial from the line and the tape; return its number of unknowns."""
         build = self.build
         for position in (0, 1):
             store(build, self._at(self.line, 1 - position), self.trial, number(position), _DOUBLE)

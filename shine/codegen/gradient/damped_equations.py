@@ -112,7 +112,7 @@ def solve_function(module: ir.Module) -> ir.Function:
 
 
 class _System:
-    """Emits the solution of ``work * solution = step``, which takes the place of `step`.
+    """Emits code that solves ``work * solution = step`` and writes the solution to `step`.
 
     `work` is the upper triangle of a positive semidefinite matrix; it is overwritten.
     """
@@ -134,7 +134,8 @@ class _System:
         with counted(build, number(0), count) as pivot:
             own = cell(pivot.index, pivot.index)
             value = at(work, own)
-            # Rounding may leave no positive pivot to an unknown that depends on earlier ones; it does not move then.
+            # Rounding may leave an unknown that depends on earlier ones without a positive pivot; it then does not
+            # move.
             value = build.select(build.fcmp_ordered(">", value, _ZERO), value, _INFINITY)
             store(build, value, work, own, _DOUBLE)
             known = at(step, pivot.index)
@@ -148,7 +149,7 @@ class _System:
                     store(build, build.fsub(at(work, place), taken), work, place, _DOUBLE)
 
     def substitute(self, gradient: ir.Value, damping: ir.Value) -> ir.Value:
-        """Compute the unknowns from the last one up; returns what the solution promises."""
+        """Compute the unknowns from the last one up; return the promise of the solution."""
         build, work, step, count, at, cell = self.build, self.work, self.step, self.count, self.at, self.cell
         with counted(build, number(0), count, carried=[_ZERO]) as back:
             unknown = build.sub(build.sub(count, number(1)), back.index)

@@ -1,8 +1,8 @@
 """The gradient machine's instructions: the value of each primitive, and the adjoint of each of its arguments.
 
 They work on tiles of rows like those of `shine.codegen.machine.instructions` and end by jumping to the next one. One
-handler serves all kinds of operands, columns, tiles and constants: a constant is one vector of copies that is read
-again and again.
+handler serves all kinds of operands (columns, tiles, constants): a constant is one vector of copies that is read again
+and again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BYTE = ir.IntType(8)
 
 
 def gradient_instruction_bytes(arity: int) -> int:
-    """Size of an instruction for functions up to an arity; an adjoint also takes the function's adjoint and value."""
+    """Bytes of an instruction for functions up to an arity; an adjoint also takes the function's adjoint and value."""
     return OPERANDS + OPERAND_BYTES * (arity + 2)
 
 
@@ -53,8 +53,8 @@ def emit_adjoint(module: ir.Module, primitive: Primitive, argument: int, partial
     primitive : Primitive
     argument : int
     partial : Tree
-        Its parameters are the primitive's arguments, then its value. The operands are the
-        function's adjoint, then these.
+        Its parameters are the primitive's arguments, then its value. The handler's operands are the function's adjoint,
+        then the values of these parameters.
     size : int
         Bytes of an instruction.
     """

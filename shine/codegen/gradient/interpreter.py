@@ -123,11 +123,11 @@ def _emit_evaluate(module: ir.Module, assemble: ir.Function, kind: str) -> ir.Fu
 def _assemble(
     build: ir.IRBuilder, assemble: ir.Function, job: Job, individual: ir.Value, wanted: Variables
 ) -> tuple[ir.Value, ir.Value]:
-    """Assemble a tape; number of columns of its normal equations, and the bytes of its tiles."""
+    """Assemble a tape; return the number of columns of its normal equations, and the bytes of a tile."""
     row = build.mul(individual, job["width"])
     codes, values = job_entry(build, job, "codes", row, 2), job_entry(build, job, "values", row, 8)
     size = load(build, job_entry(build, job, "sizes", individual, 8), number(0), I64, I64)
-    # A function needs a tile for its value and one for its adjoint, a constant one for its adjoint.
+    # A function needs two tiles, for its value and its adjoint; a constant needs one, for its adjoint.
     wanted["tiles"] = 0
     with counted(build, number(0), size) as node:
         code = build.zext(load(build, codes, node.index, ir.IntType(16), ir.IntType(16)), I64)
@@ -182,5 +182,5 @@ def _run(
                 normal = build.inttoptr(job["normal"], POINTER)
                 build.call(add, [normal, columns, offset, padded, target, weights, line, *tiles, state, job["stride"]])
         total = load(build, state, number(0), _DOUBLE, _DOUBLE)
-        # NaN is not below the limit either: the sum stays NaN.
+        # A NaN sum also ends the evaluation: it stays NaN.
         wanted["further"] = build.zext(build.fcmp_ordered("<=", total, limit), I64)

@@ -7,11 +7,11 @@ GRADIENT_JOB = (
     "tail_target", "tail_weights", "weighted", "lines", "limits", "floor", "out", "stride", "most", "derived",
     "instructions", "nodes", "constants", "tiles", "normal", "residual", "scratch", "first", "last",
 )  # fmt: skip
-"""Words of a job of normal equations; those that `shine.codegen.machine.job.JOB` has too mean the same there.
+"""Words of a job of normal equations; words shared with `shine.codegen.machine.job.JOB` have the same meaning.
 
 =========== ===========================================================================================
 ``floor``   address of the smallest residual that weighs in full (see `normal_equations`)
-``limits``  sum of errors of each individual beyond which its evaluation stops; below 0 it is left out
+``limits``  sum of errors of each individual beyond which its evaluation stops; a limit below 0 skips the individual
 ``stride``  numbers in a row of the matrix of normal equations
 ``most``    constants of an individual that are fitted: the first ones of its tape
 ``out``     results: ``1 + stride * stride`` numbers an individual, its errors and the matrix
@@ -23,13 +23,13 @@ GRADIENT_JOB = (
 FIT_FIELDS = ("steps", "scaled", "fixed", "tolerance", "errors", "going", "records", "fitting")
 
 FIT_JOB = (*GRADIENT_JOB[:-2], *FIT_FIELDS, *GRADIENT_JOB[-2:])
-"""Words of a job of fitting. The trial of each individual is in its ``values`` and ``lines``, in the end its result.
+"""Words of a job of fitting. ``values`` and ``lines`` hold the trial of each individual, at the end its result.
 
 ============= =============================================================================================
-``steps``     how many steps are left
+``steps``     number of steps left
 ``scaled``    whether slope and intercept are fitted
 ``fixed``     a byte for each individual and fitted constant, not 0 if the constant is fixed
-``tolerance`` address of the share of its error that a step has to promise to take away
+``tolerance`` address of the least share of the error that a step must promise to remove
 ``errors``    sum of errors of each individual; inf at the start, and at the end where it is not finite
 ``going``     a word for each individual: whether its fit goes on; 1 at the start
 ``records``   what ``advance`` keeps of each individual between two calls (see `constant_fitting`)

@@ -50,11 +50,11 @@ REWEIGHTINGS: dict[str, Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value | N
     "absolute": _by_inverse,
 }
 """How rows are weighted so that least squares minimizes each kind of errors in `shine.codegen.moments.ERRORS`: a
-function of the errors, the least error that counts, and the rows' own weights; None if the rows' own weights do."""
+function of the errors, the least error that counts, and the rows' own weights; None leaves the rows' own weights."""
 
 
 def checked_error_kind(kind: str) -> str:
-    """A name of `REWEIGHTINGS`.
+    """`kind`, if it is a name of `REWEIGHTINGS`.
 
     Raises
     ------
@@ -83,8 +83,8 @@ def normal_function(module: ir.Module, kind: str, *, weighted: bool) -> ir.Funct
     `columns` points to `count` operands as the assembler of the gradient machine writes them; `offset` is the offset of
     the tile in a column of the data, in bytes. `rows` is a multiple of `LANES`. `line` is the slope and the intercept
     of the model. Errors below `floor` count as `floor` in the weights. `residual` and `scratch` are tiles. The state is
-    the sum of errors and a matrix with `stride` entries a row; the function adds to its lower triangle, and what it
-    leaves above the diagonal means nothing.
+    the sum of errors and a matrix with `stride` entries a row; the function adds to its lower triangle, and the entries
+    above the diagonal are meaningless.
     """
     reweighting, emit_error = REWEIGHTINGS[checked_error_kind(kind)], error_rule(kind)
     name = f"shine.normal.{kind}.{'weighted' if weighted else 'plain'}"

@@ -15,7 +15,7 @@ from shine.lang.derivative import partials
 from shine.lang.tree import Primitive, Tree
 
 NO_PARTIAL, UNCHANGED = 0, 1
-"""Entries of the adjoint table in place of an address: the partial derivative is 0; it is 1."""
+"""Entries of the adjoint table instead of an address, if the partial derivative is 0, or 1."""
 
 _DOUBLE = ir.DoubleType()
 
@@ -33,7 +33,7 @@ class GradientTables:
     adjoint : ir.Value
         An array of shape (functions, `most_arguments`): `NO_PARTIAL`, `UNCHANGED`, or a handler's address.
     most_arguments : int
-        Arguments of the function that has most.
+        Largest arity of the functions.
     zeros, ones : ir.Value
         Broadcast constants.
     end : ir.Value
@@ -50,7 +50,7 @@ class GradientTables:
 
 
 def most_arguments(functions: Sequence[Primitive]) -> int:
-    """Arguments of the function that has most; at least 1."""
+    """Largest arity of the functions; at least 1."""
     return max([1, *(function.arity for function in functions)])
 
 
@@ -85,7 +85,7 @@ def _adjoint_entry(module: ir.Module, function: Primitive, argument: int, partia
 
 
 def _table_entry(code: int) -> ir.Value:
-    """A small number in the place of an address."""
+    """A small number instead of an address."""
     return ir.Constant(I64, code).inttoptr(POINTER)
 
 

@@ -42,7 +42,7 @@ _BYTE, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(16), ir.DoubleType()
 def emit_assembler(
     module: ir.Module, tables: Tables, dtype: str, known: int, size: int, tile_bytes: int, vector_bytes: int
 ) -> ir.Function:
-    """Emit ``i64 assemble(...)`` of the parameters below; it returns the number of tiles in use.
+    """Emit ``i64 assemble(...)`` with the parameters below; it returns the number of tiles in use.
 
     There are `known` functions; instructions have `size` bytes and work on vectors of `vector_bytes`.
 
@@ -58,9 +58,9 @@ def emit_assembler(
         Column of each feature.
     derived : pointer to pointers
         Known columns of functions of one feature, an array of shape (functions, features); null where a column is not
-        known. Null if none is.
+        known. A null pointer if none is known.
     nested : pointer to pointers
-        Known columns of functions of such columns, an array of shape (functions, entries of `derived`); the same.
+        Likewise the known columns of functions of such columns, an array of shape (functions, entries of `derived`).
     instructions, operands : pointers
         Room for ``2 * count + 2`` instructions and ``count + 1`` operands.
     tiles : pointer
@@ -92,13 +92,13 @@ class _Assembler:
     Its variables while the emitted code runs:
 
     ==================== ===================================================================================
-    ``alive`` ``most``   number of tiles alive; the most there were
-    ``temporary``        next tile for a constant of the current instruction, above those alive
+    ``alive`` ``most``   number of live tiles; the largest such number
+    ``temporary``        next tile for a constant of the current instruction, above the live ones
     ``here``             offset of the next instruction, in bytes
     ``last`` ``form``    the last instruction's arithmetic primitive, or -1, and its form (`OPERAND_FORMS`)
     ``feature``          feature of the previous node, or -1
     ``entry``            entry of `derived` that the previous node became, or -1
-    ``made`` ``column``  the same of the current node; the known column that it becomes, or 0
+    ``made`` ``column``  the same for the current node; the known column that replaces it, or 0
     ==================== ===================================================================================
     """
 
@@ -141,7 +141,7 @@ class _Assembler:
     # Tiles
 
     def _tile(self, index: ir.Value) -> ir.Value:
-        """Address of a tile of the stack, which counts as used from here on."""
+        """Address of a tile of the stack; counts the tile as used."""
         build = self.build
         used = build.add(index, number(1))
         most = self.state["most"]
@@ -172,7 +172,7 @@ class _Assembler:
         return instruction
 
     def _fill(self, operand: ir.Value) -> None:
-        """Turn a constant operand into a tile above those alive."""
+        """Turn a constant operand into a tile above the live ones."""
         temporary = self.state["temporary"]
         address = self._tile(temporary)
         self.state["temporary"] = self.build.add(temporary, number(1))
@@ -209,7 +209,7 @@ class _Assembler:
         return build.bitcast(build.insert_element(pair, single, ir.Constant(ir.IntType(32), 0)), I64)
 
     def _function(self, index: ir.Value, features: ir.Value) -> ir.Value:
-        """Take a function; the entry of `derived` that it becomes, or -1."""
+        """Take a function; return the entry of `derived` that it becomes, or -1."""
         build = self.build
         self.state["made"] = -1
         arity = load(build, self.tables.arity, index, I64, I64)

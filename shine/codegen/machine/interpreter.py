@@ -51,11 +51,11 @@ FUSED_OPERANDS = 3
 """Operands of a fused pair of arithmetic instructions."""
 
 _LARGEST_MEAN = 1e10
-"""Weighted square of the mean, relative to the squared deviations from it, up to which the moments prove anything: the
-rounding of the mean limits their accuracy."""
+"""The moments bound the error only while the weighted square of the mean is at most this multiple of the squared
+deviations from it: beyond, the rounding of the mean spoils them."""
 
 _MARGIN = 1e-9
-"""Share of the target's squared deviations that counts as rounding: far more than there can be."""
+"""Share of the target's squared deviations that is allowed for rounding: far more than rounding can cause."""
 
 _BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
 
@@ -133,7 +133,7 @@ class _Driver:
             wanted["further"] = build.zext(further, I64)
 
     def _assemble(self, build: ir.IRBuilder, job: Job, individual: ir.Value) -> ir.Value:
-        """Assemble a tape; the bytes of its tiles, which are shorter if many are alive."""
+        """Assemble a tape; return the bytes of a tile: less if many are alive."""
         row = build.mul(individual, job["width"])
         most = build.call(
             self.assemble,
@@ -185,7 +185,7 @@ class _Driver:
                         chunk.call(add, line, state)
             lanes = load(build, state, number(0), _DOUBLE, ir.VectorType(_DOUBLE, LANES))
             limit = load(build, job_entry(build, job, "limits", individual, 8), number(0), _DOUBLE, _DOUBLE)
-            # NaN is not below the limit either: the sum stays NaN.
+            # A NaN sum also ends the evaluation: it stays NaN.
             return build.fcmp_ordered("<=", horizontal_sum(build, lanes), limit)
 
         return epilogue
@@ -222,7 +222,7 @@ class _Driver:
 
     @staticmethod
     def _either(build: ir.IRBuilder, flag: ir.Value) -> Iterator[tuple[bool, ir.Value]]:
-        """Both values of a flag of the job, each with the condition that the flag has it."""
+        """Each value of a flag of the job, with the condition that the flag has this value."""
         for value in (False, True):
             yield value, build.icmp_unsigned("!=" if value else "==", flag, number(0))
 

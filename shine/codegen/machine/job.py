@@ -52,7 +52,7 @@ The results:
 ``limits``                     sum of errors of each individual beyond which its evaluation stops
 ============================== ========================================================================
 
-The others are memory of one thread, `SCRATCH`.
+The remaining words, `SCRATCH`, are memory of one thread.
 """
 
 SCRATCH = ("instructions", "operands", "tiles", "result")
@@ -69,5 +69,5 @@ def job_fields(build: ir.IRBuilder, pointer: ir.Value, names: Sequence[str]) -> 
 
 
 def job_entry(build: ir.IRBuilder, job: Job, field: str, index: ir.Value, size: int | ir.Value) -> ir.Value:
-    """Address of an entry of some bytes in the array that a word of the job points to."""
+    """Address of entry `index`, of `size` bytes, in the array that a word of the job points to."""
     return element_pointer(build, build.inttoptr(job[field], POINTER), build.mul(index, number(size)), ir.IntType(8))

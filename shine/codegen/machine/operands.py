@@ -68,7 +68,7 @@ class OperandStack:
         return build.zext(build.icmp_unsigned("==", self.kind(index), number(CONSTANT_OPERAND)), I64)
 
     def count(self, kind: int, first: ir.Value, arity: ir.Value) -> ir.Value:
-        """How many of a function's operands, from a position on, are of one kind."""
+        """Number of operands of one kind among those of a function, which begin at a position."""
         build = self._build
         with counted(build, number(0), arity, carried=[number(0)]) as loop:
             found = self.kind(build.add(first, loop.index))

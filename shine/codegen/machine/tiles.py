@@ -15,7 +15,7 @@ ROW_GROUP = 64
 """Columns are padded to a multiple of this many rows, which the width of every vector divides."""
 
 TILE_BYTES = 2048
-"""Size of a tile: large enough to hide the jump to the next instruction, small enough for many in a 32 KiB cache."""
+"""Bytes of a tile: large enough to hide the jump to the next instruction, small enough for many in a 32 KiB cache."""
 
 CACHE_BYTES = 24 * 1024
 """Bytes that the live tiles of an individual may take together; an individual with more tiles gets shorter ones."""
@@ -27,7 +27,7 @@ def tile_rows(dtype: str) -> int:
 
 
 def tile_length(build: ir.IRBuilder, tiles: ir.Value, shortest: int) -> ir.Value:
-    """Bytes of each of some tiles: `TILE_BYTES`, halved until all tiles fit into the cache, at least `shortest`."""
+    """Bytes of a tile: `TILE_BYTES`, halved until all `tiles` fit into the cache, but at least `shortest`."""
     length: ir.Value = number(TILE_BYTES)
     for _ in range((TILE_BYTES // shortest).bit_length() - 1):
         too_much = build.icmp_unsigned(">", build.mul(tiles, length), number(CACHE_BYTES))

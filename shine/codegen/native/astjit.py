@@ -15,7 +15,7 @@ from shine.lang.tree import BOOLEAN_OPERATORS, COMPARISONS, CONDITIONAL, Primiti
 from shine.lang.visitor import Visit
 
 BLOCK_NODES = 400
-"""Nodes of a basic block: the time of LLVM's instruction selection is not linear in its length."""
+"""Most nodes of a basic block: the time of LLVM's instruction selection is not linear in its length."""
 
 
 class AstJit(Interpretation):
@@ -42,7 +42,7 @@ class AstJit(Interpretation):
         return self.emit.failed
 
     def lower(self, tree: Tree, arguments: Sequence[ir.Value]) -> ir.Value:
-        """Emit a tree; its value for the arguments, one for each parameter.
+        """Emit a tree for the arguments, one for each parameter; return its value.
 
         Raises
         ------

@@ -71,7 +71,7 @@ def entries_ir(
     """
     module = ir.Module(name=name)
     if abi:
-        # 1: an error to link with code of another one.
+        # Flag behaviour 1: linking with code of another ABI is an error.
         flag = module.add_metadata([_I32(1), ir.MetaDataString(module, "target-abi"), ir.MetaDataString(module, abi)])
         module.add_named_metadata("llvm.module.flags", flag)
     entries = _Entries(module, program, name, ir.IntType(word), tile_bytes)

@@ -32,8 +32,8 @@ _ZERO, _ONE = ir.Constant(I64, 0), ir.Constant(I64, 1)
 def vector_bytes(program: Program) -> int:
     """Bytes of a vector with which a program is fast on this host.
 
-    Twice as many for elementary functions: their chains of operations are so long that more of them have to be in
-    flight. Other programs would only spill the additional registers.
+    Programs with elementary functions get twice as many: their chains of operations are so long that more of them must
+    be in flight. Other programs would only spill the additional registers.
     """
     used = {_function(node) for statement in program.statements for node in ast.walk(statement.value)}
     known = [program.functions[name] for name in used if name in program.functions]
@@ -49,7 +49,7 @@ def _function(node: ast.AST) -> str:
 
 
 def program_lanes(program: Program, bytes_each: int = VECTOR_BYTES) -> int:
-    """Rows of a vector: the lanes it has of the widest number type."""
+    """Rows of a vector: its lanes in the widest number type."""
     used = {STORAGE_TYPES[parameter.dtype] for parameter in program.parameters}
     used |= {statement.dtype for statement in program.statements}
     return bytes_each // max((np.dtype(dtype).itemsize for dtype in used), default=8)
@@ -254,7 +254,7 @@ def convert(builder: ir.IRBuilder, value: ir.Value, source: Numbers, target: Num
 
 
 def _can_fail(program: Program) -> bool:
-    """Whether a statement has an integer division by anything but a constant other than zero."""
+    """Whether a statement may divide integers by zero: a divisor is not a constant, or is the constant 0."""
     builder = ir.IRBuilder(ir.Function(ir.Module(), ir.FunctionType(ir.VoidType(), ()), "trial").append_basic_block())
     jits = {dtype: AstJit(builder, Numbers(dtype)) for dtype in NUMBER_TYPES}
     numbers: dict[str, ir.Value] = {}

@@ -1,6 +1,6 @@
 """Many rows without vectors: a loop that calls the function of one row.
 
-WebAssembly without SIMD would split vectors again, and a GPU runs threads in the place of lanes.
+WebAssembly without SIMD would split vectors again, and a GPU runs threads instead of lanes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def emit_wasm(module: ir.Module, program: Program, name: str, *, batch: bool = T
     """Emit what a WebAssembly module exports, for a memory of 32 bits.
 
     The function of one row is that of `emit_program_scalar`. The function of many rows, ``i32 name_batch(columns, outs,
-    i32 rows)``, takes the arguments of the one of `emit_program_rows` and returns 1 if an integer division failed.
+    i32 rows)``, takes the arguments of the function of `emit_program_rows` and returns 1 if an integer division failed.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def emit_wasm(module: ir.Module, program: Program, name: str, *, batch: bool = T
 
 
 def emit_kernel(module: ir.Module, program: Program, name: str) -> bool:
-    """Emit a function of one row for a GPU of NVIDIA, and ``name_kernel(columns..., outs..., i64 rows)`` that runs it.
+    """Emit a function of one row for an NVIDIA GPU, and ``name_kernel(columns..., outs..., i64 rows)`` that runs it.
 
     Each thread takes every n-th row, where n is the number of threads of the grid. Pointers are to contiguous numbers
     of the storage type. If an integer division may fail, a last pointer follows, to an i32 that becomes 1 if one did.
@@ -74,7 +74,7 @@ def emit_kernel(module: ir.Module, program: Program, name: str) -> bool:
     Returns
     -------
     bool
-        Whether there is that last pointer; the function of one row then has one, too.
+        Whether this last pointer exists; the function of one row then has one, too.
     """
     fails = emit_program_scalar(module, program, name)
     kinds = [POINTER] * (len(program.parameters) + len(program.outputs)) + [I64] + [POINTER] * fails
@@ -111,7 +111,7 @@ def _one_row(
     row: ir.Value,
     status: ir.Value | None,
 ) -> ir.Value | None:
-    """Call the function of one row for a row of some columns, and write its results to others; its status."""
+    """Call the function of one row for a row of some columns, and write its results to others; return its status."""
     sources, targets = columns
     kinds = [STORAGE_ELEMENTS[parameter.dtype] for parameter in program.parameters]
     arguments = [load(build, source, row, kind, kind) for source, kind in zip(sources, kinds, strict=True)]

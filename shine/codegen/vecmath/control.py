@@ -33,7 +33,7 @@ def define_in(
 
 
 def repeat(name: str, state: Sequence[Lanes], step: Callable[..., tuple[Lanes, Sequence[Lanes]]]) -> Sequence[Lanes]:
-    """A loop: `step(*state)` tells whether to go on, and the next state; returns the last state."""
+    """A loop: `step(*state)` returns whether to go on, and the next state. Returns the last state."""
     builder = state[0].builder
     before, loop, end = builder.block, builder.append_basic_block(name), builder.append_basic_block(f"{name}.end")
     builder.branch(loop)
@@ -57,9 +57,9 @@ class RarePath:
     name : str
         Name of the functions it emits.
     applies : callable
-        ``applies(*arguments)`` of one lane, as scalar `Lanes`: whether the lane is rare, as truth `Lanes`.
+        ``applies(*arguments)``: whether a lane is rare, as truth `Lanes`; the arguments are scalar `Lanes`.
     compute : callable
-        ``compute(*arguments)`` of a rare lane: its results.
+        ``compute(*arguments)``: the results of a rare lane.
     """
 
     name: str

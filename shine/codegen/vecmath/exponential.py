@@ -167,7 +167,7 @@ def cosh(x: Lanes) -> Lanes:
 
 
 def _short_half_exponential(x: Lanes) -> Lanes:
-    """e**x / 2 for 0 <= x that were float32 numbers; far from overflow."""
+    """e**x / 2 for lanes x >= 0 that were float32 numbers; far from overflow."""
     exponent, r = _reduced_exponent(x.at_most(100.0), DOUBLE.bias - 1)
     significand = 1.0 + (r + r * r * polynomial(r, SHORT_EXP))
     return significand * (exponent << DOUBLE.fraction).real()
@@ -218,7 +218,7 @@ def _split_number(x: Lanes) -> tuple[Lanes, Lanes]:
     # The carry into the exponent field happens from sqrt(2) on.
     moved = bits + (format_.bits_of(1.0) - root)
     m = ((moved & ((1 << format_.fraction) - 1)) + root).real()
-    # Exponent bits below the fraction of 2**fraction are that number plus the exponent.
+    # The exponent, written into the fraction bits of 2**fraction, gives the number 2**fraction + exponent.
     biased = ((moved >> format_.fraction) | format_.bits_of(2.0**format_.fraction)).real()
     bias = 2.0**format_.fraction + format_.bias
     return biased - tiny.where(x.constant(bias + width), bias), m
@@ -269,7 +269,7 @@ def _log_of(k: Lanes, unit: float, m: Lanes) -> Lanes:
 def _general_log(x: Lanes) -> Lanes:
     k, m = _split_number(x)
     result = _log_of(k, 1.0, m)
-    # NaN for negative numbers, +inf and NaN for themselves.
+    # Negative numbers give NaN; +inf and NaN stay.
     result = (x < math.inf).where(result, x)
     result = (x < 0.0).where(x.constant(math.nan), result)
     return x.equals(0.0).where(x.constant(-math.inf), result)
@@ -332,7 +332,7 @@ def _power(x: Lanes, y: Lanes) -> Lanes:
 
 
 def with_products(general: Callable[[Lanes, Lanes], Lanes]) -> Callable[[Lanes, Lanes], Lanes]:
-    """x**y: to the bit ``x*x`` for y = 2 and ``x*x*x`` for y = 3; `general` for all other exponents.
+    """x**y: the bits of ``x*x`` for y = 2, of ``x*x*x`` for y = 3, and of `general` for all other exponents.
 
     The value of the exponent decides, lane by lane: a power is the same whether its exponent is written in the
     formula, fitted, or a column. `general` is skipped if no lane needs it.
@@ -382,7 +382,8 @@ def _with_special_powers(x: Lanes, y: Lanes, power: Lanes) -> Lanes:
     size = x.magnitude()
     falls = y < 0.0
     result = size.equals(0.0).where(falls.where(x.constant(math.inf), 0.0), power)
-    # Above 2**53 every number is even; from 2**52 on, and by adding it, the last bit tells odd from even.
+    # In float64, the last bit of a number from 2**52 to 2**53 tells odd from even: smaller numbers get 2**52 added;
+    # above, every number is even.
     whole_from = 2.0**x.format.fraction
     y_size = y.magnitude().at_most(2.0 * whole_from)
     fractional = y_size < whole_from

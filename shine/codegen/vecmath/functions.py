@@ -100,7 +100,7 @@ def _integer_parts(x: Lanes) -> tuple[Lanes, Lanes]:
 
 def _from_integer_parts(significand: Lanes, exponent: Lanes) -> Lanes:
     """significand < 2**53 times 2**(exponent - bias - fraction), exactly, for an exponent of at least 1."""
-    # As 1.f * 2**e less 2**e, with the leading bit apart: both differences are exact.
+    # Without a leading bit, the number is 1.f * 2**e - 2**e; the difference is exact.
     power = (exponent << DOUBLE.fraction).real()
     implicit = 1 << DOUBLE.fraction
     has_leading = significand >= implicit

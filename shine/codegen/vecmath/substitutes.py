@@ -1,4 +1,5 @@
-"""Substitutes for instructions that some processors lack, made of ones that all have: rounding, division, conversion.
+"""Substitutes for instructions that some processors lack, made of instructions that all have: rounding, division,
+conversion.
 
 Without them a target would call a library: for `floor` on the first x86-64, for 64-bit division and conversion on
 32-bit ARM. Each has the same bits as the instruction; `shine.aot.freestanding` puts them where they are needed.

@@ -81,7 +81,7 @@ class _Parts(NamedTuple):
 
 
 def _parts(r: Lanes, tail: Lanes) -> _Parts:
-    """sin(r + tail) and cos(r + tail), float64, |r| <= pi/4. The tails are small, so their roundings are."""
+    """sin(r + tail) and cos(r + tail), float64, |r| <= pi/4. The tails are small, and so are their rounding errors."""
     square = r * r
     half = 0.5 * square
     one_less = 1.0 - half
@@ -141,7 +141,7 @@ def tan(x: Lanes) -> Lanes:
 
 
 def _near_sine(bits: Lanes, r: Lanes) -> Lanes:
-    """sin(r) in float32 for |r| <= pi/2, negated where the last one of the bits is a one.
+    """sin(r) in float32 for |r| <= pi/2, negated where the last bit of `bits` is set.
 
     Reduced to half turns, the sine needs no choice between two polynomials. Adding zero keeps -0: the products then are
     positive zeros; without it they are negative zeros, whose sum is not -0.
@@ -225,7 +225,7 @@ def asin(x: Lanes) -> Lanes:
 
 
 def acos(x: Lanes) -> Lanes:
-    """pi/2 - asin(x); 2 asin(sqrt((1 - x) / 2)) for large x, and pi less that for large -x."""
+    """pi/2 - asin(x); 2 asin(sqrt((1 - x) / 2)) for large x; pi - acos(-x) for large -x."""
     small, head, tail = _arcsine_parts(x)
     sign = x.sign()
     negative = x < 0.0
@@ -260,8 +260,8 @@ def short_acos(x: Lanes) -> Lanes:
     return start + (small.where(x.constant(-1.0), 2.0) * arc).flip_sign(x.sign())
 
 
-# Centres c of the intervals that atan is taken around, where each begins, and atan(c) in two parts; the published
-# choice of fdlibm. Beyond the last one, atan(x) = pi/2 + atan(-1/x).
+# Centres c of the intervals of atan, where each interval begins, and atan(c) in two parts; the published choice of
+# fdlibm. Beyond the last one, atan(x) = pi/2 + atan(-1/x).
 _ARCTANGENTS = (
     (7 / 16, 0.5, 0.4636476090008061, 2.2698777452961687e-17),
     (11 / 16, 1.0, 0.7853981633974483, 3.061616997868383e-17),

@@ -1,3 +1,5 @@
+"""Code without a library: substitutes have the bits of the instructions, and nothing is called from outside."""
+
 import contextlib
 import ctypes
 import re
@@ -301,7 +303,7 @@ CALLS = (
         "x86_64-apple-darwin", "arm64-apple-darwin", "wasm32-unknown-unknown",
     ],
 )  # fmt: skip
-def test_what_is_called_from_elsewhere_is_found_in_every_format(triple):
+def test_symbols_from_elsewhere_are_found_in_every_format(triple):
     found = undefined_symbols(object_code(CALLS, triple))
     assert {name.lstrip("_") for name in found} - {"gp_disp"} == {"elsewhere"}
 
@@ -309,7 +311,7 @@ def test_what_is_called_from_elsewhere_is_found_in_every_format(triple):
 @pytest.mark.parametrize(
     "code", [b"", b"text", b"\x7fELF" + bytes(10), b"\0asm\1\0\0\0\2\xff\xff", b"\xcf\xfa\xed\xfe"]
 )
-def test_what_is_no_object_file_is_an_error(code):
+def test_bytes_that_are_no_object_file_are_an_error(code):
     with pytest.raises(CompilationError, match="object file"):
         undefined_symbols(code)
 

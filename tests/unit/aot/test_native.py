@@ -145,7 +145,7 @@ def test_a_named_processor_gets_its_instructions() -> None:
 
 
 @needs("cc")
-def test_the_benchmark_prints_what_a_row_takes(tmp_path: Path) -> None:
+def test_the_benchmark_prints_the_time_of_a_row(tmp_path: Path) -> None:
     build("a*b", tmp_path, "area", "bench")
     run("cc", "-std=c99", "-O1", *WARNINGS, "area_bench.c", "area.o", "-o", "area_bench", cwd=tmp_path)
     lines = run("./area_bench", "1000", cwd=tmp_path).splitlines()
@@ -213,6 +213,14 @@ print(length(np.zeros((0, 3)), 1.0, 1.0).shape)
     assert first == "3.0 float"
     assert second == str(shine.jit(FORMULA, params=NAMES)(a, b, 2.5).tolist())
     assert third == "(0, 3)"
+
+
+def test_the_types_of_the_python_module_can_be_resolved(module_folder: Path) -> None:
+    code = """
+import length, typing
+print([typing.get_type_hints(each)["return"].__name__ for each in (length.length, length._array)])
+"""
+    assert in_python(module_folder, code) == "['Any', 'ndarray']"
 
 
 def test_the_python_module_reports_what_is_wrong(module_folder: Path) -> None:

@@ -1,3 +1,5 @@
+"""PTX: its interface, rounding to nearest, and the rows that each thread takes."""
+
 import ctypes
 import re
 import shutil

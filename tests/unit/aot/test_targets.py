@@ -50,7 +50,7 @@ def test_sizes_and_formats_follow_from_the_triple(triple: str, word: int, format
     assert (target.word, target.format) == (word, format_)
 
 
-def test_platforms_get_what_all_their_processors_have() -> None:
+def test_platforms_get_the_features_of_all_their_processors() -> None:
     assert target_of("riscv64-linux-gnu") == Target("riscv64-unknown-linux-gnu", features="+m,+a,+f,+d,+c", abi="lp64d")
     assert "+sse2" in target_of("i686-linux-gnu").features
 
@@ -84,7 +84,7 @@ def test_processors_that_llvm_knows_are_taken(cpu: str) -> None:
         ("nonsense-linux", None, "", "a triple is ARCHITECTURE-SYSTEM"),
     ],
 )
-def test_what_llvm_does_not_know_is_refused(triple: str, cpu: str | None, features: str, message: str, capfd) -> None:
+def test_names_unknown_to_llvm_are_refused(triple: str, cpu: str | None, features: str, message: str, capfd) -> None:
     with pytest.raises(CompilationError, match=message):
         target_of(triple, cpu, features)
     assert capfd.readouterr().err == ""

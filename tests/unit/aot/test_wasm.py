@@ -202,7 +202,7 @@ for (const each of tried) {
 
 
 @needs_node
-def test_the_module_is_loaded_from_all_that_may_hold_it(tmp_path):
+def test_the_module_is_loaded_from_every_kind_of_source(tmp_path):
     aot.build("a + 1", tmp_path, "next_one", "wasm")
     found = node(
         tmp_path,

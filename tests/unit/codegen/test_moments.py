@@ -97,7 +97,7 @@ def test_a_large_offset_does_not_cancel_the_variance(offset, tier):
 
 
 @pytest.mark.parametrize("zero", [slice(0, 512), slice(512, 1536), slice(1100, 1700), slice(1, 1700)])
-def test_rows_of_weight_zero_count_for_nothing_be_they_whole_chunks(zero, tier):
+def test_rows_of_weight_zero_do_not_count_even_as_whole_chunks(zero, tier):
     rng = np.random.default_rng(2)
     p, y, weights = rng.normal(size=1700), rng.normal(size=1700), rng.uniform(0.1, 2, 1700)
     weights[zero] = 0
@@ -119,7 +119,7 @@ def test_weights_of_one_have_the_bits_of_no_weights(tier):
 
 
 @pytest.mark.parametrize("rows", [5, 8, 515, 1024])
-def test_what_follows_the_last_row_in_memory_changes_no_bit(rows, tier):
+def test_memory_after_the_last_row_changes_no_bit(rows, tier):
     rng = np.random.default_rng(6)
     columns, y = rng.normal(size=(1, 1100)), rng.normal(size=1100)
     alone = moments(data(columns[0, :rows].copy(), y[:rows]), tier)

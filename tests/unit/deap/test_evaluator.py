@@ -81,7 +81,7 @@ def test_an_automatically_defined_function_needs_its_set():
 
 
 def test_an_individual_needs_a_tree_for_each_set():
-    with pytest.raises(ValueError, match="an individual of 3 trees is needed, this one has 1"):
+    with pytest.raises(ValueError, match="an individual needs 3 trees, one for each set; this one has 1"):
         compiled(evolving(), X, Y)([Several(population(evolving()[0], 1, 0))])
 
 

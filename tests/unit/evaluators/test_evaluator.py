@@ -32,7 +32,7 @@ def test_an_unknown_option_is_rejected_with_the_list_of_known_ones(option, allow
 @pytest.mark.parametrize("threads", [0, -1])
 def test_an_invalid_number_of_threads_is_rejected(threads):
     with pytest.raises(
-        ValueError, match=f"threads must be an integer of at least 1, or None for all processors, is {threads}"
+        ValueError, match=f"threads must be an integer of at least 1, or None for all processors, not {threads}"
     ):
         Evaluator(X, Y, threads=threads)
 

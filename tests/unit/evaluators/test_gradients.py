@@ -173,7 +173,7 @@ def test_random_formulas_have_the_derivatives_of_their_values():
     check(everyone.take(tame), dataset, tolerance=1e-7)
 
 
-def test_constants_behind_the_most_that_are_fitted_are_left_out():
+def test_constants_after_the_last_fitted_one_are_left_out():
     many = " + ".join(f"{1 + i / 8}*x" for i in range(MOST_CONSTANTS + 5))
     found = check(Population.from_sources([many, "2.0*x"], ("x", "y", "z")), dataset_of(50))
     assert found.matrices.shape == (2, 3 + MOST_CONSTANTS, 3 + MOST_CONSTANTS)
@@ -191,7 +191,7 @@ def test_one_feature_and_one_constant_are_enough():
     check(Population.from_sources(["0.5", "0.5*x", "x"], ("x",)), dataset)
 
 
-def test_room_behind_the_tapes_changes_nothing():
+def test_room_after_the_tapes_changes_nothing():
     population = Population.from_sources(FORMULAS, ("x", "y", "z"))
     tapes = [population.tape(i) for i in range(len(population))]
     wider = Population.from_tapes(tapes, population.primitives, population.width + 300)
@@ -257,7 +257,7 @@ def test_a_perfect_fit_of_absolute_errors_weighs_rows_no_more_than_the_floor():
     assert np.isfinite(found.matrices).all()
 
 
-def test_what_the_fields_of_a_pass_point_to_lives_as_long_as_the_pass(monkeypatch):
+def test_memory_that_a_pass_points_to_lives_as_long_as_the_pass(monkeypatch):
     """Blocks of large row-major tables are copies that nothing else holds."""
     monkeypatch.setattr(machine_rows, "LARGE_ROWS", 1)
     monkeypatch.setattr(rows_module, "HELD_BYTES", 0)

@@ -41,7 +41,7 @@ def test_losses_are_log_losses(dtype, tolerance):
     assert losses[-1] == np.inf
 
 
-def test_certain_and_right_costs_nothing_and_certain_and_wrong_what_it_is_off():
+def test_a_certain_score_costs_nothing_if_right_and_its_size_if_wrong():
     data = Dataset.from_arrays([[2000.0], [-3000.0]], [1.0, 0.0], None, ("a",))
     other = Dataset.from_arrays([[2000.0], [-3000.0]], [0.0, 1.0], None, ("a",))
     formula = Population.from_sources(["a"], ("a",))

@@ -58,7 +58,7 @@ def test_the_classic_graph_is_one_instruction():
 
 @settings(max_examples=30)
 @given(calls())
-def test_arrays_that_broadcast_give_what_the_program_means(call):
+def test_arrays_that_broadcast_compute_the_program(call):
     program, arguments = call
     kernel = Kernel(program, opt_level="O0")
     try:
@@ -253,7 +253,7 @@ def test_a_graph_has_its_own_arguments_and_types():
     ("make", "error", "message"),
     [
         (lambda: Kernel(classic(), threads=0), ValueError, "threads must be at least 1"),
-        (lambda: Kernel(classic(), "int32"), TypeError, "types of its own, dtype 'int32' is for formulas"),
+        (lambda: Kernel(classic(), "int32"), TypeError, "types of its own; dtype 'int32' is for formulas"),
         (lambda: Kernel(classic()).fitness([[1.0]], [1.0]), TypeError, "only a kernel of one formula has a fitness"),
         (lambda: shine.grad(shine.jit(classic())), TypeError, "a formula is a string"),
         (lambda: Kernel(classic(), opt_level="O9"), ValueError, "O9"),

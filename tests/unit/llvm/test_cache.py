@@ -60,7 +60,7 @@ def entry(folder: Path) -> Path:
 
 
 def made_again() -> bool:
-    """Whether the entry has to be made; it has the right bytes in any case."""
+    """Whether the entry is made; it has the right bytes in any case."""
     maker = Maker()
     assert cached(("x",), maker) == CODE
     return maker.calls == 1
@@ -103,7 +103,7 @@ def test_foreign_content_is_made_again(folder, content):
     assert [made_again(), made_again()] == [True, False]
 
 
-def test_an_entry_with_something_behind_its_end_is_made_again(folder):
+def test_an_entry_with_bytes_after_its_end_is_made_again(folder):
     made_again()
     entry(folder).write_bytes(entry(folder).read_bytes() + b"\0")
     assert made_again()
@@ -164,7 +164,7 @@ def test_a_cache_that_cannot_be_written_is_no_error(monkeypatch, has_secret):
     assert [made_again(), made_again()] == [True, True]
 
 
-def test_what_is_in_a_cache_that_cannot_be_written_is_used(monkeypatch):
+def test_entries_of_a_cache_that_cannot_be_written_are_used(monkeypatch):
     made_again()
     monkeypatch.setattr("os.open", refusing_to_write)
     assert not made_again()
@@ -221,7 +221,7 @@ def test_the_cache_is_in_the_user_s_cache_directory(tmp_path, monkeypatch):
     assert cache_folder() == tmp_path / "other" / "shine"
 
 
-def test_what_fails_to_be_made_is_not_kept(folder):
+def test_nothing_is_kept_if_making_it_fails(folder):
     def fail():
         raise ZeroDivisionError
 
@@ -377,7 +377,7 @@ def test_an_entry_of_another_user_is_made_again(folder):
 
 
 @pytest.mark.parametrize("content", [b"", b"short", bytes(secret.BYTES), bytes(range(1, 34))])
-def test_a_damaged_secret_is_made_anew_and_what_it_authenticated_as_well(folder, content):
+def test_a_damaged_secret_is_made_anew_and_so_are_its_entries(folder, content):
     made_again()
     (folder / secret.NAME).write_bytes(content)
     assert [made_again(), made_again()] == [True, False]
@@ -465,7 +465,7 @@ def test_a_machine_is_compiled_once_and_then_loaded(monkeypatch):
     Machine(ADD, "float64")
 
 
-def test_a_second_process_loads_what_the_first_compiled(folder):
+def test_a_second_process_loads_the_machine_of_the_first(folder):
     code = """
 import sys
 from shine.evaluators import machine_code as machine
@@ -535,7 +535,7 @@ def test_machines_that_differ_have_entries_of_their_own(folder, monkeypatch):
 
 
 @pytest.mark.parametrize("tier", ["machine", "native", "reference"])
-def test_functions_of_one_name_that_call_different_ones_are_not_taken_for_each_other(tier):
+def test_functions_of_one_name_that_call_different_ones_are_not_mixed_up(tier):
     for helper, expected in (("x + 1", 2.0), ("x + 2", 3.0)):
         functions = select(_defined("helper(x)", helper), ["helped"])
         primitives = shine.PrimitiveSet(functions, ("x0",))

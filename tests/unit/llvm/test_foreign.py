@@ -32,7 +32,7 @@ def test_a_function_has_names_for_everything_in_it():
 
 
 @pytest.mark.parametrize("content", [CODE.encode(), BITCODE])
-def test_what_is_computed_is_what_is_written_whatever_fast_math_allows(content):
+def test_fast_math_flags_change_no_result(content):
     assert foreign_function(content, "f").body.count("fadd double") == 2  # LLVM adds -1.0
 
 
@@ -52,7 +52,7 @@ def test_what_is_computed_is_what_is_written_whatever_fast_math_allows(content):
         (b"declare double @f(double)", "defines no function 'f'; it defines none"),
     ],
 )
-def test_what_is_wrong_is_said(content, message):
+def test_messages_say_what_is_wrong(content, message):
     with pytest.raises(GraphImportError) as caught:
         foreign_function(content, "f")
     assert message in str(caught.value)

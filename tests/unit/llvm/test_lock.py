@@ -31,7 +31,7 @@ def is_free() -> bool:
     return taken[0]
 
 
-def test_it_is_what_llvmlite_takes_around_each_call():
+def test_it_is_the_lock_that_llvmlite_takes_around_each_call():
     assert lock._GUARD is ffi.lib._lock
     assert LOCK._current is ffi.lib._lock._lock
     with LOCK:

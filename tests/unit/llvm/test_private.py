@@ -28,7 +28,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 
 def is_kept() -> bool:
-    """Whether what is made is there the next time; it has the right bytes in any case."""
+    """Whether an entry is kept for the next time; it has the right bytes in any case."""
     made = []
 
     def make() -> bytes:
@@ -120,7 +120,7 @@ def test_a_group_of_the_user_alone_is_the_user(folder):
     assert is_kept()
 
 
-def test_folders_that_are_missing_are_made_for_the_user_alone(tmp_path, monkeypatch):
+def test_missing_folders_are_made_for_the_user_alone(tmp_path, monkeypatch):
     monkeypatch.setenv("SHINE_CACHE_DIR", str(tmp_path / "a" / "b" / "c"))
     before = os.umask(0)
     try:

@@ -192,7 +192,7 @@ def test_only_constants_change():
     assert not found.values[~constant].any()
 
 
-def test_the_individuals_that_are_given_stay_what_they_are():
+def test_the_given_individuals_do_not_change():
     population = random_population(50, 1)
     copy = population.take(np.arange(50))
     fit(population, dataset_of(lambda x, y: x + y), steps=8)
@@ -293,7 +293,7 @@ def test_fixed_constants_do_not_move():
     # The third improves with its second constant; the fourth can only change the factor of y.
     [("0.3*0.7*x", 1e-12), ("1.0*x + 2.0*x + 4.0*x", 1e-12), ("0.0*(0.5*x + y)", 0.01), ("x + (1.0 - 1.0)*y", 0.9)],
 )
-def test_constants_that_cannot_be_told_apart_are_fitted_all_the_same(text, left):
+def test_constants_that_cannot_be_told_apart_are_fitted_too(text, left):
     found = fit(individuals(text), dataset_of(lambda x, y: 6.0 * x), tolerance=1e-13)
     start = fit(individuals(text), dataset_of(lambda x, y: 6.0 * x), steps=0)
     assert np.isfinite(constants_of(found.population)).all()
@@ -322,7 +322,7 @@ def test_absolute_errors_are_fitted_by_the_median_and_not_by_the_mean():
     assert abs(constants_of(found.population, 1)[0] - np.average(dataset.target, weights=weights)) > 10
 
 
-def test_rows_that_weigh_nothing_do_not_count():
+def test_rows_of_weight_zero_do_not_count_in_a_fit():
     weights = np.ones(80)
     weights[::2] = 0.0
     dataset = dataset_of(lambda x, y: 3.5 * x, weights=weights)
@@ -340,7 +340,7 @@ def test_individuals_without_finite_errors_are_left_alone():
     assert found.errors[2] < 1e-20
 
 
-def test_constants_behind_the_most_that_are_fitted_stay():
+def test_constants_after_the_last_fitted_one_stay():
     many = " + ".join(f"{1 + i / 8}*x" for i in range(MOST_CONSTANTS + 3))
     found = fit(individuals(many, "1.0*y"), dataset_of(lambda x, y: y))
     assert constants_of(found.population)[MOST_CONSTANTS:] == [

@@ -53,7 +53,7 @@ def tape(*nodes: int | float | str) -> Tape:
 
 
 def same(first: np.ndarray, second: np.ndarray) -> bool:
-    """Whether arrays are equal to the bit, but for the kind of NaN."""
+    """Whether arrays are equal to the bit; any NaN equals any other."""
     return bool(same_bits(first, second).all())
 
 

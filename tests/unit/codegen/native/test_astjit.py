@@ -51,7 +51,7 @@ def test_a_node_that_is_no_formula_is_refused_by_name(node):
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 @pytest.mark.parametrize("name", ["sin", "sqrt", "hypot", "sigmoid"])
-def test_what_integers_lack_is_refused_by_name_also_within_composites(name, dtype):
+def test_primitives_that_integers_lack_are_refused_by_name_also_within_composites(name, dtype):
     parameters = ("a", "b")[: 1 + (name == "hypot")]
     with pytest.raises(LoweringError, match=f"no meaning for {dtype} numbers; use float64 or float32"):
         lowered(shine.parse(f"{name}({', '.join(parameters)})"), dtype)
@@ -125,7 +125,7 @@ def test_a_composite_sees_its_own_parameters_only():
 @pytest.mark.parametrize(
     ("text", "fails"), [("a + b", False), ("a // b", True), ("a // 2", False), ("a % 0", True), ("a**b", True)]
 )
-def test_only_integer_code_that_divides_by_something_unknown_can_fail(text, fails):
+def test_only_integer_code_with_a_divisor_that_may_be_zero_can_fail(text, fails):
     numbers = Numbers("int32")
     tree = shine.parse(text, ("a", "b"))
     function = ir.Function(ir.Module(), ir.FunctionType(numbers.type, [numbers.type] * 2), "f")

@@ -50,7 +50,7 @@ def test_every_number_of_rows_is_computed_and_nothing_written_beyond(text, dtype
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
-def test_what_lies_behind_the_last_row_does_not_count_as_a_division_by_zero(dtype):
+def test_memory_after_the_last_row_does_not_count_as_a_division_by_zero(dtype):
     predict = predict_function("a // b", dtype)
     for rows in ROWS:
         a, b, out = np.arange(64, dtype=dtype), np.full(64, 2, dtype), np.zeros(64, dtype)
@@ -95,14 +95,14 @@ def test_sums_over_the_rows_have_the_same_bits_at_every_vector_width(dtype, monk
     assert len(results) == 1
 
 
-def test_what_no_tree_reads_is_not_loaded():
+def test_columns_that_no_tree_reads_are_not_loaded():
     module = ir.Module()
     emit_predict(module, shine.parse("b", ("a", "b", "c")), "predict", "float64")
     # The column of b and its rows.
     assert str(module.globals["predict.rows"]).count(" load ") == 2
 
 
-def test_trees_of_one_module_share_what_they_call():
+def test_trees_of_one_module_share_the_functions_they_call():
     module = ir.Module()
     emit_fitness(module, [shine.parse(f"exp(a) + {i}") for i in range(5)], "fitness", "float64")
     names = [function.name for function in module.functions]

@@ -72,7 +72,7 @@ def conversion(source: str, target: str) -> Program:
 
 @settings(max_examples=25)
 @given(calls(shapes=((5,),), bound=False))
-def test_one_row_and_many_are_what_the_program_means(call):
+def test_one_row_and_many_compute_the_program(call):
     program, columns = call
     scalar, rows = scalar_function(program, "O0"), rows_function(program, "O2")
     outs = [np.zeros(5, output.dtype) for output in program.outputs]
@@ -127,7 +127,7 @@ def test_every_number_of_rows_is_computed_and_nothing_written_beyond(make):
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
-def test_what_lies_behind_the_last_row_does_not_count_as_a_division_by_zero(dtype):
+def test_memory_after_the_last_row_does_not_count_as_a_division_by_zero(dtype):
     rows_of = rows_function(tree_program(shine.parse("a // b"), dtype))
     for rows in range(33):
         a, b, out = np.arange(64, dtype=dtype), np.full(64, 2, dtype), np.zeros(64, dtype)
@@ -178,7 +178,7 @@ def test_everything_but_zero_is_true(source):
 
 
 @pytest.mark.parametrize("value", [2.0**31, -(2.0**31), -(2.0**31) - 1, 2.0**31 - 1, 1e300, -1e300])
-def test_what_does_not_fit_is_converted_by_no_undefined_instruction(value):
+def test_numbers_that_do_not_fit_are_converted_by_defined_instructions(value):
     # Processors give different results, and LLVM may fold to another one: the optimizer must see the number.
     build = ProgramBuilder()
     name = build.convert(build.assign("float64", expression(repr(value))), "int32")
@@ -239,7 +239,7 @@ def test_an_array_of_the_program_is_a_column():
     ("dtype", "text", "message"),
     [("int32", "sin(x)", "'sin' has no meaning for int32"), ("int64", "x + 0.5", "constant 0.5 is no int64")],
 )
-def test_what_has_no_meaning_in_its_type_is_an_error(dtype, text, message):
+def test_a_primitive_or_number_without_meaning_in_its_type_is_an_error(dtype, text, message):
     program = tree_program(shine.parse(text), dtype)
     for emit in (emit_program_scalar, emit_program_rows):
         with pytest.raises(LoweringError, match=re.escape(message)):
