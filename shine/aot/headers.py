@@ -1,4 +1,4 @@
-"""The header of a compiled formula: its declarations for C and C++, and what it promises."""
+"""The header of a compiled formula: its declarations for C and C++, and its promises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared libraries: object files linked by a linker of the system, or by the one of the extra `aot`."""
+"""Shared libraries: object files linked by a linker of the system or of the extra `aot`."""
 
 from __future__ import annotations
 

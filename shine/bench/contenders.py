@@ -103,7 +103,7 @@ class Contender:
     departs : str
         Known reason why it computes other numbers; up to one individual of a hundred may then differ.
     how : str
-        One line about what is run.
+        One line that says what is run.
     """
 
     name: str
@@ -178,7 +178,7 @@ def prepare_native(population: Population, dtype: str) -> Prepared:
 
 
 NUMPY_WORK = 5e7
-"""Node-rows that are enough to measure an evaluator with one array operation a node."""
+"""Node-rows that are enough to measure an evaluator with one array operation per node."""
 
 
 def _seconds(run: Callable[[], object]) -> float:
@@ -190,7 +190,7 @@ def _seconds(run: Callable[[], object]) -> float:
 TIERS = tuple(
     Contender(name, dtype, prepare, work=work, most=most, how=how)
     for name, prepare, work, most, how in (
-        ("reference", prepare_reference, NUMPY_WORK, None, "NumPy, an array operation a node"),
+        ("reference", prepare_reference, NUMPY_WORK, None, "NumPy, an array operation per node"),
         ("machine", prepare_machine, np.inf, None, "Shine's tile machine, the whole population in a call"),
         ("native", prepare_native, np.inf, 4 * BATCH, "individuals compiled together with the loop over the rows"),
     )

@@ -17,7 +17,8 @@ OTHER = "#78716c"
 
 
 def save_plot(report: Report, path: Path) -> None:
-    """Write a plot of node-rows a second against rows, one line for each evaluator, in the format of the file's ending.
+    """Write a plot of node-rows per second against rows, one line for each evaluator, in the format of the file's
+    ending.
 
     Raises
     ------

@@ -14,7 +14,7 @@ Written = tuple[list[int], list[float]]
 
 
 def expanded(individual: Sequence[Any], vocabulary: Vocabulary, number: Callable[[Any], float]) -> Written:
-    """One expression made of a list of trees, the first of which calls the others.
+    """One expression made of a list of trees: the first tree calls the others.
 
     Parameters
     ----------

@@ -124,12 +124,12 @@ def _subtree_ends(arities: Indices) -> Indices:
     """Place of the last node of each node's subtree; -1 if the subtree is not complete.
 
     Each node changes the number of open arguments by arity - 1. A subtree ends at the first node after which there is
-    one open argument less than before the subtree; the number falls in steps of one, so it cannot be skipped.
+    one open argument less than before the subtree. The number falls in steps of one, so it meets this value.
     """
     count = len(arities)
-    behind = np.cumsum(arities - 1)
-    keys = np.sort((behind + count) * count + np.arange(count))
-    before = np.concatenate([[0], behind[:-1]])[:count]
+    after = np.cumsum(arities - 1)
+    keys = np.sort((after + count) * count + np.arange(count))
+    before = np.concatenate([[0], after[:-1]])[:count]
     wanted = (before - 1 + count) * count + np.arange(count)
     at = np.searchsorted(keys, wanted)
     found = keys[np.minimum(at, count - 1)]

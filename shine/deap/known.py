@@ -147,7 +147,7 @@ RAISES_OF_OPERATORS: Mapping[type[ast.operator], Raises] = {
         *_overflow("a ** b", "isfinite(a) and isfinite(b) and a != 0"),
     ),
 }
-"""When the operators of Python's own numbers raise; those of NumPy's never do."""
+"""When operators raise on Python's own numbers; on NumPy's they never do."""
 
 _BUILTINS = {
     "abs": Known(("abs",)),

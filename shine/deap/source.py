@@ -22,7 +22,7 @@ def definition_of(function: FunctionType) -> Definition:
     Raises
     ------
     UnsupportedSyntaxError
-        If there is no source, or several definitions on a line may be that of the function.
+        If there is no source, or several definitions on a line fit the function.
     """
     code = function.__code__
     try:
@@ -40,7 +40,7 @@ def definition_of(function: FunctionType) -> Definition:
 
 
 def _found(lines: list[str], first: int, code: CodeType) -> list[Definition]:
-    """Definitions in lines of a file that may be that of a function's code, with their places in the file."""
+    """Definitions in lines of a file that fit a function's code, with their places in the file."""
     text = textwrap.dedent("".join(lines))
     indent = len(lines[0]) - len(lines[0].lstrip()) if first > 1 else 0
     with warnings.catch_warnings():

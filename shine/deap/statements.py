@@ -126,8 +126,8 @@ class Statements:
                 self._expressions.raised = []
                 if isinstance(statement, ast.If):
                     # In a `try`, the following statements move into both branches: either may skip them.
-                    behind, rest = (rest, []) if handlers else ([], rest)
-                    made = self._if(statement, behind, handlers)
+                    later, rest = (rest, []) if handlers else ([], rest)
+                    made = self._if(statement, later, handlers)
                 else:
                     made = self._simple(statement)
                 caught = conditions(self._expressions.raised, handlers)
@@ -137,11 +137,11 @@ class Statements:
                 done.append(made)
         return done
 
-    def _if(self, node: ast.If, behind: Sequence[ast.stmt], handlers: Handlers | None) -> ast.stmt:
+    def _if(self, node: ast.If, later: Sequence[ast.stmt], handlers: Handlers | None) -> ast.stmt:
         test = self._expressions.visit(node.test)
         raised = self._expressions.raised
         then, other = (
-            self.block(branch if always_returns(branch) else [*branch, *behind], handlers)
+            self.block(branch if always_returns(branch) else [*branch, *later], handlers)
             for branch in (node.body, node.orelse)
         )
         self._expressions.raised = raised

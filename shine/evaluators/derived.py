@@ -60,7 +60,7 @@ class DerivedColumns:
         self._latest = _Seen(())
 
     def tables(self, population: Population, itemsize: int) -> dict[str, Table]:
-        """Addresses of the columns, with `itemsize` bytes a number; 0 if there is no column.
+        """Addresses of the columns, with `itemsize` bytes per number; 0 if there is no column.
 
         Table "derived" has an address for each function and feature, "nested" for each function and entry of "derived".
         A table is missing while it would cost more than it saves, and "nested" also if its columns would take too much

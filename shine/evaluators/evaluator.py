@@ -98,6 +98,11 @@ class Evaluator:
             evaluating an individual as soon as the rows seen prove that its loss exceeds the threshold: an individual
             far above it costs one tile of rows, not all rows.
 
+        Raises
+        ------
+        ValueError
+            If X has not one column for each feature of the population, or a tape is invalid. All methods raise it.
+
         Examples
         --------
         >>> import shine
@@ -121,7 +126,8 @@ class Evaluator:
         return self._evaluator.predict(population)
 
     def row_errors(self, population: Population) -> Floats:
-        """Absolute error of each individual in each row, for lexicase selection, shape (n_individuals, n_rows).
+        """Absolute error of each individual in each row, for lexicase selection, shape (n_individuals, n_rows),
+        float64.
 
         inf where a prediction is not finite. Never linearly scaled, even if the evaluator scales.
         """

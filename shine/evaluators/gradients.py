@@ -116,7 +116,7 @@ class MachineLinearizer:
         self._floor = np.array([max(_SMALLEST_WEIGHED * deviation, np.finfo(np.float64).tiny)])
 
     def _machine_for(self, functions: tuple[Primitive, ...]) -> GradientMachine:
-        """The machine of some functions; their meaning is compared only if they are not those of the previous call."""
+        """The machine of some functions; their meaning is compared only if they differ from the previous call's."""
         known, machine = self._latest
         if machine is None or known is not functions:
             machine = _gradient_machine_of(Functions.of(functions))
@@ -131,7 +131,7 @@ class MachineLinearizer:
         stride = FIXED_COLUMNS + most
         limits = np.ascontiguousarray(limits, dtype=np.float64)
         out = self._states(population, np.column_stack([slopes, intercepts]), limits, stride, most)
-        # The machine writes the diagonal and what is below it.
+        # The machine writes only the diagonal and the entries below it.
         errors, matrices = out[:, 0], out[:, 1:].reshape(-1, stride, stride)
         for column in range(stride - 1):
             matrices[:, column, column + 1 :] = matrices[:, column + 1 :, column]

@@ -38,7 +38,7 @@ class PopulationFunctions:
     Parameters
     ----------
     engine : Engine
-        Defines them, and what `shine.codegen.machine.worker_loop` emits.
+        Defines them, and the function of `shine.codegen.machine.worker_loop`.
     names : sequence of str
     job_fields : sequence of str
         Names of the words of a job; the last two are ``first`` and ``last``.

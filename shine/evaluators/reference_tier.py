@@ -1,4 +1,4 @@
-"""The reference tier: individuals interpreted by NumPy, one array operation a node."""
+"""The reference tier: individuals interpreted by NumPy, one array operation per node."""
 
 from __future__ import annotations
 

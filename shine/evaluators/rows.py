@@ -215,7 +215,7 @@ def _chunk_moments(target: Floats, weights: Floats) -> tuple[Floats, Floats, Flo
 def filled(values: Floats, mode: Literal["zeros", "edge"] = "zeros") -> Floats:
     """Values padded to whole chunks, by zeros or by copies of the last value.
 
-    Padding rows repeat the last row and its target, so that their errors are finite if that of the last row is.
+    Padding rows repeat the last row and its target, so that their errors are finite if the last row's is.
     """
     if len(values) % CHUNK == 0:
         return np.ascontiguousarray(values)

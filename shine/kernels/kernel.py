@@ -226,14 +226,15 @@ class Kernel:
         Returns
         -------
         float
-            inf when any prediction is not finite.
+            In the target's unit, squared for ``mse``; without unit for ``nmse`` and ``r2``. inf if any prediction is
+            not finite.
 
         Raises
         ------
         DataError
             If the data do not fit the formula or each other.
         TypeError
-            If the kernel is not that of one formula.
+            If the kernel has several results, or is that of a program.
         """
         if self.tree is None or self.dtype is None:
             raise TypeError("only a kernel of one formula has a fitness; compare a program's outputs with y yourself")

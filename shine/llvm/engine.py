@@ -57,13 +57,19 @@ class Engine:
         self._finalizer = weakref.finalize(self, engine.close)
 
     def function(self, name: str, restype: Any, *argtypes: Any) -> Any:
-        """A `ctypes` function that keeps this engine alive; calling it releases the GIL."""
+        """A `ctypes` function that keeps this engine alive; calling it releases the GIL. Errors as of `address`."""
         function: Any = ctypes.CFUNCTYPE(restype, *argtypes)(self.address(name))
         function.engine = self
         return function
 
     def address(self, name: str) -> int:
-        """Address of a function, valid while this engine lives."""
+        """Address of a function, valid while this engine lives.
+
+        Raises
+        ------
+        CompilationError
+            If the module has no such function, or the engine is closed.
+        """
         # MCJIT ends the process if it is asked for a symbol it does not have.
         if not self._finalizer.alive or name not in self._defined:
             raise CompilationError(f"the module has no function {name!r}, or is closed")

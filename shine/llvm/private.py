@@ -37,7 +37,7 @@ def make_folder(folder: Path) -> None:
 
 
 def exposure(folder: Path) -> str | None:
-    """Why others can change what is in a folder; None if they cannot.
+    """Why others can change the contents of a folder; None if they cannot.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def read(path: Path, most: int, hidden: bool = False) -> bytes | None:
     """
     descriptor = os.open(path, _READ)
     try:
-        # Inspect the file that was opened: the name may be that of another file by now.
+        # Inspect the file that was opened: another file may have its name by now.
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or found.st_size > most:
             return None

@@ -86,7 +86,7 @@ def solve_function(module: ir.Module) -> ir.Function:
     """Internal function that solves the damped equations:
     ``double solve(matrix, gradient, scale, work, step, count, size, damping)``.
 
-    The first three arguments are what `scale_function` writes; `work` has room for a matrix. It writes the step, in the
+    The first three arguments are results of `scale_function`; `work` has room for a matrix. It writes the step, in the
     units of the unknowns, and returns the promise: how far the squared error would fall if the model were linear.
     """
     labels = ("matrix", "gradient", "scale", "work", "step", "count", "size", "damping")

@@ -14,7 +14,7 @@ GRADIENT_JOB = (
 ``limits``  sum of errors of each individual beyond which its evaluation stops; a limit below 0 skips the individual
 ``stride``  numbers in a row of the matrix of normal equations
 ``most``    constants of an individual that are fitted: the first ones of its tape
-``out``     results: ``1 + stride * stride`` numbers an individual, its errors and the matrix
+``out``     results: ``1 + stride * stride`` numbers per individual, its errors and the matrix
 =========== ===========================================================================================
 
 ``instructions`` to ``scratch`` are memory of one thread.

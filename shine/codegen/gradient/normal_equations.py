@@ -30,7 +30,7 @@ from shine.codegen.moments import LANES, error_rule
 from shine.codegen.numbers import splat
 
 FIXED_COLUMNS = 3
-"""Columns of the normal equations before those of the constants: the residual, 1, and the prediction."""
+"""The first columns of the normal equations, before those of the constants: the residual, 1, and the prediction."""
 
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
@@ -83,8 +83,8 @@ def normal_function(module: ir.Module, kind: str, *, weighted: bool) -> ir.Funct
     `columns` points to `count` operands as the assembler of the gradient machine writes them; `offset` is the offset of
     the tile in a column of the data, in bytes. `rows` is a multiple of `LANES`. `line` is the slope and the intercept
     of the model. Errors below `floor` count as `floor` in the weights. `residual` and `scratch` are tiles. The state is
-    the sum of errors and a matrix with `stride` entries a row; the function adds to its lower triangle, and the entries
-    above the diagonal are meaningless.
+    the sum of errors and a matrix with `stride` entries per row; the function adds to its lower triangle, and leaves
+    meaningless entries above the diagonal.
     """
     reweighting, emit_error = REWEIGHTINGS[checked_error_kind(kind)], error_rule(kind)
     name = f"shine.normal.{kind}.{'weighted' if weighted else 'plain'}"

@@ -26,7 +26,7 @@ class OperandStack:
     build : ir.IRBuilder
         Stands at the beginning of the assembler.
     memory : ir.Value
-        Room for `OPERAND_BYTES` an operand.
+        Room for `OPERAND_BYTES` per operand.
     """
 
     def __init__(self, build: ir.IRBuilder, memory: ir.Value) -> None:
@@ -68,7 +68,7 @@ class OperandStack:
         return build.zext(build.icmp_unsigned("==", self.kind(index), number(CONSTANT_OPERAND)), I64)
 
     def count(self, kind: int, first: ir.Value, arity: ir.Value) -> ir.Value:
-        """Number of operands of one kind among those of a function, which begin at a position."""
+        """Number of a function's operands of one kind; they begin at a position."""
         build = self._build
         with counted(build, number(0), arity, carried=[number(0)]) as loop:
             found = self.kind(build.add(first, loop.index))

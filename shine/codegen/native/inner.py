@@ -62,7 +62,7 @@ def _sums(
     starts: Sequence[ir.Value],
     length: ir.Value,
 ) -> list[ir.Value]:
-    """Inner products of some rows with all rows of a panel, one vector a row."""
+    """Inner products of some rows with all rows of a panel, one vector per row."""
     width, zero = ir.Constant(I64, numbers.width), ir.Constant(numbers.type, None)
     with counted(build, _ZERO, length, carried=[zero] * len(starts)) as loop:
         others = load(build, panel, build.mul(loop.index, width), numbers.element, numbers.type)

@@ -18,7 +18,7 @@ _I32, _BYTE = ir.IntType(32), ir.IntType(8)
 
 
 def emit_wasm(module: ir.Module, program: Program, name: str, *, batch: bool = True, vectors: bool = False) -> bool:
-    """Emit what a WebAssembly module exports, for a memory of 32 bits.
+    """Emit the exports of a WebAssembly module, for a memory of 32 bits.
 
     The function of one row is that of `emit_program_scalar`. The function of many rows, ``i32 name_batch(columns, outs,
     i32 rows)``, takes the arguments of the function of `emit_program_rows` and returns 1 if an integer division failed.

@@ -246,7 +246,7 @@ def log(x: Lanes) -> Lanes:
         k, unit = k - (2.0**format_.fraction + format_.bias), 1.0
         m = (bits - field).real()
     result = _log_of(k, unit, m)
-    # As signed integers, the bits of normal positive numbers end up below those of all others.
+    # This addition moves the bits of normal positive numbers, as signed integers, below those of all others.
     lowest = format_.bits_of(format_.smallest_normal)
     rotated = bits + (format_.sign - lowest)
     bound = format_.bits_of(math.inf) - lowest - 1 - format_.sign

@@ -71,7 +71,7 @@ def _remainder_is_far(x: Lanes, y: Lanes) -> Lanes:
 
 
 def _far_remainder(x: Lanes, y: Lanes) -> tuple[Lanes]:
-    """x mod y for finite x > y > 0, by long division of the significands, eleven binary digits a step."""
+    """x mod y for finite x > y > 0, by long division of the significands, eleven binary digits per step."""
     x_significand, x_exponent = _integer_parts(x.convert(DOUBLE))
     y_significand, y_exponent = _integer_parts(y.convert(DOUBLE))
 

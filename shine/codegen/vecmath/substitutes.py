@@ -60,7 +60,7 @@ def _round(x: Lanes) -> Lanes:
 def _divided(n: Lanes, d: Lanes) -> tuple[Lanes, Lanes]:
     """Quotient and remainder of unsigned scalars by long division; arbitrary for a zero divisor.
 
-    The digits of n move from its upper end into the remainder, one a step, while the digits of the quotient enter at
+    The digits of n move from its upper end into the remainder, one per step, while the digits of the quotient enter at
     its lower end; leading zeros of n are skipped.
     """
     builder, width = n.builder, element_type(n.type).width
@@ -111,7 +111,7 @@ def _words(x: Lanes, upper: str) -> Lanes:
 
 
 def _sticky(x: Lanes, size: Lanes) -> Lanes:
-    """x with the bits that float64 cannot hold joined into one, so that rounding twice gives what rounding once does.
+    """x with the bits that float64 cannot hold joined into one, so that rounding twice is like rounding once.
 
     The joined bit is the lowest of 53, below all bits that float32 keeps: it neither makes a tie nor loses one.
     """

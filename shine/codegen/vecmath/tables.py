@@ -24,7 +24,7 @@ def table(module: ir.Module, name: str, element: ir.Type, entries: Sequence[floa
 def entries_at(source: ir.GlobalVariable, index: Lanes, count: int) -> list[Lanes]:
     """Each lane's `count` entries of a table from `index` on, an integer that must be inside it.
 
-    One load and one insertion a lane: most targets have no instruction that gathers.
+    One load and one insertion per lane: most targets have no gather instruction.
     """
     builder = index.builder
     element = source.value_type.element

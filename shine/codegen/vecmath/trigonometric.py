@@ -288,7 +288,7 @@ def _arctangent(x: Lanes, coefficients: tuple[float, ...]) -> Lanes:
 
 
 def atan(x: Lanes) -> Lanes:
-    """atan of the nearest of four centres, plus that of the quotient that remains."""
+    """atan of the nearest of four centres, plus atan of the remaining quotient."""
     return _arctangent(x, DOUBLE_ATAN)
 
 
