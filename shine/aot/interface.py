@@ -87,7 +87,7 @@ def check_name(name: str) -> None:
     Raises
     ------
     ValueError
-        The message suggests a name.
+        If they cannot; the message suggests a name.
     """
     possible = identifier(name)
     if possible != name or name.startswith("shine"):

@@ -175,7 +175,7 @@ def check_triple(triple: str | None) -> None:
     Raises
     ------
     CompilationError
-        The message lists the architectures that LLVM has.
+        If not; the message lists the architectures that LLVM has.
     """
     if triple is None:
         return

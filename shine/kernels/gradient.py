@@ -33,7 +33,7 @@ class GradientKernel(Kernel):
     ----------
     trees : tuple of Tree
     ir : str
-        LLVM IR of the loops over rows, as lowered: numbers are evaluated with them too.
+        LLVM IR of the loops over rows, as lowered; calls with numbers use them too.
     """
 
     _has_one_row = False

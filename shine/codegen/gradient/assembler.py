@@ -44,7 +44,7 @@ from shine.codegen.gradient.tables import NO_PARTIAL, UNCHANGED, GradientTables
 from shine.lang.primitives import CONSTANT
 
 NODE_WORDS = 2 * OPERAND_WORDS + 4
-"""Words of each node: operands of its value and its adjoint; its function or -1; number of nodes of its subtree;
+"""Words of each node: the operands for its value and its adjoint; its function or -1; number of nodes of its subtree;
 whether it varies with a constant; whether its adjoint is computed."""
 
 _VALUE, _ADJOINT = 0, OPERAND_WORDS

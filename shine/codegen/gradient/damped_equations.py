@@ -24,11 +24,11 @@ def scale_function(module: ir.Module) -> ir.Function:
     """Internal function that scales the normal equations to a diagonal of ones:
     ``scale(state, matrix, gradient, scale, fixed, unknowns, count, size, scaled)``.
 
-    It reads the errors and products of `state` and the slope among the `unknowns`, and writes the upper triangle of
-    `matrix` without its diagonal, `gradient` and `scale`. `count` unknowns are in use; a row of the matrix has room
-    for `size`. `fixed` is a byte for each constant, not 0 if it is fixed; `scaled` is whether the line is fitted.
+    It reads the errors and products of `state` and the slope among the `unknowns`, and writes `gradient`, `scale` and
+    the upper triangle of `matrix` without its diagonal. `count` unknowns are in use; a row of the matrix has room for
+    `size`. `fixed` is a byte for each constant, not 0 if it is fixed; `scaled` is whether the line is fitted.
 
-    An unknown that is fixed, has no influence, or one that is not finite, gets a row of the unit matrix and gradient 0.
+    An unknown that is fixed, or whose influence is 0 or not finite, gets a row of the unit matrix and gradient 0.
     """
     labels = ("state", "matrix", "gradient", "scale", "fixed", "unknowns", "count", "size", "scaled")
     kinds = [I64 if label in ("count", "size", "scaled") else POINTER for label in labels]
@@ -38,7 +38,7 @@ def scale_function(module: ir.Module) -> ir.Function:
     slope = load(build, unknowns, number(1), _DOUBLE, _DOUBLE)
 
     def influence(unknown: ir.Value) -> ir.Value:
-        # The derivatives are those of the prediction; the model's are slope times as large.
+        # The state has derivatives of the prediction; those of the model are slope times as large.
         return build.select(build.icmp_unsigned(">=", unknown, number(LINE)), slope, _ONE)
 
     def product(row: ir.Value, column: ir.Value) -> ir.Value:

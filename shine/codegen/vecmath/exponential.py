@@ -95,7 +95,7 @@ def _reduced_exponent(x: Lanes, offset: int) -> tuple[Lanes, Lanes]:
 
 
 def _split_reduced_exponent(x: Lanes, offset: int) -> tuple[Lanes, Lanes, Lanes]:
-    """The same in float64, with r as the difference of two numbers."""
+    """`_reduced_exponent` in float64, with r as the difference of two numbers."""
     k, bits = rounded_multiple(x, LOG2_E, offset)
     return bits, x - k * DOUBLE_LN_2_PARTS[0], k * DOUBLE_LN_2_PARTS[1]
 
@@ -174,7 +174,7 @@ def _short_half_exponential(x: Lanes) -> Lanes:
 
 
 def short_sinh(x: Lanes) -> Lanes:
-    """For float64 lanes that were float32 numbers, accurate to 2**-32."""
+    """sinh for float64 lanes that were float32 numbers, accurate to 2**-32."""
     size = x.magnitude()
     square = size * size
     near = size + size * square * polynomial(square, SHORT_SINH)
@@ -183,7 +183,7 @@ def short_sinh(x: Lanes) -> Lanes:
 
 
 def short_cosh(x: Lanes) -> Lanes:
-    """For float64 lanes that were float32 numbers, accurate to 2**-32."""
+    """cosh for float64 lanes that were float32 numbers, accurate to 2**-32."""
     half = _short_half_exponential(x.magnitude())
     return half + 0.25 / half
 
@@ -355,17 +355,17 @@ def with_products(general: Callable[[Lanes, Lanes], Lanes]) -> Callable[[Lanes, 
 
 def pow_(x: Lanes, y: Lanes) -> Lanes:
     """x**y for float64, with the special cases of IEEE 754 and C99."""
-    # From 2**66 on, y overflows or underflows every x but 1; no product in between may do so.
+    # Beyond 2**66, y overflows or underflows every x except 1: bounded, it overflows no product in between.
     return _with_special_powers(x, y, _power(x.magnitude(), y.at_most(2.0**66).at_least(-(2.0**66))))
 
 
 def short_pow(x: Lanes, y: Lanes) -> Lanes:
-    """The same for float64 lanes that were float32 numbers: right to about 2**-40 unless beyond float32."""
+    """x**y for float64 lanes that were float32 numbers: right to about 2**-40, unless beyond the range of float32."""
     k, m = _split_number(x.magnitude())
     s = (m - 1.0) / (m + 1.0)
     square = s * s
     logarithm = k + (s * (2.0 + square * polynomial(square, SHORT_LOG))) * LOG2_E
-    # Not infinity, whose product with log2(1) would be NaN.
+    # The product of an infinite y and log2(1) would be NaN.
     y_bounded = y.at_most(2.0**66).at_least(-(2.0**66))
     bounded = (y_bounded * logarithm).at_most(300.0).at_least(-300.0)
     k, exponent = rounded(bounded, DOUBLE.bias)

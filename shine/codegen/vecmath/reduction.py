@@ -95,7 +95,7 @@ def reduced_single(x: Lanes) -> tuple[Lanes, Lanes]:
 
 def reduced_single_centred(x: Lanes) -> tuple[Lanes, Lanes]:
     """`reduced_single` for x >= 0 and x = (k + 1/2) * pi - r; below 1 the first difference is rounded."""
-    # The sum is 2**24 + 2k, as numbers from there on are even; twice k + 1/2 is odd.
+    # The sum is 2**24 + 2k: numbers from 2**24 on are even. Less 2**24 - 1, it is twice k + 1/2.
     shifted = x.times_plus(2.0 * ONE_OVER_PI, -1.0).magnitude() + 2.0**24
     odd = shifted - (2.0**24 - 1.0)
     r = -x

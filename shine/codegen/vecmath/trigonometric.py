@@ -189,7 +189,7 @@ def single_cos(x: Lanes) -> Lanes:
 
 
 def single_tan(x: Lanes) -> Lanes:
-    """In float64 throughout, with polynomials of float32's accuracy."""
+    """tan in float64 throughout, with polynomials of float32's accuracy."""
     quarters, r = reduced_short(x.magnitude().convert(DOUBLE))
     square = r * r
     sin = r + r * square * polynomial(square, SHORT_SIN)
@@ -248,13 +248,13 @@ def _short_arcsine(x: Lanes) -> tuple[Lanes, Lanes]:
 
 
 def short_asin(x: Lanes) -> Lanes:
-    """For float64 lanes that were float32 numbers."""
+    """asin for float64 lanes that were float32 numbers."""
     small, arc = _short_arcsine(x)
     return small.where(arc, HALF_PI[0] - 2.0 * arc).flip_sign(x.sign())
 
 
 def short_acos(x: Lanes) -> Lanes:
-    """For float64 lanes that were float32 numbers."""
+    """acos for float64 lanes that were float32 numbers."""
     small, arc = _short_arcsine(x)
     start = small.where(x.constant(HALF_PI[0]), (x < 0.0).where(x.constant(PI[0]), 0.0))
     return start + (small.where(x.constant(-1.0), 2.0) * arc).flip_sign(x.sign())
@@ -293,5 +293,5 @@ def atan(x: Lanes) -> Lanes:
 
 
 def short_atan(x: Lanes) -> Lanes:
-    """For float64 lanes that were float32 numbers."""
+    """atan for float64 lanes that were float32 numbers."""
     return _arctangent(x, SHORT_ATAN)

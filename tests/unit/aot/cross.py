@@ -45,7 +45,7 @@ class Machine:
     header: tuple[str, ...]
 
     def missing(self) -> str | None:
-        """A missing tool."""
+        """The first missing tool; None if all are installed."""
         tools = ("clang", f"{self.binutils}-ld", self.emulator)
         return next((tool for tool in tools if shutil.which(tool) is None), None)
 
