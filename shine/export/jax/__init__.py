@@ -43,7 +43,7 @@ def jax_function(tree: Tree) -> Callable[..., Array]:
     -----
     Works under `jax.jit`, `jax.vmap` and `jax.grad`. JAX computes in float32 unless it is told otherwise first:
     ``jax.config.update("jax_enable_x64", True)``. XLA flushes subnormal numbers to zero, and under `jit` rounds
-    some products and sums together; see docs/exports_native.md.
+    some products and sums together; see docs/exports.md.
 
     Examples
     --------

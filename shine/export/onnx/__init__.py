@@ -44,7 +44,7 @@ def onnx_model(tree: Tree, name: str = "f", dtype: str = "float64") -> ModelProt
 
     Notes
     -----
-    Made for ONNX Runtime on the CPU, where every primitive is within 2 ulp; docs/exports_native.md has the exceptions.
+    Made for ONNX Runtime on the CPU, where every primitive is within 2 ulp; docs/exports.md has the exceptions.
     """
     if dtype not in _ELEMENTS:
         raise ValueError(f"unknown dtype {dtype!r}; use one of {', '.join(_ELEMENTS)}")

@@ -41,7 +41,7 @@ def torch_function(tree: Tree) -> Callable[..., Tensor]:
     Notes
     -----
     Values are those of the formula's own arithmetic in the dtype of the input, float64 or float32, within 2 ulp a
-    primitive on the CPU; see docs/exports_native.md. Autograd differentiates it.
+    primitive on the CPU; see docs/exports.md. Autograd differentiates it.
 
     Examples
     --------
