@@ -1,13 +1,15 @@
-"""The documentation is true: its Python and its command lines run and print what it shows, its links lead somewhere.
+"""The documentation is true: its examples run and print what it shows, and what it names exists.
 
 The blocks of a page run in order, in one namespace and one folder, as if a reader typed the page from its top:
 
-* `python` blocks are executed. An expression with a literal in the comment behind it has that value, up to an ellipsis.
+* `python` blocks are executed. An expression followed by a comment with a literal must have that value.
 * `console` blocks are command lines of Shine, which end with exit code 0 (tests/cli/test_docs.py runs those of cli.md).
-* a block with a title is a file of that name, and every `yaml` block is a valid configuration, or part of one.
-* a `text` block is the output of the block before it, up to an ellipsis: only the rows with a mark if it has any.
-* tests/unit/aot/test_wasm.py runs `javascript` blocks.
-* a block after `<!-- not run: reason -->` is not executed, but must be valid Python.
+* A block with a title is a file of that name. Every `yaml` block is a valid configuration, or part of one.
+* A `text` block is output of the block before it: all its lines, or only those with a mark if it has any.
+* `javascript` blocks run in tests/unit/aot/test_wasm.py.
+* A block after `<!-- not run: reason -->` is not executed, but must be valid Python.
+
+Three points in an expected value or output stand for anything.
 """
 
 from __future__ import annotations
@@ -251,6 +253,30 @@ def test_links_lead_somewhere(page: Path) -> None:
         place = (page.parent / path).resolve() if path else page
         assert place.is_file() and place.is_relative_to(DOCS), target
         assert not anchor or anchor in anchors(place), target
+
+
+GUIDES = [
+    *PAGES,
+    *(ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "experiments/README.md")),
+    ROOT / "tests" / "campaigns" / "README.md",
+]
+PATH = re.compile(r"\b(?:shine|tests|experiments)/[\w/.-]*[\w/]|\b[\w/]+\.py\b")
+OF_OTHERS = {"examples/gp/symbreg.py", "f.py"}
+"""A file of DEAP, and one that a command makes."""
+
+
+@pytest.fixture(scope="module")
+def known_paths() -> list[str]:
+    """Paths of the package as installed, and of the folders beside it."""
+    folders = (Path(shine.__file__).parent, ROOT / "tests", ROOT / "experiments")
+    return [f"/{path.relative_to(folder.parent).as_posix()}/" for folder in folders for path in folder.rglob("*")]
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_files_and_folders_it_names_exist(page: Path, known_paths: list[str]) -> None:
+    named = set(PATH.findall(page.read_text(encoding="utf-8"))) - OF_OTHERS
+    missing = [path for path in named if not any(f"/{path.rstrip('/')}/" in known for known in known_paths)]
+    assert missing == []
 
 
 # ---- the site ----
