@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
-from shine.lang.primitives import BASIC
 from shine.lang.tape import application
 from shine.lang.tree import Tree
 
@@ -53,6 +52,3 @@ def expressions(names: tuple[str, ...] = tuple(STANDARD), leaves: int = 12) -> s
 def trees(names: tuple[str, ...] = tuple(STANDARD)) -> st.SearchStrategy[Tree]:
     """Verified trees with the parameters `PARAMETERS`."""
     return expressions(names).map(lambda node: parse(node, PARAMETERS))
-
-
-BASIC_NAMES = tuple(BASIC)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -50,7 +51,7 @@ class _ExportCommand(FormulaCommand):
 @out_option
 @click.option("--name", default="f", metavar="NAME", help="Name of the function. [f]")
 @json_option
-def export_command(source: str, to: str, index: int | None, out: Path | None, name: str, as_json: bool) -> None:
+def export_command(**options: Any) -> None:
     """Write the formula of a run, or one given as text, in another language.
 
     FORMAT is {formats}. C makes a source and, with --out, a header beside it.
@@ -63,7 +64,7 @@ def export_command(source: str, to: str, index: int | None, out: Path | None, na
     """
     from shine.cli.export import export_formula
 
-    export_formula(source, to, index, out, name, as_json)
+    export_formula(**options)
 
 
 @click.command("report")
@@ -100,17 +101,7 @@ def report_command(run: Path, out: Path | None, show: bool, as_json: bool) -> No
 @parameters_option
 @out_option
 @json_option
-def jit_command(
-    formula: str,
-    emit: str,
-    target: str | None,
-    cpu: str | None,
-    dtype: str,
-    level: str,
-    parameters: str | None,
-    out: Path | None,
-    as_json: bool,
-) -> None:
+def jit_command(**options: Any) -> None:
     """Show the compiled code of FORMULA: a function of one row.
 
     LLVM IR as Shine writes it (ir) or as LLVM optimizes it for the target (opt), assembly (asm), or an object file
@@ -123,7 +114,7 @@ def jit_command(
     """
     from shine.cli.jit import jit
 
-    jit(formula, emit, target, cpu, dtype, level, parameters, out, as_json)
+    jit(**options)
 
 
 @click.command("compile", cls=FormulaCommand)
@@ -146,21 +137,7 @@ def jit_command(
 @index_option
 @click.option("outputs", "--output", multiple=True, metavar="NODE", help="Output of a graph; may be repeated.")
 @json_option
-def compile_command(
-    source: str,
-    name: str,
-    out: Path,
-    emit: tuple[str, ...],
-    target: str | None,
-    cpu: str | None,
-    features: str,
-    dtype: str | None,
-    level: str,
-    parameters: str | None,
-    index: int | None,
-    outputs: tuple[str, ...],
-    as_json: bool,
-) -> None:
+def compile_command(**options: Any) -> None:
     """Compile a formula, a graph or a run's formula ahead of time; prints the files.
 
     A file is a TensorFlow graph, a folder a run, everything else a formula. KINDS are some of object, header, ir, asm,
@@ -174,4 +151,4 @@ def compile_command(
     """
     from shine.cli.compile import compile_source
 
-    compile_source(source, name, out, emit, target, cpu, features, dtype, level, parameters, index, outputs, as_json)
+    compile_source(**options)

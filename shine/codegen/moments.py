@@ -10,7 +10,7 @@ nothing cancels, and the predictions are read from memory once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from llvmlite import ir
 
@@ -56,29 +56,20 @@ _ZERO = ir.Constant(I64, 0)
 
 
 def error_rule(kind: str) -> Callable[[ir.IRBuilder, ir.Value], ir.Value]:
-    """The function that emits the error of a residual.
-
-    Raises
-    ------
-    ValueError
-        If there is no such kind of errors.
-    """
-    if kind not in ERRORS:
-        raise ValueError(f"no code adds up {kind!r} errors; there is code for {', '.join(ERRORS)}")
-    return ERRORS[kind]
+    """The function that emits the error of a residual; a `ValueError` if there is no such kind of errors."""
+    return ERRORS[checked_kind(kind)]
 
 
 def checked_sum(name: str) -> str:
-    """`name`, if it is one of `SUMS`.
+    """`name`, if it is one of `SUMS`; else a `ValueError`."""
+    return name if name == PRODUCTS else checked_kind(name)
 
-    Raises
-    ------
-    ValueError
-        If there is no such sum.
-    """
-    if name not in SUMS:
-        raise ValueError(f"no code adds up {name!r} errors; there is code for {', '.join(ERRORS)}")
-    return name
+
+def checked_kind(kind: str, known: Collection[str] = tuple(ERRORS), task: str = "adds up") -> str:
+    """`kind`, if there is code for such errors; else a `ValueError`."""
+    if kind not in known:
+        raise ValueError(f"no code {task} {kind!r} errors; there is code for {', '.join(known)}")
+    return kind
 
 
 def errors_function(

@@ -13,7 +13,7 @@ from shine.evaluators.logistic import LogisticEvaluator
 from shine.evaluators.machine_tier import MachineEvaluator
 from shine.fitness.protocols import Linearizer
 from shine.fitness.scores import Products, Scores
-from shine.gp.constants import TOLERANCE, places
+from shine.gp.constants import TOLERANCE, fittable, places
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.search.lines import with_functions
@@ -120,9 +120,7 @@ class OddsEvaluator:
         """A function that gives individuals better constants, if it finds any (see `shine.gp.constants.fitter`)."""
 
         def fitted(population: Population, scores: Scores) -> Population:
-            has_constants = np.zeros(len(population), np.bool_)
-            has_constants[places(population)[0]] = True
-            which = np.flatnonzero(has_constants & np.isfinite(scores.losses))
+            which = fittable(population, scores)
             if not len(which):
                 return population
             first = self.complete(population.take(which), scores.slopes[which], scores.intercepts[which])

@@ -16,7 +16,7 @@ from shine.estimators.classes import Classes
 from shine.estimators.odds import OddsEvaluator
 from shine.estimators.odds_refinement import OddsRefinement
 from shine.evaluators.logistic import LogisticLinearizer
-from shine.evaluators.sampling import sampled_errors
+from shine.evaluators.machine_tier import sampled_errors
 from shine.evaluators.workers import processors
 from shine.gp import evolution
 from shine.gp.constraints.compiled import ConstrainedEvaluator

@@ -106,20 +106,13 @@ class _Excel(Corrected):
         comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=", "ne": "<>"}
         number = self.number
         return {
+            **super().table(),
             **{name: self.calls(function) for name, function in functions.items()},
             **{name: self.comparison(symbol, _COMPARISON) for name, symbol in comparisons.items()},
-            "add": self.add,
-            "sub": self.sub,
-            "mul": self.mul,
-            "div": self.div,
             "floordiv": lambda a, b: self.call("INT", self.divided(a, b)),
             "ceil": lambda a: self.neg(self.call("INT", self.neg(a))),
             "pow": self._pow,
-            "neg": self.neg,
-            "logical_and": self.logical_and,
-            "logical_or": self.logical_or,
             "logical_not": self._not,
-            "where": self.where,
             "square": lambda a: self._pow(a, number(2)),
             "cube": lambda a: self._pow(a, number(3)),
             "log2": lambda a: self.call("LOG", a, number(2)),

@@ -25,9 +25,7 @@ def fitter(linearizer: Linearizer, steps: int, *, scaled: bool) -> Fitter:
     """
 
     def fitted(population: Population, scores: Scores) -> Population:
-        has_constants = np.zeros(len(population), np.bool_)
-        has_constants[places(population)[0]] = True
-        which = np.flatnonzero(has_constants & np.isfinite(scores.losses))
+        which = fittable(population, scores)
         if not len(which):
             return population
         chosen, lines = population.take(which), scores.take(which)
@@ -37,6 +35,13 @@ def fitter(linearizer: Linearizer, steps: int, *, scaled: bool) -> Fitter:
         return replace(population, values=values)
 
     return fitted
+
+
+def fittable(population: Population, scores: Scores) -> Indices:
+    """Individuals with a constant and a finite loss, by position."""
+    has_constants = np.zeros(len(population), np.bool_)
+    has_constants[places(population)[0]] = True
+    return np.flatnonzero(has_constants & np.isfinite(scores.losses))
 
 
 def places(population: Population) -> tuple[Indices, Indices, Indices]:

@@ -1,4 +1,4 @@
-"""Random individuals: grow, full, ramped half-and-half and PTC2, all by the growth of `shine.lang.growth`."""
+"""Random individuals: ramped half-and-half and PTC2, both by the growth of `shine.lang.growth`."""
 
 from __future__ import annotations
 
@@ -46,21 +46,6 @@ def ptc2(
     """
     targets = rng.integers(1, min(width, max_size or width) + 1, n)
     return grown(primitives, width, targets, np.full(n, max_depth), np.zeros(n), terminals, rng)
-
-
-def full(
-    n: int, primitives: PrimitiveSet, width: int, max_depth: int, terminals: Terminals, rng: np.random.Generator
-) -> Population:
-    """Individuals with all branches of `max_depth` levels, unless `width` stops them (Koza 1992)."""
-    return grown(primitives, width, np.full(n, width), np.full(n, max_depth), np.zeros(n), terminals, rng)
-
-
-def grow(
-    n: int, primitives: PrimitiveSet, width: int, max_depth: int, terminals: Terminals, rng: np.random.Generator
-) -> Population:
-    """Individuals whose nodes are drawn uniformly from functions and terminals, up to the limits (Koza 1992)."""
-    early = np.full(n, _terminal_probability(primitives))
-    return grown(primitives, width, np.full(n, width), np.full(n, max_depth), early, terminals, rng)
 
 
 def ramped_half_and_half(

@@ -15,7 +15,7 @@ from shine.data.dataset import Dataset, stable_sum
 from shine.errors import DataError
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.gradients import MachineLinearizer
-from shine.evaluators.sampling import sampled_errors
+from shine.evaluators.machine_tier import sampled_errors
 from shine.evaluators.workers import processors
 from shine.fitness.losses import loss_of
 from shine.fitness.protocols import PopulationEvaluator

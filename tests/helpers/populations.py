@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from helpers.formulas import BASIC_EXACT, FEATURES, WRITTEN
+from helpers.formulas import FEATURES, WRITTEN
 
 from shine.lang.parse import primitive_table
 from shine.lang.population import Population
@@ -30,18 +30,6 @@ TABLE = primitive_table([of_five, of_one])[0]
 
 
 PRIMITIVES = PrimitiveSet(tuple(TABLE.values()), FEATURES)
-
-
-def is_exact(primitive: Primitive) -> bool:
-    """Whether a function is made of operations that round correctly."""
-    if primitive.definition is None:
-        return primitive.name in BASIC_EXACT
-    calls = {token[0] for token in primitive.definition.tokens[1:] if token[0] in TABLE}
-    return all(is_exact(TABLE[name]) for name in calls)
-
-
-EXACT_CODES = frozenset(PRIMITIVES.function_codes[name] for name in TABLE if is_exact(TABLE[name]))
-"""Codes of the functions that have the same bits in the reference tier."""
 
 
 TAME = ("add", "sub", "min", "max", "abs", "neg", "where", "of_five", "relu", "aq", "mul", "protected_div")

@@ -26,7 +26,7 @@ from shine.codegen.blocks import (
     store,
 )
 from shine.codegen.gradient.instructions import OPERAND_BYTES, tile_operand
-from shine.codegen.moments import LANES, error_rule
+from shine.codegen.moments import LANES, checked_kind, error_rule
 from shine.codegen.numbers import splat
 
 FIXED_COLUMNS = 3
@@ -54,16 +54,8 @@ function of the errors, the least error that counts, and the rows' own weights; 
 
 
 def checked_error_kind(kind: str) -> str:
-    """`kind`, if it is a name of `REWEIGHTINGS`.
-
-    Raises
-    ------
-    ValueError
-        If there is no such kind.
-    """
-    if kind not in REWEIGHTINGS:
-        raise ValueError(f"no code fits constants by {kind!r} errors; there is code for {', '.join(REWEIGHTINGS)}")
-    return kind
+    """`kind`, if it is a name of `REWEIGHTINGS`; else a `ValueError`."""
+    return checked_kind(kind, REWEIGHTINGS, "fits constants by")
 
 
 def normal_function(module: ir.Module, kind: str, *, weighted: bool) -> ir.Function:

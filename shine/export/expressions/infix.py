@@ -45,8 +45,17 @@ class Infix(Translation[Phrase]):
         self._rules: Mapping[str, Callable[..., Phrase]] = self.table()
 
     def table(self) -> Mapping[str, Callable[..., Phrase]]:
-        """The rule of each primitive that has one."""
-        raise NotImplementedError
+        """The rule of each primitive that has one; a subclass adds to these operators."""
+        return {
+            "add": self.add,
+            "sub": self.sub,
+            "mul": self.mul,
+            "div": self.div,
+            "neg": self.neg,
+            "logical_and": self.logical_and,
+            "logical_or": self.logical_or,
+            "where": self.where,
+        }
 
     def rules(self) -> Mapping[str, Callable[..., Phrase]]:
         """The table, made once."""

@@ -6,11 +6,8 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-_GREEK_LETTERS = (
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi "
-    "omega Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega"
-)
-_GREEK = frozenset(_GREEK_LETTERS.split())
+from shine.lang.names import GREEK
+
 _SPECIAL = re.compile(r"[\\{}_^#&$%~ ]")
 
 
@@ -36,14 +33,14 @@ def latex_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def _letters(text: str) -> str:
-    if text in _GREEK:
+    if text in GREEK:
         return f"\\{text}"
     if len(text) == 1:
         spelled = unicodedata.name(text, "").split()
         if spelled[:1] == ["GREEK"] and spelled[2:3] == ["LETTER"] and len(spelled) == 4:
             greek = "lambda" if spelled[3] == "LAMDA" else spelled[3].lower()
             greek = greek if spelled[1] == "SMALL" else greek.capitalize()
-            return f"\\{greek}" if greek in _GREEK else text
+            return f"\\{greek}" if greek in GREEK else text
         if text.isascii() and text.isalpha():
             return text
     return _upright(text)

@@ -112,26 +112,19 @@ class _Latex(Infix):
         fences = {"abs": ("|", "|"), "floor": (r"\lfloor ", r"\rfloor"), "ceil": (r"\lceil ", r"\rceil")}
         number = self.number
         return {
+            **super().table(),
             **{name: self._function(name, symbol) for name, symbol in functions.items()},
             **{name: self.comparison(f" {symbol} ", _RELATION) for name, symbol in relations.items()},
             **{name: self._fence(*fence) for name, fence in fences.items()},
-            "add": self.add,
-            "sub": self.sub,
-            "mul": self.mul,
-            "div": self.div,
             "floordiv": lambda a, b: self._fence(r"\lfloor ", r"\rfloor")(self.divided(a, b)),
             # Only parentheses show where the operands of a remainder begin and end.
             "mod": lambda a, b: phrase(
                 self.operand(a, _BASE - 1), r" \bmod ", self.operand(b, _BASE - 1), strength=_RELATION
             ),
             "pow": self._pow,
-            "neg": self.neg,
             "sqrt": lambda a: phrase(r"\sqrt{", self.numeric(a), "}", strength=_BASE - 1),
             "exp": self._exp,
-            "logical_and": self.logical_and,
-            "logical_or": self.logical_or,
             "logical_not": self._not,
-            "where": self.where,
             "square": lambda a: self._pow(a, number(2)),
             "cube": lambda a: self._pow(a, number(3)),
             "inv": lambda a: self.divided(number(1), a),

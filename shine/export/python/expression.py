@@ -27,22 +27,15 @@ class Expression(Infix):
         }  # fmt: skip
         comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
         return {
+            **super().table(),
             **{name: self.calls(f"np.{function}") for name, function in functions.items()},
             **{name: self.comparison(f" {symbol} ", _COMPARISON) for name, symbol in comparisons.items()},
-            "add": self.add,
-            "sub": self.sub,
-            "mul": self.mul,
-            "div": self.div,
             "floordiv": lambda a, b: self.infix(a, "//", b, self.product),
             "mod": lambda a, b: self.infix(a, " % ", b, self.product),
             "pow": self._pow,
-            "neg": self.neg,
             "min": self.calls("np.minimum"),
             "max": self.calls("np.maximum"),
-            "logical_and": self.logical_and,
-            "logical_or": self.logical_or,
             "logical_not": self._not,
-            "where": self.where,
             "square": lambda a: self._pow(a, self.number(2)),
             "cube": lambda a: self._pow(a, self.number(3)),
             "inv": lambda a: self.div(self.number(1), a),

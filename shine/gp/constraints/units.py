@@ -97,22 +97,6 @@ def parse_unit(text: str) -> Dimension:
     return _Parser(text).parsed()
 
 
-def unit_of(dimension: Dimension) -> str:
-    """A dimension written in base units, as `parse_unit` reads it.
-
-    Examples
-    --------
-    >>> unit_of(parse_unit("N"))
-    'm*kg*s^-2'
-    """
-    powers = [
-        name if exponent == 1 else f"{name}^{exponent}" if exponent.denominator == 1 else f"{name}^({exponent})"
-        for name, exponent in zip(BASE, dimension, strict=True)
-        if exponent
-    ]
-    return "*".join(powers) or "1"
-
-
 class _Parser:
     """A recursive-descent parser; the text is short, so the recursion is shallow."""
 

@@ -8,18 +8,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shine.arrays import dot, log
+from shine.arrays import dot, inner, log
 from shine.arrays.regression import Regression
 from shine.gp.seeding.bank_growth import BankGrowth
-from shine.gp.seeding.building_blocks import closest_members
 from shine.gp.seeding.candidate_pool import CandidatePool
 from shine.gp.seeding.coordinates import Coordinates
+from shine.gp.seeding.correlations import Normalized
 from shine.gp.seeding.estimates import Estimate, most_promising
 from shine.gp.seeding.expression_bank import ExpressionBank
 from shine.gp.seeding.formula_writer import Nodes, Unwritable
+from shine.gp.seeding.monomial_projection import beyond_monomials
 from shine.gp.seeding.screen import Screen
 from shine.gp.seeding.search_table import Search, searches_of
 from shine.gp.seeding.skeletons import Skeleton
+from shine.gp.seeding.target_views import values_of
 from shine.typing import Floats, Indices
 
 MOST_FUNCTIONS_OF_ONE = 12_000
@@ -113,7 +115,7 @@ class Rounds:
                     return
                 else:
                     self._run(search, screen)
-            for nodes, share in closest_members(screen, BLOCKS_A_ROUND).items():
+            for nodes, share in _closest_members(screen, BLOCKS_A_ROUND).items():
                 blocks[nodes] = max(share, blocks.get(nodes, 0.0))
             yield bank.count
 
@@ -171,3 +173,21 @@ class Rounds:
                 logs.append(own)
                 found.append((nodes, values))
         return found
+
+
+def _closest_members(screen: Screen, most: int) -> dict[Nodes, float]:
+    """Building blocks for evolution: formulas with their squared correlations.
+
+    They are the `most` members that correlate best with a view of the target, and the `most` whose logarithms do after
+    monomials are projected out.
+    """
+    values = values_of(screen.simple_views, screen.target)
+    normal = Normalized.of(values, screen.weights)
+    plain = np.abs(inner(normal.units, screen.normalized.units)).max(axis=0, initial=0.0)
+    rest, _ = beyond_monomials(values, screen.monomial_basis, screen.weights)
+    logs = np.abs(inner(rest.astype(np.float32), screen.logs)).max(axis=0, initial=0.0)
+    found: dict[int, float] = {}
+    for scores, members in ((plain, screen.distinct_in_sums), (logs, screen.distinct_in_products)):
+        for member in members[np.argsort(-scores[members], kind="stable")[:most]].tolist():
+            found[member] = max(found.get(member, 0.0), min(float(scores[member]) ** 2, 1.0))
+    return {screen.bank.nodes(member): share for member, share in found.items()}

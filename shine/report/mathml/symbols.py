@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 
+from shine.lang.names import GREEK
 from shine.report.markup import Element, element
 from shine.report.wording import MINUS, decimal_parts, shortened
 
-_GREEK = {
-    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "zeta": "ζ", "eta": "η", "theta": "θ",
-    "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ",
-    "chi": "χ", "psi": "ψ", "omega": "ω",
-}  # fmt: skip
-"""Greek letters by name; not `pi`, because a reader would take the letter for the constant."""
+_GREEK = {name: letter for name, letter in GREEK.items() if name.islower() and name not in ("iota", "pi", "upsilon")}
+"""Greek letters by name; not `pi`, which looks like the constant, nor those that look like Latin letters."""
 
 LONGEST_NAME = 28
 """Most characters of a name that are shown."""

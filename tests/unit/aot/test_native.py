@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import platform
 import shutil
 import subprocess
 import sys
@@ -19,7 +18,6 @@ from shine.aot.emission import NEEDS
 from shine.errors import CompilationError, ExportError
 from shine.lang.program.builder import ProgramBuilder
 
-HOST = f"{platform.machine()}-linux-gnu"
 FORMULA, NAMES = "sqrt(a*a + b*b) + floor(x1) * exp(b)", ("a", "b", "x1")
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 

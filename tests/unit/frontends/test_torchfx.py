@@ -313,13 +313,6 @@ def own_function(x: Any) -> Any:
 torch.fx.wrap("own_function")
 
 
-class Own(nn.Module):
-    """A module that torch does not know; nn.ReLU's own class has a rule, one of the same name has none."""
-
-    def forward(self, x: Any) -> Any:
-        return x
-
-
 def twice(x: Any) -> Any:
     y = torch.exp(x)
     y.add_(1)

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from unit.gp.oracles import assert_same, assert_valid, primitive_set, tree_of
 
-from shine.gp.creation import full, grow, ptc2, ramped_half_and_half
+from shine.gp.creation import ptc2, ramped_half_and_half
 from shine.gp.subtrees import depths
 from shine.lang.growth import Terminals
 
-METHODS = [ptc2, full, grow, ramped_half_and_half]
+METHODS = [ptc2, ramped_half_and_half]
 SETS = {
     "mixed": primitive_set(),
     "binary": primitive_set("add mul"),
@@ -48,20 +48,13 @@ def test_ptc2_draws_every_function():
     assert set(population.codes.ravel().tolist()) == set(range(7))
 
 
-def test_full_branches_reach_the_depth():
-    population = full(50, primitive_set("neg add"), 64, 5, Terminals(), np.random.default_rng(3))
-    for index in range(50):
-        nodes = tree_of(population, index).with_levels()
-        assert {level for node, level in nodes if not node.arguments} == {4}
-
-
-def test_grow_ends_some_branches_early():
-    population = grow(200, primitive_set(), 64, 5, Terminals(), np.random.default_rng(3))
+def test_about_half_of_the_ramped_individuals_are_full():
+    population = ramped_half_and_half(500, primitive_set("add mul"), 200, 6, Terminals(), np.random.default_rng(3))
     leaf_levels = [
         {level for node, level in tree_of(population, index).with_levels() if not node.arguments}
-        for index in range(200)
+        for index in range(500)
     ]
-    assert any(len(levels) > 1 for levels in leaf_levels)
+    assert 250 < sum(len(levels) == 1 for levels in leaf_levels) < 400
 
 
 def test_ramped_half_and_half_covers_depths_two_to_six():

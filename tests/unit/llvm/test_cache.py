@@ -446,11 +446,6 @@ def test_threads_that_make_the_secret_at_once_agree(folder):
 # Machines
 
 
-def sixteen(x, y):
-    """A user's function."""
-    return x * y + 16
-
-
 ADD = select(STANDARD, ["add"])
 
 

@@ -13,7 +13,7 @@ from unit.gp.oracles import Node, population_of, tree_of
 
 from shine.gp.constraints.dimension_rules import RULES, rule_of
 from shine.gp.constraints.dimensional_analysis import MOST_ARGUMENTS, DimensionalAnalysis
-from shine.gp.constraints.units import BASE, DIMENSIONLESS, LONGEST, PREFIXED, PREFIXES, UNPREFIXED, parse_unit, unit_of
+from shine.gp.constraints.units import BASE, DIMENSIONLESS, LONGEST, PREFIXED, PREFIXES, UNPREFIXED, parse_unit
 from shine.gp.creation import ptc2
 from shine.lang.growth import Terminals
 from shine.lang.interpret import REFERENCE, evaluate_tape
@@ -86,6 +86,16 @@ def test_a_prefixed_name_has_one_meaning_unless_a_table_lists_it():
             prefixed.setdefault(prefix + name, set()).add(dimension)
     plain = {**PREFIXED, **UNPREFIXED}
     assert {name for name, meanings in prefixed.items() if len(meanings) > 1 and name not in plain} == set()
+
+
+def unit_of(dimension):
+    """A dimension written in base units, as `parse_unit` reads it."""
+    powers = [
+        name if exponent == 1 else f"{name}^{exponent}" if exponent.denominator == 1 else f"{name}^({exponent})"
+        for name, exponent in zip(BASE, dimension, strict=True)
+        if exponent
+    ]
+    return "*".join(powers) or "1"
 
 
 dimensions = st.lists(st.fractions(-3, 3, max_denominator=6), min_size=7, max_size=7).map(tuple)
