@@ -73,7 +73,7 @@ def jax_source(tree: Tree, name: str = "f") -> str:
     ExportError
         If JAX is not installed, or the formula calls a function without a definition.
     """
-    return array_source(tree, name, "JAX", _operations(), "jnp", _IMPORTS)
+    return array_source(tree, name, "JAX", _operations(), "jnp", "Array", _IMPORTS)
 
 
 def _operations() -> ModuleType:

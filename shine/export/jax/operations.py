@@ -1,33 +1,19 @@
 """The operation of each primitive in JAX. Importing this module imports JAX; exports contain the text of its functions.
 
 The functions take arrays of one dtype, float64 or float32. They replace JAX's own functions that differ at NaN, signed
-zeros or the ends of the range. A choice between two values keeps the value that is not chosen away from zero divisors
-and the like, so that its derivative is never NaN.
+zeros or the ends of the range; `array_operations` has those that all libraries share.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-
-def columns_of(arguments: Sequence[Array], count: int) -> list[Array]:
-    """The features of a formula: the columns of one matrix, or the arguments themselves.
-
-    A single argument holds a feature at each position of its last axis; if the formula has one feature and the argument
-    fewer than two axes, it is that feature.
-    """
-    columns = list(arguments)
-    if len(arguments) == 1 and (count != 1 or arguments[0].ndim > 1):
-        matrix = arguments[0]
-        found = matrix.shape[-1] if matrix.ndim else 0
-        columns = [matrix[..., position] for position in range(found)]
-    if len(columns) != count:
-        raise ValueError(f"the formula has {count} features, not {len(columns)}")
-    return columns
+from shine.export.statements.array_operations import SHARED
 
 
 def numbers(like: Array) -> Callable[[float], Array]:
@@ -46,16 +32,6 @@ def numbers(like: Array) -> Callable[[float], Array]:
 def filled(value: Array, columns: Sequence[Array], arguments: Sequence[Array]) -> Array:
     """A value that depends on no feature, repeated for each row."""
     return jnp.broadcast_to(value, columns[0].shape if columns else arguments[0].shape[:-1])
-
-
-def minimum(a: Array, b: Array) -> Array:
-    """The smaller number, NaN if either is; of equal ones, 0.0 and -0.0 among them, the second."""
-    return jnp.where((a < b) | (a != a), a, b)
-
-
-def maximum(a: Array, b: Array) -> Array:
-    """The larger number, NaN if either is; of equal ones, 0.0 and -0.0 among them, the second."""
-    return jnp.where((a > b) | (a != a), a, b)
 
 
 def sign(a: Array) -> Array:
@@ -140,66 +116,9 @@ def not_equal(a: Array, b: Array) -> Array:
     return (a != b).astype(a.dtype)
 
 
-def logical_and(a: Array, b: Array) -> Array:
-    """One of the operands: the second unless the first is 0."""
-    return jnp.where(a != 0, b, a)
-
-
-def logical_or(a: Array, b: Array) -> Array:
-    """One of the operands: the first unless it is 0."""
-    return jnp.where(a != 0, a, b)
-
-
 def logical_not(a: Array) -> Array:
     """1 where a is 0, else 0."""
     return (a == 0).astype(a.dtype)
-
-
-def where(test: Array, a: Array, b: Array) -> Array:
-    """The second operand unless the first is 0, then the third."""
-    return jnp.where(test != 0, a, b)
-
-
-def sigmoid(x: Array) -> Array:
-    """1 / (1 + exp(-x)), with the derivative 0 where exp overflows."""
-    overflows = jnp.isinf(jnp.exp(-x))
-    return jnp.where(overflows, 0.0, 1 / (1 + jnp.exp(jnp.where(overflows, 0.0, -x))))
-
-
-def log1p(x: Array) -> Array:
-    """Kahan's correction of log(1 + x), with the derivative 1 where it is 0 / 0."""
-    u = 1 + x
-    corrected = jnp.log(u) * (x / jnp.where(u == 1, 1.0, u - 1))
-    return jnp.where(u == 1, x, jnp.where(u == x, jnp.log(u), corrected))
-
-
-def expm1(x: Array) -> Array:
-    """Kahan's correction of exp(x) - 1, with the derivative 1 where it is 0 / 0."""
-    u = jnp.exp(x)
-    flat = (u - 1 == u) | (u - 1 == -1)
-    corrected = (u - 1) * (x / jnp.log(jnp.where((u == 1) | flat, 2.0, u)))
-    return jnp.where(u == 1, x, jnp.where(flat, u - 1, corrected))
-
-
-def hypot(a: Array, b: Array) -> Array:
-    """The length of (a, b), scaled by the longer leg; with the derivative 0 at (0, 0)."""
-    large = maximum(jnp.abs(a), jnp.abs(b))
-    small = minimum(jnp.abs(a), jnp.abs(b))
-    alone = (small == 0) | (large - large != 0)
-    ratio = small / jnp.where(alone, 1.0, large)
-    return jnp.where(alone, large, large * jnp.sqrt(1 + ratio * ratio))
-
-
-def protected_div(a: Array, b: Array) -> Array:
-    """a / b, or 1 for small divisors."""
-    far = jnp.abs(b) > 0.001
-    return jnp.where(far, a / jnp.where(far, b, 1.0), 1.0)
-
-
-def protected_log(x: Array) -> Array:
-    """log(abs(x)), or 0 for small numbers."""
-    far = jnp.abs(x) > 0.001
-    return jnp.where(far, jnp.log(jnp.where(far, jnp.abs(x), 1.0)), 0.0)
 
 
 OPERATIONS: dict[str, Callable[..., Array]] = {
@@ -213,8 +132,6 @@ OPERATIONS: dict[str, Callable[..., Array]] = {
     **{name: getattr(jnp, name) for name in ("asin", "acos", "atan")},
     "floordiv": floor_divide,
     "mod": modulo,
-    "min": minimum,
-    "max": maximum,
     "sign": sign,
     "sinh": sinh,
     "cosh": cosh,
@@ -225,15 +142,7 @@ OPERATIONS: dict[str, Callable[..., Array]] = {
     "ge": greater_equal,
     "eq": equal,
     "ne": not_equal,
-    "logical_and": logical_and,
-    "logical_or": logical_or,
     "logical_not": logical_not,
-    "where": where,
-    "sigmoid": sigmoid,
-    "log1p": log1p,
-    "expm1": expm1,
-    "hypot": hypot,
-    "protected_div": protected_div,
-    "protected_log": protected_log,
+    **{name: partial(function, jnp) for name, function in SHARED.items()},
 }
 """The basic primitives, and the composite ones whose derivative would be NaN at points where they have a value."""

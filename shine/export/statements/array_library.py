@@ -1,7 +1,8 @@
 """Formulas for libraries of arrays in Python (torch, JAX): as a function of arrays, and as the text of a module.
 
-Both use a module of operations (`shine.export.torch.operations`, `shine.export.jax.operations`): the function calls
-them; the text contains copies of the ones it needs, so that it stands alone.
+Both use the operations of `array_operations` and those of the library alone (`shine.export.torch.operations`,
+`shine.export.jax.operations`): the function calls them; the text contains copies of the ones it needs, so that it
+stands alone.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import inspect
 import keyword
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 from shine.export.expressions.phrases import ATOM
+from shine.export.statements import array_operations
 from shine.export.statements.dialect import Dialect, Form, call, write
 from shine.export.statements.straightline import Body, StraightLine, straight_line, unique
 from shine.lang.library import STANDARD
@@ -46,7 +49,7 @@ def array_function(tree: Tree, form: str, operations: ModuleType) -> Callable[..
     constant = _is_constant(code.main)
 
     def formula(*arguments: Any) -> Any:
-        columns = operations.columns_of(arguments, count)
+        columns = array_operations.columns_of(arguments, count)
         value = code.run(operations.OPERATIONS, operations.numbers([*columns, *arguments][0]), columns)
         return operations.filled(value, columns, arguments) if constant else value
 
@@ -55,7 +58,9 @@ def array_function(tree: Tree, form: str, operations: ModuleType) -> Callable[..
     return formula
 
 
-def array_source(tree: Tree, name: str, form: str, operations: ModuleType, library: str, imports: str) -> str:
+def array_source(
+    tree: Tree, name: str, form: str, operations: ModuleType, library: str, array: str, imports: str
+) -> str:
     """A formula as the text of a Python module that needs only the library.
 
     Parameters
@@ -66,14 +71,13 @@ def array_source(tree: Tree, name: str, form: str, operations: ModuleType, libra
     form : str
         Name of the export, for errors.
     operations : module
-    library : str
-        The library's name in the text.
+    library, array : str
+        Names in the text of the library and of its type of arrays.
     imports : str
         The text's import statements.
     """
     code = _code(tree, form, operations)
-    own = dict(inspect.getmembers(operations, inspect.isfunction))
-    own = {key: value for key, value in own.items() if value.__module__ == operations.__name__}
+    own = {**_functions(array_operations), **_functions(operations)}
     taken = [library, "number", "arguments", *imports.split(), *own, *keyword.kwlist]
     name = unique("".join(c if f"x{c}".isidentifier() else "_" for c in name) or "f", taken)
     name = name if name.isidentifier() else f"f{name}"
@@ -93,8 +97,7 @@ def array_source(tree: Tree, name: str, form: str, operations: ModuleType, libra
     ]
     texts.append(_main(code.main, dialect, name, composite, taken))
     needed = _needed("\n".join(texts), own)
-    helpers = [inspect.getsource(own[helper]) for helper in own if helper in needed]
-    helpers.sort(key=inspect.getsource(operations).index)
+    helpers = [_written(function, library, array) for helper, function in own.items() if helper in needed]
     comment = (
         f'"""{_documentation(tree)}\n\nWritten by Shine.\n"""\n\nfrom __future__ import annotations\n\n{imports}\n'
     )
@@ -103,6 +106,22 @@ def array_source(tree: Tree, name: str, form: str, operations: ModuleType, libra
 
 def _code(tree: Tree, form: str, operations: ModuleType) -> StraightLine:
     return straight_line(tree, form, [name for name in operations.OPERATIONS if name in STANDARD])
+
+
+def _functions(module: ModuleType) -> dict[str, Any]:
+    """The functions that a module defines, in the order of its text."""
+    functions = [f for _, f in inspect.getmembers(module, inspect.isfunction) if f.__module__ == module.__name__]
+    return {f.__name__: f for f in sorted(functions, key=lambda f: int(f.__code__.co_firstlineno))}
+
+
+def _written(function: Any, library: str, array: str) -> str:
+    """The text of an operation; one of `array_operations` is written for the library."""
+    text = inspect.getsource(function)
+    if function.__module__ == array_operations.__name__:
+        text = re.sub(r"\bxp(: Library)?, ", "", text)
+        text = re.sub(r"\bxp\b", library, text)
+        text = re.sub(r"\bArray\b", array, text)
+    return text
 
 
 def _is_constant(body: Body) -> bool:
@@ -117,8 +136,8 @@ def _documentation(tree: Tree) -> str:
 def _dialect(form: str, operations: ModuleType, library: str, own: Mapping[str, Any]) -> Dialect:
     forms = dict(_FORMS)
     for name, operation in operations.OPERATIONS.items():
-        function = operation.__name__ if operation.__name__ in own else f"{library}.{operation.__name__}"
-        forms.setdefault(name, call(function, STANDARD[name].arity))
+        function = (operation.func if isinstance(operation, partial) else operation).__name__
+        forms.setdefault(name, call(function if function in own else f"{library}.{function}", STANDARD[name].arity))
     forms["where"] = Form(f"{library}.where({{0}}, {{1}}, {{2}})", conditions=(0,))
     return Dialect(form, forms, _CONDITIONS, Form("{0} != 0", _ORDER, (_OR,)), lambda x: Form(f"number({x!r})", ATOM))
 

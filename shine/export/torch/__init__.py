@@ -71,7 +71,7 @@ def torch_source(tree: Tree, name: str = "f") -> str:
     ExportError
         If torch is not installed, or the formula calls a function without a definition.
     """
-    return array_source(tree, name, "torch", _operations(), "torch", _IMPORTS)
+    return array_source(tree, name, "torch", _operations(), "torch", "Tensor", _IMPORTS)
 
 
 def _operations() -> ModuleType:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import warnings
 from functools import cache
 
@@ -29,7 +27,6 @@ from shine.export.jax import jax_function, jax_source
 from shine.kernels.kernel import Kernel
 from shine.lang.interpret import evaluate
 from shine.lang.primitives import ARITIES
-from shine.lang.tree import Tree
 
 with warnings.catch_warnings():
     # Warnings of libraries during their import are not about this project.
@@ -106,31 +103,6 @@ def test_random_trees_of_exact_primitives_have_their_bits_as_objects_and_as_text
         assert differences(called(function, columns), expected, columns) == [], str(tree)
 
 
-@pytest.mark.parametrize("text", ["a - b", "2.5", "b"])
-@pytest.mark.parametrize("kind", ["object", "text"])
-def test_a_matrix_and_its_columns_have_the_same_values(text, kind):
-    tree = shine.parse(text, ("a", "b"))
-    function = jax_function(tree) if kind == "object" else module_of(jax_source(tree))["f"]
-    matrix = jnp.arange(12.0).reshape(2, 3, 2)
-    expected = evaluate(tree, np.asarray(matrix).reshape(6, 2).T).reshape(2, 3)
-    assert function(matrix).tolist() == function(matrix[..., 0], matrix[..., 1]).tolist() == expected.tolist()
-    assert function(matrix[0]).tolist() == expected[0].tolist()
-
-
-def test_one_feature_is_a_column_or_a_matrix():
-    function = jax_function(shine.parse("2*a"))
-    assert function(jnp.ones(3)).tolist() == function(jnp.ones((3, 1))).tolist() == [2, 2, 2]
-    assert jax_function(shine.parse("2.5"))(jnp.ones((3, 0))).tolist() == [2.5] * 3
-
-
-def test_another_number_of_features_and_other_dtypes_are_errors():
-    function = jax_function(shine.parse("a - b"))
-    with pytest.raises(ValueError, match="has 2 features, not 3"):
-        function(jnp.ones((5, 3)))
-    with pytest.raises(TypeError, match="floating-point numbers"):
-        jax_function(shine.parse("a - 2.5"))(jnp.arange(3))
-
-
 SMOOTH = "a*sin(b) + exp(-a*a) - log(b)/sqrt(a + b) + tanh(a)**3 + atan(a/b) + cosh(a)*sinh(b) + log1p(a)*hypot(a, b)"
 
 
@@ -152,35 +124,6 @@ def test_a_smooth_formula_has_the_same_values_compiled():
     assert values == pytest.approx(Kernel(tree)(*columns), rel=1e-13)
 
 
-@pytest.mark.parametrize(
-    ("text", "at", "expected"),
-    [
-        ("log1p(a)", 0.0, 1.0),
-        ("log1p(a)", 1e-20, 1.0),
-        ("expm1(a)", 0.0, 1.0),
-        ("expm1(a)", -800.0, 0.0),
-        ("sigmoid(a)", -800.0, 0.0),
-        ("hypot(a, 0)", 0.0, 0.0),
-        ("hypot(a, 0)", -3.0, -1.0),
-        ("protected_div(1, a)", 0.0, 0.0),
-        ("protected_log(a)", 0.0, 0.0),
-        ("sinh(a)", 0.0, 1.0),
-        ("sinh(a)", 705.0, np.sinh(705.0)),
-        ("a % 3", 7.0, 1.0),
-        ("-7 % a", 3.0, 3.0),
-        ("max(a, 0)", 0.0, 0.0),
-    ],
-)
-def test_derivatives_are_numbers_where_the_value_is_one(text, at, expected):
-    assert float(jax.grad(jax_function(shine.parse(text)))(at)) == pytest.approx(expected, rel=1e-12)
-
-
-def test_vmap_takes_rows():
-    matrix = jnp.asarray(np.random.default_rng(2).normal(size=(5, 2)))
-    function = jax_function(shine.parse("a*exp(2*b)"))
-    assert jax.vmap(function)(matrix).tolist() == function(matrix).tolist()
-
-
 def test_depth_is_no_special_case():
     tree = deep_tree(3000)
     columns = [np.arange(1.0, 4.0), np.arange(2.0, 5.0)]
@@ -193,47 +136,3 @@ def test_depth_is_no_special_case():
 def test_functions_may_call_functions_to_any_depth():
     point = jnp.array([0.5, 3.0])
     assert jax_function(chain_of_functions(1000))(point, point, point).tolist() == [0.5, 3.0]
-
-
-def test_functions_of_the_user_are_functions_in_the_text():
-    table, _ = shine.lang.parse.primitive_table([blend])
-    tree = shine.parse("blend(a, b) + where", ("a", "b", "where"), table)
-    source = jax_source(tree, "my formula")
-    assert "def blend(a, b):" in source
-    columns = without_subnormals(rows(5, 100), "float64")
-    values = called(module_of(source)["my_formula"], columns)
-    assert differences(values, evaluate(tree, columns), columns) == []
-
-
-def blend(a, b):
-    return a / 2 + b / 2 if a < b else a
-
-
-@pytest.mark.parametrize("name", ["jnp", "number", "minimum", "def", "1x", "", "é"])
-def test_any_name_becomes_one_that_python_has(name):
-    tree = shine.parse(
-        "min(jnp, number) + minimum*columns + arguments", ("jnp", "number", "minimum", "columns", "arguments")
-    )
-    functions = module_of(jax_source(tree, name))
-    function = [value for key, value in functions.items() if key.startswith((name or "f")[:1]) or key == "f1x"][-1]
-    assert function(jnp.full((3, 5), 2.0)).tolist() == [8.0] * 3
-
-
-def test_a_function_without_a_meaning_is_named():
-    with pytest.raises(shine.ExportError, match="'cbrt' cannot be exported to JAX"):
-        jax_function(Tree(("a",), shine.parse("cbrt(a)").result))
-
-
-def test_without_jax_the_error_says_what_to_install():
-    code = """
-import sys
-sys.modules["jax"] = None
-import shine
-from shine.export.jax import jax_function
-try:
-    jax_function(shine.parse("a + b"))
-except shine.ExportError as error:
-    print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "the export to JAX needs jax; install it with: pip install 'shine[jax]'\n"
