@@ -71,7 +71,7 @@ ONLY_IN: dict[str, set[str]] = {
     "tqdm": {"cli"},
     "sklearn": {"estimators"},
     "pandas": {"search.front_table"},
-    "torch": {"export"},
+    "torch": {"export", "frontends.torchfx"},
     "jax": {"export"},
     "onnx": {"export"},
 }
@@ -105,16 +105,13 @@ def imported(node: ast.stmt) -> list[str]:
     return []
 
 
-def named(module: str, tree: ast.Module) -> Iterator[str]:
-    """Modules of Shine that a module imports by a string: a full name, or a name in its own package."""
+def named(tree: ast.Module) -> Iterator[str]:
+    """Modules of Shine that a module imports by their full names in strings."""
     if not any(isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func) for node in ast.walk(tree)):
         return
-    package = module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            full_name = node.value if node.value.startswith("shine.") else f"{package}.{node.value}"
-            if full_name in MODULES:
-                yield full_name
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in MODULES:
+            yield node.value
 
 
 def circle(graph: dict[str, set[str]]) -> list[str]:
@@ -136,7 +133,7 @@ IMPORTS = [
 ]
 """All imports, also those in functions and those for type checkers only."""
 
-NAMED_IMPORTS = [Import(name, target) for name, tree in TREES.items() for target in named(name, tree)]
+NAMED_IMPORTS = [Import(name, target) for name, tree in TREES.items() for target in named(tree)]
 """Imports by `import_module`."""
 
 SPLIT = ("lang", "codegen", "gp", "frontends")

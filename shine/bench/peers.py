@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,8 @@ from shine.typing import Indices
 
 def _deap_functions(population: Population, table: Mapping[str, Function]) -> tuple[list[Any], Compile]:
     """The functions that `gp.compile` makes of individuals, as `deap.gp.PrimitiveTree` in prefix order."""
-    gp = import_module("deap.gp")
+    from deap import gp
+
     primitives, functions = population.primitives, counterparts(population, table)
     pset = gp.PrimitiveSet("shine", len(primitives.features))
     for function in primitives.functions:
@@ -73,8 +73,10 @@ def prepare_deap_arrays(population: Population, dtype: str) -> Prepared:
 def prepare_gplearn(population: Population, dtype: str) -> Prepared:
     """gplearn's programs, through their own `raw_fitness` with mean squared error."""
     # gplearn has no public name for the class of its programs.
-    program_of = import_module("gplearn.genetic")._Program
-    metric, function_of = import_module("gplearn.fitness").mean_square_error, _gplearn_function_class()
+    from gplearn.fitness import mean_square_error
+    from gplearn.genetic import _Program
+
+    function_of = _gplearn_function_class()
     primitives, known = population.primitives, counterparts(population, REFERENCE)
     table = {f.name: function_of(known[f.name], f.name, f.arity) for f in primitives.functions}
 
@@ -85,9 +87,9 @@ def prepare_gplearn(population: Population, dtype: str) -> Prepared:
         return [table[name], *(part for operand in operands for part in operand)]
 
     programs = [
-        program_of(
+        _Program(
             function_set=list(table.values()), arities={}, init_depth=(2, 6), init_method="half and half",
-            n_features=len(primitives.features), const_range=None, metric=metric, p_point_replace=0.05,
+            n_features=len(primitives.features), const_range=None, metric=mean_square_error, p_point_replace=0.05,
             parsimony_coefficient=0.0, random_state=None, program=fold(population.tape(i), primitives, leaf, node),
         )
         for i in range(len(population))
@@ -107,7 +109,9 @@ def prepare_gplearn(population: Population, dtype: str) -> Prepared:
 
 def _gplearn_function_class() -> Any:
     """The class of gplearn's functions; its `make_function` would refuse a division without protection."""
-    return type(import_module("gplearn.functions").add2)
+    from gplearn.functions import add2
+
+    return type(add2)
 
 
 _OPERON_NAMES = ("add", "sub", "mul", "div", "exp", "log", "sin", "cos", "sqrt")
@@ -115,7 +119,8 @@ _OPERON_NAMES = ("add", "sub", "mul", "div", "exp", "log", "sin", "cos", "sqrt")
 
 def prepare_pyoperon(population: Population, dtype: str) -> Prepared:
     """Operon's interpreter; only predictions are timed, not the loss."""
-    op = import_module("pyoperon")
+    import pyoperon as op
+
     primitives = population.primitives
     kinds = counterparts(population, {name: getattr(op.NodeType, name.capitalize()) for name in _OPERON_NAMES})
     some = op.Dataset(np.asfortranarray(np.zeros((2, len(primitives.features) + 1))))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from math import log10
 from pathlib import Path
 
@@ -25,8 +24,9 @@ def save_plot(report: Report, path: Path) -> None:
     ModuleNotFoundError
         If Matplotlib is not installed.
     """
-    figures = import_module("matplotlib.figure")
-    figure = figures.Figure(figsize=(8.5, 5.5), layout="constrained")
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.5, 5.5), layout="constrained")
     axes = figure.add_subplot()
     ends = []
     for (name, precision), points in _lines(report).items():

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -154,9 +153,11 @@ def benchmark(
     progress : callable
         Called with what is measured next.
     """
+    from threadpoolctl import threadpool_limits
+
     population = random_population(settings)
     progress("reference losses")
-    with import_module("threadpoolctl").threadpool_limits(1):  # NumPy may call a parallel BLAS
+    with threadpool_limits(1):  # NumPy may call a parallel BLAS
         cases = [_case(population, random_dataset(settings, rows), settings) for rows in settings.rows]
         measured: list[Measurement] = []
         absent: list[Absent] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import platform
 import re
 from importlib import metadata
@@ -18,7 +17,7 @@ from shine.cli.output import print_json
 from shine.evaluators.workers import processors
 from shine.llvm.cache import ENTRY, cache_folder, problem
 from shine.llvm.private import WRITING
-from shine.llvm.target import host_cpu, host_triple
+from shine.llvm.target import host_cpu, host_triple, llvm_version
 
 _ENTRY = re.compile(rf"{ENTRY.pattern}|{re.escape(WRITING)}.*")
 """Names of the cache's own files except its secret; no other file is counted or removed."""
@@ -45,7 +44,7 @@ def _facts() -> dict[str, Any]:
             "python": platform.python_version(),
             "numpy": np.__version__,
             "llvmlite": metadata.version("llvmlite"),
-            "llvm": _llvm_version(),
+            "llvm": llvm_version(),
         },
         "system": f"{platform.system()} {platform.machine()}",
         "cpu": {
@@ -58,11 +57,6 @@ def _facts() -> dict[str, Any]:
         "cache": _cache(),
         "extras": _extras(),
     }
-
-
-def _llvm_version() -> str:
-    # Only the layer `llvm` may import the binding, and has loaded it already; this only reads its version.
-    return ".".join(map(str, importlib.import_module("llvmlite.binding").llvm_version_info))
 
 
 def _entries(folder: Path) -> list[Path]:

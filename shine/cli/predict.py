@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import io
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -95,8 +93,8 @@ def _npz(predictions: Floats) -> bytes:
 
 def _parquet(predictions: Floats) -> bytes:
     try:
-        pyarrow: Any = importlib.import_module("pyarrow")
-        parquet: Any = importlib.import_module("pyarrow.parquet")
+        import pyarrow
+        from pyarrow import parquet
     except ImportError:
         raise click.ClickException("writing Parquet needs pyarrow; pip install 'shine[parquet]'") from None
     stream = io.BytesIO()

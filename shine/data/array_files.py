@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -86,8 +85,8 @@ def open_parquet(path: Path) -> Source:
     """
     check_file(path)
     try:
-        pyarrow: Any = importlib.import_module("pyarrow")
-        parquet: Any = importlib.import_module("pyarrow.parquet")
+        import pyarrow
+        from pyarrow import parquet
     except ImportError:
         raise DataError(f"{path}: reading Parquet needs pyarrow; pip install 'shine[parquet]'") from None
     try:

@@ -6,9 +6,7 @@ Each form is a module or a room of its name. It builds on `expressions` if it ho
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
-from typing import Any
 
 from shine.lang.tree import Tree
 
@@ -16,37 +14,87 @@ Writer = Callable[[Tree, str], str | bytes]
 """Writes a formula under a name."""
 
 
-def _late(module: str, function: str) -> Callable[..., Any]:
-    """A function of a module of this package, imported when it is called."""
-
-    def call(*arguments: Any) -> Any:
-        return getattr(importlib.import_module(f"shine.export.{module}"), function)(*arguments)
-
-    return call
+# Each writer imports its module when it is called: all of them together take a noticeable time.
 
 
-def _line(module: str, function: str) -> Writer:
-    """A function that returns one expression, which becomes a line."""
-    return lambda tree, name: f"{_late(module, function)(tree, name)}\n"
+def _python(tree: Tree, name: str) -> str:
+    from shine.export.python import python_source
+
+    return python_source(tree, name)
 
 
-def _unnamed_line(module: str, function: str) -> Writer:
-    """The same for a form in which a formula has no name."""
-    return lambda tree, name: f"{_late(module, function)(tree)}\n"
+def _latex(tree: Tree, name: str) -> str:
+    from shine.export.latex import latex
+
+    return f"{latex(tree, name)}\n"
+
+
+def _sympy(tree: Tree, name: str) -> str:
+    from shine.export.sympy import sympy_source
+
+    return sympy_source(tree, name)
+
+
+def _json(tree: Tree, name: str) -> str:
+    from shine.export.json import to_json
+
+    return to_json(tree, name)
+
+
+def _c(tree: Tree, name: str) -> str:
+    from shine.export.c import c_source
+
+    return c_source(tree, name)
+
+
+def _torch(tree: Tree, name: str) -> str:
+    from shine.export.torch import torch_source
+
+    return torch_source(tree, name)
+
+
+def _jax(tree: Tree, name: str) -> str:
+    from shine.export.jax import jax_source
+
+    return jax_source(tree, name)
+
+
+def _onnx(tree: Tree, name: str) -> bytes:
+    from shine.export.onnx import onnx_bytes
+
+    return onnx_bytes(tree, name)
+
+
+def _graphdef(tree: Tree, name: str) -> str:
+    from shine.export.graphdef import graphdef_text
+
+    return graphdef_text(tree, name)
+
+
+def _excel(tree: Tree, name: str) -> str:
+    from shine.export.excel import excel_formula
+
+    return f"{excel_formula(tree)}\n"
+
+
+def _sql(tree: Tree, name: str) -> str:
+    from shine.export.sql import sql_expression
+
+    return f"{sql_expression(tree)}\n"
 
 
 EXPORTS: dict[str, Writer] = {
-    "python": _late("python", "python_source"),
-    "latex": _line("latex", "latex"),
-    "sympy": _late("sympy", "sympy_source"),
-    "json": _late("json", "to_json"),
-    "c": _late("c", "c_source"),
-    "torch": _late("torch", "torch_source"),
-    "jax": _late("jax", "jax_source"),
-    "onnx": _late("onnx", "onnx_bytes"),
-    "graphdef": _late("graphdef", "graphdef_text"),
-    "excel": _unnamed_line("excel", "excel_formula"),
-    "sql": _unnamed_line("sql", "sql_expression"),
+    "python": _python,
+    "latex": _latex,
+    "sympy": _sympy,
+    "json": _json,
+    "c": _c,
+    "torch": _torch,
+    "jax": _jax,
+    "onnx": _onnx,
+    "graphdef": _graphdef,
+    "excel": _excel,
+    "sql": _sql,
 }
 """The writer of each form."""
 

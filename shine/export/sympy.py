@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import keyword
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -75,7 +74,7 @@ def sympy_source(tree: Tree, name: str = "f") -> str:
         raise ValueError(f"{name!r} is not a name for a Python variable")
     expression = sympy_expression(tree)
     sympy = _sympy()
-    printer: Any = importlib.import_module("sympy.printing.str").StrPrinter
+    printer: Any = sympy.StrPrinter
 
     class Printer(printer):
         """SymPy's own text, with numbers that read back exactly."""
@@ -102,9 +101,10 @@ def sympy_source(tree: Tree, name: str = "f") -> str:
 
 def _sympy() -> Any:
     try:
-        return importlib.import_module("sympy")
+        import sympy
     except ImportError:
         raise ExportError("this needs SymPy: pip install 'shine[sympy]'") from None
+    return sympy
 
 
 class _Sympy(Translation[Any]):

@@ -22,11 +22,10 @@ from functools import cache
 from pathlib import Path
 
 import llvmlite
-import llvmlite.binding as llvm
 
 from shine.llvm import private
 from shine.llvm.secret import secret_of
-from shine.llvm.target import host_cpu, host_triple
+from shine.llvm.target import host_cpu, host_triple, llvm_version
 
 _MAGIC = b"shine cache 2\n"
 _DIGEST_BYTES = 32
@@ -91,7 +90,7 @@ def cached(
     accepts : callable
         Whether bytes from the cache are as expected.
     """
-    host = (*host_cpu(), host_triple(), llvmlite.__version__, ".".join(map(str, llvm.llvm_version_info)))
+    host = (*host_cpu(), host_triple(), llvmlite.__version__, llvm_version())
     name = hashlib.sha256("\0".join((*host, *description)).encode()).hexdigest()
     obstacle = problem()
     if obstacle is not None:

@@ -19,7 +19,7 @@ import llvmlite.binding as llvm
 
 from shine.errors import CompilationError, GraphImportError
 from shine.llvm.passes import parse
-from shine.llvm.target import target_machine
+from shine.llvm.target import llvm_version, target_machine
 
 MAX_BYTES = 16_000_000
 """Largest file that is read."""
@@ -208,10 +208,9 @@ def _read(content: bytes) -> llvm.ModuleRef:
         module = llvm.parse_bitcode(content, context=llvm.create_context())
         module.verify()
     except RuntimeError as error:
-        version = ".".join(map(str, llvm.llvm_version_info))
         reason = " ".join(str(error).split())[:300]
         raise GraphImportError(
-            f"LLVM {version} cannot read the bitcode, which is damaged or of a newer version: {reason}; "
+            f"LLVM {llvm_version()} cannot read the bitcode, which is damaged or of a newer version: {reason}; "
             "try IR as text (-S -emit-llvm, --emit=llvm-ir)"
         ) from None
     return module

@@ -15,6 +15,11 @@ def _initialize() -> None:
     llvm.initialize_all_asmprinters()
 
 
+def llvm_version() -> str:
+    """Version of LLVM, such as ``"20.1.8"``."""
+    return ".".join(map(str, llvm.llvm_version_info))
+
+
 @cache
 def host_triple() -> str:
     """Triple of this process."""

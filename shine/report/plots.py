@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -55,7 +54,9 @@ def pareto(front: Sequence[ModelLike], ax: Any = None, *, best_index: int | None
             ax.set_yscale("symlog", linthresh=float(positive.min()))
         else:
             ax.set_yscale("log")
-    ax.xaxis.set_major_locator(import_module("matplotlib.ticker").MaxNLocator(integer=True))
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     return _named(ax, "complexity", "loss")
 
 

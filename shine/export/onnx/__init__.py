@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 from shine.errors import ExportError
@@ -49,7 +48,7 @@ def onnx_model(tree: Tree, name: str = "f", dtype: str = "float64") -> ModelProt
     if dtype not in _ELEMENTS:
         raise ValueError(f"unknown dtype {dtype!r}; use one of {', '.join(_ELEMENTS)}")
     try:
-        onnx: Any = importlib.import_module("onnx")
+        import onnx
     except ImportError:
         raise ExportError("the export to ONNX needs onnx; install it with: pip install 'shine[onnx]'") from None
     from shine.export.onnx.operations import operations

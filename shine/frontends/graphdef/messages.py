@@ -7,7 +7,6 @@ skips all other fields as unknown.
 
 from __future__ import annotations
 
-import importlib
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -89,11 +88,7 @@ def messages() -> Messages:
         If protobuf is not installed.
     """
     try:
-        descriptor_pb2: Any = importlib.import_module("google.protobuf.descriptor_pb2")
-        descriptor_pool: Any = importlib.import_module("google.protobuf.descriptor_pool")
-        message_factory: Any = importlib.import_module("google.protobuf.message_factory")
-        message: Any = importlib.import_module("google.protobuf.message")
-        text_format: Any = importlib.import_module("google.protobuf.text_format")
+        from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory, text_format
     except ImportError:
         raise GraphImportError(
             "reading a GraphDef needs protobuf; install it with: pip install 'shine[tensorflow]'"

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -107,7 +106,7 @@ def from_export(exported_program: Any, name: str = "graph") -> Program:
 
 def _torch() -> Any:
     try:
-        importlib.import_module("torch.export")
-        return importlib.import_module("torch")
+        import torch.export
     except ImportError:
         raise GraphImportError("this needs torch: pip install 'shine[torch]'") from None
+    return torch
