@@ -23,8 +23,8 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Record:
-    """The outcome of a run; see `quality.scoring.Score` for the columns that occur twice.
+class Record(Run):
+    """A run with its outcome; see `quality.scoring.Score` for the columns that occur twice.
 
     Parameters
     ----------
@@ -40,13 +40,6 @@ class Record:
         Why there is no formula; empty if there is one.
     """
 
-    problem: str
-    engine: str
-    seed: int
-    noise: float
-    budget: float
-    rows: int
-    threads: int
     expressible: bool = True
     seconds: float = float("nan")
     recovered: str = ""

@@ -23,7 +23,7 @@ from shine.lang.library import STANDARD
 from shine.lang.names import normalized
 from shine.lang.primitives import BASIC
 from shine.lang.tape import application
-from shine.lang.tree import COMPARISONS, Primitive, Tree
+from shine.lang.tree import COMPARISON_NODES, Primitive, Tree
 
 SCHEMA = "shine-formula"
 SCHEMA_VERSION = 1
@@ -31,7 +31,6 @@ SCHEMA_VERSION = 1
 LONGEST = 100_000_000
 """Most characters of a text that is read."""
 
-_COMPARISON_NODES = {name: node for node, name in COMPARISONS.items()}
 _KEYS = {"schema", "schema_version", "name", "features", "functions", "assignments", "result"}
 _FUNCTION_KEYS = {"name", "parameters", "assignments", "result"}
 
@@ -225,9 +224,9 @@ def _apply(item: Mapping[str, Any], stack: list[ast.expr], table: Mapping[str, P
         primitive = normalized(primitive)
     if verb == "compare":
         if not isinstance(primitive, list) or not primitive or not all(
-            isinstance(name, str) and name in _COMPARISON_NODES for name in primitive
+            isinstance(name, str) and name in COMPARISON_NODES for name in primitive
         ):  # fmt: skip
-            _refuse(f"{place}: compare is a list of {', '.join(_COMPARISON_NODES)}")
+            _refuse(f"{place}: compare is a list of {', '.join(COMPARISON_NODES)}")
         arity = len(primitive) + 1
     else:
         if not isinstance(primitive, str) or (primitive not in BASIC and primitive not in table):
@@ -240,7 +239,7 @@ def _apply(item: Mapping[str, Any], stack: list[ast.expr], table: Mapping[str, P
     operands = stack[len(stack) - arity :]
     del stack[len(stack) - arity :]
     if verb == "compare":
-        nodes = [_COMPARISON_NODES[name]() for name in primitive]
+        nodes = [COMPARISON_NODES[name]() for name in primitive]
         stack.append(ast.Compare(operands[0], nodes, operands[1:]))
     else:
         stack.append(application(primitive, operands))

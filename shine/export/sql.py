@@ -141,7 +141,7 @@ class _Sql(Corrected):
             "logical_or": self.logical_or,
             "logical_not": lambda a: self._opposite(self.truth(a)),
             "where": self.where,
-            "square": self._like_operands(lambda a: self.power_of(a, 2)),
+            "square": self._like_operands(self.squared),
         }
 
     def _real(self, rule: Callable[..., Phrase]) -> Callable[..., Phrase]:
@@ -188,7 +188,7 @@ class _Sql(Corrected):
 
     def multiplied(self, left: Phrase, right: Phrase) -> Phrase:
         if left is right and not left.simple:
-            return self.power_of(left, 2)
+            return self.squared(left)
         return self.infix(left, " * ", right, self.product)
 
     def divided(self, left: Phrase, right: Phrase) -> Phrase:
@@ -198,7 +198,7 @@ class _Sql(Corrected):
             left = phrase("CAST(", left, " AS DOUBLE PRECISION)")
         return self.infix(left, " / ", right, self.product)
 
-    def power_of(self, base: Phrase, exponent: float) -> Phrase:
+    def squared(self, base: Phrase) -> Phrase:
         return self.infix(base, " * ", base, self.product) if base.simple else self.call("POWER", base, self.number(2))
 
     def _remainder(self, left: Phrase, right: Phrase) -> Phrase | None:

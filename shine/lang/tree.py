@@ -35,6 +35,9 @@ COMPARISONS: dict[type[ast.cmpop], str] = {
 }
 """Primitive of each comparison."""
 
+COMPARISON_NODES = {name: node for node, name in COMPARISONS.items()}
+"""Node of the syntax tree for each comparison."""
+
 BOOLEAN_OPERATORS: dict[type[ast.boolop], str] = {ast.And: "logical_and", ast.Or: "logical_or"}
 """Primitives of `and` and `or`, which yield one of their operands, as in Python."""
 

@@ -260,25 +260,26 @@ def short_acos(x: Lanes) -> Lanes:
     return start + (small.where(x.constant(-1.0), 2.0) * arc).flip_sign(x.sign())
 
 
-# Centres c of the intervals of atan, where each interval begins, and atan(c) in two parts; the published choice of
-# fdlibm. Beyond the last one, atan(x) = pi/2 + atan(-1/x).
-_ARCTANGENTS = (
+ARCTANGENTS = (
     (7 / 16, 0.5, 0.4636476090008061, 2.2698777452961687e-17),
     (11 / 16, 1.0, 0.7853981633974483, 3.061616997868383e-17),
     (19 / 16, 1.5, 0.982793723247329, 1.3903311031230998e-17),
 )
-_ARCTANGENT_FAR = 39 / 16
+"""Where each interval begins, the centre c that atan is taken around, and atan(c) in two parts, as in fdlibm."""
+
+ARCTANGENT_FAR = 39 / 16
+"""End of the last interval; beyond it, atan(x) = pi/2 + atan(-1/x)."""
 
 
 def _arctangent(x: Lanes, coefficients: tuple[float, ...]) -> Lanes:
     size = x.magnitude()
     centre = start = start_tail = x.constant(0.0)
-    for begin, c, arc, arc_tail in _ARCTANGENTS:
+    for begin, c, arc, arc_tail in ARCTANGENTS:
         beyond = size >= begin
         centre = beyond.where(x.constant(c), centre)
         start = beyond.where(x.constant(arc), start)
         start_tail = beyond.where(x.constant(arc_tail), start_tail)
-    far = size >= _ARCTANGENT_FAR
+    far = size >= ARCTANGENT_FAR
     start = far.where(x.constant(HALF_PI[0]), start)
     start_tail = far.where(x.constant(HALF_PI[1]), start_tail)
     # atan(x) = atan(c) + atan((x - c) / (1 + c x)); the numerator is exact.

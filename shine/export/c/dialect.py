@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shine.export.statements.dialect import Dialect, Form, call
+from shine.export.statements.dialect import COMPARISON_SIGNS, Dialect, Form, call
 
 _CHOICE, _OR, _AND, _EQUAL, _ORDER, _SUM, _PRODUCT, _SIGN, _ATOM = range(1, 10)
 
@@ -74,8 +74,6 @@ def _operator(symbol: str, strength: int) -> Form:
     return Form(f"{{0}} {symbol} {{1}}", strength, (strength, strength + 1))
 
 
-_COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-
 _FORMS: dict[str, Form] = {
     "add": _operator("+", _SUM),
     "sub": _operator("-", _SUM),
@@ -90,7 +88,10 @@ _FORMS: dict[str, Form] = {
         for name in ("sqrt", "exp", "log", "floor", "ceil", "sin", "cos", "tan", "asin", "acos", "atan")
     },
     **{name: call(name, 1) for name in ("sinh", "cosh", "tanh")},
-    **{name: Form(f"{{0}} {symbol} {{1}} ? 1.0 : 0.0", _CHOICE, (_SUM, _SUM)) for name, symbol in _COMPARISONS.items()},
+    **{
+        name: Form(f"{{0}} {symbol} {{1}} ? 1.0 : 0.0", _CHOICE, (_SUM, _SUM))
+        for name, symbol in COMPARISON_SIGNS.items()
+    },
     "logical_not": Form("{0} ? 0.0 : 1.0", _CHOICE, (_OR,), (0,)),
     "where": Form("{0} ? {1} : {2}", _CHOICE, (_OR, _CHOICE + 1, _CHOICE), (0,)),
 }
@@ -98,7 +99,7 @@ _FORMS: dict[str, Form] = {
 _CONDITIONS: dict[str, Form] = {
     **{
         name: Form(f"{{0}} {symbol} {{1}}", _EQUAL if name in ("eq", "ne") else _ORDER, (_SUM, _SUM))
-        for name, symbol in _COMPARISONS.items()
+        for name, symbol in COMPARISON_SIGNS.items()
     },
     "logical_not": Form("!{0}", _SIGN, (_ATOM,), (0,)),
     "logical_and": Form("{0} && {1}", _AND, (_AND, _AND + 1), (0, 1)),

@@ -9,9 +9,9 @@ from shine.export.expressions.phrases import Phrase
 class Corrected(Infix):
     """Infix text for languages without `log1p`, `expm1` and `hypot`."""
 
-    def power_of(self, base: Phrase, exponent: float) -> Phrase:
-        """A power with a small whole exponent."""
-        return self.rules()["pow"](base, self.number(exponent))
+    def squared(self, base: Phrase) -> Phrase:
+        """The square of a phrase."""
+        return self.rules()["pow"](base, self.number(2))
 
     def log1p(self, operand: Phrase) -> Phrase:
         """``log(1 + x)`` = ``2*artanh(x/(2 + x))``, which does not round a small x away."""
@@ -36,7 +36,7 @@ class Corrected(Infix):
         a, b = rules["abs"](left), rules["abs"](right)
 
         def longer(leg: Phrase, ratio: Phrase) -> Phrase:
-            return self.mul(leg, rules["sqrt"](self.add(self.number(1), self.power_of(ratio, 2))))
+            return self.mul(leg, rules["sqrt"](self.add(self.number(1), self.squared(ratio))))
 
         # Equal legs may both be 0 or infinite: then their quotient is NaN.
         same = self.mul(rules["sqrt"](self.number(2)), a)
@@ -46,5 +46,5 @@ class Corrected(Infix):
     def multiplied(self, left: Phrase, right: Phrase) -> Phrase:
         """Product of two phrases; the square of a long phrase is written as a power, so that it stands there once."""
         if left is right and not left.simple:
-            return self.power_of(left, 2)
+            return self.squared(left)
         return super().multiplied(left, right)

@@ -10,7 +10,16 @@ from collections.abc import Sequence
 
 from shine.codegen.vecmath.exponential import DOUBLE_SINH, DOUBLE_TANH
 from shine.codegen.vecmath.reduction import QUARTER_TURN_PARTS
-from shine.codegen.vecmath.trigonometric import DOUBLE_ASIN, DOUBLE_ATAN, DOUBLE_COS, DOUBLE_SIN, HALF_PI, PI
+from shine.codegen.vecmath.trigonometric import (
+    ARCTANGENT_FAR,
+    ARCTANGENTS,
+    DOUBLE_ASIN,
+    DOUBLE_ATAN,
+    DOUBLE_COS,
+    DOUBLE_SIN,
+    HALF_PI,
+    PI,
+)
 from shine.export.onnx.graph import Value
 
 REDUCED = 2.0**16
@@ -120,24 +129,16 @@ def acos(a: Value) -> Value:
     return total + (tail + (start_tail + ((start - total) + head)))
 
 
-# Start and centre of each interval of atan, and the centre's arc tangent in two parts; the intervals are fdlibm's.
-_ARCTANGENTS = (
-    (7 / 16, 0.5, 0.4636476090008061, 2.2698777452961687e-17),
-    (11 / 16, 1.0, 0.7853981633974483, 3.061616997868383e-17),
-    (19 / 16, 1.5, 0.982793723247329, 1.3903311031230998e-17),
-)
-
-
 def atan(a: Value) -> Value:
     """The arc tangent."""
     size = a.magnitude()
     centre = start = start_tail = a.number(0.0)
-    for begin, middle, arc, arc_tail in _ARCTANGENTS:
+    for begin, middle, arc, arc_tail in ARCTANGENTS:
         before = size < begin
         centre = before.where(centre, middle)
         start = before.where(start, arc)
         start_tail = before.where(start_tail, arc_tail)
-    far = size > 39 / 16
+    far = size > ARCTANGENT_FAR
     start = far.where(a.number(HALF_PI[0]), start)
     start_tail = far.where(a.number(HALF_PI[1]), start_tail)
     t = far.where(a.number(-1.0), size - centre) / far.where(size, 1.0 + centre * size)

@@ -17,14 +17,13 @@ from typing import Any
 
 from shine.export.expressions.phrases import ATOM
 from shine.export.statements import array_operations
-from shine.export.statements.dialect import Dialect, Form, call, write
+from shine.export.statements.dialect import COMPARISON_SIGNS, Dialect, Form, call, write
 from shine.export.statements.straightline import Body, StraightLine, straight_line, unique
 from shine.lang.library import STANDARD
 from shine.lang.tree import Primitive, Tree
 
 _ORDER, _OR, _AND, _SUM, _PRODUCT, _SIGN = range(1, 7)
 _SHOWN = 1000
-_COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 _FORMS: dict[str, Form] = {
     "add": Form("{0} + {1}", _SUM, (_SUM, _SUM + 1)),
@@ -35,7 +34,7 @@ _FORMS: dict[str, Form] = {
 }
 
 _CONDITIONS: dict[str, Form] = {
-    **{name: Form(f"{{0}} {symbol} {{1}}", _ORDER, (_OR, _OR)) for name, symbol in _COMPARISONS.items()},
+    **{name: Form(f"{{0}} {symbol} {{1}}", _ORDER, (_OR, _OR)) for name, symbol in COMPARISON_SIGNS.items()},
     "logical_not": Form("~{0}", _SIGN, (_SIGN,), (0,)),
     "logical_and": Form("{0} & {1}", _AND, (_AND, _AND + 1), (0, 1)),
     "logical_or": Form("{0} | {1}", _OR, (_OR, _OR + 1), (0, 1)),

@@ -17,6 +17,9 @@ from shine.lang.tree import Primitive
 INLINE_DEPTH = 8
 """Depth to which expressions nest before a value gets a variable."""
 
+COMPARISON_SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+"""Comparisons as most languages write them."""
+
 INLINE_LENGTH = 88
 """Length, in characters, above which a value gets a variable."""
 

@@ -18,6 +18,7 @@ from shine.lang.primitives import ARITIES
 from shine.lang.tape import application
 from shine.lang.tree import (
     BOOLEAN_OPERATORS,
+    COMPARISON_NODES,
     COMPARISONS,
     Primitive,
     Tree,
@@ -30,7 +31,6 @@ CONSTANT, NAME = "constant", "name"
 _CHAIN = "compare "
 """Prefix of the operation of a chain such as ``a < b <= c``, which has more than two operands."""
 
-_COMPARISON_NODES: dict[str, type[ast.cmpop]] = {name: node for node, name in COMPARISONS.items()}
 
 Key = tuple[int, int, int]
 """Sorting key of formulas: first feature, size, and a digest that is the same in all processes."""
@@ -164,7 +164,7 @@ class Terms:
         if operation == NAME:
             return ast.Name(self._names[int(self.values[term])], ast.Load())
         if operation.startswith(_CHAIN):
-            operators: list[ast.cmpop] = [_COMPARISON_NODES[name]() for name in operation.split()[1:]]
+            operators: list[ast.cmpop] = [COMPARISON_NODES[name]() for name in operation.split()[1:]]
             return ast.Compare(arguments[0], operators, arguments[1:])
         return application(operation, arguments)
 
