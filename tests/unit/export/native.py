@@ -30,6 +30,9 @@ FEATURES = ("a", "b", "x1")
 EXACT = tuple(name for name in ARITIES if name not in APPROXIMATE)
 """Primitives that have one right result to the bit."""
 
+SMOOTH = "a*sin(b) + exp(-a*a) - log(b)/sqrt(a + b) + tanh(a)**3 + atan(a/b) + cosh(a)*sinh(b) + log1p(a)*hypot(a, b)"
+"""A formula whose derivatives exist wherever its features are positive."""
+
 Columns = list[NDArray[np.floating]]
 Function = Callable[..., NDArray[np.floating]]
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from strategies import trees
 from unit.export.native import (
     EXACT,
+    SMOOTH,
     application,
     chain_of_functions,
     deep_tree,
@@ -101,9 +102,6 @@ def test_random_trees_of_exact_primitives_have_their_bits_as_objects_and_as_text
         expected = evaluate(tree, columns, dtype)
     for function in (jax_function(tree), module_of(jax_source(tree))["f"]):
         assert differences(called(function, columns), expected, columns) == [], str(tree)
-
-
-SMOOTH = "a*sin(b) + exp(-a*a) - log(b)/sqrt(a + b) + tanh(a)**3 + atan(a/b) + cosh(a)*sinh(b) + log1p(a)*hypot(a, b)"
 
 
 def test_grad_gives_the_derivative():
