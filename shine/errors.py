@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 MOST_PROBLEMS = 50
-"""Problems of a configuration that its error's message lists."""
+"""Most problems of a configuration that the message of its error lists."""
 
 
 class ShineError(Exception):
-    """Base of every error that Shine raises for its users' input."""
+    """Base of the errors that Shine raises for its users' input."""
 
 
 class UnsupportedSyntaxError(ShineError):
@@ -24,7 +24,7 @@ class UnsupportedSyntaxError(ShineError):
     message : str
         What is wrong and what is allowed.
     line, column : int, optional
-        One-based place in the source, where there is one.
+        One-based place in the source, if known.
     """
 
     def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
@@ -45,7 +45,7 @@ class DataError(ShineError):
 
 
 class ConfigError(ShineError):
-    """A configuration is invalid; carries every problem that was found, each with its place.
+    """A configuration is invalid; lists every problem with its place.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class ExportError(ShineError):
 
 
 class InterruptedFitWarning(UserWarning):
-    """A fit was interrupted by its user, and has kept what it had found by then."""
+    """The user interrupted a fit, which keeps what it has found so far."""
 
 
 class GraphImportError(ShineError):

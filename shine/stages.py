@@ -1,4 +1,4 @@
-"""Stages that take a moment: they report themselves through `logging`, so that a program can show them."""
+"""Slow stages of a run report themselves through `logging`, so that a user interface can show them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def stage(text: str) -> Iterator[None]:
     Parameters
     ----------
     text : str
-        What the stage does, as "compiling ...".
+        What the stage does, such as "compiling ...".
     """
     LOGGER.info(text)
     try:

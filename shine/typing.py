@@ -1,4 +1,4 @@
-"""Types of NumPy arrays, by what they hold."""
+"""Types of NumPy arrays by their contents."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ Floats: TypeAlias = NDArray[np.float64]
 """Numbers."""
 
 Singles: TypeAlias = NDArray[np.float32]
-"""Numbers of half the precision, where twice as many fit."""
+"""Numbers in single precision, in half the memory."""
 
 Indices: TypeAlias = NDArray[np.int64]
 """Positions, counts and sizes."""
 
 Codes: TypeAlias = NDArray[np.int16]
-"""What the nodes of tapes are, numbered by a `PrimitiveSet`."""
+"""Codes of the nodes of tapes, as a `PrimitiveSet` numbers them."""
 
 Mask: TypeAlias = NDArray[np.bool_]
-"""Which elements are meant."""
+"""Which elements are selected."""
 
 Hashes: TypeAlias = NDArray[np.uint64]
 """Hashes of tapes."""
 
 AnyArray: TypeAlias = NDArray[Any]
-"""Numbers of a type that is known when the program runs."""
+"""Numbers of a type known only at run time."""

@@ -2,8 +2,8 @@
 
 A formula can fit all rows and still have a pole between two of them, or take the logarithm of a negative number just
 beyond the last row. Interval arithmetic checks all points at once (Keijzer 2003): first in one box around the
-neighbourhood of the data, which most formulas pass; then along segments through the neighbourhood. Segments whose
-bounds leave a doubt are halved, until the bounds are clear or the values next to a pole show it.
+neighbourhood of the data, which most formulas pass; then along segments through the neighbourhood. Doubtful segments
+are halved until their bounds are clear or the values next to a pole reveal it.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ TOO_FAR = 1e3
 """The same for the ends of the neighbourhood, where formulas may rightly grow fast."""
 
 _HALVINGS = 26
-"""How often segments are halved; a pole is found down to this power of 1/2 of their length."""
+"""How often segments are halved: poles are found down to about 2**-_HALVINGS of their length."""
 
 _MOST_PIECES = 2048
-"""Largest number of pieces of segments that are checked further."""
+"""Most pieces of segments that are checked further."""
 
 _CUT = 0.4877
 """Where pieces are cut. The middle of symmetric data may lie exactly on a removable singularity."""
@@ -55,7 +55,7 @@ class Domain:
     _known: dict[Tree, bool] = field(default_factory=dict)
 
     def defines(self, tree: Tree) -> bool:
-        """Whether no implausible value of a formula was found.
+        """Whether a formula seems to have plausible values throughout the neighbourhood.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Intervals, and the parts that rules for them are made of."""
+"""Intervals, and the building blocks of rules for them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shine.typing import Floats, Mask
 
 _EPSILON, _TINY = float(np.finfo(np.float64).eps), 5e-324
 _ULPS = 16
-"""How far the bounds of functions are moved. The error of the functions is a few units in the last place."""
+"""Units in the last place by which the bounds of functions are moved; the functions err by a few."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ def made(lower: Floats, upper: Floats, doubtful: Mask) -> Interval:
 
 
 def undefined_where(condition: Mask, value: Interval) -> Interval:
-    """The interval, except that nothing is known where a condition holds."""
+    """The interval, with nothing known where a condition holds."""
     if not condition.any():
         return value
     return Interval(

@@ -1,7 +1,7 @@
 """Interval arithmetic: bounds of each primitive's value by those of its arguments (Moore, *Interval Analysis*, 1966).
 
 These are bounds of the values that Shine computes in float64. Rounding keeps the order of sums, products and quotients,
-so that their bounds are exact. Bounds of functions are moved outwards by more than the error of the functions.
+so their bounds are exact. Bounds of functions are moved outwards by more than the error of the functions.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ INTERVALS: dict[str, Callable[..., Interval]] = {
     "logical_or": lambda a, b: _where(a, a, b),
     "logical_not": _not,
     "where": _where,
-    # Composites that are defined, or rising, where the bounds of their definitions do not show it.
+    # Composites that are defined or rising, which the bounds of their definitions do not show.
     "cube": _rising(lambda a: a * a * a),
     "sigmoid": _rising(_named("sigmoid"), 0.0, 1.0),
     "hypot": _hypot,

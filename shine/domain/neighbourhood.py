@@ -25,24 +25,24 @@ LEAST_ROWS = 96
 """Smallest number of starting points; fewer rows are repeated."""
 
 _FRESH = 1e5
-"""Number of fresh rows that the margins allow for: about none of this number of normal values lies outside."""
+"""Number of fresh rows that the margins allow for: of this many normal values, about none lies outside."""
 
 _SHORT_TAIL, _LONG_TAIL = 2.0, 2.5
 """Distance from the median to the end of a column, in units of the distance to the quartile. It is 2 for uniform
 values, where fresh values reach no further, 2.8 for 20 normal values, and 3.7 for 100."""
 
 _HEAVY_TAIL, _FURTHEST = 10.0, 100.0
-"""The distance beyond which values are not normal: fresh values may then be further by a factor of that distance, and
-the largest such factor."""
+"""The distance beyond which values are not normal: fresh values may then lie further out by a factor equal to that
+distance. Then the largest such factor."""
 
 _SPARSE = 10
-"""Number of values other than the most frequent one below which they do not tell the sign of further values."""
+"""If fewer values than this differ from the median, they do not tell the sign of fresh values."""
 
 _END = 4, 0.1
-"""Number and share of rows with the last value of a column from which the column is taken to end there."""
+"""A column ends at its extreme value if at least this number and this share of its rows have that value."""
 
 _REPEATS = 5
-"""Average number of rows with each value in a column of few values."""
+"""A column has few values if each occurs in at least this many rows on average."""
 
 _VISIBLE = 3.0
 """Smallest correlation that counts, in standard errors."""
@@ -178,7 +178,7 @@ class Tail:
 
     @classmethod
     def of(cls, values: Floats, end: float, median: float, quartile: float, other: float, one_sign: bool) -> Tail:
-        """The side from the median over a quartile to an end; the other quartile shows the usual distance, too."""
+        """The side of the median with this quartile and this end; the other quartile shows the usual distance, too."""
         rows = len(values)
         least, share = _END
         if np.count_nonzero(values == end) >= max(least, share * rows):
@@ -253,7 +253,7 @@ class Column:
         return float(self.values[self.ends[1]])
 
     def pulled(self, values: Floats) -> Floats:
-        """Known values, moved away from the median as far as fresh ones may lie from it."""
+        """Known values, moved as far from the median as fresh values may lie."""
         if self.sparse:
             # Alternate between both sides.
             signs = np.where(np.arange(len(values)) % 2, 1.0, -1.0)

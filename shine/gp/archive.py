@@ -53,9 +53,9 @@ class Archive:
         Parameters
         ----------
         population : Population
-            Of the archive's primitive set and width.
+            Must have the archive's primitive set and width.
         scores : Scores
-            Of the population.
+            Scores of the population.
         """
         levels = complexities(population, self.weights) - 1
         better = np.flatnonzero(scores.losses < self.scores.losses[levels])

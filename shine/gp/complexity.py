@@ -32,9 +32,9 @@ def complexities(population: Population, weights: Mapping[str, int]) -> Indices:
     if not weights:
         return population.sizes.astype(np.int64)
     by_code = code_weights(population.primitives, weights)
-    # Cells behind the end of a tape have code 0, as constants have.
-    behind = (population.width - population.sizes) * by_code[CONSTANT]
-    totals: Indices = by_code[population.codes].sum(axis=1) - behind
+    # Cells beyond the end of a tape have code 0, like constants.
+    beyond = (population.width - population.sizes) * by_code[CONSTANT]
+    totals: Indices = by_code[population.codes].sum(axis=1) - beyond
     return totals
 
 
@@ -50,7 +50,7 @@ def code_weights(primitives: PrimitiveSet, weights: Mapping[str, int]) -> Indice
     unknown = sorted(set(weights) - set(names))
     if unknown:
         raise ValueError(
-            f"complexity of {shown(unknown[0])}, which is not part of the search; known are {listed(names, 100)}"
+            f"complexity has {shown(unknown[0])}, which is not part of the search; known are {listed(names, 100)}"
         )
     return np.array([weights.get(name, 1) for name in names], dtype=np.int64)
 

@@ -1,4 +1,4 @@
-"""Constant fitting within a search: which individuals are fitted, and how far."""
+"""Constant fitting during a search: which individuals are fitted, and how far."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from shine.lang.primitives import CONSTANT
 from shine.typing import Indices
 
 TOLERANCE = 1e-2
-"""During a search, a fit stops when the next step promises to take away less than this share of the error. Steps that
-promise little keep little; near an exact fit every step promises nearly all."""
+"""During a search, a fit stops when its next step is expected to remove less than this share of the error. Near an
+exact fit, every step is expected to remove nearly all of it."""
 
 
 def fitter(linearizer: Linearizer, steps: int, *, scaled: bool) -> Fitter:
-    """A function that gives individuals better constants, if it finds any, by a few steps each.
+    """A function that improves the constants of individuals where it can, by a few steps each.
 
     `scaled` says whether the losses are those of linear scaling.
     """
@@ -45,7 +45,7 @@ def fittable(population: Population, scores: Scores) -> Indices:
 
 
 def places(population: Population) -> tuple[Indices, Indices, Indices]:
-    """Individual, position on the tape, and rank among the individual's constants, of every constant."""
+    """For every constant: individual, position on the tape, and rank among the individual's constants."""
     inside = np.arange(population.width) < population.sizes[:, None]
     rows, columns = np.nonzero((population.codes == CONSTANT) & inside)
     # `rows` is sorted: the first constant of an individual has rank 0.

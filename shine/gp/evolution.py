@@ -26,7 +26,7 @@ from shine.lang.tape import Tape
 from shine.stages import stage
 
 Seeding = Callable[[np.random.Generator, float], Guesses]
-"""Random generator, time on the clock to be done by -> guesses."""
+"""Random generator, deadline on the clock -> guesses."""
 
 Reason = Literal["loss", "generations", "seconds", "interrupted", "callback"]
 
@@ -46,7 +46,7 @@ class Progress:
     front : Population
         The best individuals so far (see `Outcome`).
     scores : Scores
-        Of the front.
+        Scores of the front.
     """
 
     generation: int
@@ -76,9 +76,9 @@ class Outcome:
         Individuals with a lower loss than every simpler one, in ascending complexity; empty if no individual has a
         finite loss. The last one is the best. The front ends with the first that reaches the loss to stop at.
     scores : Scores
-        Of the front; strictly decreasing losses.
+        Scores of the front; the losses strictly decrease.
     archive : Archive
-        The best individual of every complexity, including those that a simpler one beats.
+        The best individual of every complexity, including individuals that a simpler one beats.
     generations : int
         Complete generations after the first population.
     evaluations : int

@@ -31,7 +31,7 @@ def generator_state(rng: np.random.Generator) -> dict[str, Any]:
 
 
 _MOST_POOL, _MOST_CHILDREN = 64, 2**32 - 1
-"""Bounds of a seed that was read: NumPy makes pools of four words, and counts children in one word."""
+"""Bounds of a seed from a file: NumPy makes pools of four words, and counts children in one word."""
 
 
 def restored_generator(state: Mapping[str, Any]) -> np.random.Generator:
@@ -58,7 +58,7 @@ def restored_generator(state: Mapping[str, Any]) -> np.random.Generator:
 
 
 def generator_of(bits: Mapping[str, Any]) -> np.random.Generator:
-    """A generator with the state of a bit generator, which must not spawn; a `ValueError` if it is not such a state."""
+    """A generator with the state of a bit generator; it must not spawn. Raises a `ValueError` for any other state."""
     try:
         return _with_bits(_bit_generator(bits["bit_generator"])(), bits)
     except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:

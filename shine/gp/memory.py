@@ -34,7 +34,7 @@ def hashes(population: Population) -> Hashes:
     width, known = population.width, len(population.primitives.arities)
     positions = np.arange(width)
     inside = positions < population.sizes[:, None]
-    # Cells behind the end of a tape may hold any code.
+    # Cells beyond the end of a tape may hold any code.
     cells: Hashes = _numbers(width, known).take(population.codes + known * positions, mode="clip")
     at = np.nonzero(inside & (population.codes == CONSTANT))
     # Hash the bits of a constant, with the sign of -0.0: 1 / -0.0 differs from 1 / 0.0.
@@ -106,7 +106,7 @@ class Memory:
 
     @property
     def known(self) -> Known:
-        """The current contents. They share the memory's arrays, and never change: a memory only appends."""
+        """The current contents. They share the memory's arrays, but never change: a memory only appends."""
         return Known(*self._younger.entries, *self._elder.entries)
 
     def recall(self, keys: Hashes) -> tuple[Mask, Scores]:
@@ -171,7 +171,7 @@ class _Table:
         return self._rows[found]
 
     def insert(self, keys: Hashes, rows: Floats) -> None:
-        """Add distinct keys; the table must have room for them, and none of them yet."""
+        """Add distinct new keys; the table must have room for them."""
         positions = np.arange(self.count + 1, self.count + 1 + len(keys), dtype=np.int32)
         self._keys[positions], self._rows[positions] = keys, rows
         pending, slots = np.arange(len(keys)), self._first_slots(keys)

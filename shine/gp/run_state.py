@@ -73,7 +73,8 @@ class State:
         return self.archive.individuals.primitives
 
     def header(self) -> dict[str, Any]:
-        """Everything except arrays, in the form of JSON. Whole numbers may have 128 bits, and keep them all."""
+        """Everything except arrays, as values that JSON can hold. Whole numbers may have 128 bits: store them
+        exactly."""
         return {
             "functions": [function.name for function in self.primitives.functions],
             "features": list(self.primitives.features),

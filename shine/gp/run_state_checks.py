@@ -37,7 +37,7 @@ def checked_arrays(arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
     Raises
     ------
     ValueError
-        Naming the array that is missing or has another form.
+        If an array is missing or has another form; the message names it.
     """
     checked = {}
     for name, (dtype, dimensions) in FORMS.items():

@@ -72,17 +72,17 @@ def snapped(
     Parameters
     ----------
     population : Population
-        Complete formulas with fitted constants; slope 1 and intercept 0 apply.
+        Complete formulas with fitted constants: linear scaling adds nothing to them.
     linearizer : Linearizer
     rows : float
         Number of rows; with weights, their effective number.
     least_error : float
         Sum of errors that counts as rounding.
     log_likelihood : float
-        Factor of the logarithm of the sum of errors in the negative log-likelihood of a row, see
+        Factor of the logarithm of the sum of errors in the negative log-likelihood of a row; see
         `shine.fitness.losses.ErrorKind`.
     out_of_time : callable
-        Whether to stop, with the constants replaced so far.
+        Says whether to stop, with the constants replaced so far.
     """
     ones, zeros = np.ones(len(population)), np.zeros(len(population))
     at = places(population)
@@ -129,7 +129,7 @@ class _Proposal:
         Which constant of the individual, in the order of the tape.
     number : float
     saving : float
-        Nats that the number is cheaper to write down than the constant.
+        Nats saved by writing down the number instead of the constant.
     """
 
     rank: int
@@ -145,7 +145,7 @@ def _proposals(
     rows: float,
     least_error: float,
 ) -> dict[int, _Proposal]:
-    """The next proposal of each individual that has one, by its index."""
+    """The next proposal for each individual that has one, by index of the individual."""
     deviations = _deviations(equations.matrices, equations.errors, fixed, rows, least_error)
     found = {}
     for i in np.flatnonzero(np.isfinite(equations.errors)).tolist():

@@ -19,7 +19,7 @@ Integers = NDArray[np.int32]
 class Subtrees:
     """The subtree that ends at each position of each tape.
 
-    Each array has shape (n_individuals, width) and is 0 behind the end of a tape.
+    Each array has shape (n_individuals, width) and is 0 beyond the end of a tape.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Parents:
     ----------
     population : Population
     subtrees : Subtrees
-        Of the same individuals.
+        Subtrees of the same individuals.
     """
 
     population: Population

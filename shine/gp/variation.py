@@ -57,7 +57,7 @@ def splice(receivers: Segments, donors: Segments) -> Population:
     inserted_end = begin + donors.sizes[:, None]
     sizes = receivers.population.sizes + growth[:, 0]
     rows = width * np.arange(n)[:, None]
-    # Indices into the receivers' cells followed by the donors' cells; positions behind the end are cleared below.
+    # Indices into the receivers' cells followed by the donors' cells; positions beyond the end are cleared below.
     source = np.where(positions < inserted_end, positions, positions - growth) + rows
     inserted = (positions >= begin) & (positions < inserted_end)
     from_donors = positions + (rows + n * width + (donors.ends + 1 - donors.sizes)[:, None] - begin)
@@ -104,7 +104,7 @@ def subtree_crossover(receivers: Parents, donors: Parents, max_depth: int, rng: 
     Returns
     -------
     Population
-        The donor's subtree is drawn from those that keep the offspring within both limits; every leaf does.
+        The donor's subtree is drawn from the subtrees that keep the offspring within both limits; every leaf does.
     """
     subtrees = receivers.subtrees
     removed = _points(receivers, rng)
@@ -199,7 +199,7 @@ def coefficient_mutation(parents: Parents, max_depth: int, rng: np.random.Genera
     rows = np.flatnonzero(allowed.any(axis=1) & (population.sizes + 2 <= width))
     if not neutral or not len(rows):
         return population
-    # The constant and the function are inserted behind the subtree.
+    # The constant and the function are inserted after the subtree.
     drawn = np.array(neutral)[rng.integers(0, len(neutral), len(rows))]
     codes, values = np.zeros((len(rows), width), np.int16), np.zeros((len(rows), width))
     codes[:, 0], values[:, 0], codes[:, 1] = CONSTANT, drawn[:, 1], drawn[:, 0]

@@ -136,7 +136,7 @@ def _adjoints(graph: ValueGraph, result: int, wrt: set[int], cotangent: int) -> 
     regions = _Regions(graph)
     contributions: dict[int, list[tuple[int, int]]] = {result: [(cotangent, _EVERYWHERE)]}
     adjoints = {value: graph.constant(0) for value in wrt}
-    # Values come after their operands. So in reverse, an adjoint is complete before it is passed on.
+    # Values come after their operands. So, in reverse order, an adjoint is complete before it is passed on.
     for value in range(result, -1, -1):
         if value not in contributions or not varies[value]:
             continue
@@ -202,7 +202,7 @@ class _Regions:
         self.known: dict[tuple[int, int], int] = {}
 
     def split(self, partial: int, region: int) -> tuple[int, int]:
-        """A partial derivative without the conditions that it is 0 outside of, and the region where they hold."""
+        """A partial derivative without the conditions outside which it is 0, and the region where they hold."""
         simplified, number = self.graph.simplified, self.graph.number
         while self.graph.names[partial] == CONDITIONAL:
             test, body, orelse = self.graph.operands[partial]

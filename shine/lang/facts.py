@@ -25,18 +25,18 @@ class Facts:
     commutative : bool
         Whether swapping the operands leaves the value unchanged.
     sign_by_order : bool
-        Whether swapping the operands 0.0 and -0.0 changes the sign of the result nevertheless.
+        Whether swapping the operands 0.0 and -0.0 still changes the sign of the result.
     parity : {"even", "odd"}, optional
     period : float, optional
     undoes : str, optional
-        A function of which it is the left inverse: `sin` undoes `asin`, because ``sin(asin(x))`` is x or NaN.
+        The function that it undoes: `sin` undoes `asin`, because ``sin(asin(x))`` is x or NaN.
     infinite : {"kept", "bounded"}, optional
         Result for infinite arguments: "kept" if it is always infinite or NaN, "bounded" if it may be finite. In both
         cases NaN stays NaN.
     not_negative : bool
         Whether all values are at least 0 or NaN, and simplification uses that.
     values : {"whole", "truth"}, optional
-        Whether all values are whole numbers, or 0 or 1.
+        "whole" if all values are whole numbers, "truth" if all are 0 or 1.
     floats_only : bool
         Whether it has no meaning for integers.
     divides : bool
@@ -141,7 +141,7 @@ COMPOSITE_FACTS: dict[str, Facts] = {
     "cbrt": Facts(1, "function", parity="odd", nests_freely=True),
     "protected_sqrt": Facts(1, "function", parity="even", not_negative=True),
 }
-"""Facts about the composites for which a fact is needed."""
+"""Facts about composites, for those that need one."""
 
 
 def basic_where(holds: Callable[[Facts], object]) -> frozenset[str]:

@@ -21,7 +21,7 @@ INEXACT = basic_where(lambda facts: facts.inexact)
 
 
 class Inexact(Exception):
-    """The bits of a function are not known. Never escapes `folded` and `folded_tree`."""
+    """The bits of a function are not known. `folded` and `folded_tree` catch it."""
 
 
 def _where_exact(name: str, *arguments: AnyArray) -> AnyArray:

@@ -1,8 +1,8 @@
 """Random tapes, grown many at once.
 
-Growth starts from a root that is an open place, and keeps turning a random open place into a function, whose arguments
-become open places in turn, until a limit is met. The places that are still open become terminals. The methods of
-creation (`shine.gp.creation`) differ only in the limits, and in how often a place becomes a terminal early.
+Growth starts from an open root. It keeps turning a random open place into a function, whose arguments become open
+places, until a limit is met. The places that are still open become terminals. The methods of
+creation (`shine.gp.creation`) differ only in the limits, and in the chance that a place becomes a terminal early.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The reference tier: the meaning of formulas, in NumPy. It is the oracle of the tests, and the interpreter that
-compiled code is compared with."""
+"""The reference tier: the meaning of formulas, in NumPy. It is the oracle of the tests: compiled code is compared with
+it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ REFERENCE: dict[str, Callable[..., AnyArray]] = {
     "floordiv": np.floor_divide,
     "mod": np.remainder,
     "pow": _power,
-    # np.minimum may return either of 0.0 and -0.0. This is always the second; the result is NaN if either is NaN.
+    # np.minimum may return either of 0.0 and -0.0; this returns the second. The result is NaN if either is NaN.
     "min": lambda a, b: _where((a < b) | (a != a), a, b),
     "max": lambda a, b: _where((a > b) | (a != a), a, b),
     "neg": np.negative,
@@ -106,7 +106,7 @@ ZERO_DIVISORS: dict[str, tuple[int, Callable[..., AnyArray]]] = {
     "mod": (1, lambda a, b: b == 0),
     "pow": (0, lambda a, b: (a == 0) & (b < 0)),
 }
-"""Position of the divisor of each primitive of integers that divides, and the rows where the divisor is zero."""
+"""For each primitive that divides integers: position of the divisor, and the rows where it is zero."""
 
 
 def evaluate(
@@ -234,7 +234,7 @@ def constant(value: int | float, dtype: np.dtype[Any]) -> int | float:
         return float(value)
     limits = np.iinfo(dtype)
     if value != int(value) or not limits.min <= value <= limits.max:
-        raise LoweringError(f"constant {value!r} is no {dtype}; use whole numbers within its range, or float64")
+        raise LoweringError(f"constant {value!r} does not fit {dtype}; use whole numbers within its range, or float64")
     return int(value)
 
 

@@ -98,7 +98,7 @@ def shown(text: object, length: int = 60) -> str:
 
 
 def value_text(value: object, length: int = 60) -> str:
-    """Any value for a message, in ASCII, even an integer with more digits than Python agrees to print."""
+    """Any value for a message, in ASCII, even an integer with too many digits for Python to print."""
     try:
         return cut(ascii(value), length)
     except ValueError:

@@ -26,9 +26,9 @@ PARTIALS: dict[str, tuple[str | None, ...]] = {
     "floordiv": (None, None),
     "mod": ("1", "-(a // b)"),
     # The first is 0 for the exponent 0, even if the base is 0; the second is 0 for the base 0 and any exponent. The
-    # condition of the first excludes only the exponent 0 of the base 0: it cuts off further derivatives where it fails.
+    # condition of the first fails only for 0**0: where it fails, it cuts off further derivatives.
     "pow": ("b * a ** (b - 1) if b != 0 or a != 0 else 0", "y * log(a) if a != 0 and y != 0 else 0"),
-    # If the operands are equal, the second is the result, and has the derivative.
+    # If the operands are equal, the second is the result and gets the derivative.
     "min": (_LESS, _NOT_LESS),
     "max": (_GREATER, _NOT_GREATER),
     "neg": ("-1",),
@@ -42,7 +42,7 @@ PARTIALS: dict[str, tuple[str | None, ...]] = {
     "sin": ("cos(a)",),
     "cos": ("-sin(a)",),
     "tan": ("1 + y * y",),
-    # 1 - a is exact near 1, and 1 + a near -1; a * a is neither.
+    # 1 - a is exact near 1, and 1 + a near -1; a * a is exact near neither.
     "asin": ("1 / sqrt((1 - a) * (1 + a))",),
     "acos": ("-1 / sqrt((1 - a) * (1 + a))",),
     "atan": ("1 / (1 + a * a)",),

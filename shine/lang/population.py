@@ -18,7 +18,7 @@ from shine.lang.tree import Tree
 from shine.typing import Codes, Floats, Indices
 
 _LOOKED_AT = 1 << 12
-"""Number of individuals that are checked at a time, to save memory."""
+"""Individuals checked at a time, to save memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +126,7 @@ class Population:
         Raises
         ------
         ValueError
-            If a primitive is unknown.
+            If a primitive is unknown, `count` is negative, or a limit is less than 1.
         """
         if count < 0 or max_size < 1 or max_depth < 1:
             raise ValueError("count must be at least 0, max_size and max_depth at least 1")
@@ -154,7 +154,7 @@ class Population:
     def is_valid(self) -> bool:
         """Whether every tape is one formula in postfix order of known codes; checked once for each population.
 
-        Shine's own populations are valid. The machine does not check tapes, so check those that others made.
+        Shine's own populations are valid. The machine does not check tapes, so check any other populations.
         """
         individuals, width = self.codes.shape
         if self.values.shape != self.codes.shape or self.sizes.shape != (individuals,):

@@ -1,6 +1,7 @@
 """SymPy's expressions as formulas of the language.
 
-This module never imports SymPy: a caller with such an expression has imported it. SymPy's classes are recognized by
+This module never imports SymPy: a caller with a SymPy expression has already imported
+it. SymPy's classes are recognized by
 their names.
 """
 

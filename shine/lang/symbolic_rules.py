@@ -21,12 +21,12 @@ FUNCTIONS: dict[str, str] = {
     "StrictLessThan": "lt", "LessThan": "le", "StrictGreaterThan": "gt", "GreaterThan": "ge",
     "Equality": "eq", "Unequality": "ne",
 }  # fmt: skip
-"""Primitive of each of SymPy's functions that is a primitive."""
+"""Primitive for each SymPy function that is one."""
 
 RECIPROCALS: dict[str, str] = {
     "sec": "cos", "csc": "sin", "cot": "tan", "sech": "cosh", "csch": "sinh", "coth": "tanh"
 }  # fmt: skip
-"""Primitive whose reciprocal a function is."""
+"""Primitive for each SymPy function that is its reciprocal."""
 
 FOLDED: dict[str, str] = {"Min": "min", "Max": "max"}
 """Primitive of two arguments for each function of any number of arguments."""
@@ -127,7 +127,7 @@ def _power(reader: SymbolReader, node: Any) -> Steps:
 def _power_of(reader: SymbolReader, node: Any, exponent: Any) -> Steps:
     """The base of a power, raised to another exponent."""
     if node.base.is_Number and node.base.is_negative and exponent.is_Number and not exponent.is_Integer:
-        raise GraphImportError(f"SymPy's {node} is no real number; the language has real numbers only")
+        raise GraphImportError(f"SymPy's {node} is not a real number; the language has only real numbers")
     base = yield node.base
     if exponent.is_Integer and 1 <= exponent <= MAX_POWER:
         return reader.power(base, int(exponent))

@@ -1,4 +1,4 @@
-"""The value graph of formulas: every value once, however often the formulas compute or use it.
+"""The value graph of formulas: it holds each value once, however often formulas compute or use it.
 
 Trees are read into the graph, and trees are written from it. In between, transforms such as derivatives rewrite the
 values.

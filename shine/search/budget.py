@@ -6,10 +6,10 @@ import time
 from dataclasses import dataclass, field
 
 FINISHING = 0.1
-"""Share of the seconds that is kept for refining the front: fitting its constants and making them simple."""
+"""Share of the seconds kept for refining the front: fitting its constants and making them simple."""
 
 LEAST_SECONDS = 1e-3
-"""Seconds that the evolution gets at least: it must have a first population."""
+"""Least seconds for the evolution: it must have a first population."""
 
 
 @dataclass(frozen=True)
@@ -21,9 +21,9 @@ class TimeBudget:
     seconds : float, optional
         None for no limit.
     before : float
-        Seconds that the same search took before it was interrupted and went on in this process.
+        Seconds that the search took before it was interrupted and resumed in this process.
     entered : float
-        When this process began with it, by the monotonic clock; now by default.
+        When this process began the search, by the monotonic clock; now by default.
     """
 
     seconds: float | None

@@ -1,4 +1,4 @@
-"""The result of a search: its Pareto front, and which formula of it to recommend."""
+"""The result of a search: its Pareto front and the formula that it recommends."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Front(Sequence[Model]):
 
     @property
     def scores(self) -> tuple[float, ...]:
-        """Fall of the loss's logarithm per unit of complexity, from each formula's predecessor.
+        """Fall of the logarithm of the loss per unit of complexity, from each formula's predecessor.
 
         0 for the first formula; inf where the loss falls to 0. PySR uses the same score.
         """

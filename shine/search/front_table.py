@@ -13,10 +13,10 @@ Row = Mapping[str, Any]
 """One formula: complexity, loss, score, r2, expression, best (see `shine.search.front.Front.rows`)."""
 
 LONGEST = 100
-"""Characters of a formula that a table of Python shows; longer formulas are cut."""
+"""Most characters of a formula in a table that Python or a notebook shows; longer formulas are cut."""
 
 SHORTEST = 20
-"""Characters of a formula that a line shows, however narrow it must be."""
+"""Least room for a formula in a line, even if the line becomes too wide."""
 
 
 @dataclass(frozen=True)
@@ -26,13 +26,13 @@ class Layout:
     Parameters
     ----------
     line : str
-        Template of a line up to the formula, with the fields ``mark``, ``index`` and those of `cells`.
+        Template of a line up to the formula, with the fields ``mark``, ``index`` and the keys of `cells`.
     mark : str
         Stands before the recommended formula.
     index, formula : str
         Headings of the position and of the formula.
     cells : mapping of str to callable
-        Text of a value, by the key of the row, which is its heading too.
+        Makes the text of a value, by the value's key in the row; the key is also the heading.
     """
 
     line: str
@@ -60,9 +60,9 @@ def text_table(rows: Iterable[Row], layout: Layout, longest: int | None = None, 
     rows : iterable of mapping
     layout : Layout
     longest : int, optional
-        Characters that a formula may have.
+        Most characters of a formula.
     width : int, optional
-        Characters that a line may have.
+        Most characters of a line.
     """
     headings = {name: name for name in layout.cells}
     lines = [layout.line.format(mark="", index=layout.index, **headings) + layout.formula]
@@ -75,7 +75,7 @@ def text_table(rows: Iterable[Row], layout: Layout, longest: int | None = None, 
 
 
 def shortened(text: str, length: int | None) -> str:
-    """The beginning of a text, marked if it goes on; all of it without a length."""
+    """A text, cut to a length and marked with dots if it is longer; None for no limit."""
     return text if length is None or len(text) <= length else text[: max(length - 3, 1)] + "..."
 
 

@@ -1,4 +1,4 @@
-"""From the scaled data of a search back to the data as they were given: its reports and its front."""
+"""Reports and fronts of a search over scaled data, turned back into the units of the given data."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Report = Callable[[Progress], object]
 
 
 def report_in_given_units(report: Report, task: Task, degree: int) -> Report:
-    """A report that receives the progress of a search over scaled data in the units of the data.
+    """A report that receives the progress of a search over scaled data in the units of the given data.
 
     Parameters
     ----------
     report : callable
     task : Task
     degree : int
-        The power of the target's unit that the loss has (see `shine.fitness.Loss`).
+        Power of the target's unit in the loss (see `shine.fitness.Loss`).
     """
     scaling = task.scaling
     if not scaling:
@@ -44,7 +44,7 @@ def report_in_given_units(report: Report, task: Task, degree: int) -> Report:
 
 
 def front_in_given_units(front: Iterable[Model], task: Task, enough: float) -> tuple[Model, ...]:
-    """The front with formulas of the data as they were given; its losses stay those of the scaled target.
+    """The front with formulas of the given data; its losses stay those of the scaled target.
 
     The factors that formulas get back make them more complex, so some may leave the front.
 
@@ -60,6 +60,6 @@ def front_in_given_units(front: Iterable[Model], task: Task, enough: float) -> t
 
 
 def model_in_given_units(model: Model, task: Task, degree: int) -> Model:
-    """A model of all features, its loss in the units of the target as it was given (see `report_in_given_units`)."""
+    """A model of all features, its loss in the units of the given target (see `report_in_given_units`)."""
     tree = replace(model.tree, parameters=task.features)
     return replace(model, tree=tree, loss=task.scaling.loss(model.loss, degree))

@@ -1,4 +1,4 @@
-"""Linear scaling written into formulas: the slope, the intercept, and the functions they take."""
+"""Linear scaling written into formulas: the slope, the intercept, and the functions they need."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shine.lang.tape import application
 from shine.lang.tree import Tree
 
 LINE_FUNCTIONS = ("add", "sub", "mul")
-"""Functions that write a slope and an intercept into a formula, whatever the search draws from."""
+"""Functions that write a slope and an intercept into a formula, even if the search does not draw from them."""
 
 
 def with_functions(primitives: PrimitiveSet, names: Sequence[str]) -> PrimitiveSet:

@@ -97,7 +97,7 @@ class Model:
         to : str
             One of `shine.export.EXPORTS`: "python", "latex", "c", "sql", ...
         name : str
-            Name of the formula there.
+            Name of the formula in that form.
 
         Raises
         ------
@@ -143,7 +143,7 @@ class Model:
 
 
 def _definitions(tree: Tree) -> tuple[str, ...]:
-    """Definitions of the user's functions that a formula calls, each after the functions that it calls itself."""
+    """Definitions of the user's functions that a formula calls, each after the functions that it calls."""
     found: dict[str, str] = {}
 
     def look(at: Tree) -> None:

@@ -25,7 +25,7 @@ because a pole at a single outlier removes most of the loss, too."""
 
 
 def individuals_to_refine(outcome: Outcome, domain: Domain) -> tuple[Population, Scores]:
-    """The front, and the individuals that would be on it without those that have poles.
+    """The front, and the individuals that would be on it if those with poles were left out.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def without_poles(models: Sequence[Model], enough: float, domain: Domain) -> lis
     Parameters
     ----------
     models : sequence of Model
-        Of finite losses.
+        With finite losses.
     enough : float
         Loss below which two formulas are equally right.
     domain : Domain
@@ -92,7 +92,7 @@ def without_poles(models: Sequence[Model], enough: float, domain: Domain) -> lis
     Returns
     -------
     list of Model
-        All models if every one has poles.
+        All models if each of them has poles.
     """
     defined = [domain.defines(model.tree) for model in models]
     if not any(defined):

@@ -1,4 +1,4 @@
-"""Formulas with constants fitted to convergence, and then with simple numbers in their place."""
+"""Formulas with constants fitted to convergence, and then replaced by simple numbers."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ POLISHING_ROWS = 10_000
 """Rows that constants are polished and made simple on; on all rows they are fitted once more."""
 
 _STEPS, _LAST_STEPS = 50, 5
-"""Steps of the fit of all constants, and of the last one on all rows."""
+"""Most steps of the first fit of all constants, and of the last fit, on all rows."""
 
 _NATS_A_NODE = 0.5
-"""Log-likelihood, a node of the formula, that simple constants may cost."""
+"""Log-likelihood that simple constants may cost, for each node of the formula."""
 
 
 def polished(
@@ -45,12 +45,12 @@ def polished(
     Parameters
     ----------
     population : Population
-        Complete formulas: slope 1 and intercept 0 apply.
+        Complete formulas: linear scaling adds nothing to them.
     primitives : PrimitiveSet
         Functions that simplified formulas may use.
     dataset : Dataset
     linearizer_of : callable
-        The linearizer of the loss over some rows.
+        Makes the linearizer of the loss over some rows.
     least_error : callable
         Sum of errors that rounding alone may leave on some rows.
     log_likelihood, out_of_time
@@ -84,7 +84,7 @@ def preferred(models: Sequence[Model], nats: Callable[[Model, Model], float]) ->
     models : sequence of Model
         Versions of one formula, the simplest last.
     nats : callable
-        Log-likelihood that the first of two models lacks to the second.
+        Log-likelihood by which the second of two models is better than the first.
     """
     best, last = min(models, key=lambda model: model.loss), models[-1]
     if not math.isfinite(last.loss):
@@ -93,7 +93,7 @@ def preferred(models: Sequence[Model], nats: Callable[[Model, Model], float]) ->
 
 
 def population_of(trees: Sequence[Tree], primitives: PrimitiveSet) -> Population:
-    """Trees as a population; of the search's primitives where these suffice, because those are compiled already."""
+    """Trees as a population of the search's primitives, which are compiled already, and of others only if needed."""
     used = {name for tree in trees for name in functions_of(tree)}
     return Population.from_trees(trees, with_functions(primitives, sorted(used)))
 

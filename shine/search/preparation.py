@@ -24,7 +24,7 @@ from shine.search.scaling import Scaling
 from shine.search.settings import SearchSettings
 
 SEEDING_ROWS = 1000
-"""Rows that the seeding looks at."""
+"""Most rows that the seeding looks at."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ def constraint_compiler(
         return None
     wrong_shares = None
     if constraints.monotonic:
-        # A generator of its own: it draws the same pairs of rows however long the search has run.
+        # With a generator of its own, it draws the same pairs of rows however long the search has run.
         wrong_shares = Monotonicity(sample, constraints.monotonic, threads, np.random.default_rng(0)).wrong_shares
     return partial(CompiledConstraints, constraints, wrong_shares=wrong_shares)
 

@@ -69,7 +69,7 @@ def refined(
     polish : bool
         Whether to fit constants and make them simple: this takes nearly all of the time.
     out_of_time : callable
-        Whether to stop making constants simple.
+        Says whether to stop making constants simple.
     """
     primitives = with_functions(outcome.front.primitives, LINE_FUNCTIONS)
     domain = Domain(dataset)
@@ -80,7 +80,7 @@ def refined(
     if polish:
         versions = [trees, *_polished(trees, dataset, loss, primitives, threads, out_of_time)]
     else:
-        # No function that the search did not use: it would have to be compiled first.
+        # Skip forms with functions that the search did not use: these would have to be compiled first.
         known = primitives.table.keys()
         versions = [[s if functions_of(s) <= known else tree for s, tree in zip(trees, found, strict=True)]]
     if rules is not None:

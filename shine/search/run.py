@@ -193,7 +193,7 @@ def evolve(
         Names of the columns in formulas; ``x0, x1, ...`` by default.
     primitives : sequence of str, function or Primitive
         Functions that formulas are made of: names of Shine's primitives, plain Python functions in the restricted
-        language, or functions of other languages as `shine.primitive_from_llvm` makes them.
+        language, or functions of other languages, read by `shine.primitive_from_llvm`.
     loss : {"mse", "rmse", "mae", "nmse", "r2"}
     linear_scaling : bool
         Whether each formula is judged with its best slope and intercept, which become part of the result.

@@ -126,8 +126,8 @@ def constraints_from(given: Constraints | Mapping[str, Any] | None) -> Constrain
 
 
 def valid_settings(kind: type[Section], values: Mapping[str, Any]) -> Section:
-    """Settings within their bounds; a `ValueError` names those that are not."""
-    from pydantic import TypeAdapter, ValidationError  # a fifth of the import time of Shine, and needed here alone
+    """Settings within their bounds; a `ValueError` names those outside."""
+    from pydantic import TypeAdapter, ValidationError  # a fifth of Shine's import time, and needed only here
 
     try:
         return TypeAdapter(kind).validate_python(dict(values))

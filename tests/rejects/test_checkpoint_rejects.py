@@ -102,7 +102,7 @@ HEADERS = [
     ("functions", ["add", "mul", "sinus"], "unknown primitive 'sinus'"),
     ("functions", ["add"], "are not formulas"),
     ("complexity", {"a": 0}, "complexity of 'a' must be a whole number from 1 to 1000"),
-    ("complexity", {"zeta": 2}, "complexity of 'zeta', which is not part"),
+    ("complexity", {"zeta": 2}, "complexity has 'zeta', which is not part"),
     ("random", {}, "part of the random generator's state is missing"),
     ("random", 5, "part of the random generator's state is missing"),
     ("islands", [], "the islands have 0 individuals, but their arrays hold 24"),

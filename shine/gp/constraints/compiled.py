@@ -78,7 +78,7 @@ class CompiledConstraints:
         Parameters
         ----------
         population : Population
-            Of the primitive set.
+            Its primitive set must be that of the constraints.
         """
         allowed = np.ones(len(population), np.bool_)
         inside = np.arange(population.width) < population.sizes[:, None]
@@ -99,7 +99,7 @@ class CompiledConstraints:
         ----------
         population : Population
         slopes : ndarray of shape (n_individuals,)
-            Of linear scaling; a negative slope reverses the direction.
+            Slopes of linear scaling; a negative slope reverses the direction.
         """
         if self._wrong_shares is None or not self.constraints.monotonic:
             return np.ones(len(population))
@@ -113,7 +113,7 @@ class CompiledConstraints:
         ----------
         population : Population
         losses, slopes : ndarray of shape (n_individuals,)
-            From the evaluator.
+            As the evaluator returns them.
         """
         which = np.flatnonzero(np.isfinite(losses) & self.allowed(population))
         charged = np.full(len(population), np.inf)
@@ -171,7 +171,7 @@ def _unscaled(population: Population, subtrees: Subtrees) -> tuple[Indices, Indi
         codes = [names[name] for name in applied if name in names]
         root = end - 1
         scaled = np.isin(population.codes[individuals, root], codes) & (end - begin > 1)
-        # Either argument may be the constant. If the first is, the second begins right behind it.
+        # Either argument may be the constant. If the first is, the second begins right after it.
         second = subtrees.sizes[individuals, np.maximum(root - 1, 0)]
         last = scaled & (second == 1) & (population.codes[individuals, np.maximum(root - 1, 0)] == CONSTANT)
         first = scaled & ~last & (root - second - begin == 1) & (population.codes[individuals, begin] == CONSTANT)

@@ -139,7 +139,7 @@ class Constraints:
             for name in getattr(self, key):
                 yield from _unknown((key, *([name] if key in ("monotonic", "units") else [])), "feature", name, columns)
         if features and not set(features) - set(self.forbidden):
-            yield ("forbidden",), "every feature is forbidden; leave one at least"
+            yield ("forbidden",), "every feature is forbidden; allow at least one"
         if self.units:
             yield from self._unit_problems(functions, features, linear_scaling)
 
@@ -149,7 +149,7 @@ class Constraints:
         forbidden = set(self.forbidden)
         for name in features:
             if name not in self.units and name not in forbidden:
-                yield ("units",), f'feature {name!r} is missing; a feature without a unit has the unit "1"'
+                yield ("units",), f'feature {name!r} is missing; give a feature without a unit the unit "1"'
         for function in functions:
             if function.arity > MOST_ARGUMENTS:
                 message = (
@@ -177,7 +177,7 @@ def _with_names(mapping: Mapping[str, Value]) -> dict[str, Value]:
     named: dict[str, Value] = {}
     for given, value in mapping.items():
         if normalized(given) in named:
-            raise ValueError(f"{shown(given)} and another name are one in Unicode's normal form; remove one of them")
+            raise ValueError(f"{shown(given)} and another name are equal in Unicode's normal form; remove one of them")
         named[normalized(given)] = value
     return named
 

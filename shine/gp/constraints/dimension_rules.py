@@ -167,7 +167,7 @@ def _sum(one: Form, other: Form, factor: Fraction) -> Form:
 def eliminated(rule: Rule, free: Iterable[int]) -> Rule:
     """The rule if some unknowns are free to take any value (Gauss-Jordan elimination, free columns first).
 
-    A condition with a free unknown determines that unknown; the conditions without one are left.
+    A condition with a free unknown determines that unknown; the conditions without one remain.
     """
     pending, result = list(rule.conditions), rule.result
     left: list[Form] = []

@@ -34,7 +34,7 @@ class DimensionalAnalysis:
     ----------
     primitives : PrimitiveSet
     features : mapping of str to Dimension
-        Of every feature; features that are missing are plain numbers.
+        Dimension of each feature; missing features are plain numbers.
     free_constants : bool
         Whether a constant may have any dimension; otherwise it is a plain number.
 
@@ -76,7 +76,7 @@ class DimensionalAnalysis:
         Parameters
         ----------
         population : Population
-            Of the primitive set.
+            Its primitive set must be that of the analysis.
         target : Dimension, optional
             Dimension of the whole formula; None allows any.
 
@@ -96,7 +96,7 @@ class DimensionalAnalysis:
         for begin, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
             at = order[begin:end]
             arities = self.primitives.arities[nodes.codes[at]]
-            # Individuals lie one behind the other, in postfix order: the arguments of a node come before it.
+            # Individuals follow each other, in postfix order: the arguments of a node come before it.
             arguments = np.full((len(at), self._arity), -1)
             last = at - 1
             for argument in range(self._arity - 1, -1, -1):
@@ -160,7 +160,7 @@ class DimensionalAnalysis:
 
 
 class _Nodes:
-    """All nodes of a population, one behind the other, and their properties.
+    """All nodes of a population in sequence, and their properties.
 
     Attributes
     ----------

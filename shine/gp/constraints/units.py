@@ -108,7 +108,7 @@ class _Parser:
         while position < end:
             token = _TOKEN.match(plain, position)
             if token is None:
-                raise self._error(f"{plain[position:].strip()[0]!r} has no place in it")
+                raise self._error(f"{plain[position:].strip()[0]!r} is not allowed in a unit")
             self.tokens.append((token.lastgroup or "", token.group(token.lastgroup or 0)))
             position = token.end()
         self.next = 0

@@ -1,6 +1,6 @@
 """Seeding by invariants: guesses to start evolution from, found by enumeration and regression.
 
-The way of a guess: `guesses` (the stage) -> `rounds` (banks grow) -> `search_table` and `searches` (estimates) ->
+The path to a guess: `guesses` (the stage) -> `rounds` (banks grow) -> `search_table` and `searches` (estimates) ->
 `skeletons` (constants) -> `candidate_pool` (measured and ranked). docs/seeding.md describes the method.
 """
 

@@ -1,4 +1,4 @@
-"""The order in which a bank grows: all expressions by cost, then larger ones of the kinds that laws are made of."""
+"""The order in which a bank grows: first all expressions by cost, then larger ones of kinds that are common in laws."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shine.lang.primitives import CONSTANT
 from shine.typing import Floats, Indices
 
 LEFT_OUT = names_where(lambda facts: facts.family in ("comparison", "logic", "remainder"))
-"""Functions that no member has: their values are so few that most are equal to another member's on the rows."""
+"""Functions that no member has: they take few values, so most would equal another member on the rows."""
 
 CONSTANTS = (1.0, 2.0, np.pi)
 """Constants that are members."""
@@ -22,7 +22,7 @@ FACTORS = (-1.0, 2.0, -2.0, 0.5, np.pi, 2 * np.pi, 1 / (2 * np.pi))
 """Constants that monomials are multiplied by within a function."""
 
 COMPLETE_COST = 4
-"""Cost up to which all expressions are members before larger ones of certain kinds are."""
+"""Cost up to which all expressions become members before larger ones of certain kinds do."""
 
 HIGHEST_COST = 7
 """Cost of the last round: banks are full by then."""
@@ -40,16 +40,17 @@ LARGE_MONOMIALS, MOST_LARGE_MONOMIALS = 5, 4000
 """The same in the third round."""
 
 MOST_FUNCTIONS_OF_MONOMIALS = 4000
-"""Functions of monomials that are tried, all functions together; three times as many with a constant factor."""
+"""Most functions of monomials that are tried, counted over all functions; three times as many with a constant
+factor."""
 
 SCALED_SHARE = 6
-"""One in this many of `MOST_FUNCTIONS_OF_MONOMIALS` monomials get constant factors: there are seven factors."""
+"""The first ``MOST_FUNCTIONS_OF_MONOMIALS // SCALED_SHARE`` monomials get constant factors: there are seven factors."""
 
 MOST_PRODUCTS = 8000
-"""Products of small members with functions of small members that are tried."""
+"""Most products of small members with functions of small members that are tried."""
 
 FUNCTIONS_IN_PRODUCTS, SIMPLE_IN_PRODUCTS = 400, 200
-"""Functions and small members that such products are made of."""
+"""Most functions and most small members in such products."""
 
 
 class BankGrowth:
@@ -93,9 +94,9 @@ class BankGrowth:
                 yield
 
     def fill_with_functions_of_one(self) -> None:
-        """Fill the bank with nested functions of one leaf each, with 1 added, taken off or divided by: 1/(1 + x^4).
+        """Fill the bank with nested functions of one leaf each, combined with 1 by +, - and /, as in 1/(1 + x^4).
 
-        Instead of `rounds`, in a bank of their own: in a common one they would take the places of others.
+        Use it instead of `rounds`, for a bank of their own: in a common bank they would displace others.
         """
         bank, one = self.bank, self.constants[:1]
         names = [name for name in ("add", "sub", "div") if name in bank.primitives.function_codes]
@@ -116,7 +117,7 @@ class BankGrowth:
         return found[np.argsort(costs[found], kind="stable")]
 
     def _level(self, cost: int) -> None:
-        """Add the functions of members with this cost."""
+        """Add all functions of members that have this cost."""
         levels = [self._of_cost(c, c) for c in range(cost)]
         self._unary_level(levels)
         for name in self.binary:
@@ -127,7 +128,7 @@ class BankGrowth:
                 self.bank.binary(name, levels[left], levels[right], MOST_OF_A_LEVEL)
 
     def _unary_level(self, levels: Sequence[Indices]) -> None:
-        """Add functions of one argument: of the last level, or of an earlier one if nesting costs more."""
+        """Add functions of one argument, taken from the last level, or from an earlier one if nesting costs more."""
         for name in self.unary:
             arguments = levels[-1]
             if name not in ALGEBRAIC:
@@ -151,7 +152,7 @@ class BankGrowth:
             self.monomials.append(np.concatenate([*known, *found]) if found else np.zeros(0, np.int64))
 
     def _known_monomials(self) -> Indices:
-        """Products of two leaves that the bank already has."""
+        """Products, quotients, squares and inverses of leaves that the bank already has."""
         bank, leaves = self.bank, {*self.leaves.tolist(), int(self.constants[0])}
         codes = {bank.primitives.function_codes.get(name) for name in ("mul", "div", "square")}
         return np.array(
@@ -164,7 +165,7 @@ class BankGrowth:
         )
 
     def _functions_of(self, arguments: Indices, most: int) -> Indices:
-        """Apply every function of one argument, up to `most` times altogether; the new members."""
+        """Apply every function of one argument, at most `most` times in total; returns the new members."""
         each = most // max(len(self.unary), 1)
         found = [self.bank.unary(name, arguments[:each]) for name in self.unary]
         return np.concatenate(found) if found else np.zeros(0, np.int64)

@@ -16,7 +16,7 @@ from shine.lang.population import Population
 from shine.typing import Floats, Mask
 
 LOGGER = logging.getLogger("shine.gp.seeding")
-"""Says which searches were skipped, and why."""
+"""Reports which searches were skipped, and why."""
 
 Predict = Callable[[Population], Floats]
 """Predictions of a population, shape (n_individuals, n_rows)."""
@@ -25,7 +25,8 @@ ROUNDING = 1e-20
 """Share of variance unexplained below which a formula fits exactly: the rest is rounding."""
 
 NEARLY = 1e-14
-"""Share of variance unexplained that may be rounding of the data, or the end of a series of another function."""
+"""Share of variance unexplained that may be rounding of the data, or the rest of a truncated series of another
+function."""
 
 FLOOR = 1e-22
 """Share of variance unexplained below which formulas fit equally well."""
@@ -46,7 +47,7 @@ class CandidatePool:
     max_size, max_depth : int
         Most nodes and levels of a formula.
     linear_scaling : bool
-        Whether formulas are measured with their best slope and intercept, which they then lack.
+        Whether formulas are measured with their best slope and intercept; they then contain neither.
     price : float
         Price of a node, as a share of the error.
 
@@ -98,7 +99,7 @@ class CandidatePool:
 
     @contextmanager
     def surviving(self, search: str) -> Iterator[None]:
-        """Go on if a search fails: count the failure and log the reason."""
+        """Go on if a search fails: record the failure and log the reason."""
         try:
             yield
         except Exception:
@@ -132,7 +133,7 @@ class CandidatePool:
         return Population.from_tapes([tape(nodes) for nodes in formulas], self.writer.primitives, width)
 
     def add(self, formulas: Mapping[Nodes, str]) -> None:
-        """Measure complete formulas, given with their kinds, and keep those that explain something."""
+        """Measure complete formulas, given with their kinds, and keep those that explain part of the variance."""
         new = [
             nodes
             for nodes in formulas
@@ -149,7 +150,7 @@ class CandidatePool:
 
     def keep(self, nodes: Nodes, kind: str, unexplained: float) -> None:
         """Put a measured formula into the pool."""
-        # The kind first: an interrupt may come in between, and every formula with an error needs its kind.
+        # The kind comes first: after an interrupt in between, every measured formula must have its kind.
         self.kinds[nodes] = kind
         self.unexplained[nodes] = unexplained
 
@@ -172,11 +173,11 @@ class CandidatePool:
         return np.where(usable, shares, np.inf)
 
     def criterion(self, nodes: Nodes) -> float:
-        """What candidates are ordered by: the logarithm of their error plus a price for each node."""
+        """The criterion that orders candidates: the logarithm of the error plus a price for each node."""
         return float(log(np.array(self.unexplained[nodes] + FLOOR))) + self.price * len(nodes)
 
     def best_ingredients(self, formulas: int) -> dict[Nodes, float]:
-        """Parts of the best formulas, each with the least share of variance that one of its formulas leaves."""
+        """Parts of the best formulas, each with the least share of variance that a formula with this part leaves."""
         found: dict[Nodes, float] = {}
         for nodes in sorted(self.unexplained, key=lambda nodes: (self.criterion(nodes), nodes))[:formulas]:
             for part in self._ingredients.get(nodes, ()):

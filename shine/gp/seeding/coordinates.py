@@ -14,7 +14,7 @@ from shine.typing import Floats, Indices
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """Formulas that determine the target after division by a factor, it seems.
+    """Formulas that seem to determine the target once it is divided by a factor.
 
     Parameters
     ----------
@@ -48,11 +48,11 @@ class Coordinates:
         return replace(self, nodes=tuple(self.nodes[i] for i in kept), values=self.values[kept])
 
     def with_one(self, nodes: Nodes, values: Floats) -> Coordinates:
-        """These coordinates and another."""
+        """These coordinates and one more."""
         return replace(self, nodes=(*self.nodes, nodes), values=np.vstack([self.values, values]))
 
     def divided_by(self, coordinate: int, exponent: float) -> Coordinates:
-        """These coordinates, with a power of one as another factor."""
+        """These coordinates, with a power of one of them as another factor."""
         if exponent == 0:
             return self
         return replace(

@@ -19,15 +19,15 @@ LEAST_LENGTH = 1e-150
 """Length below which values cannot be normalized: its square underflows."""
 
 PARALLEL_PAIR = 1e-3
-"""Squared sine of the angle of two members, below which float32 does not tell what both explain."""
+"""Squared sine of the angle of two members, below which float32 cannot tell how much both explain."""
 
 PARALLEL_TRIPLE = 1e-4
-"""The same for two members without what they share with a third; these are compared in float64."""
+"""The same for two members with a third projected out of both; these are compared in float64."""
 
 
 @dataclass(frozen=True, eq=False)
 class Normalized:
-    """Rows of values, centered by their weighted mean and scaled to length 1.
+    """Rows of values, centered at their weighted mean and scaled to length 1.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def best_matches(members: Panels, views: Singles, each: int) -> tuple[Indices, I
         Rows of float32, normalized.
     views : ndarray of shape (n_views, n_rows), float32
     each : int
-        Members a view.
+        Members for each view.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def best_pairs(units: Singles, view: Singles, gram: Singles, most: int) -> tuple
 
 
 def best_triples(units: Singles, view: Singles, most: int) -> tuple[Indices, Floats]:
-    """Triples of members that explain a view best together, of all triples.
+    """Triples of members that explain a view best together; all triples are tried.
 
     Parameters
     ----------
@@ -163,7 +163,8 @@ def best_triples(units: Singles, view: Singles, most: int) -> tuple[Indices, Flo
 
     Notes
     -----
-    After the first member is projected out of the view and of the others, what two more explain has a closed form.
+    Once the first member is projected out of the view and of the others, a closed form gives the share that two more
+    explain.
     """
     wide = units.astype(np.float64)
     gram, own = inner(wide, wide), dot(wide, view.astype(np.float64))
@@ -190,7 +191,7 @@ def best_triples(units: Singles, view: Singles, most: int) -> tuple[Indices, Flo
 def fitted_lines(
     views: Normalized, members: Normalized, values: Floats, which: Indices, chosen: Indices, correlations: Floats
 ) -> Floats:
-    """Views as the regression on one member each predicts them.
+    """Predictions of views by regressions on one member each.
 
     Parameters
     ----------

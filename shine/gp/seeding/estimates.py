@@ -14,10 +14,10 @@ MOST_CHOSEN = 20
 """Most estimates of a search that are completed on the training rows: each costs a regression and a prediction."""
 
 MOST_UNEXPLAINED = 0.999
-"""Share of variance left unexplained at which an estimate says nothing."""
+"""Estimates that leave this share of variance unexplained, or more, are dropped."""
 
 ORDERS = ((1e-13, 0.02, 2), (1e-6, 0.1, 1))
-"""By what estimates are chosen: share of variance that counts as rounding, price of a node, thirds of the places.
+"""Two orders to choose estimates by: share of variance that counts as rounding, price of a node, thirds of the places.
 
 The first order prefers the least error; the second prefers small formulas, for noisy targets.
 """
@@ -32,9 +32,9 @@ class Estimate:
     unexplained : float
         Share of the target's variance that it leaves unexplained.
     size : int
-        Roughly its nodes.
+        Approximate number of nodes.
     skeleton : callable
-        Writes it, as a skeleton; raises `Unwritable` if the primitive set has no functions for it.
+        Makes its skeleton; raises `Unwritable` if the primitive set has no functions for it.
     """
 
     unexplained: float
@@ -43,7 +43,7 @@ class Estimate:
 
 
 def most_promising(estimates: list[Estimate], most: int = MOST_CHOSEN) -> list[Estimate]:
-    """The estimates that are best by one of the orders."""
+    """The best estimates by each of the orders."""
     useful = [e for e in estimates if e.unexplained < MOST_UNEXPLAINED]
     unexplained, sizes = np.array([e.unexplained for e in useful]), np.array([e.size for e in useful])
     chosen: dict[Estimate, None] = {}

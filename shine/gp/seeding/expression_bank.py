@@ -22,13 +22,14 @@ LEAST_SPREAD = 1e-9
 """Least range of a member's values, relative to the largest: below it the member is a constant with rounding."""
 
 KEPT_BITS = 32
-"""Bits of the largest value that two members must share everywhere to count as equal: rounding changes the others."""
+"""Members that agree in this many bits, counted from their largest value, on all rows count as equal: rounding changes
+lower bits."""
 
 FEW_PAIRS = 4
-"""Pairs of a group with itself are drawn at random only if they are more than this times the allowed ones."""
+"""Pairs within one group are drawn at random only if there are more than this times the allowed number."""
 
 NO_LEAF, SEVERAL_LEAVES = -1, -2
-"""What `only_leaf` holds for members that depend on none, and on more than one."""
+"""Values of `only_leaf` for members that depend on no leaf, and on more than one."""
 
 COMMUTATIVE = names_where(lambda facts: facts.commutative)
 """Functions of two arguments that may be swapped."""
@@ -55,7 +56,7 @@ class ExpressionBank:
     max_size : int
         Most nodes of a member.
     rng : numpy.random.Generator
-        Draws the multipliers of the hash, and pairs of members if there are too many to add all.
+        Draws the multipliers of the hash, and pairs of members if there are too many to try all.
 
     Attributes
     ----------
@@ -70,7 +71,7 @@ class ExpressionBank:
     sizes : ndarray of shape (capacity,)
         Nodes of each member.
     costs : ndarray of shape (capacity,)
-        Nodes, with a leaf as one, plus `NESTING_COST` for each function nested in another: the order of growth.
+        Nodes, with a leaf as one, plus `NESTING_COST` for each non-algebraic function of another. Banks grow by cost.
     transcendental : ndarray of shape (capacity,), bool
         Whether a member contains a function that is not algebraic.
     only_leaf : ndarray of shape (capacity,)
@@ -138,7 +139,7 @@ class ExpressionBank:
         return self._combined(name, left[i], right[j])
 
     def _random_pairs(self, n: int, m: int, most: int) -> tuple[Indices, Indices]:
-        """Random places in two groups; the square of a uniform number prefers the first, which are small."""
+        """Random places in two groups; the square of a uniform number prefers the first members, which are small."""
         i = (n * self._rng.random(most) ** 2).astype(np.int64)
         return i, (m * self._rng.random(most) ** 2).astype(np.int64)
 
@@ -213,7 +214,7 @@ def _common_leaf(leaves: Sequence[Indices]) -> Indices:
 def fingerprints(values: Floats, largest: Floats, multipliers: Indices) -> Indices:
     """A hash of each row of values, mostly the same for rows that differ by rounding only.
 
-    Values are rounded to 2^-32 of the power of two above the largest of the row.
+    Values are rounded to 2^-32 of the power of two above the largest value of the row.
     """
     _, exponents = np.frexp(largest)
     rounded = np.rint(np.ldexp(values, (KEPT_BITS - exponents)[:, None])).astype(np.int64)

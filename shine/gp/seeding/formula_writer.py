@@ -29,7 +29,7 @@ class Unwritable(Exception):
 class Writer:
     """Writes formulas with the functions of a primitive set.
 
-    Every method returns the shortest form that it knows and that the set has functions for, or raises `Unwritable`.
+    Every method returns the shortest known form for which the set has functions, or raises `Unwritable`.
 
     Parameters
     ----------
@@ -187,7 +187,8 @@ class Writer:
     def linear(
         self, terms: Sequence[Nodes], coefficients: Sequence[float], intercept: float = 0.0, *, shifted: bool = False
     ) -> Nodes:
-        """A sum of terms with coefficients, and an intercept; with `shifted`, any constant may be added to it."""
+        """A sum of terms with coefficients, and an intercept; with `shifted`, the result may differ from it by a
+        constant."""
         pairs = [(tidy(c), term) for c, term in zip(coefficients, terms, strict=True) if c != 0]
         if not pairs:
             return constant(intercept)
@@ -247,7 +248,7 @@ def is_constant(nodes: Nodes) -> bool:
 
 
 def tidy(value: float) -> float:
-    """A number; rounded, if it differs from a whole number by rounding only."""
+    """A number; a whole one if it differs from that by rounding only."""
     nearest = round(value)
     return float(nearest) if nearest and abs(value - nearest) <= ROUNDING * abs(value) else float(value)
 

@@ -20,7 +20,7 @@ AT_ONCE = 1 << 23
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Sums of equally many members, one sum a row.
+    """Sums with the same number of members each, one sum in each row.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def with_another_term(members: Dictionary, views: Singles, sums: Sums) -> Sums:
 
     Notes
     -----
-    Orthogonal least squares (Chen, Billings and Luo 1989): chooses the member with which the sum explains most.
+    Orthogonal least squares (Chen, Billings and Luo 1989): the member with which the sum explains most is chosen.
     Another may correlate better with the residual.
     """
     residuals, bases = _residuals(members, views[sums.views], sums.chosen)

@@ -23,13 +23,13 @@ from shine.lang.primitives import PrimitiveSet
 from shine.typing import Floats, Indices, Mask
 
 FEWEST_HELD_OUT = 12
-"""Fewest rows that formulas are measured on; with fewer, they are measured on the training rows."""
+"""Fewest held-out rows; with fewer, formulas are measured on the training rows."""
 
 TRAINING_SHARE = 0.6
 """Share of the rows that constants are fitted on."""
 
 DOUBTS = (0.01, 0.06)
-"""Squared distance of a gradient from a symmetry, as a share of it: of a likely symmetry, and of a possible one."""
+"""Largest doubt of a likely symmetry, and of a possible one: squared distance of the gradient from it, as a share."""
 
 LEAST_SPREAD = 1e-12
 """Standard deviation of a target, as a share of its largest value, below which it varies by rounding only."""
@@ -46,7 +46,7 @@ class SeedingSettings:
     """Limits of the stage. Together with the rows they bound its time and memory."""
 
     members: Annotated[int, Ge(10)] = 30_000
-    """Most members of a bank, each some 2 KiB."""
+    """Most members of a bank, about 2 KiB each."""
     rows: Annotated[int, Ge(1)] = 160
     """Rows that members are evaluated on."""
     features: Annotated[int, Ge(1)] = 12
@@ -70,7 +70,7 @@ class Guesses:
     candidates : Population
         Complete formulas, the best first; among them the best of each size and of each kind.
     unexplained : ndarray of shape (n_candidates,)
-        Share of the target's variance that each leaves on rows that had no part in finding it.
+        Share of the target's variance that each leaves unexplained on rows that had no part in finding it.
     kinds : tuple of str
         The kind of each, as the search that found it names it.
     parts : Population
@@ -111,7 +111,7 @@ def find_guesses(
     clock: Callable[[], float] = time.monotonic,
     deadline: float = float("inf"),
 ) -> Guesses:
-    """Look for formulas to start from: small expressions, completed by what can be solved for in closed form.
+    """Look for formulas to start from: small expressions, with constants solved for in closed form.
 
     Parameters
     ----------
@@ -119,9 +119,9 @@ def find_guesses(
         A sample of the data, a hundred to a few thousand rows.
     target : ndarray of shape (n_rows,), float64
     weights : ndarray of shape (n_rows,), float64, optional
-        None negative, at least one positive.
+        At least 0, and not all 0.
     primitives : PrimitiveSet
-        What formulas are made of.
+        Functions and features of the formulas.
     predict : callable
         Predictions of a population of these primitives on these rows, shape (n_individuals, n_rows).
     rng : numpy.random.Generator
@@ -129,7 +129,7 @@ def find_guesses(
     max_size, max_depth : int
         Most nodes and levels of a candidate.
     linear_scaling : bool
-        Whether formulas will be judged with their best slope and intercept. Candidates then lack them.
+        Whether formulas will be judged with their best slope and intercept. Candidates then contain neither.
     settings : SeedingSettings, optional
     clock : callable
         Seconds from any origin.
@@ -142,7 +142,8 @@ def find_guesses(
 
     Notes
     -----
-    Ends early if a candidate fits to within rounding, and at a KeyboardInterrupt; returns what it has found.
+    The stage ends early, with the guesses found so far, if a candidate fits to within rounding, and at a
+    KeyboardInterrupt.
     docs/seeding.md describes the method.
     """
     settings = settings or SeedingSettings()

@@ -1,4 +1,4 @@
-"""Monomials projected out: what of a logarithm no product of powers of the features explains."""
+"""Monomials projected out: the part of a logarithm that no product of powers of the features explains."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEPENDENT = 1e-9
 """Length, as a share of its own, below which a logarithm adds only rounding to the others."""
 
 LEAST_BEYOND = 1e-7
-"""Length, as a share of the whole logarithm, below which what monomials leave is rounding."""
+"""Length of the part that monomials leave, as a share of the whole logarithm, below which it is rounding."""
 
 
 def monomial_basis(columns: Sequence[Floats], weights: Floats) -> Floats:

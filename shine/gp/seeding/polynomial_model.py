@@ -27,7 +27,7 @@ INNER = 1.7
 """Standard deviations from the mean, in every variable, up to which the gradient is trusted."""
 
 FEWEST_INNER = 50
-"""Trusted rows below which all rows are used: too few to tell a symmetry."""
+"""With fewer trusted rows, which are too few to show a symmetry, all rows are used."""
 
 RIDGE = 1e-8
 """Added to the diagonal of the normal equations, whose terms have the mean square 1."""
@@ -44,7 +44,7 @@ class PolynomialModel:
     fitted : ndarray of shape (n_rows,)
     gradient : ndarray of shape (n_variables, n_rows)
     inner : ndarray of shape (n_rows,), bool
-        Rows away from the edge of the data, where gradients of polynomials are wrong.
+        Rows away from the edge of the data; at the edge, gradients of polynomials are wrong.
     """
 
     explained: float
@@ -54,7 +54,7 @@ class PolynomialModel:
 
     @classmethod
     def of_each(cls, values: Floats, responses: Floats, weights: Floats) -> list[PolynomialModel]:
-        """Fit each response by the polynomial of the highest degree that there are enough rows for.
+        """Fit each response by a polynomial of the highest degree for which there are enough rows.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class PolynomialModel:
 
 @dataclass(frozen=True, eq=False)
 class _Terms:
-    """The terms of a polynomial: the first is 1, each other one is an earlier one times a variable.
+    """The terms of a polynomial: the first is 1, every other is an earlier one times a variable.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class _Terms:
     @classmethod
     @cache
     def of(cls, variables: int, most: int) -> _Terms:
-        """All terms up to the highest degree for which they are few enough; of the degree 1 at least."""
+        """All terms up to the highest degree, at least 1, for which there are at most `most` of them."""
         factors: list[tuple[int, ...]] = [()]
         for degree in range(1, DEGREE + 1):
             enumerable = variables**degree < MOST_ENUMERATED

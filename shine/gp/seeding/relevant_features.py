@@ -37,14 +37,14 @@ def relevant_features(columns: Floats, target: Floats, weights: Floats, most: in
     Returns
     -------
     ndarray of shape (at most `most`,), int64
-        Ascending; all features that are not constant, if these are few enough.
+        Ascending; all features that vary, if these are few enough.
 
     Notes
     -----
-    A feature's score is its largest squared correlation: with the target or its logarithm, of the feature, its square,
-    its distance from the mean, its logarithm or its inverse; or with the residual of a regression on the best features
-    and their squares, of its product with another feature. Only the latter shows a product of two features that are
-    centered at 0. With very many features, only products of the best ones are tried.
+    A feature's score is the larger of two squared correlations. The first is between the target or its logarithm and
+    the feature, its square, its distance from the mean, its logarithm or its inverse. The second is between its product
+    with another feature and the residual of a regression on the best features and their squares: only this one shows a
+    product of two features centered at 0. With very many features, only products of the best ones are tried.
     """
     varying = np.flatnonzero(np.ptp(columns, axis=1) > LEAST_RANGE * np.abs(columns).max(axis=1))
     if len(varying) <= most:

@@ -45,7 +45,7 @@ class Rounds:
     ----------
     pool : CandidatePool
     screened : ndarray of shape (n_screened,)
-        Rows that members are evaluated on; some of those that the pool trains on.
+        Rows that members are evaluated on: some of the pool's training rows.
     chosen : ndarray of shape (n_chosen,)
         Features, from 0, that may be factors of a product.
     capacity : int
@@ -140,12 +140,12 @@ class Rounds:
             self._run(search, screen.over(bank))
 
     def _run(self, search: Search, screen: Screen) -> None:
-        """Complete the best of what a search finds. If the search fails, it is skipped: there are others."""
+        """Complete the best finds of a search. If the search fails, it is skipped: there are others."""
         with self.pool.surviving(search.name):
             self.pool.complete(self._skeletons(search, screen))
 
     def _skeletons(self, search: Search, screen: Screen) -> list[Skeleton]:
-        """The best of what a search finds before the time is up."""
+        """The best finds of a search before the time is up."""
         found: list[Estimate] = []
         for estimate in search.estimates(screen):
             found.append(estimate)
@@ -158,7 +158,7 @@ class Rounds:
         return skeletons
 
     def _bases(self, system: Coordinates) -> list[tuple[Nodes, Floats]]:
-        """What monomials are products of: features and coordinates without zeros, none a monomial of the others."""
+        """Factors of monomials: features and coordinates without zeros, none a monomial of the others."""
         columns = self.pool.rows.columns[:, self.screened]
         candidates: list[tuple[Nodes, Floats]] = [(((i + 1, 0.0),), columns[i]) for i in self.chosen.tolist()]
         candidates += zip(system.nodes, system.values, strict=True)

@@ -1,4 +1,4 @@
-"""The screen: what every search looks at, the target and a bank on the screened rows."""
+"""The screen, which every search looks at: the target and a bank on the screened rows."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from shine.lang.lazy import cached_property
 from shine.typing import Floats, Indices, Singles
 
 SIGN_ROWS = 8
-"""The largest of this many first values gives a row its sign, so that it equals its negative."""
+"""Rows are multiplied by the sign of the largest of this many first values: opposite rows become equal."""
 
 RESOLUTION = 2e4
-"""Values of rows of length 1 are compared after they are rounded to the inverse of this."""
+"""Values of rows of length 1 are rounded to multiples of the inverse of this, then compared."""
 
 HASH_STEP = np.int64(0x1E3779B97F4A7C15)
 """Multiples of this large odd number are the multipliers of a hash."""
 
 
 class Screen:
-    """The target and a bank on the screened rows, with what several searches need to know of them.
+    """The target and a bank on the screened rows, with facts about them that several searches need.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Screen:
     coordinates : Coordinates
         The leaves of the bank, and the factor of the target, on the screened rows.
     bases : sequence of (Nodes, ndarray of shape (n_rows,))
-        Formulas that monomials are products of powers of; without zeros.
+        Formulas whose powers are the factors of monomials; without zeros.
     target, weights : ndarray of shape (n_rows,)
         The weights add up to 1.
     writer : Writer
@@ -49,7 +49,7 @@ class Screen:
     chains : list of Chain
         Ways to see the target.
     product_chains : list of Chain
-        Those behind which products are looked for.
+        Chains after which searches look for products.
     values, sizes : ndarray of shape (n_members, ...)
         Values and nodes of the members.
     order : ndarray of shape (n_members,)
@@ -59,7 +59,7 @@ class Screen:
     logs, log_lengths : ndarray of shape (n_members, n_rows) and (n_members,)
         The part of the members' logarithms that no monomial explains.
     best_divisors : list of (float, int)
-        Members by which division of the target helped, the best first, with the share of variance unexplained then.
+        Share of variance left unexplained after division of the target by a member, and that member; the best first.
     triples_searched : int
         Number of the simplest members whose triples were all searched already.
     """
@@ -92,7 +92,7 @@ class Screen:
         return Screen(bank, *self._given)
 
     def refresh(self) -> None:
-        """Take in the members that joined the bank."""
+        """Take in the new members of the bank."""
         count = self.bank.count
         self.values = self.bank.values[:count]
         self.sizes = self.bank.sizes[:count]
@@ -110,12 +110,12 @@ class Screen:
 
     @cached_property
     def distinct_in_products(self) -> Indices:
-        """The cheapest of all members that are monomials times powers of each other."""
+        """The members; only the cheapest of those that are monomials times powers of each other."""
         return self._first_of_each(self.order[self.log_lengths[self.order] > 0], self.logs)
 
     @cached_property
     def distinct_in_sums(self) -> Indices:
-        """The cheapest of all members that are affine functions of each other."""
+        """The members; only the cheapest of those that are affine functions of each other."""
         return self._first_of_each(self.order[self.normalized.lengths[self.order] > 0], self.normalized.units)
 
     @property
@@ -125,7 +125,7 @@ class Screen:
 
     @staticmethod
     def _first_of_each(order: Indices, units: Singles) -> Indices:
-        """The first of all members, in this order, whose rows are equal or opposite after rounding."""
+        """Members in this order; only the first of those whose rows are equal or opposite after rounding."""
         rows = units[order]
         sign = np.sign(rows[np.arange(len(rows)), np.argmax(np.abs(rows[:, :SIGN_ROWS]), axis=1)])
         with np.errstate(over="ignore"):
@@ -135,12 +135,12 @@ class Screen:
         return order[np.sort(first)]
 
     def unexplained(self, predictions: Floats) -> Floats:
-        """Share of the target's variance that lines through each prediction, times the factor, leave unexplained.
+        """Share of the target's variance that each prediction, times the factor, leaves unexplained by its best line.
 
         Parameters
         ----------
         predictions : ndarray of shape (n, n_rows)
-            Of the target divided by the factor.
+            Predictions of the target divided by the factor.
 
         Returns
         -------

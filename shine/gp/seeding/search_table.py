@@ -44,12 +44,12 @@ class Search:
         return self.find.func.__name__
 
     def estimates(self, screen: Screen) -> Iterator[Estimate]:
-        """What it finds on a screen."""
+        """Its finds on a screen."""
         return self.find(screen)
 
 
 SEARCHES = (
-    # One regression for each view. It does not look at the bank, so that once is enough.
+    # One regression for each view. It does not look at the bank, so once is enough.
     Search(partial(quadratic_forms, rows_a_term=3, standard_errors=3.0), only_round=0),
     # All members with all views: one product of matrices.
     Search(partial(affine, each=12)),

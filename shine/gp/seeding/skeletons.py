@@ -19,10 +19,10 @@ NEGLIGIBLE = 1e-8
 """Standard deviation of a term, as a share of the whole sum's, below which it is left out."""
 
 MOST_LEADS = 2
-"""Coefficients that are tried as the one that is scaled to 1, besides the first."""
+"""Most coefficients, besides the first, that are tried as the one scaled to 1."""
 
 GAIN_OF_INTERCEPT = 6.0
-"""An intercept must lower the squared error by this share, divided by the rows: less is noise."""
+"""An intercept must lower the squared error by this share, divided by the number of rows: less is noise."""
 
 ROUNDING = 1e-26
 """Squared error, as a share of the variance, that is rounding."""
@@ -69,7 +69,7 @@ class SumSkeleton:
         return (*self.terms, *self.divisors, *(() if self.multiplier is None else (self.multiplier,)))
 
     def complete(self, rows: Rows, values: Mapping[Nodes, Floats], writer: Writer, linear_scaling: bool) -> list[Nodes]:
-        """The formula with its constants: with an intercept and without, or without alone if that is as good.
+        """The formula with its constants, with and without an intercept; only without if that is as good.
 
         The regression minimizes errors of the view. Their weights make them errors of the target, to first order.
         """
@@ -162,7 +162,8 @@ class ProductSkeleton:
     def complete(self, rows: Rows, values: Mapping[Nodes, Floats], writer: Writer, linear_scaling: bool) -> list[Nodes]:
         """The formula with its exponents, found by a regression of logarithms.
 
-        They are rounded to halves; to halves or thirds if the set has `pow` or `cbrt`; and with `pow` also kept exact.
+        Exponents are rounded to halves; to halves or thirds if the set has `pow` or `cbrt`; and with `pow` also kept as
+        found.
         """
         factor = np.ones_like(rows.target) if self.multiplier is None else values[self.multiplier]
         scaled = rows.target / factor

@@ -1,4 +1,4 @@
-"""Estimates of sums of members: how much of the target each leaves unexplained, whatever view it was found in."""
+"""Estimates of sums of members: how much of the target each leaves unexplained, in whichever view it was found."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from shine.gp.seeding.target_views import View
 from shine.typing import Floats, Indices
 
 COST_OF_TERM = 2
-"""Nodes that a term of a sum takes besides its own: a coefficient and an addition, roughly."""
+"""Nodes that a term of a sum takes besides its own: about a coefficient and an addition."""
 
 
 def estimates_of_sums(
     screen: Screen, kind: str, views: Sequence[View], values: Floats, members: Indices, sums: Sums
 ) -> Iterator[Estimate]:
-    """Each sum with what it leaves of the target.
+    """Each sum with the share of the target's variance that it leaves unexplained.
 
     Parameters
     ----------

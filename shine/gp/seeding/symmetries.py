@@ -23,36 +23,36 @@ LEAST_EXPLAINED = 0.5
 """Share of variance that a polynomial must explain before its gradient is used."""
 
 NO_INFLUENCE = 1e-3
-"""A coordinate is dropped if its squared derivative is below this times the doubt, as a share of the largest."""
+"""A coordinate is dropped if its squared derivative, as a share of the largest, is at most this times the doubt."""
 
 FACTOR_EXPONENT = 0.03
-"""Distance from a half that the exponent of a factor may have."""
+"""Distance of a factor's exponent from a multiple of 1/2, below which it counts as that."""
 
 FACTOR_DOUBT = 0.03
 """Doubt allowed for a factor, as a share of the doubt allowed for a merge: dividing wrongly spoils all that follows."""
 
 LEAST_APART = 1e-4
-"""Squared derivative by a coordinate, as a share of the largest, that must be left beyond a factor of the target."""
+"""Squared derivative by each merged coordinate, as a share of the larger, that factors of the target must leave."""
 
 FREE_DOUBT = 0.1
-"""Doubt allowed if both coordinates may also be factors, as a share of the plain one: more freedom fits more."""
+"""Doubt allowed if both coordinates may also be factors, as a share of the usual doubt: more freedom fits more."""
 
 RATIO_ERROR = 1.1
-"""Quotient of a ratio of exponents and the nearest of `RATIOS`, up to which it is rounded."""
+"""Largest quotient of a ratio of exponents and the nearest of `RATIOS`, which replaces it."""
 
 MERGED_EXPONENT = 0.1
-"""Distance from a half that the exponent of a factor may have if it is found together with a merge."""
+"""The same as `FACTOR_EXPONENT`, for a factor that is found together with a merge."""
 
 RATIOS = (1.0, 2.0, 0.5, 3.0, 1 / 3, 1.5, 2 / 3)
 """Exponents that two merged coordinates may have relative to each other."""
 
 WHOLE = 1e-9
-"""Distance from a whole number that is rounding."""
+"""Distance from a whole number that counts as rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """New coordinates, and how far the gradient is from allowing them: a share of it, squared."""
+    """New coordinates, and the squared distance of the gradient from allowing them, as a share of its square."""
 
     doubt: float
     coordinates: Coordinates
@@ -151,7 +151,7 @@ def _allowed(coordinates: Coordinates, slopes: Slopes, writer: Writer, doubt: fl
     """Changes of coordinates that slopes allow."""
     gradient, values = slopes.gradient, coordinates.values[:, slopes.inner]
     by_log = gradient * values
-    # By half the square of each coordinate.
+    # Derivatives by half the square of each coordinate.
     by_square = gradient / np.where(values == 0, np.inf, values)
     yield from _dropped_or_divided(coordinates, by_log, slopes.offset, doubt)
     for i, j in combinations(range(len(gradient)), 2):
@@ -182,7 +182,7 @@ def _dropped_or_divided(coordinates: Coordinates, by_log: Floats, offset: Floats
 def _products(
     coordinates: Coordinates, i: int, j: int, a: Floats, b: Floats, offset: Floats, doubt: float, writer: Writer
 ) -> Iterator[Change]:
-    """x_i and x_j merged into a product of powers; also if they may be factors of the target besides.
+    """x_i and x_j merged into a product of powers; then again, with both also allowed as factors of the target.
 
     `a` and `b` are the derivatives by their logarithms.
     """

@@ -1,4 +1,4 @@
-"""Formulas that the target may be a multiple of: searches divide it by them first."""
+"""Formulas that may be factors of the target: searches divide the target by them first."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ POWERS = (1.0, -1.0, 2.0, -2.0)
 """Powers of the divided target that are searched."""
 
 LARGEST_EXPONENT = 5
-"""Largest exponent of a feature in a divisor."""
+"""Largest absolute exponent of a feature in a divisor."""
 
 LIKELY_ERRORS, LIKELY_DISTANCE = 3.5, 0.15
-"""Standard errors, and absolute distance if that is more, of a coefficient from an exponent that it may be."""
+"""Largest distance of a coefficient from its likely exponent: in standard errors, or absolute if that is larger."""
 
 LEAST_ERROR = 0.02
 """Added to standard errors, so that exact data does not rank exponents by rounding."""
 
 MOST_COMBINED = 6
-"""Features whose combinations are all divisors."""
+"""Features whose combinations are all tried as divisors."""
 
 Monomial = tuple[tuple[int, float], ...]
 """Pairs of a base, as its place in `Screen.bases`, and its exponent."""
@@ -81,8 +81,8 @@ def likely_divisors(screen: Screen, most: int) -> dict[Nodes, Floats]:
 def likely_monomials(screen: Screen, most: int) -> list[Monomial]:
     """Monomials that may be factors of the target.
 
-    If a feature is a factor and occurs nowhere else, its logarithm has a whole coefficient in the regression of
-    log|y|, up to chance. Features whose coefficients come closest to a whole number are combined first.
+    If a feature is a factor and occurs nowhere else, its logarithm has a whole coefficient in the regression of log|y|,
+    up to noise. Features whose coefficients come closest to a whole number are combined first.
     """
     logs = log(np.abs(screen.target))
     features = list(range(len(screen.bases)))

@@ -27,7 +27,7 @@ DIFFERENCE = 1e-6
 """Step of a numeric derivative, as a share of the target's spread and size."""
 
 PROBE: Nodes = ((1, 0.0),)
-"""Any formula, to see whether something can be written."""
+"""Any formula, to test whether a form can be written."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,10 @@ class Step:
     forward, inverse : callable
         Array functions; NaN or inf where they have no value.
     write : callable
-        Takes a writer and a formula, and returns the formula of its inverse.
+        Takes a writer and a formula, and returns the formula with `inverse` applied.
     homogeneous : bool
-        Whether a multiple of the view belongs to a multiple of the target, so that linear scaling covers the factor.
+        Whether a multiple of the view is the view of a multiple of the target, so that linear scaling covers the
+        factor.
     """
 
     name: str
@@ -133,7 +134,7 @@ def chains(target: Floats, writer: Writer) -> list[Chain]:
 
 
 def product_chains(target: Floats, writer: Writer) -> list[Chain]:
-    """Chains behind which products are looked for: they end by adding or subtracting 1, or are a single step."""
+    """Chains after which searches look for products: they end by adding or subtracting 1, or are a single step."""
     sign = -1.0 if (target < 0).all() else 1.0
     firsts: list[Chain] = [(), (power(-1.0),), (power(2.0, sign),), (power(-2.0, sign),), (exponential(sign),)]
     found = [(*first, shift(by)) for first in firsts for by in (1.0, -1.0)]
@@ -174,7 +175,7 @@ def write(chain: Chain, writer: Writer, nodes: Nodes) -> Nodes:
 
 
 def homogeneous(chain: Sequence[Step]) -> bool:
-    """Whether a multiple of the view belongs to a multiple of the target."""
+    """Whether a multiple of the view is the view of a multiple of the target."""
     return all(step.homogeneous for step in chain)
 
 
@@ -205,7 +206,7 @@ class View:
         return forward(self.chain, target if self.divisor_values is None else target / self.divisor_values)
 
     def target(self, values: Floats) -> Floats:
-        """The target that a view with these values, shape (..., n_rows), belongs to."""
+        """The target whose view has these values, shape (..., n_rows)."""
         divided = inverse(self.chain, values)
         with np.errstate(all="ignore"):
             return divided if self.divisor_values is None else self.divisor_values * divided

@@ -1,4 +1,4 @@
-"""The arrays of a call: which parameter gets which, of what type, and whether their shapes fit."""
+"""The arrays of a call: matched with parameters, converted to their types, and checked for fitting shapes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shine.typing import AnyArray
 Shape = tuple[int, ...]
 
 _HARMLESS = 2.0**31
-"""Numbers below it overflow in no type: NumPy's warnings, which take a microsecond to silence, cannot come."""
+"""Smaller numbers overflow in no type, so NumPy's warnings need not be silenced, which takes a microsecond."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,11 @@ class Wording:
     Parameters
     ----------
     callee, argument : str
-        What is called, and what it takes.
+        Names for the thing that is called, and for its arguments.
     surplus : str
-        What is wrong if there are more arguments than parameters.
+        The problem if there are more arguments than parameters.
     overflow : str
-        What is wrong with a number outside the range of an integer type.
+        The problem with a number outside the range of an integer type.
     types : bool
         Whether a list of the parameters shows their types.
     """
@@ -44,7 +44,7 @@ GRAPH = Wording("program", "input", "too many arguments", "is too large", types=
 """For programs that were read from a graph."""
 
 FORMULA = Wording("formula", "argument", "too many", "is out of range", types=False)
-"""For programs that a formula was written as."""
+"""For programs that were made from formulas."""
 
 
 class Signature:
@@ -60,7 +60,7 @@ class Signature:
         self._wording = wording
         self._free = program.arguments
         self._targets = [(each, each.name, np.dtype(each.dtype)) for each in program.parameters]
-        # A label may be the name of another parameter; it goes before.
+        # A label may be the name of another parameter; the label comes first.
         self._names = {each.name: each.name for each in self._free} | {each.label: each.name for each in self._free}
         self._order = tuple(each.name for each in self._free)
         self._required = [each.name for each in self._free if each.default is None]
@@ -78,7 +78,7 @@ class Signature:
         Raises
         ------
         TypeError
-            If arguments are missing, too many, no numbers, or do not fit their type.
+            If arguments are missing, too many, not numbers, or do not fit their type.
         """
         given = dict(zip(self._order, arguments, strict=False))
         unexpected = []
@@ -133,7 +133,7 @@ class Signature:
         Parameters
         ----------
         positions : sequence of int
-            Of the parameters.
+            Positions of the parameters.
         arrays : sequence of ndarray
             One for each parameter of the program.
 

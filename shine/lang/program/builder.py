@@ -179,7 +179,7 @@ class ProgramBuilder:
     def _needed(self, results: Sequence[str]) -> dict[str, None]:
         """All names that the results need, each after the names that it needs itself.
 
-        The order is depth first: names are close to their uses, so that few values wait at a time, in registers.
+        The order is depth first: names are close to their uses, so few values wait in registers at a time.
         """
         needed: dict[str, None] = {}
         waiting = [(name, False) for name in reversed(results)]

@@ -22,7 +22,7 @@ def parameters_read(program: Program) -> tuple[tuple[int, ...], ...]:
 
 
 def part(program: Program, outputs: Sequence[int]) -> Program:
-    """The program of only some outputs, which are given by position."""
+    """The program with only the outputs at the given positions."""
     chosen = tuple(program.outputs[position] for position in outputs)
     needed = {output.name for output in chosen}
     statements = []

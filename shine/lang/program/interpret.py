@@ -1,4 +1,4 @@
-"""The meaning of a program, in NumPy: the oracle of the tests of everything that compiles programs."""
+"""The meaning of a program, in NumPy: the oracle for the tests of compiled programs."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Parameter:
     shape : tuple of (int or None), optional
         The shape in the graph; None for unknown lengths.
     value : ndarray, optional
-        The array of a constant that is more than one number. Calls do not pass it then.
+        The array, if the parameter is a constant array of the graph. Calls do not pass it.
     default : ndarray, optional
         The value if a call leaves the argument out.
     """

@@ -53,8 +53,8 @@ class _RealValues(ValueGraph):
 def tree_of(program: Program, output: str | None = None) -> Tree:
     """One output of a program as a formula over real numbers, in float64.
 
-    Divisions and powers of integers and conversions to integers truncate, by floor and ceil. Effects of the size of a
-    number type, wrapping and rounding, are left out. Truth values are 1 and 0. Values that are used more than once are
+    Divisions and powers of integers and conversions to integers truncate, by floor and ceil. It leaves out wrapping and
+    rounding, the effects of a number type's size. Truth values are 1 and 0. Values that are used more than once are
     assignments.
 
     Parameters

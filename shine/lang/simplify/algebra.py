@@ -25,7 +25,7 @@ from shine.lang.simplify.sums import LARGEST_EXPONENT, Product, Sum, times_sum
 from shine.lang.simplify.terms import Terms
 
 _MOST_EXPANDED = 12
-"""Largest number of parts of a sum that is multiplied out, to see whether parts cancel."""
+"""Most parts of a sum that is multiplied out to see whether parts cancel."""
 
 
 class Algebra(FunctionBuilder):
@@ -88,7 +88,7 @@ class Algebra(FunctionBuilder):
                 return result
         except Unfit:
             kept = self._as_it_was(term, region)
-        # Regions above this one need its table, even if the table is not how it is written.
+        # Regions above this one need its table, even if it is not written from the table.
         return self.remember_sum(kept, table) if isinstance(table, Sum) else self.remember_product(kept, table)
 
     def _as_it_was(self, root: int, region: Region) -> int:
@@ -177,7 +177,7 @@ class Algebra(FunctionBuilder):
         return Product(constant, self._roots(factors))
 
     def _proportional(self, constant: Coefficient, factors: dict[int, int]) -> tuple[Coefficient, dict[int, int]]:
-        """The product in which sums that are multiples of each other are powers of one of them."""
+        """The product, with sums that are multiples of each other merged into powers of one of them."""
         sums = [base for base in factors if self.is_sum(base)]
         if len(sums) < 2:
             return constant, factors

@@ -18,7 +18,7 @@ _LARGEST = 2.0**500
 
 
 class Unfit(Exception):
-    """No such formula exists: a constant leaves the range of numbers, or a function is not allowed. Never escapes."""
+    """No such formula exists: a constant leaves its range, or a function is not allowed. Never escapes this package."""
 
 
 def coefficient(numerator: float, denominator: float = 1.0) -> Coefficient:

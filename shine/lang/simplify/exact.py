@@ -1,4 +1,4 @@
-"""Rules that change no bit of finite values. Each rule knows the other values that it changes.
+"""Rules that change no bit of finite values. Each rule knows which other values it changes.
 
 A rule such as ``x - x -> 0`` turns NaN into a number. That is an improvement if the NaN would become the result, but
 ``1 if x - x == 0 else 2`` would change. So each place in a formula has *demands*: the unusual values that affect finite

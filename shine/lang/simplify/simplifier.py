@@ -18,7 +18,7 @@ ARITHMETIC = frozenset({"add", "sub", "mul", "div"})
 """Functions that a simplified formula may use, unless a primitive set is given."""
 
 _MOST_PASSES = 50
-"""Limit of the number of passes. Formulas settle after a few."""
+"""Most passes. Formulas settle after a few."""
 
 
 def simplify(
@@ -64,7 +64,7 @@ def simplify(
     for _ in range(_MOST_PASSES):
         following = _pass(tree, primitives, rounding, functions)
         if following in equal_sized:
-            # If formulas lead to each other in a circle, always choose the same one.
+            # If passes turn formulas into each other in a circle, always choose the same one.
             return min(equal_sized[equal_sized.index(following) :], key=lambda tree: tree.tokens)
         if following.size > tree.size:
             return tree

@@ -1,7 +1,7 @@
 """Formulas during simplification: every distinct subformula once, with a number (hash-consing, Ershov 1958).
 
-Equal subformulas have equal numbers, so that one comparison tells. Arguments have smaller numbers than the terms that
-they are arguments of, so that no walk needs recursion.
+Equal subformulas have equal numbers, so one comparison tells. Arguments have smaller numbers than the terms that use
+them, so no walk needs recursion.
 """
 
 from __future__ import annotations

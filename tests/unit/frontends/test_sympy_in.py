@@ -212,7 +212,7 @@ def test_an_expression_deeper_than_the_stack_of_python_is_read():
         (Piecewise((x, x > 0)), "Piecewise has no value for all other cases; add one with the condition True"),
         (sympy.Integer(10) ** 400, "SymPy's Integer: the number is too large"),
         (Rational(10**400, 3), "SymPy's Rational: the number is too large"),
-        (sympy.Pow(-2, Rational(1, 3)), "is no real number; the language has real numbers only"),
+        (sympy.Pow(-2, Rational(1, 3)), "is not a real number; the language has only real numbers"),
         (sympy.Symbol("x") + x, "two different symbols are called 'x'"),
         (sympy.Function("g")(x), "undefined function g of 1 arguments: there is no such primitive"),
         (sympy.Function("hypot")(x), "undefined function hypot of 1 arguments: the primitive takes 2"),

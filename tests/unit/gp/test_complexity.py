@@ -101,5 +101,5 @@ def test_a_search_uses_the_weights():
 
 
 def test_a_weight_of_an_unknown_name_is_an_error_with_the_known_names():
-    with pytest.raises(ValueError, match=r"complexity of 'sine'.*known are constant, x, y, add"):
+    with pytest.raises(ValueError, match=r"complexity has 'sine'.*known are constant, x, y, add"):
         Archive.empty(PRIMITIVES, 5, {"sine": 2})

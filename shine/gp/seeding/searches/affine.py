@@ -1,4 +1,4 @@
-"""A member times a slope plus an intercept, behind any chain."""
+"""A member times a slope plus an intercept, after any chain."""
 
 from __future__ import annotations
 

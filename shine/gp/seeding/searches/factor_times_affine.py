@@ -1,6 +1,6 @@
 """A small member times a power of an affine function of another: y = g1 * (a*g2 + b)^(1/p).
 
-The members by which division helped most are the divisors that later searches try.
+Later searches try the members by which division helped most as divisors.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def factor_times_affine(screen: Screen, divisors: int, others: int, each: int, e
     ----------
     screen : Screen
     divisors, others : int
-        The smallest members that are tried as g1 and as g2.
+        Smallest members that are tried as g1 and as g2.
     each : int
-        Best g2 of each g1 that are looked at.
+        Best g2 that are estimated for each g1.
     estimated : int
-        The best estimates of each power p that are kept.
+        Best estimates that are kept for each power p.
     """
     usable_divisors, others_chosen = _usable_divisors(screen, divisors), screen.order[:others]
     panels = Panels(screen.normalized.units[others_chosen])
@@ -66,7 +66,7 @@ def _usable_divisors(screen: Screen, most: int) -> Indices:
 
 
 def _raised_quotients(screen: Screen, divisors: Indices, exponent: float) -> tuple[Indices, Floats, Floats]:
-    """Divisors, the target divided by each, and these quotients to a power; only where the power can be undone."""
+    """Divisors, the target divided by each, and these quotients raised to a power, if it can be undone."""
     with np.errstate(all="ignore"):
         quotients = screen.target / screen.values[divisors]
         raised = power(quotients, exponent)

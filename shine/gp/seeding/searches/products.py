@@ -17,7 +17,7 @@ from shine.gp.seeding.target_views import View, values_of
 from shine.typing import Floats, Singles
 
 PARALLEL = 1e-6
-"""Squared sine of the angle of two members, below which it is taken for this."""
+"""Least squared sine of the angle of two members; a smaller one is replaced by this."""
 
 
 def products(screen: Screen, each: int, pairs_of: int, pairs: int) -> Iterator[Estimate]:
@@ -31,7 +31,7 @@ def products(screen: Screen, each: int, pairs_of: int, pairs: int) -> Iterator[E
     pairs_of : int
         Members that are tried in all pairs.
     pairs : int
-        The best pairs of each view, which are estimated.
+        Best pairs of each view, which are estimated.
     """
     views = _Logarithms.of(screen)
     explained = np.flatnonzero(views.lengths == 0)
@@ -65,7 +65,7 @@ class _Logarithms:
 
     @classmethod
     def of(cls, screen: Screen) -> _Logarithms:
-        """The views behind which products are looked for."""
+        """The views in which products are looked for."""
         views = [View(chain) for chain in screen.product_chains]
         values = values_of(views, screen.target)
         return cls(views, values, *beyond_monomials(values, screen.monomial_basis, screen.weights))
@@ -99,7 +99,7 @@ def _with_one_member(screen: Screen, logarithms: _Logarithms, each: int) -> Iter
 
 
 def _with_two_members(screen: Screen, logarithms: _Logarithms, of: int, most: int) -> Iterator[Estimate]:
-    """chain(y) = c * M * g1^k1 * g2^k2, behind chains of one step that may hide products"""
+    """chain(y) = c * M * g1^k1 * g2^k2, after chains of one step that may hide products"""
     members = screen.distinct_in_products[:of]
     if len(members) < 2:
         return

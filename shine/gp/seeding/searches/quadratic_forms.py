@@ -1,6 +1,6 @@
 """Quadratic forms of all coordinates: squares, products and multiples of them, in one regression.
 
-A sum of many terms at once: sums of a few of them need not look promising.
+It takes all terms at once: sums of a few of them may not look promising.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def quadratic_forms(screen: Screen, rows_a_term: int, standard_errors: float) ->
     rows_a_term : int
         Rows that each term needs.
     standard_errors : float
-        Terms are kept if their coefficients are this far from zero.
+        Terms are kept if their coefficients are this many standard errors from zero.
     """
     rows = len(screen.weights)
     root = np.sqrt(screen.weights)

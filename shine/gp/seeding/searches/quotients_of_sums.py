@@ -22,7 +22,7 @@ from shine.typing import Floats, Indices, Singles
 def quotients_of_sums(screen: Screen, above: int, below: int, simplest: int, kept: int) -> Iterator[Estimate]:
     """chain(y) = (sum of members) / (1 + sum of members)
 
-    With two members of all, or three of the simplest, and each of these with one more.
+    Tries two members of all, or three of the simplest, and the best of these with one more.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def quotients_of_sums(screen: Screen, above: int, below: int, simplest: int, kep
     kept : int
         The best pairs and triples of each view.
     """
-    # Distinct in sums: two divisors that differ by a constant would explain the view, as their difference times it.
+    # Members distinct in sums: the difference of two divisors that differ by a constant would explain the view.
     numerators, divisors = screen.distinct_in_sums[:above], screen.distinct_in_sums[:below]
     simple = np.concatenate(
         [np.arange(len(numerators))[:simplest], len(numerators) + np.arange(len(divisors))[:simplest]]
@@ -66,7 +66,7 @@ class _Equation:
     ----------
     view : View
     values : ndarray of shape (n_rows,)
-        Of the view.
+        Values of the view.
     numerators, divisors : ndarray
         Members of the bank.
     columns : ndarray of shape (n_numerators + n_divisors, n_rows)
@@ -86,7 +86,7 @@ class _Equation:
     def of(cls, screen: Screen, view: View, numerators: Indices, divisors: Indices) -> _Equation:
         """The equation of a view with these members."""
         values = view.of(screen.target)
-        # Centered: a nearly constant divisor times the view would be nearly the view, and explain it.
+        # Centered divisors: a nearly constant one times the view would be nearly the view, and explain it.
         centered = screen.values[divisors] - screen.normalized.means[divisors][:, None]
         columns = np.concatenate([screen.values[numerators], -values * centered])
         return cls(view, values, numerators, divisors, columns, Normalized.of(columns, screen.weights).units)

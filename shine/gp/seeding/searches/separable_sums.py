@@ -38,7 +38,7 @@ SWEEPS = 2
 def separable_sums(screen: Screen, candidates: int) -> Iterator[Estimate]:
     """chain(y) = f1(x1) + f2(x2) + ...
 
-    An additive model (Hastie and Tibshirani 1986) tells roughly what each function looks like. The `candidates` members
+    An additive model (Hastie and Tibshirani 1986) shows roughly what each function looks like. The `candidates` members
     of each coordinate that look most like its function then get their best partners among all members of one
     coordinate.
     """

@@ -25,7 +25,7 @@ def sums_of_three(screen: Screen, simplest: int, most: int, triples: int) -> Ite
     most : int
         Members that each pair is tried with.
     triples : int
-        The best triples of each view, which are estimated and get a fourth member.
+        Best triples of each view, which are estimated and get a fourth member.
     """
     members = screen.distinct_in_sums[:most]
     dictionary = Dictionary(screen.normalized.units[members])

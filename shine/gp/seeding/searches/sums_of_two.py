@@ -24,7 +24,7 @@ def sums_of_two(screen: Screen, most: int, pairs: int) -> Iterator[Estimate]:
     most : int
         Members that are tried in all pairs.
     pairs : int
-        The best pairs of each view, which are estimated and get a third member.
+        Best pairs of each view, which are estimated and get a third member.
     """
     members = screen.distinct_in_sums[:most]
     units = screen.normalized.units[members]

@@ -61,7 +61,7 @@ def test_primitives_that_integers_lack_are_refused_by_name_also_within_composite
     ("number", "dtype"), [(0.5, "int32"), (2**31, "int32"), (-(2**31) - 1, "int32"), (2.0**63, "int64")]
 )
 def test_a_constant_that_an_integer_cannot_hold_is_refused(number, dtype):
-    with pytest.raises(LoweringError, match=f"is no {dtype}; use whole numbers within its range"):
+    with pytest.raises(LoweringError, match=f"does not fit {dtype}; use whole numbers within its range"):
         lowered(Tree(("a",), ast.BinOp(A, ast.Add(), ast.Constant(number))), dtype)
 
 

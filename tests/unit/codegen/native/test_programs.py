@@ -237,7 +237,7 @@ def test_an_array_of_the_program_is_a_column():
 
 @pytest.mark.parametrize(
     ("dtype", "text", "message"),
-    [("int32", "sin(x)", "'sin' has no meaning for int32"), ("int64", "x + 0.5", "constant 0.5 is no int64")],
+    [("int32", "sin(x)", "'sin' has no meaning for int32"), ("int64", "x + 0.5", "constant 0.5 does not fit int64")],
 )
 def test_a_primitive_or_number_without_meaning_in_its_type_is_an_error(dtype, text, message):
     program = tree_program(shine.parse(text), dtype)

@@ -122,7 +122,7 @@ def test_a_dimension_survives_writing_and_reading(dimension):
         ("furlong", "unknown 'furlong'; known are m, g, s"),
         ("ohms", "did you mean 'ohm'"),
         ("kkg", "unknown 'kkg'"),
-        ("m$", "'$' has no place"),
+        ("m$", "'$' is not allowed"),
         ("m" * (LONGEST + 1), "at most 200"),
         ("(" * 150, "missing"),
     ],
