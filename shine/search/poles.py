@@ -99,7 +99,7 @@ def without_poles(models: Sequence[Model], enough: float, domain: Domain) -> lis
         return list(models)
     least = min(model.loss for model, fine in zip(models, defined, strict=True) if fine)
     allowed, rows = max(enough, EARNED * least), np.count_nonzero(domain.dataset.row_weights)
-    # A formula with as many nodes as rows fits any data.
+    # A formula with more nodes than rows fits any data.
     return [
         model
         for model, fine in zip(models, defined, strict=True)

@@ -17,7 +17,7 @@ def test_a_stage_is_logged_at_its_beginning_and_at_its_end(caplog: pytest.LogCap
     ]  # fmt: skip
 
 
-def test_nobody_hears_of_a_stage_unasked(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_stage_prints_nothing_by_default(capfd: pytest.CaptureFixture[str]) -> None:
     with stage("something"):
         pass
     assert capfd.readouterr() == ("", "")

@@ -248,7 +248,7 @@ def is_constant(nodes: Nodes) -> bool:
 
 
 def tidy(value: float) -> float:
-    """A number; a whole one if it differs from that by rounding only."""
+    """A number, rounded if it is whole up to rounding errors."""
     nearest = round(value)
     return float(nearest) if nearest and abs(value - nearest) <= ROUNDING * abs(value) else float(value)
 

@@ -53,9 +53,9 @@ class _RealValues(ValueGraph):
 def tree_of(program: Program, output: str | None = None) -> Tree:
     """One output of a program as a formula over real numbers, in float64.
 
-    Divisions and powers of integers and conversions to integers truncate, by floor and ceil. It leaves out wrapping and
-    rounding, the effects of a number type's size. Truth values are 1 and 0. Values that are used more than once are
-    assignments.
+    Divisions and powers of integers and conversions to integers truncate, by floor and ceil. Truth values are 1 and 0.
+    Values that are used more than once are assignments. The formula ignores the size of number types: it neither wraps
+    nor rounds.
 
     Parameters
     ----------
@@ -73,14 +73,9 @@ def tree_of(program: Program, output: str | None = None) -> Tree:
     GraphImportError
         If the output depends on an array that is part of the program.
     ValueError
-        If the label is unknown.
+        If the label is unknown, or missing although there are several outputs.
     """
-    labels = [each.label for each in program.outputs]
-    if output is None and len(labels) > 1:
-        raise ValueError(f"the program has several outputs; choose one of {', '.join(labels)}")
-    if output is not None and output not in labels:
-        raise ValueError(f"the program has no output {output!r}; its outputs are {', '.join(labels)}")
-    position = 0 if output is None else labels.index(output)
+    position = _position(program, output)
     chosen = program.outputs[position]
     parameters = [program.parameters[index] for index in parameters_read(program)[position]]
     for parameter in parameters:
@@ -90,6 +85,25 @@ def tree_of(program: Program, output: str | None = None) -> Tree:
                 f"{parameter.value.shape}: a formula has only numbers; use the program itself"
             )
     graph = _RealValues()
+    result = _read(program, graph)[chosen.name]
+    truths = {parameter.name for parameter in parameters if parameter.dtype == "bool"}
+    if chosen.dtype == "bool" and graph.names[result] not in _TRUTHS and chosen.name not in truths:
+        result = graph.apply("ne", result, graph.constant(0))
+    return graph.write([result], [parameter.name for parameter in parameters], program.name)[0]
+
+
+def _position(program: Program, output: str | None) -> int:
+    """Position of the output with a label, or of the only output."""
+    labels = [each.label for each in program.outputs]
+    if output is None and len(labels) > 1:
+        raise ValueError(f"the program has several outputs; choose one of {', '.join(labels)}")
+    if output is not None and output not in labels:
+        raise ValueError(f"the program has no output {output!r}; its outputs are {', '.join(labels)}")
+    return 0 if output is None else labels.index(output)
+
+
+def _read(program: Program, graph: _RealValues) -> dict[str, int]:
+    """Read a program into a graph: the value of each parameter and statement by name."""
     values = {parameter.name: graph.parameter(parameter.name) for parameter in program.parameters}
     dtypes = {parameter.name: STORAGE_TYPES[parameter.dtype] for parameter in program.parameters}
     for statement in program.statements:
@@ -106,11 +120,7 @@ def tree_of(program: Program, output: str | None = None) -> Tree:
             expression = Tree(names, statement.value, functions=program.functions)
             values[statement.name] = graph.read(expression, [values[name] for name in names], kept)
     graph.integers = False
-    result = values[chosen.name]
-    truths = {parameter.name for parameter in parameters if parameter.dtype == "bool"}
-    if chosen.dtype == "bool" and graph.names[result] not in _TRUTHS and chosen.name not in truths:
-        result = graph.apply("ne", result, graph.constant(0))
-    return graph.write([result], [parameter.name for parameter in parameters], program.name)[0]
+    return values
 
 
 def tree_program(tree: Tree, dtype: str = "float64") -> Program:

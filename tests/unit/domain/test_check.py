@@ -62,7 +62,7 @@ def defines(domain: Domain, text: str) -> bool:
 def test_formulas_without_a_value_somewhere_are_found(kind, text, rows):
     domain = domain_of(kind, rows)
     if text == "1/(a + b + c - 3)":
-        # The rows do not show the pole.
+        # The known rows do not show the pole.
         kept = domain.dataset.columns.sum(axis=0) < 3
         domain = Domain(domain.dataset.take(np.flatnonzero(kept)))
     assert not defines(domain, text)
@@ -159,7 +159,7 @@ def test_units_do_not_matter(scale):
 
 
 @pytest.mark.parametrize("values", [[1.0], [2.0, 2.0, 2.0], [0.0] * 5, [1.0, 2.0], [-1e308, 1e308], [0.0, 5e-324]])
-def test_hardly_any_rows_are_enough(values):
+def test_a_few_rows_are_enough(values):
     domain = Domain(Dataset.from_arrays(np.array(values)[:, None], np.arange(float(len(values)))))
     with np.errstate(all="raise"):
         assert defines(domain, "0*x0 + 1")
@@ -189,7 +189,7 @@ def test_the_neighbourhood_reaches_as_far_as_nearly_all_fresh_rows(kind, rows):
         known, fresh = KINDS[kind](rng, rows), KINDS[kind](rng, 10_000)
         ends = around(known).ends
         outside.append(np.mean((fresh < ends.min()) | (fresh > ends.max())))
-    # 20 rows do not show with certainty what kind they are; small counts are coarse.
+    # 20 rows do not show the kind of a column with certainty; small counts are coarse.
     assert np.mean(outside) < (0.05 if rows == 20 else 0.01)
 
 

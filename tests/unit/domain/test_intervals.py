@@ -1,4 +1,5 @@
-"""Interval arithmetic: the values at all points lie within the bounds; points without doubt have a value."""
+"""Interval arithmetic: values at all points of a box lie within its bounds; boxes without doubt have only defined
+values."""
 
 from __future__ import annotations
 

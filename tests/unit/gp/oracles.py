@@ -102,7 +102,7 @@ def population_of(texts: list[str], primitives: PrimitiveSet, width: int) -> Pop
 
 
 def scores_of(losses: list[float]) -> Scores:
-    """Scores with given losses, and slopes and intercepts that tell them apart."""
+    """Scores with given losses, and distinct slopes and intercepts."""
     n = len(losses)
     return Scores(np.array(losses, float), np.arange(n) + 10.0, np.arange(n) + 20.0)
 

@@ -1,4 +1,4 @@
-"""Fitting within a search: who is fitted, and that it pays."""
+"""Fitting during a search: which individuals are fitted, and that losses fall."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_fitter_changes_individuals_with_constants_and_finite_losses_only():
 
 @pytest.mark.parametrize(
     ("loss", "linear_scaling", "share"),
-    # The lines of linear scaling have the least squared error, so that absolute errors may even grow with them.
+    # The lines of linear scaling have the least squared error; absolute errors may even grow with them.
     [("mse", False, 0.4), ("mse", True, 0.05), ("mae", False, 0.4)],
 )
 def test_fitted_individuals_have_lower_losses(loss, linear_scaling, share):

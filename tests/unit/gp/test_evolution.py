@@ -175,7 +175,7 @@ def test_time_ends_the_run():
 
 
 @pytest.mark.parametrize("calls", [0, 1, 4])
-def test_an_interrupt_ends_the_run_with_what_was_found(calls):
+def test_an_interrupt_ends_the_run_with_the_results_so_far(calls):
     evaluator = InterruptedAfter(calls)
     outcome = run(evaluator)
     assert outcome.stopped_by == "interrupted"

@@ -248,7 +248,7 @@ def front_of(seed=1, threads=1, **settings):
     ids=str,
 )
 def test_threads_change_no_bit_of_a_front(loss, settings, monkeypatch):
-    # Threads share the work only if there is much; here they always do.
+    # Threads share only large amounts of work; here they always share it.
     monkeypatch.setattr("shine.evaluators.machine_rows.SHARED_WORK", 1)
     one, two = (front_of(threads=threads, loss=loss, **settings) for threads in (1, 2))
     assert one == two

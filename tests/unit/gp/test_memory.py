@@ -17,7 +17,7 @@ def keys(*numbers):
     return np.array(numbers, np.uint64)
 
 
-def test_equal_tapes_share_a_hash_whatever_the_width():
+def test_equal_tapes_share_a_hash_at_any_width():
     assert hash_of("x 2 add", 3) == hash_of("x 2 add", 9)
 
 

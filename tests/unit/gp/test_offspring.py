@@ -22,14 +22,14 @@ def bred(settings=SETTINGS, seed=1, among=100):
     return breed(Parents.of(population_of_parents()), lambda n: rng.integers(0, among, n), settings, Terminals(), rng)
 
 
-def test_there_are_as_many_offspring_as_a_population_has_individuals():
+def test_offspring_are_as_many_as_the_population():
     assert_valid(bred().population, 20, 6)
     assert len(bred().population) == len(bred().ancestors) == 300
 
 
 @pytest.mark.parametrize("operator", NO_VARIATION)
 def test_most_of_an_offspring_comes_from_its_ancestor(operator):
-    # All constants of a parent are its number: they tell where a part comes from.
+    # All constants of a parent are its number: they show where a part comes from.
     primitives = primitive_set("add mul")
     bottom = [f"{i} {i} add {i} {i} mul add" for i in range(50)]
     parents = population_of([f"{part} {part} mul {part} {part} add mul" for part in bottom], primitives, 31)

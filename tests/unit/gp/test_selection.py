@@ -45,7 +45,7 @@ def test_a_tournament_of_one_draws_evenly():
 
 
 def test_the_fittest_wins_tournaments_of_two_with_the_expected_probability():
-    # The best of 4 wins unless both competitors are others: 1 - (3/4)^2.
+    # The best of 4 wins if it is one of the two competitors: 1 - (3/4)^2.
     winners = tournaments(np.array([2, 0, 1, 3]), 20000, 2, np.random.default_rng(0))
     assert abs(np.mean(winners == 2) - 7 / 16) < 0.02
 

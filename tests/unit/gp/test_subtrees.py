@@ -19,7 +19,7 @@ def test_sizes_depths_and_levels_agree_with_a_walk_of_the_tree():
             assert found == [node.size, node.depth, level]
 
 
-def test_all_arrays_are_zero_behind_the_end_of_a_tape():
+def test_all_arrays_are_zero_beyond_the_end_of_a_tape():
     population = random_population()
     subtrees = Subtrees.of(population)
     behind = np.arange(population.width) >= population.sizes[:, None]

@@ -125,7 +125,7 @@ def test_coefficient_mutation_changes_no_value():
         assert child.tolist() == parent.tolist()
 
 
-def test_coefficient_mutation_puts_either_neutral_element_behind_any_part_except_the_root():
+def test_coefficient_mutation_adds_either_neutral_element_to_any_part_except_the_root():
     parents = parents_of(["x y mul"] * 200)
     children = variation.coefficient_mutation(parents, 10, rng())
     texts = ["x 1 mul y mul", "x 0 add y mul", "x y 1 mul mul", "x y 0 add mul"]

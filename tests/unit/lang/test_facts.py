@@ -19,7 +19,7 @@ SAMPLES = np.concatenate([[0.0, 0.25, 0.5, 0.75, 1.0, 2.0, 3.0, 10.0], np.random
 SAMPLES = np.concatenate([SAMPLES, -SAMPLES])
 
 NOT_NEGATIVE_BUT_UNUSED = {"acos", *basic_where(lambda facts: facts.values == "truth")}
-"""Functions without negative values for which simplification has no use."""
+"""Functions without negative values that simplification makes no use of."""
 
 WHOLE_BUT_UNUSED = {"floordiv"}
 """The same for whole values."""
@@ -62,14 +62,14 @@ def test_facts_are_known_of_primitives_of_this_arity():
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_parity(name):
+def test_parity_is_as_listed(name):
     if KNOWN[name].arity == 1:
         assert KNOWN[name].parity == parity_of(name)
     assert KNOWN[name].parity is None or KNOWN[name].arity == 1
 
 
 @pytest.mark.parametrize("name", [*BINARY, "hypot"])
-def test_commutative(name):
+def test_commutativity_is_as_listed(name):
     a, b = combined(2, SAMPLES)
     assert KNOWN[name].commutative == equal(applied(name, a, b), applied(name, b, a))
 
@@ -81,7 +81,7 @@ def test_the_sign_of_zero_depends_on_the_order(name):
 
 
 @pytest.mark.parametrize("name", UNARY)
-def test_period(name):
+def test_periods_are_as_listed(name):
     period = FACTS[name].period
     assert (period is not None) == has_period(name, 2 * math.pi)
     assert period is None or (has_period(name, period) and not has_period(name, period / 2))
@@ -93,7 +93,7 @@ def test_a_function_undoes_the_one_that_is_listed(name):
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_infinite_arguments(name):
+def test_results_for_infinite_arguments_are_as_listed(name):
     facts = KNOWN[name]
     columns = combined(facts.arity, np.array([math.inf, -math.inf, 1.5, -0.5, math.nan, 0.0]))
     with_nan, with_infinity = np.isnan(columns).any(axis=0), np.isinf(columns).any(axis=0)
@@ -106,7 +106,7 @@ def test_infinite_arguments(name):
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_not_negative(name):
+def test_functions_without_negative_values_are_listed(name):
     values = applied(name, *combined(KNOWN[name].arity, SAMPLES[::3]))
     holds = not (values < 0).any()
     assert KNOWN[name].not_negative <= holds
@@ -114,7 +114,7 @@ def test_not_negative(name):
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_values(name):
+def test_whole_values_and_truth_values_are_listed(name):
     values = applied(name, *combined(KNOWN[name].arity, np.append(SAMPLES[::3], np.pi)))
     values = values[np.isfinite(values)]
     found = "truth" if np.isin(values, [0, 1]).all() else "whole" if (values == np.rint(values)).all() else None
@@ -122,6 +122,6 @@ def test_values(name):
 
 
 @pytest.mark.parametrize("name", [name for name in UNARY if FACTS[name].inexact])
-def test_the_argument_with_an_exact_value(name):
+def test_the_argument_with_an_exact_value_is_as_listed(name):
     values = applied(name, [0.0, 1.0])
     assert [at for at, value in zip([0.0, 1.0], values, strict=True) if value in (0, 1)] == [FACTS[name].exact_at]

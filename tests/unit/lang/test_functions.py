@@ -61,7 +61,7 @@ def logic(a, b):
 
 
 @pytest.mark.parametrize("function", [early_return, both_branches_assign, nested, division_is_guarded, logic])
-def test_a_function_means_what_python_means_by_it(function):
+def test_a_function_has_the_meaning_that_python_gives_it(function):
     a, b = (grid.ravel() for grid in np.meshgrid(SAMPLES, SAMPLES))
     expected = [function(x, y) for x, y in zip(a.tolist(), b.tolist(), strict=True)]
     assert evaluate(parse(function), [a, b]).tolist() == expected

@@ -24,7 +24,7 @@ class Thing:
         return [self.computed]
 
 
-def test_it_is_computed_once_an_instance():
+def test_it_is_computed_once_for_each_instance():
     one, other = Thing(), Thing()
     assert one.value is one.value
     assert (one.computed, other.computed) == (1, 0)
@@ -56,7 +56,7 @@ def test_two_threads_get_the_value_that_was_ready_first():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no process is forked here")
-def test_a_child_computes_what_another_thread_computes_at_the_fork():
+def test_a_forked_child_computes_a_value_that_another_thread_was_computing():
     thing, begun, end = Thing(), threading.Event(), threading.Event()
     thing.meanwhile = lambda: (begun.set(), end.wait(30))
     thread = threading.Thread(target=lambda: thing.value)

@@ -41,7 +41,7 @@ CHANGED = ["µ", "ﬁt", "ｘ", "ª", "\u212a", "𝐱", "e\u0301"]
 
 
 def constant(value):
-    """A population of one individual, a constant."""
+    """A population with one individual, a constant."""
     tape = Tape(np.array([0], np.int16), np.array([value]))
     return Population.from_tapes([tape], PrimitiveSet((), ("inf", "nan")))
 

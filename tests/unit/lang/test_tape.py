@@ -20,7 +20,7 @@ def test_a_tape_lists_the_nodes_in_postfix_order():
     assert tape.values.tolist() == [0, 2, 0, 0, 0, 0]
 
 
-def test_an_assignment_is_copied_to_where_it_is_used():
+def test_an_assignment_is_copied_to_each_use():
     tree = parse("def f(a, b):\n    c = a + b\n    return c*c")
     assert tape_from_tree(tree, PRIMITIVES).codes.tolist() == [1, 2, 3, 1, 2, 3, 4]
 

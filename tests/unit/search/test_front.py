@@ -86,9 +86,9 @@ def test_the_recommended_formula_has_the_shortest_description(losses, enough, ro
     ("losses", "enough", "kept"),
     [
         ([(1, 3.0), (3, 2.0), (5, 1.0)], 0.0, [1, 3, 5]),
-        # No larger formula that is worse or equal.
+        # Larger formulas that are worse or equal are left out.
         ([(1, 3.0), (3, 3.0), (4, 4.0), (5, 1.0)], 0.0, [1, 5]),
-        # The better of two formulas of one size, in any order.
+        # The better of two formulas of one size stays, in any order.
         ([(3, 2.0), (1, 3.0), (3, 1.0)], 0.0, [1, 3]),
         ([(3, 1.0), (3, 1.0)], 0.0, [3]),
         # The first that is good enough is the last.
@@ -99,7 +99,7 @@ def test_the_recommended_formula_has_the_shortest_description(losses, enough, ro
         ([], 0.0, []),
     ],
 )
-def test_a_front_keeps_what_no_simpler_formula_equals_or_betters(losses, enough, kept):
+def test_a_front_keeps_formulas_that_are_better_than_all_simpler_ones(losses, enough, kept):
     found = pareto_front(front(*losses), enough)
     assert [each.complexity for each in found] == kept
     assert all(earlier.loss > later.loss for earlier, later in pairwise(found))
@@ -138,7 +138,7 @@ def test_a_front_is_a_table():
     assert lines[1].split()[1:4] == ["1", "3", "0.5"]
 
 
-def test_a_table_in_a_notebook_has_a_row_a_formula_and_no_markup_of_theirs():
+def test_a_table_in_a_notebook_has_a_row_for_each_formula_and_escapes_its_text():
     risky = Model(shine.parse("a < b", ("a", "b")), 1.0, 0.0)
     html = Front((risky, *front((5, 0.5))), 1)._repr_html_()
     assert html.count("<tr") == 3

@@ -39,29 +39,29 @@ def test_formulas_with_poles_are_left_out():
 
 
 @pytest.mark.parametrize("loss", [0.0, 1e-13])
-def test_an_exact_formula_stays_for_laws_have_poles_too(loss):
+def test_an_exact_formula_keeps_its_poles(loss):
     models = [model("2.0", 1.0), model("1/a", loss), model("a + b", 1e-12)]
     assert "1/a" in texts(without_poles(models, 1e-12, DOMAIN))
 
 
-def test_so_does_one_that_nothing_without_poles_comes_near():
+def test_a_formula_far_better_than_all_without_poles_keeps_them():
     models = [model("2.0", 1.0), model("1/a", 0.9 * EARNED * 0.5), model("a + b", 0.5), model("1/b", 2 * EARNED * 0.5)]
     assert texts(without_poles(models, 0.0, DOMAIN)) == ["2.0", "1/a", "a + b"]
 
 
-def test_with_as_many_nodes_as_rows_a_formula_earns_nothing():
+def test_a_formula_with_more_nodes_than_rows_does_not_earn_its_poles():
     few = Domain(Dataset.from_arrays(X[:3], X[:3, 0], features=FEATURES))
     models = [model("2.0", 1.0), model("a/(b - 0.5)", 0.0), model("a + b", 0.5)]
     assert texts(without_poles(models, 1e-12, few)) == ["2.0", "a + b"]
     assert "a/(b - 0.5)" in texts(without_poles(models, 1e-12, DOMAIN))
 
 
-def test_where_all_have_poles_all_stay():
+def test_all_formulas_stay_if_all_have_poles():
     models = [model("1/a", 1.0), model("1/(b - 0.5)", 0.5)]
     assert without_poles(models, 0.0, DOMAIN) == models
 
 
-def test_of_the_versions_of_a_formula_one_without_poles_is_kept_beside_the_preferred_one():
+def test_a_version_without_poles_is_kept_beside_the_preferred_one():
     bad, good, worse, fine = model("1/a", 0.1), model("1/(a*a + 1)", 0.3), model("a", 0.4), model("b", 0.2)
 
     def least(models):
@@ -87,14 +87,14 @@ FOUND = {
 """Formulas of the sizes 1, 3, 4, 5, 7 and 9."""
 
 
-def test_individuals_that_only_those_with_poles_hide_are_refined_too():
+def test_individuals_hidden_only_by_others_with_poles_are_refined_too():
     population, scores = individuals_to_refine(outcome_of(FOUND), DOMAIN)
     # A formula without poles hides the last one.
     assert population.sizes.tolist() == [1, 3, 4, 5, 7]
     assert scores.losses.tolist() == [1.0, 0.5, 0.6, 0.4, 0.45]
 
 
-def test_a_search_that_an_exact_formula_ended_refines_its_front_only():
+def test_a_search_ended_by_an_exact_formula_refines_only_its_front():
     outcome = outcome_of(FOUND, "loss")
     assert individuals_to_refine(outcome, DOMAIN) == (outcome.front, outcome.scores)
 
@@ -104,7 +104,7 @@ def fresh_values(result, rng) -> np.ndarray:
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_seed_that_fits_by_a_pole_is_not_recommended(weighted):
+def test_a_guess_that_fits_by_a_pole_is_not_recommended(weighted):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(40, 2))
     y = X[:, 0] + 1e-3 / (X[:, 1] - X[7, 1] - 2e-4) + 0.05 * rng.normal(size=40)

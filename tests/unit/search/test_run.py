@@ -80,7 +80,7 @@ def test_a_formula_carries_no_more_scaling_than_it_needs(y, size):
     assert evolve(y).best.complexity == size
 
 
-def test_without_scaling_formulas_stand_as_they_are():
+def test_without_linear_scaling_formulas_are_judged_as_they_are():
     result = evolve(A * B + A, linear_scaling=False)
     assert shine.parse(result.best.expression, ("a", "b"))
     assert result.best.loss < 1e-20
@@ -100,7 +100,7 @@ def test_a_function_may_call_one_given_before_it():
         primitive_table([leaning_gap, gap])
 
 
-def test_a_seed_formula_is_in_the_first_population():
+def test_a_guess_is_in_the_first_population():
     result = evolve(A * B - A * B * B + A, generations=0, population=5, seeds=["a*b - a*b*b + a"])
     assert result.best.loss < 1e-20
     assert result.generations == 0
@@ -114,7 +114,7 @@ def test_a_seed_formula_is_in_the_first_population():
         ("+".join("a" * 40), ValueError, "initial individual 0 has 79 nodes, and max_size is 30"),
     ],
 )
-def test_a_seed_formula_that_does_not_fit_is_refused(seed, error, message):
+def test_a_guess_that_does_not_fit_is_refused(seed, error, message):
     with pytest.raises(error, match=message):
         evolve(A, seeds=[seed])
 
@@ -173,13 +173,13 @@ def test_the_front_rises_in_complexity_and_falls_in_loss():
     assert [m.loss for m in models] == sorted({m.loss for m in models}, reverse=True)
 
 
-def test_a_constant_target_is_its_own_formula():
+def test_a_constant_target_gives_a_constant_formula():
     result = evolve(np.full(200, 2.5), population=20, generations=2)
     assert ast.literal_eval(result.best.expression) == 2.5
     assert (result.best.loss, result.best.r2) == (0.0, 1.0)
 
 
-def test_where_no_individual_is_finite_the_constant_remains():
+def test_the_constant_remains_if_no_individual_has_a_finite_loss():
     huge = np.full((5, 1), 1e200)
     result = shine.evolve(huge, [1, 2, 3, 4, 5], primitives=["mul"], constant_share=0.0, generations=1, max_size=1)
     assert [(m.expression, m.loss) for m in result.front] == [("3.0", 2.0)]
@@ -194,7 +194,7 @@ def test_every_generation_is_reported():
     assert seen[-1].evaluations == result.evaluations
 
 
-def test_an_interrupt_returns_what_was_found():
+def test_an_interrupt_returns_the_results_so_far():
     def interrupt(progress):
         if progress.generation == 2:
             raise KeyboardInterrupt
@@ -231,7 +231,7 @@ def test_a_limit_of_seconds_ends_the_run():
         ({"sample_weight": [1.0]}, DataError, "sample_weight has 1"),
     ],
 )
-def test_what_is_wrong_is_named(options, error, message):
+def test_invalid_settings_are_named(options, error, message):
     with pytest.raises(error, match=message):
         evolve(A, **options)
 
@@ -282,7 +282,7 @@ def test_an_interrupt_while_constants_converge_ends_that(monkeypatch):
 
 
 @pytest.mark.parametrize("calls", [1, 4, 16])
-def test_what_an_interrupted_seeding_found_is_kept(calls, monkeypatch):
+def test_the_guesses_of_an_interrupted_seeding_reach_the_result(calls, monkeypatch):
     predict, count = MachineEvaluator.predict, [0]
 
     def interrupted(self, population):

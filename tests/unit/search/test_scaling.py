@@ -53,7 +53,7 @@ def test_no_number_of_a_column_loses_digits():
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e200, 1.7e308])
-def test_the_scale_of_weights_goes_where_they_come_in_without_a_trace_in_formulas(scale):
+def test_extreme_weights_are_normalized_and_need_no_scaling(scale):
     data = dataset(weights=np.linspace(0.5, 1, 50) * scale)
     assert 0.1 < data.weights.max() <= 1
     assert data.weights / data.weights.max() == pytest.approx(np.linspace(0.5, 1, 50))
@@ -62,7 +62,7 @@ def test_the_scale_of_weights_goes_where_they_come_in_without_a_trace_in_formula
 
 @pytest.mark.parametrize("formula", ["x0", "x0*x1 + x2", "sqrt(x0)/x1", "exp(x0 - x2)*3 - 1", "2.5", "sin(x0)**2"])
 @pytest.mark.parametrize("scales", [(1e200, 1.0, 1e200, 1e-200), (1e-300, 5e-324, 1.0, 1e300)])
-def test_a_formula_that_leaves_has_the_values_of_the_scaled_one(formula, scales):
+def test_a_formula_written_for_the_given_data_keeps_its_values(formula, scales):
     data = Dataset.from_arrays(np.rint(X) * np.array(scales[:3]), np.rint(Y) * scales[3])
     scaling = Scaling.of(data)
     scaled, tree = scaling.applied(data), parse(formula, data.features)
@@ -72,7 +72,7 @@ def test_a_formula_that_leaves_has_the_values_of_the_scaled_one(formula, scales)
     assert np.allclose(evaluate(back, list(scaled.columns)), evaluate(tree, list(scaled.columns)), rtol=1e-10)
 
 
-def test_losses_leave_in_units_of_the_target_and_stay_finite():
+def test_losses_in_units_of_the_target_stay_finite():
     scaling = Scaling({}, 300)
     assert scaling.loss(2.0, 1) == 2.0 * 2.0**300
     assert scaling.loss(2.0, 0) == 2.0
@@ -100,7 +100,7 @@ def test_a_law_is_found_at_any_scale(law, scale):
     assert result.best.complexity <= 13
 
 
-def test_progress_is_told_in_the_units_of_the_data():
+def test_progress_is_reported_in_the_units_of_the_data():
     seen = []
     x, y = X * 1e100, Y * 1e-100
     shine.evolve(
@@ -117,7 +117,7 @@ def test_progress_is_told_in_the_units_of_the_data():
     assert np.sqrt(np.mean(((fitted - y) * 1e100) ** 2)) * 1e-100 == pytest.approx(last.best_loss, rel=1e-3, abs=1e-112)
 
 
-def test_formulas_to_start_from_are_of_the_data_as_given():
+def test_guesses_are_formulas_of_the_given_data():
     x, y = X * 1e100, np.sin(X[:, 0]) + X[:, 1] ** 3
     result = shine.evolve(
         x, y, seed=0, population=50, generations=1, seconds=20, threads=1, seeding=0.0, linear_scaling=False,

@@ -26,7 +26,7 @@ DATA_AND_REPORT = {"X", "y", "sample_weight", "features", "report"}
 """Parameters of `evolve` that are not settings."""
 
 ESTIMATOR_NAMES = {"population_size": "population", "max_time": "seconds"}
-"""Keyword of `evolve` behind the parameters of estimators that have other names."""
+"""Keyword of `evolve` for each parameter of an estimator that has another name."""
 
 OWN_PARAMETERS = {
     "constraints": None,
@@ -44,16 +44,16 @@ OWN_PARAMETERS = {
 """Parameters of estimators with scikit-learn's meaning or their own, and their defaults."""
 
 OWN_DEFAULTS = {("SymbolicClassifier", "stop_loss"): 1e-3}
-"""Where an estimator has another default: log-loss falls to 0 with the certainty of a formula, not with its errors."""
+"""Other defaults of an estimator: log-loss falls to 0 with the certainty of a formula, not with its errors."""
 
 
 def default(keyword: str) -> Any:
-    """The default of the setting behind a keyword of `evolve`."""
+    """The default of the setting that a keyword of `evolve` sets."""
     return reduce(getattr, KEYWORDS[keyword], SearchSettings())
 
 
 def explicit(function: Any) -> dict[str, Any]:
-    """The parameters of a signature with defaults, and those."""
+    """The parameters of a signature that have defaults, with these."""
     parameters = inspect.signature(function).parameters.values()
     return {p.name: p.default for p in parameters if p.name not in DATA_AND_REPORT and p.kind != p.VAR_KEYWORD}
 
@@ -91,7 +91,7 @@ def test_the_sections_of_the_file_have_the_defaults_of_the_settings():
     assert set(config.search.primitives) < set(DEFAULT_PRIMITIVES)
 
 
-def test_the_losses_are_those_that_there_are():
+def test_the_losses_of_the_settings_are_those_of_the_table():
     assert get_args(get_type_hints(FitnessSettings)["loss"]) == tuple(LOSSES)
 
 

@@ -102,7 +102,7 @@ def test_the_allowed_individuals_agree_with_recursion_over_their_trees(constrain
         (Constraints(limits={"constant": 0}), "x", True),
     ],
 )
-def test_each_constraint_by_an_example(constraints, text, expected):
+def test_each_constraint_decides_its_examples(constraints, text, expected):
     assert allowed(constraints, population_of([text], PRIMITIVES, 20)) == [expected]
 
 
@@ -114,9 +114,9 @@ def test_each_constraint_by_an_example(constraints, text, expected):
         ("3 x x mul 2 mul add", True),
         ("x x mul", True),
         ("2 x x x mul mul mul", False),
-        ("x x mul x add", False),  # no intercept: x is no constant
+        ("x x mul x add", False),  # no intercept: x is not a constant
         ("3 4 x x mul add add", False),  # one intercept, and another sum
-        ("2 3 add", False),  # whichever of them is the intercept, the constant left is one too many below
+        ("2 3 add", False),  # whichever is the intercept, the other constant is one too many
     ],
 )
 def test_a_written_slope_and_intercept_are_not_counted(text, expected):
@@ -238,7 +238,7 @@ def monotonicity(directions, rows=500):
         ("x*x", "increasing", 1, None),
     ],
 )
-def test_shares_of_pairs_in_the_wrong_order(formula, direction, slope, share):
+def test_the_wrong_share_counts_pairs_in_the_wrong_order(formula, direction, slope, share):
     population = Population.from_sources([formula], ("x", "y", "z"))
     found = monotonicity({"x": direction}).wrong_shares(population, np.array([float(slope)]))[0]
     assert (0.3 < found < 0.75) if share is None else found == share
@@ -251,7 +251,7 @@ def test_shares_of_several_features_add_up():
 
 
 def test_pairs_stay_within_the_data_and_a_feature_that_never_changes_is_monotone():
-    # log is not finite below 1, which y never is.
+    # The logarithm is finite on the data, where y is at least 1, but not below 0.999.
     population = Population.from_sources(["log(y - 0.999)", "z"], ("x", "y", "z"))
     shares = monotonicity({"y": "increasing", "z": "decreasing"}).wrong_shares(population, np.ones(2))
     assert shares.tolist() == [0, 0]
@@ -272,7 +272,7 @@ def arguments_of(tree: shine.Tree, name: str) -> list[ast.expr]:
     return [call.args[0] for call in calls if isinstance(call.func, ast.Name) and call.func.id == name]
 
 
-def test_no_sine_within_a_sine():
+def test_nested_sines_are_kept_out_of_formulas():
     y = np.sin(A + np.sin(3 * B)) + 0.1 * C
     options = {"primitives": ["add", "mul", "sin"], **SHORT}
     constrained = shine.evolve(X, y, constraints={"nesting": {"sin": {"sin": 0}}}, **options)
@@ -316,7 +316,7 @@ def test_a_force_is_found_and_every_formula_is_consistent(linear_scaling):
         primitives=["add", "sub", "mul", "div", "exp", "sqrt"],
         linear_scaling=linear_scaling,
         constraints={"units": units, "target_unit": "N"},
-        # The seeding's formulas are held to the constraints as well.
+        # Guesses of the seeding must keep the constraints as well.
         **SHORT | ({"seeding": 0.3, "seconds": 60} if linear_scaling else {}),
     )
     assert result.best.expression in ("a*b", "b*a")

@@ -127,7 +127,7 @@ def test_a_dimension_survives_writing_and_reading(dimension):
         ("(" * 150, "missing"),
     ],
 )
-def test_what_is_no_unit_is_refused(text, message):
+def test_texts_that_are_not_units_are_refused(text, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         parse_unit(text)
 
@@ -140,8 +140,8 @@ def test_any_text_is_a_unit_or_an_error_that_names_it(text):
         assert "unit" in str(error)
 
 
-# The oracle: every constant of a formula is an unknown, and the formula is consistent if all conditions together can be
-# solved. A quantity is (coefficient by unknown, known exponents).
+# The oracle: every constant of a formula is an unknown; the formula is consistent if all conditions can be solved
+# together. A quantity is (coefficient by unknown, known exponents).
 
 
 def _same(a, b):
@@ -243,7 +243,7 @@ def is_consistent(population: Population, index: int, target: np.ndarray | None,
 
 def random_formulas(n: int, seed: int, names: tuple[str, ...] = NAMES, share: float = 0.3) -> Population:
     primitives = PrimitiveSet(select(STANDARD, names), tuple(UNITS))
-    # Constants are multiples of a half, and small: rounding of exponents does not matter.
+    # Constants are small multiples of 1/2: rounding of exponents does not matter.
     terminals = Terminals((-2.0, 3.0), share)
     formulas = ptc2(n, primitives, 15, 6, terminals, np.random.default_rng(seed))
     np.round(2 * formulas.values, out=formulas.values)
@@ -287,12 +287,12 @@ def consistent(text: str, target: str | None = None, free: bool = True, primitiv
         ("m v mul", False, False),
         ("m v mul", True, False),
         ("0.5 m v square mul mul", False, True),
-        ("3 v mul", True, True),  # 3 has the unit that is missing
+        ("3 v mul", True, True),  # 3 has the missing unit
         ("3 v mul", False, False),
         ("m v 2 pow mul", False, True),
         ("m v 2.01 pow mul", False, False),
-        ("m v 1 1 add pow mul", False, True),  # an exponent that is computed
-        ("m v t r div pow mul", True, False),  # one that is no constant
+        ("m v 1 1 add pow mul", False, True),  # a computed exponent
+        ("m v t r div pow mul", True, False),  # an exponent that varies
         ("m v square mul sqrt square", False, True),
         ("m v square mul r exp mul", False, True),
         ("m v square mul t exp mul", True, False),
@@ -300,7 +300,7 @@ def consistent(text: str, target: str | None = None, free: bool = True, primitiv
         ("m v square mul t 2 mul exp mul", False, False),
     ],
 )
-def test_formulas_of_an_energy(text, free, expected):
+def test_consistency_depends_on_the_units_and_the_freedom_of_constants(text, free, expected):
     assert consistent(text, "J", free) is expected
 
 

@@ -23,7 +23,7 @@ def test_matches_are_the_largest_weighted_correlations():
 
 
 @pytest.mark.parametrize("each", [1, 3, 7, 100])
-def test_largest_entries(each):
+def test_largest_gives_the_columns_of_the_largest_entries(each):
     table = RNG.standard_normal((5, 20)).astype(np.float32)
     found = largest(np.abs(table), each)
     for row, columns in zip(np.abs(table), found, strict=True):

@@ -1,4 +1,4 @@
-"""Of the estimates of a search, the least errors and the best small formulas are chosen."""
+"""The chosen estimates of a search are those with the least errors, and the best small formulas."""
 
 from shine.gp.seeding.estimates import MOST_CHOSEN, Estimate, most_promising
 

@@ -1,4 +1,4 @@
-"""Written formulas mean what they should, whatever functions the set offers."""
+"""Written formulas have the intended values, with any set of functions."""
 
 import numpy as np
 import pytest
@@ -89,7 +89,7 @@ def test_products_are_short(names, factors, size):
     assert len(writer_of(names).product(list(zip(LEAVES, factors, strict=True)))) == size
 
 
-def test_what_cannot_be_written_is_refused():
+def test_formulas_that_need_missing_functions_are_refused():
     writer = writer_of(("add", "sin"))
     for write in (
         lambda: writer.multiply(LEAVES[0], LEAVES[1]),
@@ -108,7 +108,7 @@ def test_a_negated_difference_is_turned_around():
     assert writer.negate(difference) == writer.subtract(LEAVES[2], writer.multiply(LEAVES[0], LEAVES[1]))
 
 
-def test_tidy_numbers():
+def test_tidy_rounds_only_numbers_that_are_whole_up_to_rounding():
     assert tidy(3 - 1e-13) == 3.0
     assert tidy(0.1 + 0.2) == 0.1 + 0.2
     assert tidy(1e-13) == 1e-13

@@ -1,4 +1,4 @@
-"""Forward selection takes the best member at each step, and replaces those that were chosen too early."""
+"""Forward selection takes the best member at each step, and replaces members that were chosen too early."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from shine.gp.seeding.forward_selection import Dictionary, first_terms, replaced
 RNG = np.random.default_rng(1)
 
 
-def test_forward_selection_takes_what_leaves_least():
+def test_forward_selection_takes_the_member_that_leaves_least():
     targets = RNG.standard_normal((3, 50))
     u, t = units(VALUES), units(targets)
     found = first_terms(Dictionary(u), t, 1)

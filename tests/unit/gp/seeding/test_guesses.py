@@ -108,7 +108,7 @@ def test_noise_alone_is_not_explained():
     assert (guesses.unexplained > 0.9).all()
 
 
-def test_zero_and_negative_features():
+def test_a_law_of_features_with_zeros_and_negative_values_is_found():
     def formula(x):
         return x[0] * (x[1] + x[2] ** 2) + 2 * np.cos(x[1])
 
@@ -127,7 +127,7 @@ def test_squares_of_many_features_fit_into_the_limit():
     assert guesses.kinds[0] == "quadratic form"
 
 
-def test_a_sum_of_deep_functions_of_one_feature_each():
+def test_a_sum_of_deep_functions_of_one_feature_each_is_found():
     x = uniform(2, 600, -3, 3)
     problem = Problem(x, 1 / (1 + x[0] ** 4) + 2 * np.sqrt(1 + np.exp(x[1])))
     guesses = problem.guesses(settings=SeedingSettings(members=12_000, rows=120))
@@ -135,13 +135,13 @@ def test_a_sum_of_deep_functions_of_one_feature_each():
     assert guesses.kinds[0] == "separable sum"
 
 
-def test_one_feature():
+def test_a_law_of_one_feature_is_found():
     x, fresh = uniform(1, 400, 0, 3), uniform(1, 400, 0, 3, generator=2)
     problem = Problem(x, np.exp(-x[0]) * np.sin(2 * x[0]))
     assert problem.unexplained(problem.guesses(), fresh, np.exp(-fresh[0]) * np.sin(2 * fresh[0])) < 1e-10
 
 
-def test_few_of_fifty_features():
+def test_a_law_of_three_of_fifty_features_is_found():
     def formula(x):
         return x[17] * x[31] + 2 * np.sin(x[44])
 
@@ -150,7 +150,7 @@ def test_few_of_fifty_features():
     assert problem.unexplained(problem.guesses(), fresh, formula(fresh)) < 1e-10
 
 
-def test_features_without_influence():
+def test_constant_and_repeated_features_do_not_hide_the_law():
     x = uniform(4, 500, 1, 2)
     x[1], x[3] = 3.0, x[0]
     problem = Problem(x, x[0] * np.log(x[2]))
@@ -158,7 +158,7 @@ def test_features_without_influence():
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 5, 20])
-def test_few_rows(rows):
+def test_few_rows_give_valid_candidates(rows):
     x = uniform(2, rows, 1, 3)
     problem = Problem(x, x[0] / x[1])
     guesses = problem.guesses(settings=SeedingSettings(members=500))
@@ -195,7 +195,7 @@ def test_rows_without_weight_do_not_count():
 
 
 def test_heavy_rows_decide():
-    # Two laws in one table: the law of the heavy rows is to be found.
+    # Two laws in one table: the search must find the law of the heavy rows.
     x, fresh = uniform(2, 600, 1, 3), uniform(2, 500, 1, 3, generator=2)
     heavy = np.arange(600) % 2 == 0
     target = np.where(heavy, x[0] * x[1], 9 * np.sin(x[0] / x[1]))
@@ -220,19 +220,19 @@ def test_formulas_contain_only_primitives_of_the_set(functions):
     assert np.isfinite(problem.predict(guesses.candidates)).all()
 
 
-def test_quotients_without_division():
+def test_a_quotient_is_written_without_division():
     x, fresh = uniform(2, 400, 1, 3), uniform(2, 400, 1, 3, generator=2)
     problem = Problem(x, x[0] ** 2 / x[1], ("mul", "inv"))
     assert problem.unexplained(problem.guesses(), fresh, fresh[0] ** 2 / fresh[1]) < 1e-10
 
 
-def test_real_exponents_where_the_set_has_powers():
+def test_real_exponents_are_found_if_the_set_has_powers():
     x, fresh = uniform(2, 400, 1, 3), uniform(2, 400, 1, 3, generator=2)
     problem = Problem(x, x[0] ** 0.37 * x[1] ** -1.9, ("add", "mul", "div", "pow"))
     assert problem.unexplained(problem.guesses(), fresh, fresh[0] ** 0.37 * fresh[1] ** -1.9) < 1e-10
 
 
-def test_composite_primitives_of_the_user():
+def test_candidates_may_use_composite_primitives_of_the_user():
     def bump(t: float) -> float:
         return 1 / (1 + t * t)
 
@@ -344,7 +344,7 @@ def test_an_exact_fit_ends_the_search():
 
 
 def replace_affine(monkeypatch, function):
-    """Have another search in the place of affine members."""
+    """Replace the search for affine members by another."""
     rows = [Search(partial(function)) if search.name == "affine" else search for search in SEARCHES]
     monkeypatch.setattr(search_table, "SEARCHES", tuple(rows))
 
@@ -364,7 +364,7 @@ def test_a_search_that_fails_is_skipped_and_counted_and_the_log_says_why(monkeyp
     assert [record.exc_info[1] for record in caplog.records] == [error] * len(guesses.failures)
 
 
-def test_an_interrupt_is_no_failure(monkeypatch):
+def test_an_interrupt_is_not_a_failure(monkeypatch):
     def interrupted(screen):
         raise KeyboardInterrupt
         yield

@@ -9,7 +9,7 @@ from shine.gp.seeding.monomial_projection import beyond_monomials, monomial_basi
 RNG = np.random.default_rng(1)
 
 
-def test_what_monomials_leave_of_logarithms():
+def test_the_rest_of_a_logarithm_is_orthogonal_to_monomials():
     columns = RNG.uniform(0.5, 3, (2, 50))
     basis = monomial_basis(columns, WEIGHTS)
     values = np.array(

@@ -26,6 +26,6 @@ def test_a_quotient_has_the_coefficients_of_both_sums():
     assert squared_error(found, [A], [B, C], view, WEIGHTS) < 1e-20 * variance(view, WEIGHTS)
 
 
-def test_what_is_not_finite_has_no_solution():
+def test_values_that_are_not_finite_have_no_solution():
     assert quotient_of_sums([np.where(A > 2, np.inf, A)], [], B, WEIGHTS, True) is None
     assert quotient_of_sums([A], [], np.where(A > 2, np.nan, B), WEIGHTS, True) is None

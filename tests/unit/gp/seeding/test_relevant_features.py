@@ -7,7 +7,7 @@ from shine.gp.seeding.relevant_features import relevant_features
 RNG = np.random.default_rng(0)
 
 
-def test_relevant_features_alone_and_together():
+def test_features_that_matter_alone_or_together_are_chosen():
     x = RNG.uniform(-1, 1, (60, 500))
     x[8] = 4.0
     target = x[12] * x[40] + 0.8 * np.abs(x[51]) + 0.01 * RNG.standard_normal(500)

@@ -41,7 +41,7 @@ def values(nodes, writer=WRITER):
         ((exponential(1.0),), np.exp),
     ],
 )
-def test_a_sum_behind_a_chain_is_the_law(chain, law):
+def test_a_sum_after_a_chain_is_the_law(chain, law):
     target = law(0.7 * X + 0.2 * Y + 1.1)
     found = completed(SumSkeleton("sum", chain, None, LEAVES[:2]), target)
     assert values(found[0]) == pytest.approx(target)

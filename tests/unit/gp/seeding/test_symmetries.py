@@ -36,7 +36,7 @@ def test_symmetries_reduce_the_coordinates(kind, noise):
     for nodes, values in zip(found[0].nodes, found[0].values, strict=True):
         formula = tape(nodes)
         assert evaluate_tape(formula.codes, formula.values, writer.primitives, list(x)) == pytest.approx(values)
-    # The law is a function of the coordinates, once the factor is divided out: neighbours in them have like values.
+    # Once the factor is divided out, the law is a function of the coordinates: neighbours in them have similar values.
     reduced = law(x) / found[0].factor
     if len(found[0].nodes) == 1:
         order = np.argsort(found[0].values[0])
@@ -44,7 +44,7 @@ def test_symmetries_reduce_the_coordinates(kind, noise):
         assert np.median(steps) < 0.02 * np.std(reduced)
 
 
-def test_no_symmetry_is_seen_where_there_is_none():
+def test_no_symmetry_is_found_if_there_is_none():
     x = np.random.default_rng(2).uniform(1, 3, (2, 800))
     writer = Writer(PrimitiveSet(tuple(STANDARD.values()), ("a", "b")))
     target = x[0] * np.sin(x[1]) + np.exp(x[0] / 2)

@@ -1,5 +1,4 @@
-"""Shared by the tests of programs: random programs over all number types, arguments for them, and their meaning in
-plain Python."""
+"""Random programs over all number types, arguments for them, and their meaning in plain Python; for several tests."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ _FLOAT_VALUES += [-(2.0**63), 2.0**63 - 1024, 1e300, 5e-324, 16777217.0, math.in
 
 
 def expression(text: str) -> ast.expr:
-    """An expression as a statement takes it."""
+    """An expression in the form that a statement takes."""
     return ast.parse(text, mode="eval").body
 
 
@@ -118,7 +117,7 @@ Number = int | float
 
 
 def in_python(program: Program, arguments: list[Number]) -> list[Number]:
-    """The outputs of a program for one row; the values of its parameters, all of them, are numbers.
+    """The outputs of a program for one row; the values of all its parameters are numbers.
 
     Raises
     ------
@@ -156,7 +155,7 @@ def _wrapped(value: int, bits: int) -> int:
 
 def _nearest(value: Number, dtype: str) -> float:
     if isinstance(value, int) and dtype == "float32":
-        # Rounded once: first to 24 bits, half to even, which a float64 then holds.
+        # Rounded only once: 24 bits, half to even, fit into a float64.
         shift = max(abs(value).bit_length() - 24, 0)
         whole, rest = divmod(abs(value), 2**shift)
         whole += 2 * rest > 2**shift or (2 * rest == 2**shift and rest > 0 and whole % 2 == 1)

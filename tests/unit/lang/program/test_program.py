@@ -26,7 +26,7 @@ INT32_MIN, INT64_MIN = -(2**31), -(2**63)
 
 
 def program_of(dtype: str, *texts: str, inputs: tuple[str, ...] = ("x", "y"), output: str | None = None) -> Program:
-    """A program of one number type: each text is a value that the next ones call v1, v2, ..."""
+    """A program of one number type: each text is a value; later texts call the values v1, v2, ..."""
     build = ProgramBuilder()
     for name in inputs:
         build.parameter(name, dtype)
@@ -168,7 +168,7 @@ def test_interpretation_is_the_arithmetic_of_python(call):
         (2**31, "int64", "int32", INT32_MIN),
         (-5, "int32", "int64", -5),
         (16777217, "int32", "float32", 16777216.0),
-        # Slightly more than 2**24 + 1: by way of float64, it would be a tie, and be rounded down.
+        # Slightly more than 2**24 + 1: rounded to float64 first, it would be a tie and be rounded down.
         ((2**24 + 1) * 2**30 + 1, "int64", "float32", float((2**24 + 2) * 2**30)),
         (2**53 + 1, "int64", "float64", float(2**53)),
         (0.1, "float64", "float32", float(np.float32(0.1))),
@@ -205,7 +205,7 @@ def test_an_output_has_the_broadcast_shape_of_its_arguments():
     assert shapes == [(4, 1), (2, 3), ()]
 
 
-def test_a_division_by_zero_is_an_error_also_where_its_value_is_not_chosen():
+def test_a_division_by_zero_is_an_error_even_if_its_value_is_not_chosen():
     program = program_of("int32", "10 // x", "v1 if x != 0 else y")
     with pytest.raises(ZeroDivisionError):
         interpret(program, [0, 5])
@@ -367,7 +367,7 @@ def test_a_chain_of_5_000_statements_is_built_evaluated_and_read_as_a_formula():
     assert evaluate(tree_of(program), [np.array([1.0])])[0] == 15_001
 
 
-def test_a_program_says_what_it_takes_and_gives():
+def test_the_repr_of_a_program_shows_its_inputs_and_outputs():
     program = program_of("int32", "x + y", output="bool")
     assert repr(program) == "<Program graph(x: int32, y: int32) -> (out: bool), 1 statements>"
     assert program.outputs == (program.outputs[0],) and isinstance(program.outputs[0], Output)

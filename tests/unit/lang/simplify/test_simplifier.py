@@ -92,7 +92,7 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize("given_text", EXAMPLES)
-def test_what_a_user_expects(given_text):
+def test_simplified_forms_are_those_that_users_expect(given_text):
     assert str(simplify(parse(given_text))) == EXAMPLES[given_text]
 
 
@@ -175,7 +175,7 @@ small_expressions = expressions(CONTINUOUS)
 
 @settings(max_examples=400)
 @given(small_expressions)
-def test_values_are_equal_up_to_rounding_where_the_given_formula_is_finite_throughout(node):
+def test_values_agree_up_to_rounding_if_all_intermediate_values_are_finite(node):
     tree = parse(node, PARAMETERS)
     simple = simplify(tree)
     exact = evaluate(tree, ORDINARY, np.longdouble)
@@ -269,7 +269,7 @@ def test_a_long_sum_and_a_long_product_are_collected():
         product = application("div", [ast.Name(name, ast.Load()), product])
     parameters = tuple(dict.fromkeys(names))
     assert simplify(Tree(parameters, total, functions=STANDARD)).size <= 49 * 4 + 2
-    # Each feature is as often a factor as a divisor, or once more or less.
+    # Each feature is a factor as often as a divisor, give or take one.
     assert simplify(Tree(parameters, product, functions=STANDARD)).size <= 49 * 2
 
 
@@ -352,7 +352,7 @@ def test_a_users_function_is_opaque_but_its_arguments_are_not():
     assert str(simplify(parse("twice(x + 0) - twice(x)*2 + twice(2)", primitives=table))) == "4 - twice(x)"
 
 
-def test_a_primitive_set_decides_what_may_be_introduced():
+def test_only_functions_of_the_primitive_set_are_introduced():
     formula = parse("sqrt(square(x)) + 1/y")
     assert str(simplify(formula)) == "sqrt(square(x)) + 1/y"
     both = PrimitiveSet(select(STANDARD, ("add", "abs", "inv")), ("x", "y"))
