@@ -157,7 +157,7 @@ def evolve(
     Raises
     ------
     ValueError
-        If an initial individual exceeds a limit or is of another primitive set, or the state belongs to another run.
+        If an initial individual exceeds a limit or has another primitive set, or the state belongs to another run.
     """
     given = _within_limits(initial, primitives, settings)
     began = clock()
@@ -285,7 +285,7 @@ def _within_limits(initial: Population | None, primitives: PrimitiveSet, setting
     if initial is None or not len(initial):
         return Population(np.zeros((0, width), np.int16), np.zeros((0, width)), np.zeros(0, np.int64), primitives)
     if initial.primitives != primitives:
-        raise ValueError("the initial individuals are of another primitive set than the run")
+        raise ValueError("the initial individuals have another primitive set than the run; make them with its set")
     for unit, setting, limit, found in (
         ("nodes", "max_size", settings.max_size, initial.sizes),
         ("levels", "max_depth", settings.max_depth, depths(initial)),

@@ -202,11 +202,11 @@ def _population(name: str, arrays: Arrays, primitives: PrimitiveSet) -> Populati
 def check_state(state: State, primitives: PrimitiveSet, settings: EvolutionSettings) -> None:
     """Raise a `ValueError` if the state shows that it belongs to a run of other primitives or settings."""
     if state.primitives != primitives:
-        raise ValueError("the state is of a run with another primitive set")
+        raise ValueError("the state belongs to a run with another primitive set")
     empty = Archive.empty(primitives, settings.max_size, settings.complexity)
     found = state.archive.individuals.codes.shape, dict(state.archive.weights), len(state.islands)
     if found != (empty.individuals.codes.shape, dict(empty.weights), settings.islands):
-        raise ValueError("the state is of a run with another max_size, complexity or number of islands")
+        raise ValueError("the state belongs to a run with another max_size, complexity or number of islands")
     everyone = [*(island.parents.population for island in state.islands), state.parts]
     if max(int(depths(population).max(initial=0)) for population in everyone) > settings.max_depth:
-        raise ValueError("the state has individuals of more levels than max_depth allows")
+        raise ValueError("the state has individuals with more levels than max_depth allows")

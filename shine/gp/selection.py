@@ -56,7 +56,8 @@ def lexicase(errors: Floats, n: int, rng: np.random.Generator) -> Indices:
     Parameters
     ----------
     errors : ndarray of shape (n_individuals, n_cases), float64
-        Absolute errors on a sample of the rows; inf if an individual must not be selected.
+        Absolute errors on a sample of the rows; inf if an individual must not be selected. If that holds for all, any
+        may be.
     n : int
         Parents to select.
     rng : numpy.random.Generator

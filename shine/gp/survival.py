@@ -46,8 +46,7 @@ def best_of_each_complexity(losses: Floats, complexities: Indices, ages: Indices
 
 
 def nsga2(losses: Floats, complexities: Indices, ages: Indices, n: int) -> Indices:
-    """The first Pareto fronts of loss and complexity; the least crowded individuals of the last front fill the places
-    left.
+    """The first Pareto fronts of loss and complexity, and the least crowded individuals of the last that fits in part.
 
     Repeated losses, parameters and result are as in `best_of_each_complexity`.
 

@@ -39,7 +39,7 @@ class Constraints:
     penalty : float
         Price of predictions that go in the wrong direction.
     units : dict
-        Units of all features: ``{"m": "kg", "v": "m/s"}``.
+        Units of all features that are not forbidden: ``{"m": "kg", "v": "m/s"}``.
     target_unit : str
         Unit of the target; needed with `units`.
     dimensionless_constants : bool
@@ -64,7 +64,7 @@ class Constraints:
     penalty: Annotated[float, Ge(0)] = 100.0
     """Price of the wrong direction: the loss times 1 + penalty * (share of pairs of rows with the wrong order)."""
     units: dict[str, str] = field(default_factory=dict)
-    """Units of all features, such as `kg*m/s^2` or `1`: only formulas with consistent units are then allowed."""
+    """Units of all features that are not forbidden, such as `kg*m/s^2` or `1`: only consistent formulas are allowed."""
     target_unit: str | None = None
     """Unit of the target; needed with `units`."""
     dimensionless_constants: bool = False
@@ -101,7 +101,7 @@ class Constraints:
             if name in forbidden:
                 yield f"monotonic has {name!r}, which is forbidden; remove it from one of them"
         if not (isfinite(self.penalty) and self.penalty >= 0):
-            yield f"penalty must be a number from 0, got {self.penalty!r}"
+            yield f"penalty must be a number from 0, is {self.penalty!r}"
         if bool(self.units) != (self.target_unit is not None):
             missing = "target_unit" if self.units else "units"
             yield f"{missing} is missing; units are given for all features and the target, or for none"
