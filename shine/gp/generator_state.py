@@ -45,7 +45,7 @@ def restored_generator(state: Mapping[str, Any]) -> np.random.Generator:
     try:
         seed = state["seed"]
         if not 0 <= seed["children"] <= _MOST_CHILDREN or not 4 <= seed["pool_size"] <= _MOST_POOL:
-            raise ValueError("the numbers of its seed are out of range")
+            raise ValueError("the seed of the random generator has numbers out of range")
         sequence = np.random.SeedSequence(
             seed["entropy"],
             spawn_key=seed["spawn_key"],

@@ -73,8 +73,7 @@ class State:
         return self.archive.individuals.primitives
 
     def header(self) -> dict[str, Any]:
-        """Everything except arrays, as values that JSON can hold. Whole numbers may have 128 bits: store them
-        exactly."""
+        """Everything except arrays, as JSON values. Whole numbers may have 128 bits: store them exactly."""
         return {
             "functions": [function.name for function in self.primitives.functions],
             "features": list(self.primitives.features),

@@ -132,8 +132,11 @@ def test_a_random_generator_of_wrong_content(run: Path, good: Checkpoint, tmp_pa
             "part of the random generator's state is missing",
         ),
         ({**state, "bits": twister}, "pos of the random generator is 1000000, beyond its table"),
-        ({**state, "seed": {**state["seed"], "pool_size": 10**12}}, "numbers of its seed are out of range"),
-        ({**state, "seed": {**state["seed"], "children": -1}}, "numbers of its seed are out of range"),
+        (
+            {**state, "seed": {**state["seed"], "pool_size": 10**12}},
+            "seed of the random generator has numbers out of range",
+        ),
+        ({**state, "seed": {**state["seed"], "children": -1}}, "seed of the random generator has numbers out of range"),
     ]:
         told = resumed(run, with_header(good, random=random_state), tmp_path / "r")
         assert told is not None and message in told, told

@@ -187,8 +187,10 @@ class Writer:
     def linear(
         self, terms: Sequence[Nodes], coefficients: Sequence[float], intercept: float = 0.0, *, shifted: bool = False
     ) -> Nodes:
-        """A sum of terms with coefficients, and an intercept; with `shifted`, the result may differ from it by a
-        constant."""
+        """A sum of terms with coefficients, and an intercept.
+
+        With `shifted`, the result may differ from that by a constant.
+        """
         pairs = [(tidy(c), term) for c, term in zip(coefficients, terms, strict=True) if c != 0]
         if not pairs:
             return constant(intercept)
