@@ -87,14 +87,14 @@ _HOMES = {
 """Module of each public name; exceptions, which are not listed, are in `shine.errors`."""
 
 _DEPRECATED = {"GraphKernel": "Kernel"}
-"""Names that were public once, and what took their place."""
+"""Deprecated names, and their replacements."""
 
 _PACKAGES = ("aot", "deap", "export", "report")
 """Packages that users reach as attributes."""
 
 
 def __getattr__(name: str) -> Any:
-    # Importing Shine mostly means importing NumPy and LLVM, which not every use needs: each name is imported on demand.
+    # Names are imported on demand: NumPy and LLVM are slow to import, and not every use needs them.
     if name in _PACKAGES:
         return import_module(f"{__name__}.{name}")
     if name in _DEPRECATED:

@@ -93,7 +93,7 @@ def test_a_scale_of_the_weights_changes_nothing_but_last_digits():
 
 
 def test_a_class_that_weighs_nothing_is_an_error():
-    with pytest.raises(DataError, match="weigh nothing"):
+    with pytest.raises(DataError, match="the weights of one class vanish"):
         fitted(ONE[:, None], FLAG, np.where(FLAG > 0, 1e20, 1e-20), kind=SymbolicClassifier)
     # Beside others, the smallest weights are 0.
     with pytest.raises(ValueError, match="one class"):

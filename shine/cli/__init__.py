@@ -27,7 +27,7 @@ def main() -> None:
             shine.main(prog_name="shine", obj=interruption)
         except SystemExit as end:
             code = end.code
-        # The work is done. A Ctrl-C while the interpreter shuts down would kill it.
+        # The work is done: Ctrl-C must not kill the interpreter while it shuts down.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     except KeyboardInterrupt:
         interruption.leave("error: interrupted")

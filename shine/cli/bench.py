@@ -14,7 +14,7 @@ from shine.cli.codes import FAILURE
 from shine.cli.output import is_terminal, json_text, print_text, write_file
 
 PRINT = Path("-")
-"""The file that stands for printing."""
+"""The file name that means printing."""
 
 
 def run(settings: Settings, json_path: Path | None, plot_path: Path | None) -> int:

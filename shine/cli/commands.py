@@ -33,7 +33,7 @@ def shine(context: click.Context) -> None:
       shine evolve configs/pythagoras.yaml
       shine report runs/pythagoras --open
 
-    Exit codes: 0 done, 1 failed, 2 wrong usage, configuration or data, 130 interrupted.
+    Exit codes: 0 done; 1 failed; 2 wrong usage, configuration or data; 130 interrupted.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
@@ -54,7 +54,7 @@ class _ManyRows(click.Command):
 @click.option("--rows", type=click.IntRange(1), multiple=True, metavar="N ...", help="Rows of the data. [1000 10000]")
 @click.option("--population", type=click.IntRange(1), default=1000, metavar="N", help="Random formulas. [1000]")
 @click.option("--primitives", default="add,sub,mul,div", metavar="NAMES", help="Functions they use. [add,sub,mul,div]")
-@click.option("--seed", type=SEED, default=0, metavar="N", help="Other formulas and data. [0]")
+@click.option("--seed", type=SEED, default=0, metavar="N", help="Seed of formulas and data. [0]")
 @click.option(
     "json_path",
     "--json",
@@ -62,9 +62,9 @@ class _ManyRows(click.Command):
     is_flag=False,
     flag_value="-",
     metavar="[FILE]",
-    help="Write everything measured to a file, or print it instead of the table.",
+    help="Write all measurements to a file, or print them instead of the table.",
 )
-@click.option("plot_path", "--plot", type=FILE, metavar="FILE", help="Draw it over more rows.")
+@click.option("plot_path", "--plot", type=FILE, metavar="FILE", help="Draw the speeds, by default for more rows.")
 def bench_command(
     rows: tuple[int, ...],
     population: int,
@@ -73,10 +73,10 @@ def bench_command(
     json_path: Path | None,
     plot_path: Path | None,
 ) -> int:
-    """Compare interpreted with compiled evaluation of random formulas.
+    """Compare the speed of interpreted and compiled evaluation of random formulas.
 
-    Shine's tiers, plain Python, and DEAP, gplearn and pyoperon where they are installed. All must compute the same
-    losses.
+    It measures Shine's tiers, plain Python, and DEAP, gplearn and pyoperon if they are installed. All must compute the
+    same losses.
 
     \b
     Example:
@@ -91,7 +91,7 @@ def bench_command(
 
 
 @click.command("info")
-@click.option("--clear-cache", is_flag=True, help="Remove the compiled code that is kept; it is compiled again.")
+@click.option("--clear-cache", is_flag=True, help="Remove the compiled code; it is compiled again.")
 @json_option
 def info_command(clear_cache: bool, as_json: bool) -> None:
     """Print versions, the processor and its features, threads, the cache, and which extras are installed.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shine.lang.tree import Tree
 
 GRAPHS = (".pb", ".pbtxt")
-"""Endings that mean a graph, even if the file does not exist; any other existing file is read as a graph, too."""
+"""Endings of graph files, even of files that do not exist; an existing file with any other ending is a graph, too."""
 
 
 def compile_source(
@@ -111,7 +111,7 @@ def _described(made: Job) -> dict[str, object]:
 
 
 def _is_file(path: Path) -> bool:
-    # A formula can be too long for a file name, or have characters that are not allowed there.
+    # A formula can be too long for a file name, or have characters that a file name cannot have.
     try:
         return path.is_file()
     except (OSError, ValueError):

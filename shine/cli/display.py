@@ -28,7 +28,7 @@ LAYOUT = Layout(
 
 
 def progress_text(progress: Progress) -> str:
-    """Best loss, evaluations per second, and the formula before linear scaling, last: narrow terminals cut it."""
+    """Best loss, evaluations per second, and the formula before linear scaling; it is last because terminals cut it."""
     rate = progress.evaluations / progress.seconds if progress.seconds > 0 else 0.0
     formula = str(progress.front.tree(len(progress.front) - 1)) if len(progress.front) else "-"
     return f"loss {progress.best_loss:.4g}, {rate:,.0f} evaluations/s, {shortened(formula, LONGEST)}"
@@ -41,7 +41,7 @@ def front_table(record: ResultRecord, width: int | None = None) -> str:
     ----------
     record : ResultRecord
     width : int, optional
-        Most characters of a line; formulas are shortened to fit. Without it they are printed in full.
+        Most characters of a line; formulas are shortened to fit. By default they are printed in full.
     """
     rows = ({**model.model_dump(), "best": model == record.best} for model in record.front)
     return text_table(rows, LAYOUT, width=width)

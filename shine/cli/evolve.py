@@ -36,7 +36,7 @@ def evolve_config(
     printed: str,
     interruption: Interruption,
 ) -> int:
-    """Run a configuration and print what it found.
+    """Run a configuration and print the result.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def evolve_config(
 
 
 def resume_run(folder: Path, overrides: Sequence[str], printed: str, interruption: Interruption) -> int:
-    """Go on with a run and print what it found.
+    """Go on with a run and print the result.
 
     Returns
     -------

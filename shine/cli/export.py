@@ -20,7 +20,7 @@ def export_formula(source: str, to: str, index: int | None, out: Path | None, na
     if to not in EXPORTS:
         raise click.UsageError(f"--to {to}: no such format; use one of {', '.join(EXPORTS)}")
     if not name.isidentifier() or keyword.iskeyword(name):
-        raise click.UsageError(f"--name {name}: is not a name that a function may have")
+        raise click.UsageError(f"--name {name}: is not a valid name of a function")
     tree = tree_of(source, index)
     record = {"expression": str(tree), "parameters": tree.parameters, "to": to, "name": name}
     if out is not None:
@@ -47,7 +47,7 @@ def _files(tree: Tree, to: str, name: str, out: Path) -> dict[Path, bytes]:
         return {out: made.encode() if isinstance(made, str) else made}
     files: dict[Path, bytes] = {}
     for file, text in c_files(tree, name).items():
-        # The source includes the header by its name, so only the source can get another name.
+        # The source includes the header by its name, so only the source can be renamed.
         path = out / file if out.is_dir() else out if file.endswith(".c") else out.with_name(file)
         if path in files:
             raise click.UsageError(f"--out {out}: is the header's name; name the source, such as f.c")

@@ -20,9 +20,9 @@ from shine.cli.options import FILE, index_option, json_option, level_option, out
 def predict_command(run: Path, data: Path, index: int | None, out: Path | None, as_json: bool) -> None:
     """Apply the formula of RUN, a run's folder, to the file DATA.
 
-    DATA is a file like the training data (CSV, TSV, NPZ, Parquet). It needs the columns that the formula uses, by name,
-    in any order; other columns and the target do not matter. The output is one column, 'prediction': CSV, or Parquet if
-    DATA is Parquet and the output is not a terminal, or the format that the name of FILE ends in.
+    DATA is a CSV, TSV, NPZ or Parquet file with the columns that the formula uses, by name, in any order; other columns
+    are ignored. The output is one column, 'prediction'. Its format is the ending of FILE; without --out it is CSV, or
+    Parquet if DATA is Parquet and the output is not a terminal.
 
     \b
     Example:
@@ -52,9 +52,9 @@ class _ExportCommand(FormulaCommand):
 @click.option("--name", default="f", metavar="NAME", help="Name of the function. [f]")
 @json_option
 def export_command(**options: Any) -> None:
-    """Write the formula of a run, or one given as text, in another language.
+    """Write the formula of a run, or a formula given as text, in another language.
 
-    FORMAT is {formats}. C makes a source and, with --out, a header beside it.
+    FORMAT is {formats}. With --out, C makes a header beside the source.
 
     \b
     Example:
@@ -73,9 +73,9 @@ def export_command(**options: Any) -> None:
 @click.option("show", "--open", is_flag=True, help="Open it in a browser.")
 @json_option
 def report_command(run: Path, out: Path | None, show: bool, as_json: bool) -> None:
-    """Write a page of HTML about RUN, a run's folder; prints where it is.
+    """Write an HTML page about RUN, a run's folder, and print its path.
 
-    The page holds all it needs, and can be sent and read without a network.
+    The page needs no other files and no network.
 
     \b
     Example:
@@ -89,7 +89,7 @@ def report_command(run: Path, out: Path | None, show: bool, as_json: bool) -> No
 @click.command("jit", cls=FormulaCommand)
 @click.argument("formula")
 @click.option("--emit", type=click.Choice(["ir", "opt", "asm", "obj"]), default="asm", help="Kind of output. [asm]")
-@click.option("--target", metavar="TRIPLE", help="Such as aarch64-linux-gnu; by default this processor.")
+@click.option("--target", metavar="TRIPLE", help="Target, such as aarch64-linux-gnu; by default this processor.")
 @click.option("--cpu", metavar="NAME", help="LLVM's name of a processor of the target, such as x86-64-v3.")
 @click.option(
     "--dtype",
@@ -104,8 +104,8 @@ def report_command(run: Path, out: Path | None, show: bool, as_json: bool) -> No
 def jit_command(**options: Any) -> None:
     """Show the compiled code of FORMULA: a function of one row.
 
-    LLVM IR as Shine writes it (ir) or as LLVM optimizes it for the target (opt), assembly (asm), or an object file
-    (obj). Among integers / truncates.
+    The code is LLVM IR as Shine writes it (ir) or as LLVM optimizes it for the target (opt), assembly (asm), or an
+    object file (obj). Division of integers truncates.
 
     \b
     Example:
@@ -123,10 +123,12 @@ def jit_command(**options: Any) -> None:
 @click.option(
     "--out", type=FILE, default=Path(), metavar="DIR", help="Folder of the files; by default the current one."
 )
-@click.option("--emit", multiple=True, default=("object,header",), metavar="KINDS", help="As a,b. [object,header]")
-@click.option("--target", metavar="TRIPLE", help="Such as aarch64-linux-gnu; by default this host's.")
-@click.option("--cpu", metavar="NAME", help="LLVM's name of a processor, or native; by default the target's least.")
-@click.option("--features", default="", metavar="LIST", help="Added to the processor's, as +avx2,-fma.")
+@click.option(
+    "--emit", multiple=True, default=("object,header",), metavar="KINDS", help="Output, as ir,asm. [object,header]"
+)
+@click.option("--target", metavar="TRIPLE", help="Target, such as aarch64-linux-gnu; by default this host.")
+@click.option("--cpu", metavar="NAME", help="LLVM's name of a processor, or native; by default the target's baseline.")
+@click.option("--features", default="", metavar="LIST", help="Added to the processor's, such as +avx2,-fma.")
 @click.option(
     "--dtype",
     type=click.Choice(["float64", "float32", "int64", "int32"]),
@@ -138,7 +140,7 @@ def jit_command(**options: Any) -> None:
 @click.option("outputs", "--output", multiple=True, metavar="NODE", help="Output of a graph; may be repeated.")
 @json_option
 def compile_command(**options: Any) -> None:
-    """Compile a formula, a graph or a run's formula ahead of time; prints the files.
+    """Compile a formula, a graph or a run's formula ahead of time, and print the paths of the files.
 
     A file is a TensorFlow graph, a folder a run, everything else a formula. KINDS are some of object, header, ir, asm,
     shared, python, cmake, pkgconfig, bench, wasm, wasm-scalar, ptx. The code needs no library.

@@ -1,4 +1,4 @@
-"""One way to report every mistake: ``error: ...`` on stderr, an exit code, and no traceback unless ``--debug`` asks."""
+"""One way to report all errors: ``error: ...`` on stderr, an exit code, and a traceback only with ``--debug``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shine.cli.interruption import Interruption
 
 DEBUG = "--debug"
 LONGEST_LINE = 1000
-"""Most characters of a line of an error; the middle of a longer line is left out."""
+"""Longest line of an error, in characters; a longer line loses its middle."""
 
 
 class Group(click.Group):
@@ -109,7 +109,7 @@ def _reported(error: BaseException, debug: bool, interruption: Interruption | No
 def _lost_output(error: OSError) -> int:
     """Handle a failed write to standard output; silently if its reader has left."""
     if sys.stdout is not None:
-        # Discard the buffered output, so that the interpreter does not complain when it ends.
+        # Discard the buffered output, so that the interpreter reports no second error at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if error.errno == errno.EPIPE:
         return FAILURE

@@ -3,7 +3,7 @@
 Python runs signal handlers between two of its own instructions, in the main thread. While that thread waits for native
 code, above all for LLVM, no handler runs; and an exception raised in a destructor or a callback is dropped. So a thread
 receives signals through a pipe that Python's C code writes to, and ends the process if the main thread does not. There
-are few imports, because an interrupt before `Interruption.install` is not reported well.
+are few imports, so that few interrupts come before `Interruption.install`: those are not reported well.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 GRACE = 0.8
 """Seconds from a signal to the end of the process if there is nothing to keep."""
 ECHO = 0.15
-"""Seconds in which signals count as one: a wrapper may pass on a Ctrl-C that the terminal sends to both."""
+"""Seconds in which signals count as one: a wrapper may pass on a Ctrl-C that the terminal also sends to Shine."""
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """The signals that are handled, all in the same way: Ctrl-C, `kill`, and a terminal that closes."""
 
@@ -29,8 +29,8 @@ SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 class Interruption:
     """Whether the process was asked to end, and by which signal.
 
-    The first signal raises one `KeyboardInterrupt` in the main thread. If this has not ended the process after `GRACE`,
-    it is ended anyway, unless there is something to `keep`: then it has all the time it needs, until a second signal.
+    The first signal raises one `KeyboardInterrupt` in the main thread. A process that still runs after `GRACE` is
+    ended, unless there is something to `keep`: then it has all the time it needs, until a second signal.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Interruption:
         self._raised = False
 
     def install(self) -> None:
-        """Handle the signals of this process, except those that it was started to ignore (``nohup``, ``command &``)."""
+        """Handle the signals of this process, except signals it was started to ignore (``nohup``, ``command &``)."""
         answered = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
         if sys.platform != "win32":  # its select() only knows sockets; there, native code ends first
             reader, writer = os.pipe()
@@ -56,12 +56,12 @@ class Interruption:
         sys.unraisablehook = _quiet_hook(sys.unraisablehook)
 
     def keep(self) -> None:
-        """Say that there is something to write from now on: the first signal no longer sets a time limit."""
+        """From now on there is something to write: the first signal no longer sets a time limit."""
         self._keeping = True
 
     @property
     def code(self) -> int:
-        """Exit code of an interrupted process, as shells have it."""
+        """Exit code of an interrupted process, by the convention of shells."""
         return 128 + (self.signal or signal.SIGINT)
 
     def leave(self, message: str = "") -> NoReturn:
@@ -86,12 +86,12 @@ class Interruption:
             pass
         self.signal = self.signal or heard[0]
         if self._keeping:
-            _say("interrupted: writing what was found; again to quit at once")
+            _say("interrupted: writing the result; again to quit at once")
         time.sleep(ECHO)
         if select.select([reader], [], [], 0)[0]:
             os.read(reader, 512)
         again = select.select([reader], [], [], None if self._keeping else GRACE - ECHO)[0]
-        _say("error: interrupted again; what was not written yet is lost" if again else "error: interrupted")
+        _say("error: interrupted again; unwritten results are lost" if again else "error: interrupted")
         os._exit(self.code)
 
 

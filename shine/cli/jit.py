@@ -23,7 +23,7 @@ EMITTED: dict[str, Emit] = {
     "asm": lambda kernel, target, cpu: kernel.assembly(target, cpu),
     "obj": lambda kernel, target, cpu: kernel.object_code(target, cpu),
 }
-"""Output made of a kernel for a target (this processor without one) and the name of a processor."""
+"""Makes each output from a kernel, a target (None for this processor) and the name of a processor."""
 
 
 def jit(

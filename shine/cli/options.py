@@ -15,7 +15,7 @@ SEED = click.IntRange(0, 2**63 - 1)
 json_option = click.option("as_json", "--json", is_flag=True, help="Print JSON.")
 out_option = click.option("--out", type=FILE, metavar="FILE", help="Write a file instead of printing.")
 set_option = click.option(
-    "overrides", "--set", multiple=True, metavar="KEY=VALUE", help="Override, as evolution.population=500."
+    "overrides", "--set", multiple=True, metavar="KEY=VALUE", help="Override a setting, as evolution.population=500."
 )
 index_option = click.option(
     "--index", type=click.IntRange(0), metavar="N", help="Index of the formula in the front; by default the chosen one."
@@ -25,8 +25,8 @@ result_json_option = click.option(
     "as_json", "--json", is_flag=True, help="Print the contents of result.json and nothing else."
 )
 level_option = click.option(
-    "level", "--opt", type=click.Choice(["O0", "O1", "O2", "O3"]), default="O2", help="Pipeline. [O2]"
+    "level", "--opt", type=click.Choice(["O0", "O1", "O2", "O3"]), default="O2", help="Optimization level. [O2]"
 )
 parameters_option = click.option(
-    "parameters", "--params", metavar="NAMES", help="Order of the arguments, as b,a. [natural order]"
+    "parameters", "--params", metavar="NAMES", help="Order of the arguments, such as b,a. [natural order]"
 )

@@ -51,12 +51,12 @@ def _predictions(model: Model, data: Path) -> Floats:
 
 
 def _columns(path: Path, names: Sequence[str]) -> list[Floats]:
-    """Columns of a data file, by their headings or by the names that Shine makes of those.
+    """Columns of a data file, by their headings or by the names that Shine makes from headings.
 
     Raises
     ------
     DataError
-        If one is missing, or does not hold finite numbers only.
+        If one is missing, or holds anything but finite numbers.
     """
     source = FORMATS[_ending(path)](path)
     there = {*source.headings, *source.names}

@@ -39,13 +39,13 @@ class Display(Protocol):
         """A stage begins."""
 
     def leave(self) -> None:
-        """The stage that began last has ended."""
+        """The latest stage has ended."""
 
     def generation(self, progress: Progress) -> None:
         """A generation has ended."""
 
     def message(self, text: str) -> None:
-        """Show something that the user must know."""
+        """Show a message to the user."""
 
     def close(self) -> None:
         """The search has ended."""
@@ -74,7 +74,7 @@ class Silence:
 
 
 class Lines(Silence):
-    """Prints a line for each stage, and now and then one for a generation."""
+    """Prints a line for each stage, and for a generation every `PAUSE` seconds."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class Lines(Silence):
 
 
 class Bar(Silence):
-    """Shows a line that changes: the current stage, and the share of the generations that are over."""
+    """Updates one line: the current stage, and the share of generations that are over."""
 
     def __init__(self, first: str) -> None:
         super().__init__()
@@ -150,7 +150,7 @@ def display_for(printed: str, first: str) -> Iterator[Display]:
     Parameters
     ----------
     printed : {"front", "formula", "json"}
-        The final output of the command: there are no lines beside output for programs.
+        The final output of the command; output for programs gets no lines beside it.
     first : str
         Text of the bar before the first stage.
     """

@@ -16,7 +16,7 @@ from shine.report import report_html
 def report(folder: Path, out: Path | None, show: bool, as_json: bool) -> None:
     """Write the report of a run and print its path."""
     run = opened(folder)
-    # The run's own configuration has every default and the absolute path of its data.
+    # The configuration in the run's folder has every default and the absolute path of the data.
     dataset = read_job(run.folder / "config.yaml").dataset
     path = run.folder / "report.html" if out is None else out
     page = report_html(

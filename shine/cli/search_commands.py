@@ -27,10 +27,10 @@ def evolve_command(
     quiet: bool,
     as_json: bool,
 ) -> int:
-    """Search for formulas as CONFIG, a YAML file, says.
+    """Search for formulas with the settings of CONFIG, a YAML file.
 
-    Prints the Pareto front of loss and complexity, and keeps the configuration and the result in a folder. Ctrl-C ends
-    the search and keeps what it found so far; 'shine resume' goes on with it.
+    Prints the Pareto front of loss and complexity, and writes the configuration and the result to a folder. Ctrl-C ends
+    the search and keeps the formulas found so far; 'shine resume' goes on with it.
 
     \b
     Example:
@@ -48,9 +48,9 @@ def evolve_command(
 @result_json_option
 @click.pass_context
 def resume_command(context: click.Context, run: Path, overrides: tuple[str, ...], quiet: bool, as_json: bool) -> int:
-    """Go on with the search that was interrupted in the folder RUN.
+    """Go on with the interrupted search in the folder RUN.
 
-    It ends as it would have without the interruption, to the last bit. With --set, limits can be raised first.
+    The result is the same, to the last bit, as without the interruption. --set can raise limits.
 
     \b
     Example:
@@ -63,7 +63,7 @@ def resume_command(context: click.Context, run: Path, overrides: tuple[str, ...]
 
 @click.group("config")
 def config_group() -> None:
-    """Look at configurations."""
+    """Check configurations, or print their schema."""
 
 
 @config_group.command("schema")

@@ -1,4 +1,4 @@
-"""From arguments of the command line to runs, positions in their fronts, and formulas."""
+"""Arguments of the command line -> runs, positions in their fronts, and formulas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def opened(folder: Path) -> Run:
-    """The finished run in a folder, or of a file ``result.json``.
+    """The finished run in a folder; the path of its ``result.json`` also works.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def check_folder(folder: Path) -> None:
 
 
 def chosen(run: Run, index: int | None) -> tuple[int, Model]:
-    """The position and the model of a run's front at `index`; those of the recommended model without it.
+    """The position and the model at `index` in a run's front; without an index, those of the recommended model.
 
     Raises
     ------
@@ -85,15 +85,15 @@ def parsed(formula: str, parameters: str | None = None) -> Tree:
 
 
 def tree_of(source: str, index: int | None) -> Tree:
-    """The formula of a run, if the argument is an existing folder, or the formula that the argument is.
+    """The formula of a run if the argument is an existing folder; otherwise the argument itself as a formula.
 
     Raises
     ------
     click.UsageError
-        If it is neither.
+        If it is neither a run nor a formula.
     """
     path = Path(source)
-    # A formula can be too long for a file name, or have characters that are not allowed there.
+    # A path in an existing folder is a mistyped run, not a formula.
     if _exists(path) or ("/" in source and " " not in source and _exists(path.parent)):
         return chosen(opened(path), index)[1].tree
     tree = parsed(source)
@@ -108,6 +108,7 @@ def shown(text: str, length: int = 60) -> str:
 
 
 def _exists(path: Path) -> bool:
+    # A formula can be too long for a file name, or have characters that a file name cannot have.
     try:
         return path.exists()
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
 """Checks between values of a configuration, each of which is valid by itself.
 
-pydantic checks each value. These checks need several sections, the data, or the files that the configuration names. As
-validators of pydantic's models they would only run once every value is valid, and report one problem at a time.
+pydantic checks single values. These checks need several sections, the data, or the files that the configuration names.
+As validators of pydantic's models they would run only if every value is valid, and report one problem at a time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def primitive_texts(
     ----------
     primitives : sequence of str or LlvmFunction
     bases : sequence of Path
-        Folder that each path is relative to.
+        Folder of each entry's relative path.
     """
     texts: list[str] = []
     problems: list[Problem] = []
@@ -107,13 +107,13 @@ def guess_formulas(
     features: Sequence[str],
     evolution: EvolutionSettings,
 ) -> tuple[tuple[str, ...], list[Problem]]:
-    """Guesses as text, graphs too, and the problems of guesses that the search could not have made itself.
+    """Guesses as text, graphs too, and their problems: a search accepts only guesses that it could make itself.
 
     Parameters
     ----------
     guesses : sequence of str or GraphGuess
     bases : sequence of Path
-        Folder that each path is relative to.
+        Folder of each guess's relative path.
     primitives, features : sequence of str
     evolution : EvolutionSettings
     """
@@ -157,7 +157,7 @@ def constraint_problems(
 def complexity_problems(
     evolution: EvolutionSettings, primitives: Sequence[str], features: Sequence[str]
 ) -> Iterator[Problem]:
-    """Problems of complexities whose names do not occur."""
+    """Problems of complexities of unknown names."""
     known = dict.fromkeys([CONSTANT_NAME, *features, *primitive_table(primitives)[1]])
     for name in evolution.complexity:
         if name not in known:

@@ -1,4 +1,4 @@
-"""From a YAML file to plain values, each with its place; nothing in the text is ever executed."""
+"""A YAML file -> plain values, each with its place; nothing in the text is ever executed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 Loc = tuple[str | int, ...]
 
 MAX_BYTES = 1 << 20
-"""Bytes of the longest file that is read."""
+"""Largest file that is read, in bytes."""
 MAX_BITS = 1024
 """Most bits of a whole number that is read. Larger numbers exceed float64, and Python refuses to print very large
 ones."""
@@ -81,7 +81,7 @@ def read_document(path: Path, overrides: Sequence[str] = ()) -> Document:
     ----------
     path : Path
     overrides : sequence of str
-        ``key.key=value`` each, with the value in YAML.
+        Each ``key.key=value``, with the value in YAML.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def _integer(text: str) -> int:
     except ValueError:
         if not re.fullmatch("[-+]?[0-9]+", text):
             raise ValueError("is not a whole number that can be read") from None
-        number = 2**MAX_BITS  # it has more digits than Python reads
+        number = 2**MAX_BITS  # Python refuses to read so many digits
     if abs(number) >= 2**MAX_BITS:
         raise ValueError(f"is too large; whole numbers are below 2**{MAX_BITS}, as all are that float64 holds")
     return number

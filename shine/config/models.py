@@ -15,7 +15,7 @@ from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.search.settings import FitnessSettings, SearchSettings
 
 ARITHMETIC = ("add", "sub", "mul", "div")
-"""Primitives of a file that names none. `shine.evolve` has more, because it needs no file for a first try."""
+"""Primitives if the configuration names none. `shine.evolve` has more by default, for a first try without a file."""
 
 
 class StrictModel(BaseModel):
@@ -84,8 +84,7 @@ def _kind_of_guess(value: object) -> str:
 GuessEntry = Annotated[
     Annotated[str, Tag("(formula)")] | Annotated[GraphGuess, Tag("(graph)")], Discriminator(_kind_of_guess)
 ]
-"""A formula as text, or a graph. pydantic's errors contain the tags in their places; their brackets tell tags from
-keys."""
+"""A formula as text, or a graph. The places in pydantic's errors contain the tags; brackets tell tags from keys."""
 
 
 class Config(StrictModel):
@@ -111,7 +110,7 @@ class Config(StrictModel):
 
     @property
     def primitive_texts(self) -> tuple[str, ...]:
-        """The primitives as names and definitions, in a configuration of `read_job`: it has no foreign functions."""
+        """The primitives as names and definitions. Needs a configuration of `read_job`, without foreign functions."""
         return tuple(str(primitive) for primitive in self.primitives)
 
     @property
@@ -121,7 +120,7 @@ class Config(StrictModel):
 
     @property
     def search(self) -> SearchSettings:
-        """The settings of the search, in a configuration of `read_job`: it has no graphs and no foreign functions."""
+        """The settings of the search. Needs a configuration of `read_job`, without graphs and foreign functions."""
         return SearchSettings(
             primitives=self.primitive_texts,
             evolution=self.evolution,

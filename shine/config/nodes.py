@@ -1,4 +1,4 @@
-"""From YAML text to nodes with their places; nothing is constructed, and aliases are measured before they expand."""
+"""YAML text -> nodes with their places; nothing is constructed, and aliases are measured before they expand."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import yaml
 from shine.errors import ConfigError
 
 MAX_DEPTH = 30
-"""Deepest nesting, aliases expanded."""
+"""Deepest nesting, with aliases expanded."""
 MAX_NODES = 100_000
-"""Most values in one document, aliases expanded."""
+"""Most values in one document, with aliases expanded."""
 
 
 @dataclass(frozen=True, order=True)
@@ -24,7 +24,7 @@ class Place:
     override : int
         0 for the file, and 1, 2, ... for the ``--set`` options after it.
     line, column : int
-        One-based; 0 where there is no line.
+        One-based; 0 if there is no line.
     source : str
         The file as the user named it, or the option.
     """

@@ -46,13 +46,13 @@ def _problem(details: ErrorDetails, schema: dict[str, Any]) -> Problem:
     message = _WORDINGS[kind](details.get("ctx", {}), value)
     key, _, rest = message.partition(" ")
     if kind == "value_error" and isinstance(value, dict) and key in value:
-        # The message of a check across the keys of a class begins with the key to change, if there is one.
+        # If a check across the keys of a class blames one key, its message begins with that key.
         return (*loc, key), rest
     return loc, message
 
 
 def unknown(kind: str, name: str, allowed: Sequence[str]) -> str:
-    """The message for a name that is not among those allowed."""
+    """The message for a name that is not allowed."""
     near = similar(name, allowed)
     hint = f'did you mean "{near}"? ' if near else ""
     return f"unknown {kind} {shown(name)}; {hint}allowed are {listed(allowed, 100)}"

@@ -1,4 +1,4 @@
-"""From a YAML file to a configuration, and to the job of running it."""
+"""A YAML file -> a configuration, and the job of running it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from shine.errors import ConfigError
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A configuration and its data; graphs and foreign functions have become formulas, so a run never needs their files
-    again."""
+    """A configuration and its data. Graphs and foreign functions have become formulas, so their files are not needed
+    any more."""
 
     config: Config
     dataset: Dataset
@@ -30,7 +30,7 @@ def read_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     ----------
     path : path
     overrides : sequence of str
-        ``evolution.population=500`` each, with the value in YAML; applied in order.
+        Each like ``evolution.population=500``, with the value in YAML; applied in order.
 
     Returns
     -------

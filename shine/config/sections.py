@@ -27,11 +27,11 @@ from shine.errors import ConfigError
 from shine.lang.names import shortened
 
 RETIRED: dict[str, Json] = {"evolution.canonical": False}
-"""Settings that no longer exist, each with the value that has the same meaning as leaving it out."""
+"""Settings that no longer exist, each with the one value that is still read, and means nothing."""
 
 
 def is_retired(key: str, value: Json) -> bool:
-    """Whether a setting no longer exists but changes nothing, as in older runs, which wrote down all defaults."""
+    """Whether a setting no longer exists, but its value changes nothing. Configurations of older runs have it."""
     return key in RETIRED and RETIRED[key] is value
 
 
@@ -60,7 +60,7 @@ class Sections:
         for name, value in self.document.value.items():
             if name in Config.model_fields:
                 found += self._read(name, value)
-        # Checks of a whole section may be wrong if parts of it could not be read.
+        # Checks of a whole section may mislead if parts of it could not be read.
         if not self._wrong("data", found):
             found += data_problems(self.values["data"])
         if "primitives" in self.values:
@@ -89,7 +89,7 @@ class Sections:
             self.values[name] = getattr(section, name)
         wrong = {loc[1] for loc, _ in found if len(loc) > 1}
         if isinstance(value, dict) and wrong & set(value):
-            # Problems between the other keys show only without the wrong keys.
+            # pydantic reports problems between keys only if each key is valid: check again without the wrong keys.
             rest = self._read(name, {key: part for key, part in value.items() if key not in wrong})
             found += [problem for problem in rest if problem not in found]
         return [(loc, text) for loc, text in found if not self.document.is_unreadable(loc)]
@@ -126,7 +126,7 @@ class Sections:
         return Config(**{**self.values, "data": data, "seeds": guesses})
 
     def _with_place(self, index: int, guess: str | GraphGuess) -> str | GraphGuess:
-        """A guess, the path of its graph made absolute."""
+        """A guess with the absolute path of its graph."""
         if isinstance(guess, str):
             return guess
         return guess.model_copy(update={"graph": (self._base(("seeds", index)) / guess.graph).resolve()})
@@ -141,5 +141,5 @@ class Sections:
         return name not in self.values or (name,) in reported
 
     def _base(self, loc: Loc) -> Path:
-        """The folder that a relative path starts from; the working directory if it is from the command line."""
+        """The folder of relative paths; the working directory for a path from the command line."""
         return Path() if self.document.place(loc).override else self.folder

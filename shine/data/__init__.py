@@ -1,1 +1,1 @@
-"""Data sets, and the files and recipes that they come from."""
+"""Data sets, from files and recipes."""

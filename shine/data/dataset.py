@@ -1,4 +1,4 @@
-"""The data set that evaluators take: columns, a target, weights; its values are checked here, once."""
+"""The data set of evaluators: columns, a target, weights. Values are checked here, once."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ COPIED_BYTES = 1 << 25
 """Columns of at most this size are copied to be contiguous; larger ones stay as they are, to save memory."""
 
 ORDINARY = 128
-"""Largest absolute binary exponent of numbers that need no scaling: 3e-39 to 3e38. A product of seven is finite."""
+"""Numbers with at most this absolute binary exponent, 3e-39 to 3e38, need no scaling. A product of seven is finite."""
 
 MOST_SEEN = 1e9
-"""Weight from which on whole weights no longer count as repeated rows."""
+"""From this weight on, whole weights no longer count as repeated rows."""
 
 _CHECKED = 1 << 20
 """Numbers checked at a time, to bound memory."""
@@ -34,7 +34,7 @@ class Dataset:
     Parameters
     ----------
     columns : ndarray of shape (n_features, n_rows), float64
-        Contiguous columns; if they are large and were given row by row, views of the given array.
+        Contiguous columns; views of the given array if it is large and stored row by row.
     target : ndarray of shape (n_rows,), float64
     weights : ndarray of shape (n_rows,), float64, optional
         Non-negative sample weights with a positive sum; all rows weigh 1 without them.
@@ -64,7 +64,8 @@ class Dataset:
         Raises
         ------
         DataError
-            If shapes do not fit, there is no row or no column, a value is not a finite number, or a name is invalid.
+            If shapes do not fit, there is no row or no column, a value is not a finite number, a weight is negative,
+            none is positive, or a name is invalid.
         """
         matrix, target = numbers(X, "X", 2), numbers(y, "y", 1)
         rows, count = matrix.shape
@@ -83,7 +84,7 @@ class Dataset:
             if (weights < 0).any() or not weights.any():
                 raise DataError("sample weights must not be negative, and one must be positive")
             weights = ordinary_weights(weights)
-        # Columns that are contiguous already, as in Fortran order, are never copied.
+        # Columns that are contiguous already (Fortran order) are never copied.
         columns = np.ascontiguousarray(matrix.T) if matrix.nbytes <= COPIED_BYTES else matrix.T
         return cls(columns, np.ascontiguousarray(target), weights, names)
 
@@ -99,7 +100,7 @@ class Dataset:
         )
 
     def without(self, features: Collection[str]) -> Dataset:
-        """The data set without some features; the same object if it has none of them."""
+        """The data set without the given features; the same object if it has none of them."""
         left_out = set(features)
         kept = [index for index, name in enumerate(self.features) if name not in left_out]
         if len(kept) == len(self.features):
@@ -108,7 +109,7 @@ class Dataset:
         return Dataset(_stacked([self.columns[index] for index in kept], self.n_rows), self.target, self.weights, names)
 
     def sampled(self, rows: int, rng: np.random.Generator) -> Dataset:
-        """A random sample of at most `rows` rows, in their order; the same object if it has no more."""
+        """A random sample of at most `rows` rows, in their order; the same object if there are no more."""
         if self.n_rows <= rows:
             return self
         return self.take(np.sort(rng.choice(self.n_rows, rows, replace=False)))
@@ -136,7 +137,7 @@ class Dataset:
 
     @cached_property
     def effective_rows(self) -> float:
-        """Number of rows of equal weight that tell as much (Kish 1965); whole weights count repeated rows."""
+        """Number of equally weighted rows with the same information (Kish 1965); whole weights count repeated rows."""
         weights = self.row_weights
         # Nobody has seen a row a billion times, and very large numbers are always whole.
         if (weights == np.floor(weights)).all() and weights.max() < MOST_SEEN:
@@ -168,7 +169,7 @@ def _total(sums: Iterable[Floats]) -> float:
 
 
 def stable_sum(values: Floats) -> Floats:
-    """Sum over the last axis by halves: accurate, and the same bits on every machine.
+    """Sum over the last axis by halving it: accurate, and the same bits on every machine.
 
     NumPy's order of additions depends on the vector instructions of the host.
     """

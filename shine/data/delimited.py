@@ -1,4 +1,4 @@
-"""Delimited text: a header row, then numbers; parsed fast when it is clean, and explained when it is not."""
+"""Delimited text: a header row, then numbers. Clean text is parsed fast; for other text, errors name the bad cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a recipe to a data set: features drawn from seeded generators, the target computed from a formula."""
+"""A recipe -> a data set: features are drawn by seeded generators, the target is computed from a formula."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def generate(recipe: Recipe) -> Dataset:
     if problems:
         raise DataError("; ".join(problems))
     columns = _columns(recipe)
-    from shine.arrays import COMPILED  # the compiler takes a while to load, and only data that are made need it
+    from shine.arrays import COMPILED  # the compiler is slow to load, and only generated data need it
 
     tree = parse(recipe.target, list(columns))
     target = evaluate(tree, list(columns.values()), np.float64, COMPILED)
@@ -54,7 +54,7 @@ def recipe_problems(recipe: Recipe) -> Iterator[tuple[tuple[str, ...], str]]:
     above: dict[str, str] = {}
     for given, feature in recipe.features.items():
         if feature.permute is not None and normalized(feature.permute) not in above:
-            known = f"listed above are {listed(above)}" if above else "none is"
+            known = f"the features above it are {listed(above)}" if above else "no feature is above it"
             message = f"{shown(feature.permute)} is not a feature listed above {shown(given)}; {known}"
             yield ("features", given, "permute"), message
         name = normalized(given)
@@ -82,8 +82,7 @@ def _columns(recipe: Recipe) -> dict[str, Floats]:
         bad = int((~np.isfinite(values)).sum())
         if bad:
             raise DataError(
-                f"features.{shortened(given)}: {bad} of {recipe.rows} values are beyond what float64 holds; "
-                "choose a smaller range"
+                f"features.{shortened(given)}: {bad} of {recipe.rows} values exceed float64; choose a smaller range"
             )
         columns[normalized(given)] = values
     return columns
@@ -97,7 +96,7 @@ def _noise(recipe: Recipe, target: Floats, rng: np.random.Generator) -> Floats:
         if np.isfinite(target + noise).all():
             return noise
     raise DataError(
-        f"noise: {recipe.noise:g} standard deviations of the target lead beyond what float64 holds; "
+        f"noise: {recipe.noise:g} standard deviations of the target exceed float64; "
         "choose less noise, or a target of smaller numbers"
     )
 
@@ -111,7 +110,7 @@ def _column(feature: Feature, above: dict[str, Floats], rows: int, rng: np.rando
 
 
 def _generator(recipe: Recipe, index: int) -> np.random.Generator:
-    """A generator for one column, so that another feature does not change this one."""
+    """A random generator for each column, so that changes to one feature leave the others as they are."""
     return np.random.default_rng([recipe.seed, index])
 
 

@@ -1,4 +1,4 @@
-"""From data files to data sets; recipes are offered here, too (see `shine.data.generated`)."""
+"""Data files -> data sets. Also exports recipes, from `shine.data.generated`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORMATS: dict[str, Callable[[Path], Source]] = {
     ".npz": open_npz,
     ".parquet": open_parquet,
 }
-"""Function that opens a file, by the ending of its name."""
+"""The function that opens a file, by the ending of the file's name."""
 
 
 def load_file(

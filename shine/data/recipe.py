@@ -57,7 +57,7 @@ class LogUniform:
         _check_range(self.low, self.high)
 
     def values(self, rows: int, rng: np.random.Generator) -> Floats:
-        # Rounding may exceed the range, and at its ends the range of float64.
+        # Rounding may exceed the range, and even the range of float64.
         from shine.arrays import exp, log  # the compiler takes a while to load
 
         low, high = log(np.array([self.low, self.high])).tolist()

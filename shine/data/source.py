@@ -25,7 +25,8 @@ class Source:
     headings : tuple of str
         The headings as they are in the file.
     read : callable
-        From indices of headings to finite float64 columns; raises a `DataError` if one holds anything else.
+        Returns the columns at indices of headings as float64; raises a `DataError` if one holds anything but finite
+        numbers.
     """
 
     path: Path

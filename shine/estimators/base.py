@@ -28,7 +28,7 @@ from shine.search.settings import settings_from
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 Index = int | Sequence[int] | None
-"""Positions in the fronts: None is the chosen formula, an integer the same of every front, a sequence one of each."""
+"""Positions in the fronts: None for the chosen formulas, an integer for all fronts, or a sequence, one for each."""
 
 
 def complete(fit: Fit) -> Fit:
@@ -78,7 +78,7 @@ class SymbolicEstimator(BaseEstimator):
     def _store(self, variables: Mapping[str, Any]) -> None:
         """Store the parameters of `__init__`, which passes its `locals()`.
 
-        scikit-learn reads the signature of each estimator, so each has one of its own. This way it is the only list.
+        scikit-learn reads the signature of each estimator, so each needs its own; it is the only list of parameters.
         """
         self.__dict__.update({name: value for name, value in variables.items() if name not in ("self", "__class__")})
 
@@ -109,7 +109,7 @@ class SymbolicEstimator(BaseEstimator):
         )
 
     def __sklearn_clone__(self) -> Self:
-        """An unfitted copy that knows that it is a clone (see `_fitted_by_a_program`)."""
+        """An unfitted copy, marked as a clone (see `_fitted_by_a_program`)."""
         copy: Self = super().__sklearn_clone__()
         copy._is_clone = True
         return copy
@@ -141,7 +141,7 @@ class SymbolicEstimator(BaseEstimator):
         return bool(self.warm_start) and self.__sklearn_is_fitted__()
 
     def _guesses(self, number: int, linear_scaling: bool = True) -> list[Guess]:
-        """Guesses of the search of a number."""
+        """Guesses of the search with a number."""
         guesses = list(self.seeds)
         if self._goes_on() and number < len(self._fronts):
             models = [model.tree for model in self._fronts[number]]
@@ -194,7 +194,7 @@ class SymbolicEstimator(BaseEstimator):
         return [front[position] for front, position in zip(self._fronts, indices, strict=True)]
 
     def _each(self, index: Index, form: Callable[[Model], Any]) -> Any:
-        """A form of the formulas at an index; a list of forms if there are several fronts."""
+        """The formula at an index in a form; a list if there are several fronts."""
         forms = [form(model) for model in self._models(index)]
         return forms[0] if isinstance(self.front_, Front) else forms
 

@@ -18,11 +18,11 @@ from shine.typing import Floats
 
 
 def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
-    """Arrays of finite float64 numbers; notes or compares the number and the names of the features."""
+    """Arrays of finite float64 numbers; the estimator stores or compares the number and the names of the features."""
     checks = {"dtype": np.float64} | checks
     for name, values in zip(("X", "y"), data, strict=False):
         check_unmasked(values, name)
-    # scikit-learn looks for infinite numbers by a sum, which may overflow without harm.
+    # scikit-learn finds infinite numbers by a sum, whose overflow is harmless.
     with np.errstate(all="ignore"):
         try:
             if hasattr(validation, "validate_data"):
@@ -38,7 +38,7 @@ def checked_weights(sample_weight: ArrayLike | None, X: Floats) -> Floats | None
     Raises
     ------
     ValueError
-        If their number is not that of the rows, one is negative or not finite, or none is positive.
+        If there is not one for each row, one is negative or not finite, or none is positive.
     """
     if sample_weight is None:
         return None
@@ -78,7 +78,7 @@ OWN_NAMES = {
     "max_depth": "max_depth",
     "parsimony": "parsimony",
 }
-"""Parameter of estimators for each field of `EvolutionSettings` that has one."""
+"""Fields of `EvolutionSettings` that are parameters of estimators, and the names of the parameters."""
 
 
 def checked_settings(given: Mapping[str, Any] | None, own: Mapping[str, Any]) -> dict[str, Any]:

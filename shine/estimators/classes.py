@@ -1,4 +1,4 @@
-"""The two classes of a search for odds: how many rows each has, and the targets that they become."""
+"""The two classes of a search for odds: their numbers of rows, and their targets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shine.data.dataset import Dataset
 from shine.typing import Floats
 
 _DOUBT = 0.1
-"""Rows of each class that count as rows of the other. Platt uses 1, which keeps good formulas from being certain."""
+"""Rows of each class that count as rows of the other. Platt uses 1, but then good formulas cannot be certain."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Classes:
         return np.where(target > 0.5, high, low)
 
     def enough(self, share: float) -> float:
-        """The loss of a perfect formula, plus a share of what the best constant loses beyond it."""
+        """The loss of a perfect formula, plus a share of the best constant's excess over it."""
         high, low = self.targets
         count = self.rows + self.others
         least = (self.rows * entropy(high) + self.others * entropy(low)) / count
@@ -54,5 +54,5 @@ class Classes:
 
 
 def entropy(share: float) -> float:
-    """Mean log-loss, in nats, if the share of a class is predicted for every row."""
+    """Mean log-loss, in nats, of predicting the share of a class for every row."""
     return -sum(part * math.log(part) for part in (share, 1 - share) if part > 0)

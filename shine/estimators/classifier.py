@@ -32,7 +32,7 @@ class SymbolicClassifier(ClassifierMixin, SymbolicEstimator):
     Parameters
     ----------
     stop_loss : float
-        A search ends when its best formula has less than this share of the log-loss of predicting the classes' shares.
+        A search ends when the log-loss of its best formula is below this share of the best constant's.
     population_size, generations, primitives, max_size, max_depth, max_time, parsimony, model_selection, seeds, \
 constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
         See `SymbolicRegressor`. Constraints hold for the logarithm of the odds, whose unit is 1.
@@ -41,9 +41,9 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
     ----------
     classes_ : ndarray of shape (n_classes,)
     class_prior_ : ndarray of shape (n_classes,)
-        Weighted shares of the classes. They are the prediction where a formula is not a number.
+        Weighted shares of the classes, predicted where a formula is not a number.
     best_ : Model
-        The chosen formula. With more than two classes a list with one for each; so are `front_` and `equations_`.
+        The chosen formula. With more than two classes, a list with one for each; `front_` and `equations_` are, too.
     front_ : Front
         The Pareto front; the losses are mean log-losses, in nats.
     equations_, n_features_in_, feature_names_in_, formula_names_, generations_, evaluations_, seconds_, stopped_by_
@@ -112,7 +112,7 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         ValueError, TypeError
             If the data or a parameter is invalid; the message is scikit-learn's where it has one.
         UnsupportedSyntaxError, DataError
-            If a guess or a function is not part of the language; if no formula has a finite loss.
+            If a guess or a function is not part of the language, or no formula has a finite loss.
         KeyboardInterrupt
             On Ctrl-C if the estimator is a clone, as in cross-validation, or runs in a process of its own; and on a
             second Ctrl-C. The estimator then stays as it was, as after every other error.
@@ -121,7 +121,7 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         check_classification_targets(labels)
         weights = checked_weights(sample_weight, rows)
         if weights is not None:
-            # Remove rows of weight 0: a class may occur only in these.
+            # Remove rows of weight 0: a class that occurs only in them does not count.
             rows, labels, weights = rows[weights > 0], labels[weights > 0], weights[weights > 0]
         classes, codes = np.unique(labels, return_inverse=True)
         if len(classes) < 2:

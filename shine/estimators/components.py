@@ -1,4 +1,4 @@
-"""The components of a transformer: the residual they leave of a target, and their correlations."""
+"""The components of a transformer: their correlations, and the residual of a target that they leave."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Components:
         return _length(self._centred(values))
 
     def first_new(self, candidates: Iterable[tuple[int, Floats]], most: float) -> int | None:
-        """The first position whose values vary and correlate with every formula by at most `most`; None without one."""
+        """The first position whose values vary and correlate with each formula by at most `most`; None if none does."""
         for position, values in candidates:
             column = self._standardized(values)
             if column.any() and all(abs(dot(column, other)) <= most for other in self._columns):

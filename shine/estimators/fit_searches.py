@@ -14,17 +14,17 @@ from shine.search.settings import SearchSettings
 from shine.typing import Floats
 
 USER = ("interrupted", "callback")
-"""Reasons to stop that end the whole fit, not only the search that happens to be running."""
+"""Reasons to stop that end the whole fit, not only the running search."""
 
 _LEAST_SECONDS = 1e-3
-"""Seconds of a search when the time of the fit is over: it looks at a part of its first population."""
+"""Seconds of a search when the fit's time is over: enough for a part of its first population."""
 
 
 class Search(Protocol):
     """`shine.search.run.search`, or a search for something else."""
 
     def __call__(self, dataset: Dataset, settings: SearchSettings, *, report: Callable[[Progress], object]) -> Result:
-        """What the search found."""
+        """Search, and return the result."""
 
 
 @dataclass
@@ -34,16 +34,16 @@ class FitSearches:
     Parameters
     ----------
     count : int
-        Most searches that there will be.
+        Largest number of searches.
     features : tuple of str
         Names of the columns in formulas.
     settings : SearchSettings
-        All searches share the seconds; each has all generations. The seed is that of the first search, the others have
-        the numbers that follow.
+        All searches share the seconds; each has all generations. The first search has the seed, the others the numbers
+        that follow it.
     report : callable
         Makes the report of a search, given its number.
     keep : bool
-        Whether an interrupted fit keeps what was found; otherwise the interrupt is raised again.
+        Whether an interrupted fit keeps its results; otherwise the interrupt is raised again.
     """
 
     count: int
@@ -60,19 +60,19 @@ class FitSearches:
 
     @property
     def stopped_by(self) -> str:
-        """Why the fit ended: the user's reason if there is one, else that of the last search."""
+        """Why the fit ended: the user's reason if there is one, else the last search's."""
         reasons = [result.stopped_by for result in self.results]
         return next((reason for reason in reasons if reason in USER), reasons[-1])
 
     def run(self, search: Search, X: Floats, y: Floats, weights: Floats | None, guesses: Sequence[Guess]) -> Result:
         """Search with a fair share of the time that is left.
 
-        Once the user has ended the fit, a search only has its first population: the fit needs its result, but soon.
+        Once the user has ended the fit, a search has only its first population: the fit needs its result soon.
 
         Raises
         ------
         KeyboardInterrupt
-            If the search was interrupted and the fit does not keep what was found, or it was interrupted before.
+            If the search was interrupted and the fit does not keep its results, or an earlier search was interrupted.
         """
         number, settings = len(self.results), self.settings
         generations = 0 if self.stopped_by_user else settings.stop.generations

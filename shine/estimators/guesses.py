@@ -31,7 +31,7 @@ def guesses_within(
     primitives : sequence of str, function or Primitive
     max_size, max_depth : int
     linear_scaling : bool
-        Whether the search adds a slope and an intercept to formulas; then theirs are removed.
+        Whether the search adds a slope and an intercept to formulas; then those of the trees are removed.
     """
     table, names = primitive_table(primitives)
     primitive_set = PrimitiveSet(select(table, names), tuple(features))

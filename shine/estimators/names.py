@@ -1,4 +1,4 @@
-"""Names of columns in formulas, made of any headings."""
+"""Names of columns in formulas, made from headings."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def formula_names(headings: Sequence[object] | None, count: int) -> tuple[str, .
     """A distinct identifier for each column.
 
     A heading that is a valid name stays as it is, in Unicode's normal form. Characters that an identifier cannot have
-    become ``_``; keywords and names of Shine's primitives get a ``_`` at the end; long names are cut; a name that is
-    taken already gets a number.
+    become ``_``; keywords and names of Shine's primitives get a ``_`` at the end; long names are cut; a repeated name
+    gets a number.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def formula_names(headings: Sequence[object] | None, count: int) -> tuple[str, .
         return tuple(f"x{i}" for i in range(count))
     texts = [str(heading) for heading in headings]
     wanted = [_fit(text) for text in texts]
-    # A valid heading must not lose its name to another heading that only becomes this name.
+    # A valid heading keeps its name, even if an earlier heading turns into the same name.
     owners: dict[str, int] = {}
     for exact in (True, False):
         for column, (text, name) in enumerate(zip(texts, wanted, strict=True)):

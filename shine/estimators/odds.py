@@ -1,4 +1,4 @@
-"""Individuals as logarithms of odds: the line around each that suits log-loss best, and the fit of their constants."""
+"""Individuals as logarithms of odds: the line of each with the least log-loss, and the fit of their constants."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ LINE_STEPS = 4
 """Steps of fitting an individual's line; the fit starts from Fisher's discriminant."""
 
 _LEAST_WITHIN = 1e-3
-"""Least variance within the classes that the discriminant assumes, as a share of all variance: with less, nearly all
-rows are certain already."""
+"""Least variance within the classes that the discriminant assumes, as a share of the total variance: below it, nearly
+all rows are certain already."""
 
 
 def lined(population: Population, slopes: Floats, intercepts: Floats, primitives: PrimitiveSet) -> Population:
@@ -59,7 +59,7 @@ def discriminants(products: Products, dataset: Dataset) -> tuple[Floats, Floats]
     products : Products
         Products of the individuals' values and the target.
     dataset : Dataset
-        Its target is the share of each row that is of the class.
+        Its target is the share of each row that belongs to the class.
     """
     weight, share, variance = dataset.weight, dataset.target_mean, dataset.target_square / dataset.weight
     covariance, spread = products.product / weight, products.square / weight
@@ -77,7 +77,7 @@ class OddsEvaluator:
     Parameters
     ----------
     dataset : Dataset
-        Its target is the share of each row that is of the class, within 0 and 1 and not the same for all.
+        Its target is the share of each row that belongs to the class, from 0 to 1, and not the same for all rows.
     linearizer : Linearizer
         Fits the lines.
     dtype : {"float64", "float32"}

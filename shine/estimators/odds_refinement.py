@@ -1,4 +1,4 @@
-"""From the individuals of a finished search for odds to its models."""
+"""The individuals of a finished search for odds -> its models."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class OddsRefinement:
     rules : callable, optional
         Compiles the constraints for a primitive set.
     out_of_time : callable
-        Whether to stop making constants simple.
+        Returns whether to stop making constants simple.
     """
 
     dataset: Dataset
@@ -90,7 +90,7 @@ class OddsRefinement:
         )
 
     def _measured(self, trees: Sequence[Tree], primitives: PrimitiveSet) -> list[Model]:
-        """The formulas as models, with their log-loss by the unsmoothed classes; inf if a constraint is broken."""
+        """The formulas as models, with their log-loss on the unsmoothed classes; inf if they break a constraint."""
         if not trees:
             return []
         population = population_of(trees, primitives)
@@ -105,5 +105,5 @@ class OddsRefinement:
         return [Model(tree, loss, part, self.weights) for tree, loss, part in measured]
 
     def _nats(self, worse: Model, better: Model) -> float:
-        """Log-likelihood that one model lacks to another."""
+        """Log-likelihood by which one model is worse than another, in nats."""
         return self.dataset.effective_rows * (worse.loss - better.loss)

@@ -1,4 +1,4 @@
-"""The search for formulas of the odds of a class: what `shine.search.run.search` is for errors, for log-loss."""
+"""The search for formulas of the odds of a class: as `shine.search.run.search`, with log-loss instead of errors."""
 
 from __future__ import annotations
 
@@ -32,21 +32,22 @@ LINE_ROWS = 2000
 """Rows that the slope and the intercept of individuals are fitted on."""
 
 DEGREE = 0
-"""Power of the target's unit that log-loss has."""
+"""Power of the target's unit in the unit of log-loss."""
 
 
 @np.errstate(all="ignore")
 def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[[Progress], object]) -> Result:
-    """Evolve formulas of the logarithm of the odds that a row is of a class.
+    """Evolve formulas for the logarithm of the odds that a row belongs to a class.
 
     Parameters
     ----------
     dataset : Dataset
-        The target is 1 for rows of the class and 0 for others; both occur.
+        The target is 1 for rows of the class and 0 for others; both must occur.
     settings : SearchSettings
-        Of the fitness, only `dtype` and `threads` matter: the search minimizes log-loss, always with a slope and an
-        intercept. The constraints hold for the logarithm of the odds. The search ends when a formula has less than the
-        share ``stop.loss`` of the best constant's loss, not counting the loss that smoothing leaves to every formula.
+        Only ``fitness.dtype`` and ``fitness.threads`` matter among the fitness settings: the search minimizes log-loss,
+        always with a slope and an intercept. Constraints hold for the logarithm of the odds. The search ends when a
+        formula has less than the share ``stop.loss`` of the best constant's loss, not counting the loss that smoothing
+        leaves to every formula.
     report : callable
         Receives the `Progress` of every generation; it ends the run by returning True.
 
@@ -54,13 +55,20 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
     -------
     Result
         The loss of each model is the mean log-loss in nats, and its r2 the share of the constant's log-loss that it
-        removes (McFadden 1974). The recommended model has the shortest description: log-likelihood, plus half the
-        logarithm of the number of rows for each node (Schwarz 1978).
+        removes (McFadden 1974). The recommended model has the shortest description: negative log-likelihood, plus half
+        the logarithm of the number of rows for each node (Schwarz 1978).
+
+    Raises
+    ------
+    ValueError
+        If the dtype is unknown.
+    DataError
+        If the rows of one class have no weight, or no formula has a finite loss and keeps the constraints.
 
     Notes
     -----
     During evolution and fitting, classes are smoothed after Platt (1999): otherwise the constants of a formula that
-    separates the classes would have no best value. The seeding only knows squared errors; it looks for guesses that
+    separates the classes would have no best value. The seeding knows only squared errors; it looks for guesses that
     explain the target as a number.
     """
     budget = TimeBudget(settings.stop.seconds)
@@ -71,7 +79,7 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
 
     task = prepared(dataset, settings, linear_scaling=True, scale_target=False)
     if not 0 < task.dataset.target_mean < 1:
-        raise DataError("the rows of one class weigh nothing beside the others; give both classes weights that count")
+        raise DataError("the weights of one class vanish beside those of the other; give both classes larger weights")
     rng = np.random.default_rng(settings.seed)
     sample = task.dataset.sampled(evolving.rows, rng)
     classes = Classes.of(sample)

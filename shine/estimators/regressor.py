@@ -27,7 +27,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
     Parameters
     ----------
     population_size : int
-        Formulas that survive a generation, and offspring in it.
+        Number of formulas that survive a generation, and of offspring in it.
     generations : int
         Most generations after the first population.
     primitives : sequence of str, function or Primitive
@@ -46,13 +46,12 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
     parsimony : float
         Price of complexity in the selection of parents.
     model_selection : {"best", "accuracy", "score"} or callable
-        Which formula of the front predicts: the one of the shortest description, of the least loss, or of the largest
+        Which formula of the front predicts: the one with the shortest description, the least loss, or the largest
         fall of the loss's logarithm per unit of complexity; or a function from a `shine.Front` to a position in it.
     seeds : sequence of formulas
         Guesses, formulas to start from, in the names of `formula_names_`.
     constraints : mapping or Constraints, optional
-        Constraints on formulas, by the fields of `shine.Constraints`; features by their headings or by their names in
-        formulas.
+        Constraints on formulas: the fields of `shine.Constraints`, with features named by heading or as in formulas.
     units : (units of the features, unit of the target), optional
         Units of the features as a mapping by name, or as a sequence in the order of the columns:
         ``(["kg", "m/s"], "J")``.
@@ -74,7 +73,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
     Attributes
     ----------
     best_ : Model
-        The chosen formula; with several targets a list, and so are `front_` and `equations_`.
+        The chosen formula; with several targets a list, as are `front_` and `equations_`.
     front_ : Front
         The Pareto front of complexity and loss.
     equations_ : DataFrame
@@ -85,8 +84,9 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
     formula_names_ : ndarray of str
         Names of the features in formulas.
     generations_, evaluations_ : int
-        Over all searches, including those before a warm start.
+        Sums over all searches, also before a warm start.
     seconds_ : float
+        Duration of the searches of the last fit.
     stopped_by_ : str
         The limit that ended the last search; "interrupted" or "callback" if the user did.
 
@@ -154,7 +154,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         ValueError, TypeError
             If the data or a parameter is invalid; the message is scikit-learn's where it has one.
         UnsupportedSyntaxError, DataError
-            If a guess or a function is not part of the language; if no formula has a finite loss.
+            If a guess or a function is not part of the language, or no formula has a finite loss.
         KeyboardInterrupt
             On Ctrl-C if the estimator is a clone, as in cross-validation, or runs in a process of its own; and on a
             second Ctrl-C. The estimator then stays as it was, as after every other error.

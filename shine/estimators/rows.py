@@ -7,14 +7,14 @@ import numpy as np
 from shine.typing import Floats
 
 MOST_MERGED = 10_000
-"""Most rows that are merged. A search looks at a random sample of more rows, which no order could make equal."""
+"""Most rows that are merged. A search takes a random sample of more rows, which merging cannot make equal."""
 
 
 def merged(X: Floats, Y: Floats, weights: Floats | None) -> tuple[Floats, Floats, Floats | None]:
     """Rows of positive weight; up to `MOST_MERGED` of them also sorted, equal rows merged and their weights added.
 
-    A search is deterministic, and the last bit of its data decides its course. Here, rows with whole weights become the
-    same as rows that are repeated as often in any order, so both give the same formulas.
+    A search is deterministic, but the last bit of its data decides its course. Here, a row with a whole weight becomes
+    the same as rows repeated as often, in any order, so both give the same formulas.
 
     Parameters
     ----------

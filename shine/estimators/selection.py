@@ -1,4 +1,4 @@
-"""Which formula of a front an estimator predicts with."""
+"""The choice of the formula of a front that an estimator predicts with."""
 
 from __future__ import annotations
 

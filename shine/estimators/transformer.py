@@ -27,21 +27,21 @@ EXPLAINED = 1e-12
 
 
 class SymbolicTransformer(TransformerMixin, SymbolicEstimator):
-    """A scikit-learn transformer whose features are formulas related to a target, but little to one another.
+    """A scikit-learn transformer whose features are formulas that relate to a target, and little to one another.
 
     The first component is a formula for the target. Each further component is a formula for the residual of a linear
-    model of the components before it, which is uncorrelated with them.
+    model of the earlier components; the residual is uncorrelated with them.
 
     Parameters
     ----------
     n_components : int
         Most components. There are fewer if the first ones explain the target entirely, or if every further formula
-        correlates with those before it by more than `max_correlation`.
+        correlates with an earlier one by more than `max_correlation`.
     max_correlation : float
         Largest absolute correlation of two components.
     model_selection : {"best", "accuracy", "score"} or callable
-        Which formula of each front becomes a component (see `SymbolicRegressor`). It must not be constant, nor too
-        correlated with the components before it; otherwise the formula of least loss among those that qualify is taken.
+        Which formula of each front becomes a component (see `SymbolicRegressor`). If it is constant, or correlates too
+        much with an earlier component, the formula of least loss that does not is taken instead.
     max_time : float, optional
         Seconds for all components together.
     population_size, generations, primitives, max_size, max_depth, stop_loss, parsimony, seeds, constraints, units, \
@@ -122,7 +122,7 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
         ValueError, TypeError
             If the data or a parameter is invalid; the message is scikit-learn's where it has one.
         UnsupportedSyntaxError, DataError
-            If a guess or a function is not part of the language; if no formula has a finite loss.
+            If a guess or a function is not part of the language, or no formula has a finite loss.
         KeyboardInterrupt
             On Ctrl-C if the estimator is a clone, as in cross-validation, or runs in a process of its own; and on a
             second Ctrl-C. The estimator then stays as it was, as after every other error.

@@ -11,13 +11,13 @@ from shine.export.expressions.phrases import ATOM, Phrase, number_text, phrase, 
 from shine.lang.tree import Tree
 
 LONGEST = 8192
-"""Most characters of a formula in Excel."""
+"""Longest formula that Excel takes, in characters."""
 
 DEEPEST = 64
-"""Most levels of nested functions and parentheses in Excel."""
+"""Levels of nested functions and parentheses that Excel takes."""
 
 _LARGEST = 9.99999999999999e307
-"""The largest number that Excel reads; larger ones need a product."""
+"""The largest number that Excel reads; larger numbers are written as products."""
 
 _COMPARISON = 1
 
@@ -141,7 +141,7 @@ class _Excel(Corrected):
         return phrase(self.enclosed(operand, self.sum), "<>0", strength=_COMPARISON, condition=True)
 
     def _pow(self, base: Phrase, exponent: Phrase) -> Phrase:
-        # Parentheses around all but words: people, and other languages, read -2^2 and 2^3^2 differently.
+        # All bases except words get parentheses: people, and other languages, read -2^2 and 2^3^2 differently.
         parts = self.operand(base, ATOM), "^", self.operand(exponent, self.unary)
         return phrase(*parts, strength=self.power)
 

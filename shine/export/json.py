@@ -29,7 +29,7 @@ SCHEMA = "shine-formula"
 SCHEMA_VERSION = 1
 
 LONGEST = 100_000_000
-"""Most characters of a text that is read."""
+"""Longest text that is read, in characters."""
 
 _KEYS = {"schema", "schema_version", "name", "features", "functions", "assignments", "result"}
 _FUNCTION_KEYS = {"name", "parameters", "assignments", "result"}
@@ -135,8 +135,8 @@ def from_json(text: str | bytes) -> Tree:
     Raises
     ------
     GraphImportError
-        What is wrong and where, if the text is not JSON of the schema, has a newer version, or is not a formula of
-        the language.
+        If the text is not JSON of the schema, has a newer version, or is not a formula of the language. The message
+        says where.
     """
     if len(text) > LONGEST:
         _refuse(f"it has {len(text)} characters; at most {LONGEST} are read")

@@ -18,7 +18,7 @@ DIALECTS = ("standard", "sqlite", "postgres", "duckdb")
 """Known dialects; PostgreSQL understands the standard one."""
 
 DEEPEST: dict[str, int] = {"sqlite": 1000, "duckdb": 1000}
-"""Most levels of nesting of an expression, for data bases with a limit."""
+"""Levels of nesting that an expression may have, for databases with a limit."""
 
 _RESERVED = """
     add all alter analyse analyze and anti any array as asc asof asymmetric at authorization begin between bigint
@@ -52,8 +52,8 @@ def sql_expression(
     ----------
     tree : Tree
     columns : mapping of str to str, optional
-        SQL text of each feature, copied as it is. By default the column of the same name, in quotes unless it is
-        lower case and not a reserved word. Columns hold double precision; integers work too.
+        SQL text of each feature, copied as it is. By default the column of the same name; names that are not lower
+        case, or are reserved words, get quotes. Columns hold double precision; integers work, too.
     dialect : {"standard", "sqlite", "postgres", "duckdb"}
     digits : int, optional
         Significant digits of constants; all digits by default.
@@ -63,7 +63,7 @@ def sql_expression(
     ValueError
         If the dialect is unknown, or `columns` lacks a feature of the formula.
     ExportError
-        If a primitive has no definition, or the formula is too long or too deeply nested for the data base.
+        If a primitive has no definition, or the formula is too long or too deeply nested for the database.
 
     Examples
     --------
@@ -194,7 +194,7 @@ class _Sql(Corrected):
     def divided(self, left: Phrase, right: Phrase) -> Phrase:
         left, right = self.numeric(left), self.numeric(right)
         if not left.real and not right.real:
-            # Most data bases truncate the quotient of integers.
+            # Most databases truncate the quotient of integers.
             left = phrase("CAST(", left, " AS DOUBLE PRECISION)")
         return self.infix(left, " / ", right, self.product)
 
@@ -202,7 +202,7 @@ class _Sql(Corrected):
         return self.infix(base, " * ", base, self.product) if base.simple else self.call("POWER", base, self.number(2))
 
     def _remainder(self, left: Phrase, right: Phrase) -> Phrase | None:
-        """The exact remainder, with the sign of the dividend; None if the data base lacks it."""
+        """The exact remainder, with the sign of the dividend; None if the database lacks it."""
         return self.call("MOD", left, right) if self.dialect in ("sqlite", "duckdb") else None
 
     def _other_sign(self, remainder: Phrase, right: Phrase) -> Phrase:

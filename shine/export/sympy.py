@@ -30,8 +30,8 @@ def sympy_expression(tree: Tree) -> Any:
     Raises
     ------
     ExportError
-        If SymPy is not installed or cannot hold the formula (because it compares complex numbers, say), or the
-        formula is nested too deeply for SymPy.
+        If SymPy is not installed, cannot hold the formula (a comparison of complex numbers, say), or the formula is
+        nested too deeply for it.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def sympy_source(tree: Tree, name: str = "f") -> str:
     ValueError
         If the name is not a Python identifier.
     ExportError
-        As `sympy_expression`.
+        As for `sympy_expression`.
     """
     if not name.isidentifier() or keyword.iskeyword(name):
         raise ValueError(f"{name!r} is not a name for a Python variable")

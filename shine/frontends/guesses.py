@@ -1,4 +1,4 @@
-"""Guesses, formulas to start a search from: text, graphs, SymPy expressions or trees as trees over its features."""
+"""Guesses (text, graphs, SymPy expressions, trees) -> trees over the features of a search."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GRAPH_FILES = (".pb", ".pbtxt")
 """Endings of the names of graph files."""
 
 GRAPH_KEYS = ("graph", "output", "features")
-"""Keys of a mapping that stands for a graph."""
+"""Keys of a mapping that gives a graph."""
 
 Guess = Source | Program | Path | Mapping[str, Any]
 """The forms a guess can be given in."""
@@ -48,7 +48,7 @@ class GraphGuessError(GraphImportError):
 
 
 def is_graph_file(source: object) -> bool:
-    """Whether something is the path of a graph file. No formula ends like the name of one."""
+    """Whether something is the path of a graph file. No formula ends in ``.pb`` or ``.pbtxt``."""
     return isinstance(source, Path) or (isinstance(source, str) and source.strip().lower().endswith(GRAPH_FILES))
 
 
@@ -65,7 +65,7 @@ def guess_tree(source: Guess, features: Sequence[str], table: Mapping[str, Primi
         The functions that formulas may call.
     names : collection of str
         The primitives of the search. Graphs and SymPy expressions are translated into them where possible, because
-        their authors could not write in them; other formulas stay as they are.
+        their authors could not choose primitives; other formulas stay as they are.
 
     Returns
     -------

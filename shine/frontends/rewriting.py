@@ -23,7 +23,7 @@ ALTERNATIVES: dict[str, tuple[str, ...]] = {
     "max": ("a if a > b else b", "(a + b + abs(a - b))/2"),
     "min": ("a if a < b else b", "(a + b - abs(a - b))/2"),
 }
-"""Expressions equal to a primitive among real numbers; the first with only known primitives is used."""
+"""Expressions that equal a primitive for real numbers; the first with only known primitives is used."""
 
 MAX_POWER = 8
 """Largest whole exponent of a power that becomes products."""
@@ -32,8 +32,8 @@ MAX_POWER = 8
 class Rewriting(ValueGraph):
     """A value graph that uses only some primitives, if possible.
 
-    Other composite primitives are replaced by their definitions, other basic ones by `ALTERNATIVES`, and primitives of
-    constants by their value. A primitive without an alternative stays; the caller reports it.
+    Other composite primitives are replaced by their definitions, other basic ones by `ALTERNATIVES`, and primitives
+    applied to constants by their value. A primitive without an alternative stays; the caller reports it.
 
     Parameters
     ----------

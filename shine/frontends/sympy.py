@@ -30,7 +30,7 @@ def from_sympy(
         Names of the arguments, in calling order; by default the symbols in natural order (a, b, x2, x10). A mapping
         lists all symbols, and renames those whose names the language does not allow (``lambda``, ``x_{1}``).
     primitives : mapping of str to Primitive
-        Primitives that undefined functions stand for: ``sympy.Function("hypot")(a, b)`` is the primitive `hypot`.
+        Primitives that undefined functions mean by their names: ``sympy.Function("hypot")(a, b)`` is `hypot`.
 
     Returns
     -------

@@ -36,7 +36,7 @@ def report_html(
     ----------
     result : Result
     dataset : Dataset
-        The rows that predictions are compared with: those of the search or others.
+        The rows that predictions are compared with: the rows of the search, or others.
     history : sequence of mappings
         Lines of ``log.jsonl``, for the chart of the loss over time.
     settings : mapping, optional
@@ -83,8 +83,8 @@ def report_html(
         section("What each feature does", dependence_charts(best, dataset, target)),
         section("Its structure", tree_chart(best)),
         section("Settings and timing", settings_tables(result, settings)),
-        element("footer", "Made with Shine. Constants in typeset formulas are rounded to six digits; point at one, or "
-                          "copy the formula, for all of them."),
+        element("footer", "Made with Shine. Constants in typeset formulas are rounded to six digits; to see all digits "
+                          "of a constant, point at it or copy the formula."),
     )  # fmt: skip
     tip = element("div", id="tip", hidden="hidden", role="tooltip")
     body = element("body", main, tip, verbatim("script", script))

@@ -1,5 +1,5 @@
 "use strict";
-// The page is complete without this: it adds the tooltips, the buttons' copying, and opens what is folded for print.
+// The page is complete without this script, which adds tooltips and copying, and unfolds folded parts for print.
 const tip = document.getElementById("tip");
 let shown = null;
 

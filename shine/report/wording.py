@@ -11,7 +11,7 @@ NOTHING = "\N{EN DASH}"
 
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _PLAIN = range(-4, 6)
-"""Powers of ten of the first digit for which a number is written without an exponent."""
+"""Numbers whose first digit has one of these powers of ten are written without an exponent."""
 
 
 def decimal_parts(value: float, digits: int = 6) -> tuple[str, int | None]:

@@ -21,21 +21,21 @@ from shine.typing import AnyArray
 
 FORMAT: Final = "shine checkpoint"
 VERSION: Final = 1
-"""Version of the format; it grows when a reader of the old version would misread the new one."""
+"""Version of the format; it rises if readers of the old version would misread the new one."""
 
 KEPT = 3
-"""Number of checkpoints of a run that are kept, the latest ones."""
+"""Number of a run's latest checkpoints that are kept."""
 
 _DIGEST = 64
 """Characters of a SHA-256 in hexadecimal."""
 
 
 class DamagedCheckpointError(ExportError):
-    """A checkpoint is incomplete, or its bytes are not those that were written."""
+    """A checkpoint is incomplete, or its bytes have changed."""
 
 
 class NewerCheckpointError(ExportError):
-    """A checkpoint is undamaged, but of a version that this version of Shine does not know."""
+    """A checkpoint is undamaged, but of a newer version than this version of Shine reads."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
     view = memoryview(content)
     if len(content) <= _DIGEST or view[-_DIGEST:] != _digest(view[:-_DIGEST]):
         raise DamagedCheckpointError(f"{path}: is damaged: it is cut short or was changed")
-    # The digest is right: a version of Shine wrote the file, or somebody who imitates it.
+    # The digest is right, but the file may come from another version of Shine, or from another program.
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             return _contents(path, archive, len(content))
@@ -99,8 +99,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
 def _contents(path: Path, archive: zipfile.ZipFile, size: int) -> Checkpoint:
     """The contents of an archive of a given size; raises any error if it is not a checkpoint.
 
-    Checked by hand, not by pydantic: the message for a newer version must come before all other checks, and the headers
-    that runs add are checked by those who know them (see `shine.runs.resuming`, `shine.gp.run_state`).
+    Checked by hand, not by pydantic: the message for a newer version must come before all other checks, and
+    `shine.runs.resuming` and `shine.gp.run_state` check the headers that they add.
     """
     members = archive.infolist()
     # Compressed or overlapping members could be of any size.
@@ -171,7 +171,7 @@ class Shelf:
         self._place.mkdir(exist_ok=True)
         path = self._place / f"{checkpoint.header['generation']:010}.npz"
         write_bytes(path, checkpoint_bytes(checkpoint))
-        # Checkpoints of later generations are damaged: the run has gone back to before them.
+        # Checkpoints of later generations are damaged, because the run has gone back to an earlier one.
         later = [other for other in self.paths if other.name > path.name]
         earlier = [other for other in self.paths if other.name < path.name]
         for other in [*later, *earlier[KEPT - 1 :]]:

@@ -91,7 +91,7 @@ def write_bytes(path: Path, content: bytes) -> None:
         If it cannot be written. An earlier file stays as it was.
     """
     # In the same folder, because a file can be replaced atomically only within one file system. The name is fixed, so
-    # that the next process overwrites what a killed process has left.
+    # that the next process overwrites the leftovers of a killed process.
     temporary = path.with_name(f".{path.name}.partial")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)

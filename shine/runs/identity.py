@@ -1,4 +1,4 @@
-"""The identity of a run: its settings and its data, as checkpoints note them."""
+"""The identity of a run, as checkpoints record it: its settings and its data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shine.data.dataset import Dataset
 
 
 def description(job: Job) -> dict[str, Any]:
-    """The settings and the data that decide a run's outcome besides its state, and the versions it was made with."""
+    """The settings and data that, with its state, decide a run's outcome; and the versions of Shine and NumPy."""
     return {
         "shine": __version__,
         "numpy": np.__version__,
@@ -24,7 +24,7 @@ def description(job: Job) -> dict[str, Any]:
 
 
 def settings_of(config: Config) -> dict[str, Any]:
-    """The settings that decide the result of a run if no limit ends it, as JSON values."""
+    """The settings that decide the result of a run, except its limits, as JSON values."""
     values: dict[str, Any] = json.loads(
         config.model_dump_json(exclude={"data": True, "stop": True, "fitness": {"threads"}})
     )

@@ -27,7 +27,7 @@ Report = Callable[["Progress"], object]
 """Receives the progress of each generation, and ends the run by returning True."""
 
 LIMITS = ("loss", "generations", "seconds")
-"""Reasons to stop of a finished run; an interrupted run has another one."""
+"""Values of `stopped_by` of finished runs; an interrupted run has another."""
 
 
 def run_job(
@@ -61,10 +61,10 @@ def run_job(
     Raises
     ------
     ExportError
-        If the folder cannot be written to at the beginning, when nothing is lost yet, or is not empty: a run never
-        overwrites another.
+        If the folder is not empty (a run never overwrites another), or cannot be written to at the beginning, when
+        nothing is lost yet.
     ConfigError
-        If a guess or a primitive of a job that does not come from `read_job` cannot be used.
+        If a guess or a primitive cannot be used. `read_job` has checked those of its jobs.
     """
     if not all(isinstance(entry, str) for entry in (*job.config.seeds, *job.config.primitives)):
         job = with_formulas(job)
@@ -85,8 +85,8 @@ def resume_job(
 ) -> Result:
     """Go on with the run in a folder from its last checkpoint.
 
-    It ends as if it had never been interrupted: with the same front, to the last bit. A run without a checkpoint begins
-    anew. A run that has reached a limit is finished, and its result is returned; with a higher limit it goes on.
+    The front is the same, to the last bit, as without the interruption. A run without a checkpoint begins anew. A run
+    that has reached a limit is finished, and its result is returned; with a higher limit it goes on.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ def resume_job(
     report, tell, checkpoint_seconds
         See `run_job`.
     overrides : sequence of str
-        ``stop.generations=200`` each, with the value in YAML. Only settings under ``stop``, and ``fitness.threads``,
-        may change.
+        Each like ``stop.generations=200``, with the value in YAML. Only settings under ``stop``, and
+        ``fitness.threads``, may change.
 
     Returns
     -------
@@ -104,9 +104,9 @@ def resume_job(
     Raises
     ------
     ConfigError
-        If the configuration is missing or wrong, or differs from that of the run.
+        If the configuration is missing or wrong, or differs from the run's.
     DataError
-        If the data are not those of the run.
+        If the data have changed since the run began.
     ExportError
         If the folder holds no run, none of its checkpoints can be read, a checkpoint is of a newer version of Shine, or
         another process is writing the run.
@@ -122,7 +122,7 @@ def resume_job(
             if job.config.stop == before.stop:
                 tell(Notice(f"{folder}: is finished, by its limit of {finished.stopped_by}; raise it to go on"))
                 return open_run(folder).result
-            # From now on, the result in the folder is only a partial one.
+            # From now on, the result in the folder is partial.
             unfinished = finished.model_copy(update={"stopped_by": "interrupted"})
             write_text(folder / "result.json", result_json(unfinished))
         if job.config != before:
@@ -147,7 +147,7 @@ def _run(
     tell: Callable[[Notice], None],
     checkpoint_seconds: float,
 ) -> Result:
-    from shine.search.run import search  # takes longer to import than all that reading a result needs
+    from shine.search.run import search  # slow to import, and reading a result does not need it
 
     config = job.config
     keeper = Keeper(folder, partial(description, job), tell, checkpoint_seconds)
@@ -175,12 +175,12 @@ def _keep_result(keeper: Keeper, folder: Path, result: Result, config: Config) -
     record = result_record(result, config.target_name, config.primitive_texts)
     keeper.attempt(folder / "front.csv", partial(write_text, folder / "front.csv", front_csv(result)))
     keeper.finish()
-    # Last, because a run with result.json is finished: a run that is killed before can go on and write the rest.
+    # Last, because result.json marks a run as finished: a run that is killed before can go on and write the rest.
     keeper.attempt(folder / "result.json", partial(write_text, folder / "result.json", result_json(record)))
 
 
 def _despite_an_interrupt(action: Callable[[], None]) -> None:
-    """Do a short action that may be repeated: repeat it if a Ctrl-C interrupts it."""
+    """Do a short, repeatable action; if Ctrl-C interrupts it, do it again."""
     try:
         action()
     except KeyboardInterrupt:

@@ -26,7 +26,7 @@ LARGEST_SHARE = 0.01
 
 @dataclass(frozen=True)
 class Notice:
-    """Something that a user should know about a run and that is not in its result.
+    """Something that a user should know about a run beyond its result.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Keeper:
     tell : callable
         Receives notices for the user.
     checkpoint_seconds : float
-        Least time between checkpoints; with 0 there is one after every generation, however slow it is.
+        Least time between checkpoints; 0 for one after every generation, however slow writing is.
     clock : callable
         Seconds from any origin.
     """
@@ -78,7 +78,7 @@ class Keeper:
         self._told = False
 
     def save(self, state: State) -> None:
-        """Take the state after a generation, and write it if a checkpoint is due."""
+        """Remember the state after a generation, and write it if a checkpoint is due."""
         self._unsaved = state
         if self._clock() >= self._due:
             self._write(state)
@@ -102,13 +102,13 @@ class Keeper:
             self._missing[path] = problem
             if not self._told:
                 self._told = True
-                self._tell(Notice(f"{problem}; the run goes on without, and keeps trying", failed=True))
+                self._tell(Notice(f"{problem}; the run goes on without it, and keeps trying", failed=True))
             return False
         self._missing.pop(path, None)
         return True
 
     def summarize(self) -> None:
-        """Report the missing files at the end of a run in which a write failed."""
+        """At the end of a run in which a write failed, report the files that are still missing."""
         if not self._told:
             return
         for problem in self._missing.values():

@@ -14,7 +14,7 @@ from shine.runs.files import unwritable
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Keep other processes from writing the same run. The system drops the lock when the process ends in any way.
+    """Keep other processes from writing the same run. The system drops the lock however the process ends.
 
     Raises
     ------

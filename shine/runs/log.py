@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def progress_record(progress: Progress) -> dict[str, int | float | str | None]:
-    """One line of log.jsonl: the best individual so far, before linear scaling."""
+    """One line of log.jsonl, with the best individual so far before linear scaling."""
     best = progress.front.tree(len(progress.front) - 1) if len(progress.front) else None
     return {
         "generation": progress.generation,
@@ -82,7 +82,7 @@ class Log:
         """Write the waiting lines; an `OSError` if that fails."""
         if not self._waiting:
             return
-        # Opened anew each time, because a folder on a network may disappear for a while.
+        # Opened each time, because a network folder may disappear for a while.
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o666)
         try:
             # The line has a fixed place, so that writing it again after an interrupt does not double it.

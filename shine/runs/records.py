@@ -24,7 +24,7 @@ from shine.search.front import Result
 from shine.search.model import Model
 
 SCHEMA_VERSION: Final = 2
-"""Version of result.json; it grows when a reader of the old version would misread the new one."""
+"""Version of result.json; it rises if readers of the old version would misread the new one."""
 
 
 class _Record(BaseModel):
@@ -58,7 +58,7 @@ class Versions(_Record):
 
 
 def _normalized_features(names: tuple[str, ...]) -> tuple[str, ...]:
-    # Older runs have the names as they were given. Formulas are read with normalized names.
+    # Results of older runs have names that are not normalized, but formulas are read with normalized names.
     try:
         return check_features(names)
     except DataError as error:

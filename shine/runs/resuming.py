@@ -47,7 +47,7 @@ def last_state(job: Job, folder: Path, tell: Callable[[Notice], None]) -> State 
 
 
 def _state(folder: Path, checkpoint: Checkpoint, job: Job) -> State:
-    # The evolution takes longer to import than all that reading a result needs.
+    # The evolution is slow to import, and reading a result does not need it.
     from shine.gp.run_state import State, check_state
 
     table, names = primitive_table(job.config.primitive_texts)
@@ -64,7 +64,7 @@ def _state(folder: Path, checkpoint: Checkpoint, job: Job) -> State:
 
 
 def _check_names(folder: Path, header: Mapping[str, Any]) -> None:
-    """Raise an `ExportError` if the run is so old that its names were not normalized, and normalizing changes them."""
+    """Raise an `ExportError` if a name in the checkpoint, of an old run, is not normalized."""
     names = header.get("features")
     for name in names if isinstance(names, list) else ():
         if isinstance(name, str) and normalized(name) != name:
@@ -75,7 +75,7 @@ def _check_names(folder: Path, header: Mapping[str, Any]) -> None:
 
 
 def _check(job: Job, folder: Path, header: Mapping[str, Any]) -> None:
-    """Raise the errors of `resume_job` if the settings or the data are not those of the run."""
+    """Raise an error if the settings (`ConfigError`) or the data (`DataError`) are not the run's."""
     then, now = dict(_leaves(header["settings"])), dict(_leaves(settings_of(job.config)))
     then = {key: value for key, value in then.items() if not is_retired(key, value)}
     changed = [key for key in {**then, **now} if then.get(key) != now.get(key)]
@@ -88,12 +88,12 @@ def _check(job: Job, folder: Path, header: Mapping[str, Any]) -> None:
             ]
         )
     if header["data"] != data_digest(job.dataset):
-        raise DataError(f"{folder}: the data are not those that the run began with")
+        raise DataError(f"{folder}: the data have changed since the run began")
 
 
 def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """The values in nested mappings, by their dotted names."""
-    # Without recursion: a header that somebody else wrote may be nested as deeply as the JSON reader allows.
+    # Without recursion: a header of another program may be nested as deeply as the JSON reader allows.
     waiting = [(path, value)]
     while waiting:
         path, value = waiting.pop()

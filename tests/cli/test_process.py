@@ -36,7 +36,7 @@ def test_an_interrupted_run_keeps_and_prints_what_it_found_and_can_go_on(small: 
     running.send_signal(sent)
     output, errors = running.communicate(timeout=60)
     assert running.returncode == code, errors
-    assert errors in ("", "interrupted: writing what was found; again to quit at once\n")
+    assert errors in ("", "interrupted: writing the result; again to quit at once\n")
     assert json.loads(output)["stopped_by"] == "interrupted"
     assert json.loads(output) == read_result("runs/small").model_dump(mode="json")
     resumed = shine("resume", "runs/small", "--set", "stop.loss=1", "--json")
@@ -77,7 +77,7 @@ def test_an_interrupt_while_starting_ends_it_without_a_traceback(small: Path, se
     errors = running.communicate(timeout=60)[1]
     assert running.returncode == 130, errors
     # The message depends on the stage it was in.
-    said = {"error: interrupted", "interrupted: writing what was found; again to quit at once"}
+    said = {"error: interrupted", "interrupted: writing the result; again to quit at once"}
     assert [line for line in errors.splitlines() if line in said]
     assert "Traceback" not in errors
 
@@ -124,8 +124,8 @@ def test_who_writes_what_was_found_has_time_until_a_second_signal() -> None:
     running.send_signal(signal.SIGTERM)
     errors = running.communicate(timeout=60)[1].splitlines()
     assert errors == [
-        "interrupted: writing what was found; again to quit at once",
-        "error: interrupted again; what was not written yet is lost",
+        "interrupted: writing the result; again to quit at once",
+        "error: interrupted again; unwritten results are lost",
     ]
     assert running.returncode == 143
 

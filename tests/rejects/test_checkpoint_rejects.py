@@ -108,7 +108,7 @@ HEADERS = [
     ("islands", [], "the islands have 0 individuals, but their arrays hold 24"),
     ("islands", 3, "a part of the run's state is missing or has another form"),
     ("settings", 1, "does not name its run"),
-    ("data", None, "the data are not those"),
+    ("data", None, "the data have changed"),
 ]
 
 

@@ -187,7 +187,7 @@ GENERATED = {
         "permute; has normal, permute"
     ),
     "features: {a: {permute: b}}, target: a": (
-        "c.yaml:1:34: data.generate.features.a.permute: 'b' is not a feature listed above 'a'; none is"
+        "c.yaml:1:34: data.generate.features.a.permute: 'b' is not a feature listed above 'a'; no feature is above it"
     ),
     "features: {a b: {normal: {}}}, target: a": (
         "c.yaml:1:30: data.generate.features.a b: the name is not an identifier; 'a_b' would do"

@@ -38,8 +38,8 @@ def generated(features: str, target: str = "a", more: str = "") -> str:
 
 RECIPES = {
     "a: {uniform: {low: -1e308, high: 1e308}}": r"features.a.uniform.high: - low must be at most 1.798e+308|high - low",
-    "a: {normal: {mean: 1e308, deviation: 1e308}}": "of 50 values are beyond what float64 holds; choose",
-    "a: {grid: {start: 1e308, step: 1e307}}": "of 50 values are beyond what float64 holds; choose a smaller range",
+    "a: {normal: {mean: 1e308, deviation: 1e308}}": "of 50 values exceed float64; choose",
+    "a: {grid: {start: 1e308, step: 1e307}}": "of 50 values exceed float64; choose a smaller range",
     f"a: {{grid: {{start: 0, step: 1, count: {2**70}}}}}": f"count: must be at most {2**53}",
     f"a: {{grid: {{start: 0, step: 1, repeat: {2**70}}}}}": f"repeat: must be at most {2**53}",
     f"a: {{uniform: {{low: 0, high: {10**400}}}}}": "is too large; whole numbers are below 2**1024",
@@ -62,7 +62,7 @@ def test_recipes_that_cannot_be_drawn(features: str, tmp_path: Path) -> None:
     [
         ("1/(a - a)", "", "target: the formula is NaN or infinite in 50 of 50 rows, the first at a="),
         ("a*1e308*1e10", "", "target: the formula is NaN or infinite in 50 of 50 rows"),
-        ("a*1e308", ", noise: 1", "noise: 1 standard deviations of the target lead beyond what float64 holds"),
+        ("a*1e308", ", noise: 1", "noise: 1 standard deviations of the target exceed float64"),
         ("a*1e10", ", noise: 1e308", "noise: 1e+308 standard deviations of the target lead beyond"),
         ("a + " + "9" * 4301, "", "target: line 1, column 4306: the number is too large"),
         ("x" * 10_000, "", "names have at most 255"),
@@ -88,7 +88,7 @@ def test_ranges_up_to_the_last_number_are_drawn(draw: Any) -> None:
 
 
 def test_faults_of_a_recipe_of_python_objects_are_named() -> None:
-    with pytest.raises(DataError, match=r"^features\.a: \d+ of 100 values are beyond what float64 holds"):
+    with pytest.raises(DataError, match=r"^features\.a: \d+ of 100 values exceed float64"):
         generate(Recipe({"a": Feature(normal=Normal(0.0, MAX))}, "a", rows=100))
     with pytest.raises(ValueError, match="high - low must be at most"):
         Uniform(-1e308, 1e308)

@@ -11,7 +11,7 @@ from shine.export.statements.straightline import Body, StraightLine, straight_li
 from shine.lang.tree import Primitive, Tree
 
 _SHOWN = 1000
-"""Most characters of a formula in a comment."""
+"""Characters of a formula shown in a comment."""
 
 _NOTICE = """\
 Doubles throughout, and IEEE 754 all the way: NaN and infinities go in and come out. Compile without
@@ -118,7 +118,7 @@ def c_files(tree: Tree, name: str = "f") -> dict[str, str]:
 
 
 def c_source(tree: Tree, name: str = "f") -> str:
-    """A formula as one C source file, which declares what it defines.
+    """A formula as one C source file, with its declarations.
 
     Parameters
     ----------

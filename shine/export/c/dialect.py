@@ -10,19 +10,19 @@ HELPERS: dict[str, tuple[str, str]] = {
     "min": (
         "double a, double b",
         """\
-    /* NaN if either is; of equal numbers, 0.0 and -0.0 among them, the second. */
+    /* NaN if either is; b if they are equal, as 0.0 and -0.0 are. */
     return a < b || a != a ? a : b;""",
     ),
     "max": (
         "double a, double b",
         """\
-    /* NaN if either is; of equal numbers, 0.0 and -0.0 among them, the second. */
+    /* NaN if either is; b if they are equal, as 0.0 and -0.0 are. */
     return a > b || a != a ? a : b;""",
     ),
     "sign": (
         "double a",
         """\
-    /* 1, -1 or 0; NaN of NaN. */
+    /* 1, -1 or 0; NaN for NaN. */
     return a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : a == 0.0 ? 0.0 : a;""",
     ),
     "mod": (
@@ -79,7 +79,7 @@ _FORMS: dict[str, Form] = {
     "sub": _operator("-", _SUM),
     "mul": _operator("*", _PRODUCT),
     "div": _operator("/", _PRODUCT),
-    # Two signs in a row are a decrement.
+    # C reads two signs in a row as a decrement.
     "neg": Form("-{0}", _SIGN, (_ATOM,)),
     "abs": call("fabs", 1),
     "pow": call("pow", 2),

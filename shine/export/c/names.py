@@ -16,7 +16,7 @@ _KEYWORDS = """
     requires static_assert static_cast template this thread_local throw true try typeid typename typeof typeof_unqual
     using virtual wchar_t xor xor_eq
 """
-"""Keywords of C and of C++, whose compilers take the files too."""
+"""Keywords of C and of C++: its compilers take the files, too."""
 
 _LIBRARY = """
     acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor fma fmax
@@ -45,12 +45,12 @@ _LIBRARY_VARIANT = re.compile(r"(\w+)[fl]$")
 
 
 def identifier(name: str, taken: Collection[str] = ()) -> str:
-    """A C identifier like a name, and unlike C's keywords, its library and the names in `taken`.
+    """A C identifier made of a name; never a keyword of C, a name of its library or a name in `taken`.
 
-    Letters that C does not allow become their code points, all other characters underscores.
+    Letters that C does not allow become their code points, other characters underscores.
     """
     text = "".join(c if re.match(r"[A-Za-z0-9_]", c) else f"u{ord(c):04x}" if c.isalnum() else "_" for c in name)
-    # C reserves names that begin with an underscore, and forbids a digit in front.
+    # C reserves names that begin with an underscore, and forbids names that begin with a digit.
     if not re.match(r"[A-Za-z]", text):
         text = "x" + text
     variant = _LIBRARY_VARIANT.match(text)

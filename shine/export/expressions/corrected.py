@@ -1,4 +1,4 @@
-"""Rules that spreadsheets and data bases share: accurate formulas for functions that they lack or round badly."""
+"""Rules that spreadsheets and databases share: accurate formulas for functions that they lack or round badly."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Corrected(Infix):
         return rules["where"](rules["lt"](a, b), longer(b, self.div(left, right)), other)
 
     def multiplied(self, left: Phrase, right: Phrase) -> Phrase:
-        """Product of two phrases; the square of a long phrase is written as a power, so that it stands there once."""
+        """Product of two phrases; the square of a long phrase is a power, so that the phrase is written once."""
         if left is right and not left.simple:
             return self.squared(left)
         return super().multiplied(left, right)

@@ -21,7 +21,7 @@ from shine.lang.library import STANDARD
 class Infix(Translation[Phrase]):
     """Translates formulas to text with infix operators.
 
-    A primitive of constants alone is computed here: languages disagree on ``1/0`` and ``1/2``.
+    Primitives of constants are computed here, because languages disagree on ``1/0`` and ``1/2``.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """The text of an expression, built from the inside out: each piece knows how strongly it binds.
 
 A phrase keeps its parts and becomes one string only at the end. So time and memory are proportional to the length of
-the text, however deeply it nests. A text that would explode, because assigned values are written out at every use, is
+the text, however deeply it nests. Values are written out at every use, which can make a text explode: such a text is
 refused before it is made.
 """
 
@@ -16,7 +16,7 @@ ATOM = 99
 """Binding strength of text that never needs parentheses: names, numbers, calls."""
 
 LONGEST = 1_000_000
-"""Most characters of a text that is written."""
+"""Longest text that is written, in characters."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

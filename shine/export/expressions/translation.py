@@ -1,4 +1,4 @@
-"""Translates a formula with one rule for each primitive, whatever the rules make: text, or another library's objects.
+"""Translates a formula with one rule for each primitive; rules make text, or another library's objects.
 
 A rule gets the translated operands and returns the translated value. A primitive without a rule is translated by its
 definition, so only the basic primitives need rules.
@@ -59,7 +59,7 @@ class Translation(Interpretation, Generic[Value]):
         return value
 
     def translate(self, tree: Tree, arguments: Sequence[Value]) -> Value:
-        """Translate a formula whose parameters have these translations."""
+        """Translate a formula, given the translations of its parameters."""
         # The outermost body is walked by hand: `visit` starts from a node of the syntax tree.
         self.names, self.functions = dict(zip(tree.parameters, arguments, strict=True)), tree.functions
         for name, value in tree.assignments:
@@ -113,7 +113,7 @@ def is_standard(primitive: Primitive) -> bool:
 
 
 def composites(tree: Tree, form: str) -> list[Primitive]:
-    """The composite primitives that a formula calls, directly or not, each after those that it calls itself.
+    """The composite primitives that a formula calls, directly or not, callees before callers.
 
     Raises
     ------

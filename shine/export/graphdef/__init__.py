@@ -39,15 +39,15 @@ def graphdef(tree: Tree, name: str = "f", dtype: str = "float64") -> Any:
     Raises
     ------
     ExportError
-        If protobuf is not installed, the formula calls a function without a definition, or the type lacks a primitive
-        or a number.
+        If protobuf is not installed, the formula calls a function without a definition, or the type cannot hold a
+        constant or compute a primitive.
     ValueError
         If the dtype is unknown.
 
     Notes
     -----
     TensorFlow computes both branches of a conditional, and stops with an error if either divides an integer by zero or
-    raises one to a negative power. Its kernels for floats treat subnormal numbers as zero.
+    raises an integer to a negative power. Its kernels for floats treat subnormal numbers as zero.
     """
     if dtype not in TYPES:
         raise ValueError(f"unknown dtype {dtype!r}; use one of {', '.join(TYPES)}")

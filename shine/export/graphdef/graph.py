@@ -27,7 +27,7 @@ _PRODUCER = 24
 
 
 class Graph:
-    """The nodes of a graph, in the order of the requests, each once.
+    """The nodes of a graph, in the order in which they were asked for; equal nodes are one.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Graph:
         return self.known[key]
 
     def node(self, operation: str, dtype: str, *operands: Value, **types: str) -> Value:
-        """The value of an operation; `dtype` is its type, and the keywords are the node's attributes that are types."""
+        """The value of an operation; `dtype` is its type, and the keywords are those attributes that hold types."""
         key = (operation, *(operand.name for operand in operands), *types.items())
         if key not in self.known:
             name = self._numbered(operation)

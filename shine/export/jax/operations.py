@@ -35,7 +35,7 @@ def filled(value: Array, columns: Sequence[Array], arguments: Sequence[Array]) -
 
 
 def sign(a: Array) -> Array:
-    """1, -1 or 0, also for -0.0; NaN of NaN."""
+    """1, -1 or 0; 0.0 for -0.0, and NaN for NaN."""
     return jnp.where(a == 0, 0.0, jnp.sign(a))
 
 
@@ -145,4 +145,4 @@ OPERATIONS: dict[str, Callable[..., Array]] = {
     "logical_not": logical_not,
     **{name: partial(function, jnp) for name, function in SHARED.items()},
 }
-"""The basic primitives, and the composite ones whose derivative would be NaN at points where they have a value."""
+"""The basic primitives, and composite ones whose definition would have the derivative NaN where it has a value."""

@@ -14,7 +14,7 @@ from shine.lang.visitor import Visit
 
 _CASES, _OR, _AND, _NOT, _RELATION = 0, 1, 2, 3, 3
 _BASE = 8
-"""Strength that the base of a power needs; fractions, roots and calls are below it."""
+"""Strength that the base of a power needs; fractions, roots and calls bind more weakly."""
 
 _POWERED = frozenset({"sin", "cos", "tan", "sinh", "cosh", "tanh"})
 """Functions whose powers are written after their names; an exponent of -1 would mean the inverse."""

@@ -9,7 +9,7 @@ _SPLITTER = 2.0**27 + 1
 
 
 class Graph:
-    """The nodes of a graph, in the order of the requests.
+    """The nodes of a graph, in the order in which they were asked for.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Value:
         return Value(self.graph, self.graph.node("Where", self.name, yes.name, other.name), yes.kind)
 
     def choose(self, yes: Value, no: Value) -> Value:
-        """As `where`, but keeps the sign of zeros: their inverses carry it past the operator."""
+        """As `where`, but keeps the sign of zeros by choosing between their inverses, too."""
         chosen = self.where(yes, no)
         negative = (chosen < 0.0) | (self.where(1.0 / yes, 1.0 / no) < 0.0)
         return chosen.magnitude() * negative.where(chosen.number(-1.0), 1.0)

@@ -1,4 +1,4 @@
-"""The ONNX operators of each primitive: those that ONNX Runtime has on the CPU in float64 and float32.
+"""The ONNX operators of each primitive, chosen so that ONNX Runtime runs them on the CPU in float64 and float32.
 
 Functions that it lacks in float64, or computes badly, are in `elementary`. In float32, operators that are more than
 2 ulp off are computed in float64 and rounded.

@@ -28,7 +28,7 @@ _HELPERS = {
     ),
     "power_half": (
         "x",
-        "x to the power of 0.5: the square root, but for 0.0 at -0.0 and inf at -inf.",
+        "x to the power of 0.5: the square root, except 0.0 at -0.0 and inf at -inf.",
         "np.where(x == -np.inf, np.inf, np.sqrt(x) + 0.0)",
     ),
 }
@@ -153,7 +153,7 @@ class Module(Expression):
 
     def composite(self, primitive: Primitive, definition: Tree, operands: Sequence[Phrase]) -> Visit:
         """A call of a function of the module."""
-        # Python's own arithmetic would apply to numbers that are not arrays, where 1/0 is an error.
+        # Written out: in a call, Python's own arithmetic would apply to these numbers, and 1/0 is an error there.
         if any(operand.value is not None for operand in operands) or id(primitive) in self.constants:
             return (yield from self.expanded(definition, operands))
         known = self.function_names.get(id(primitive))

@@ -1,4 +1,4 @@
-"""Formulas for libraries of arrays in Python (torch, JAX): as a function of arrays, and as the text of a module.
+"""Formulas for Python's array libraries (torch, JAX): as a function of arrays, and as the text of a module.
 
 Both use the operations of `array_operations` and those of the library alone (`shine.export.torch.operations`,
 `shine.export.jax.operations`): the function calls them; the text contains copies of the ones it needs, so that it

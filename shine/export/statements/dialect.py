@@ -1,7 +1,7 @@
 """Straight-line code as text in a programming language: a `Dialect` states how the language writes each primitive.
 
-A value that is used twice, or nests deeper than a reader likes, gets a variable. So expressions stay short, and no
-compiler meets a deep one, whatever the depth of the formula.
+A value that is used twice, or is long or deeply nested, gets a variable. So expressions stay short and shallow, however
+deep the formula is.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Form:
     strength : int
         How strongly the text binds.
     needs : tuple of int
-        Least strength of each operand, which gets parentheses if it binds more weakly; 0 if the tuple is too short.
+        Least strength of each operand; an operand that binds more weakly gets parentheses. 0 beyond the tuple's end.
     conditions : tuple of int
         Positions of the operands that are conditions, not numbers.
     """

@@ -54,7 +54,7 @@ class Body:
     uses: tuple[int, ...]
 
     def composites(self) -> Iterator[Primitive]:
-        """The composite primitives it applies, as often as it applies them."""
+        """The composite primitive of each step that applies one."""
         return (step.primitive for step in self.steps if step.primitive and step.primitive.definition is not None)
 
 
@@ -66,8 +66,8 @@ class StraightLine:
     ----------
     main : Body
     functions : mapping of str to Body
-        Bodies of the composite primitives it needs, by unique names, each after those that it calls itself. Two
-        different primitives with the same name get different names here.
+        Bodies of the composite primitives it needs, by unique names, callees before callers. Two different primitives
+        with the same name get different names here.
     names : mapping of int to str
         Name of each composite primitive by the `id` of its `Primitive`.
     """
@@ -213,7 +213,7 @@ def straight_line(tree: Tree, form: str, kept: Collection[str] = ()) -> Straight
     bodies: dict[int, Body] = {}
     names: dict[int, str] = {}
     functions: dict[str, Body] = {}
-    # Definitions call definitions to any depth: an entry is a body and its composites that are still to come.
+    # A stack, because definitions nest to any depth; an entry is a body's identity and its composites still to visit.
     waiting = [(0, main.composites())]
     while waiting:
         identity, composites = waiting[-1]

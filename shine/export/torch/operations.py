@@ -130,4 +130,4 @@ OPERATIONS: dict[str, Callable[..., Tensor]] = {
     "logical_not": logical_not,
     **{name: partial(function, torch) for name, function in SHARED.items()},
 }
-"""The basic primitives, and the composite ones whose derivative would be NaN at points where they have a value."""
+"""The basic primitives, and composite ones whose definition would have the derivative NaN where it has a value."""

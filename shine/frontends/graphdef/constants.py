@@ -18,7 +18,7 @@ DTYPES: dict[int, str] = {1: "float32", 2: "float64", 3: "int32", 9: "int64", 10
 """Shine's storage types by TensorFlow's numbers."""
 
 MAX_FILLED = 1 << 22
-"""Most elements in a graph made by repeating last values, without constants of equal elements."""
+"""Most elements that repeating last values may add to a graph's constants; constants of equal elements do not count."""
 
 _FIELDS: dict[str, str] = {
     "float32": "float_val",
@@ -27,7 +27,7 @@ _FIELDS: dict[str, str] = {
     "int64": "int64_val",
     "bool": "bool_val",
 }
-"""Field of a message for values that are not bytes."""
+"""Field of a message for values given as numbers."""
 
 _OTHER_FIELDS = ("half_val", "string_val", "uint32_val", "uint64_val")
 
@@ -113,8 +113,8 @@ class Tensors:
 def tensor_from_message(message: Any, room: int = MAX_FILLED) -> Tensor:
     """The constant in a TensorProto.
 
-    Its values are bytes in little-endian order, or numbers, the last of which is repeated to the end; without values,
-    all elements are zero.
+    Its values are bytes in little-endian order, or numbers; the last number is repeated to the end. Without values, all
+    elements are zero.
 
     Parameters
     ----------

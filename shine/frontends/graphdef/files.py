@@ -19,10 +19,10 @@ MAX_TEXT = 32 << 20
 """Largest graph as text, in bytes: parsing text takes far more time and memory."""
 
 MAX_NESTING = 60
-"""Most nesting of messages in text: protobuf's parser recurses, and real graphs nest far less."""
+"""Deepest nesting of messages in text: protobuf's parser recurses, and real graphs nest far less."""
 
 _SAMPLE = 4096
-"""Bytes that tell text from binary: a binary graph has lengths and field numbers below 32 among the first."""
+"""First bytes, which tell binary from text: a binary graph has lengths and field numbers below 32 among them."""
 
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
@@ -71,7 +71,7 @@ def _read(path: str | os.PathLike[str]) -> bytes:
         if status.st_size > MAX_BYTES:
             raise GraphImportError(_too_large(status.st_size, MAX_BYTES))
         with open(path, "rb") as file:
-            # The file may have grown since.
+            # One byte more, because the file may have grown since.
             return file.read(MAX_BYTES + 1)
     except OSError as error:
         raise GraphImportError(f"it cannot be read: {error.strerror or error}") from None

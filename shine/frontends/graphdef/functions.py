@@ -1,4 +1,4 @@
-"""The functions that a graph brings along, and their calls."""
+"""The functions that a graph defines, and their calls."""
 
 from __future__ import annotations
 

@@ -44,13 +44,13 @@ _MESSAGES: dict[str, str] = {
     "MetaGraphDef": "2 graph_def GraphDef",
     "SavedModel": "1 saved_model_schema_version int64, 2 meta_graphs MetaGraphDef*",
 }
-"""Fields of each message: number, name and type; ``*`` is repeated, ``map<T>`` is from names to T.
+"""Fields of each message: number, name and type; ``*`` means repeated, ``map<T>`` maps names to T.
 
 TensorFlow's nested messages have names of their own here; neither binary nor text contains these names.
 """
 
 _ONE_OF = {"AttrValue": "value"}
-"""Messages with at most one field set, and the name of the choice."""
+"""Messages with at most one field set, and the name of their `oneof`."""
 
 _TYPES = (
     "INVALID FLOAT DOUBLE INT32 UINT8 INT16 INT8 STRING COMPLEX64 INT64 BOOL QINT8 QUINT8 QINT32 BFLOAT16 QINT16 "
@@ -68,7 +68,7 @@ TYPE_NAMES: dict[int, str] = {
 
 
 class Messages(NamedTuple):
-    """The classes of messages in files, and the parts of protobuf that read them."""
+    """The classes of messages, and the parts of protobuf that read files of them."""
 
     GraphDef: Any
     MetaGraphDef: Any

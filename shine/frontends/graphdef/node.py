@@ -1,4 +1,4 @@
-"""One node of a graph, with its attributes as rules see them."""
+"""One node of a graph, with its attributes as rules read them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Node:
     message : NodeDef
     bindings : mapping of str to AttrValue
     tensors : Tensors
-        Constants read before.
+        Constants that have been read already.
     """
 
     __slots__ = ("_bindings", "_message", "_tensors", "name", "op")

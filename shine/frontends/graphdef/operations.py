@@ -111,7 +111,7 @@ ADVICE: dict[str, str] = {
     **dict.fromkeys(("If", "StatelessIf", "While", "StatelessWhile", "Case", "StatelessCase"), _LOOP),
     **dict.fromkeys(("Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond"), _LOOP),
 }
-"""What to do about unsupported operations that are common."""
+"""Advice for common operations that are not supported."""
 
 
 def rule(op: str) -> Rule:

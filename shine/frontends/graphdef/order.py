@@ -1,4 +1,4 @@
-"""The order of nodes: what each node reads, and a sequence in which all can be computed."""
+"""The order of nodes: the inputs of each node, and a sequence in which all can be computed."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def ordered_steps(
     arguments : iterable of str, optional
         Arguments of a function, which its nodes may read.
     others : iterable of str
-        Names of nodes that become no step but are checked, too.
+        Names of nodes that are only checked.
 
     Raises
     ------

@@ -11,7 +11,7 @@ Shape = tuple[int | None, ...] | None
 """Lengths of the axes, None for an unknown length; None for an unknown number of axes."""
 
 MAX_ELEMENTS = 1 << 26
-"""Most elements of a constant, and of an array that broadcasting makes of smaller ones."""
+"""Most elements of a constant, and of an array made by broadcasting smaller ones."""
 
 MAX_RANK = 32
 """Most axes that every version of NumPy supports."""

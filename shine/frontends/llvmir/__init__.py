@@ -51,8 +51,8 @@ def primitive_from_llvm(source: str | Path | bytes, function: str, name: str | N
     Raises
     ------
     GraphImportError
-        If the source cannot be read, or the function does something that a formula cannot: access memory, loop a number
-        of times that depends on arguments, call unknown functions. The message names the instruction.
+        If the source cannot be read, or the function does something that a formula cannot: access memory, loop as often
+        as an argument says, call unknown functions. The message names the instruction.
     ValueError
         If the name is not a name, or belongs to one of Shine's primitives.
 
@@ -95,7 +95,7 @@ def _content(source: str | Path | bytes) -> bytes:
 
 
 def lifted(foreign: ForeignFunction, name: str) -> Primitive:
-    """The primitive of a function that LLVM has simplified; a `GraphImportError` says why there is none."""
+    """The primitive of a function that LLVM has simplified; a `GraphImportError` if a formula cannot compute it."""
     kind = foreign.returns
     if kind not in EXACT_BITS:
         raise GraphImportError(f"its result has type {kind}; {SUPPORTED_TYPES}")

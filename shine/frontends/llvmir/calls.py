@@ -1,4 +1,4 @@
-"""Calls in LLVM IR: of intrinsics, and of C's mathematics library."""
+"""LLVM IR's calls of intrinsics and of C's mathematics library."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def call(scope: Scope, cursor: Cursor) -> Value | None:
     if plain not in LIBRARY:
         raise GraphImportError(
             f"it calls {name!r}, which the module does not define, or which calls itself; "
-            f"of C's functions a formula has {', '.join(sorted(LIBRARY))}"
+            f"a formula can call these functions of C: {', '.join(sorted(LIBRARY))}"
         )
     return _mathematical(scope, LIBRARY[plain], _arguments(scope, cursor))
 
@@ -77,7 +77,8 @@ def _intrinsic(scope: Scope, name: str, arguments: Callable[[], list[Argument]])
         return _mathematical(scope, INTRINSICS[plain], arguments())
     if plain not in _SPECIAL:
         raise GraphImportError(
-            f"intrinsic {name!r} has no meaning in a formula; it has {', '.join(sorted({*INTRINSICS, *_SPECIAL}))}"
+            f"intrinsic {name!r} has no meaning in a formula; supported are "
+            f"{', '.join(sorted({*INTRINSICS, *_SPECIAL}))}"
         )
     return _SPECIAL[plain](scope, name, arguments())
 
@@ -159,7 +160,7 @@ _SMALLEST_NORMAL = {"double": 2.0**-1022, "float": 2.0**-126}
 
 
 def _in_classes(scope: Scope, x: int, wanted: int) -> int:
-    # The bits, in rising order: two of NaN, then -inf, normal, subnormal, -0, 0, subnormal, normal, inf.
+    # The mask's bits from the lowest: two for NaN, then -inf, normal, subnormal, -0, 0, subnormal, normal, inf.
     zero, infinity = scope.graph.constant(0), scope.constant(math.inf).node
     normal = scope.constant(_SMALLEST_NORMAL[scope.kind]).node
     size = scope.call("abs", x)

@@ -106,7 +106,7 @@ class Conditions:
         self._known: dict[tuple[str, str], int] = {}
 
     def incoming(self, block: str) -> list[tuple[str, int]]:
-        """Predecessors of a block, each with the condition that control comes from it; one condition holds."""
+        """Predecessors of a block, each with the condition that control comes from it; exactly one condition holds."""
         start = self._dominator[block]
         return [(source, self._edge(start, source, block)) for source in self.predecessors[block]]
 

@@ -19,7 +19,7 @@ def copysign(x, y):
     return -abs(x) if negative else abs(x)
 
 def fmod(x, y):
-    # Of positive numbers it is Python's remainder; C's has the sign of x, even if it is 0.
+    # For positive numbers, Python's remainder. C's remainder has the sign of x, even if it is 0.
     rest = abs(x) % abs(y)
     return x - rest if x == 0 else -rest if x < 0 else rest
 
@@ -43,7 +43,7 @@ def rint(x):
     return x if x == 0 else -even if x < 0 else even
 
 def fmin(x, y):
-    # If one is NaN, the other; C leaves open which of 0.0 and -0.0 is less.
+    # If one is NaN, the result is the other; C leaves open which of 0.0 and -0.0 is less.
     return y if y < x or x != x else x
 
 def fmax(x, y):

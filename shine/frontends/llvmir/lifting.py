@@ -93,7 +93,7 @@ class Lifter(Scope):
             if any(target in returning for target in targets[name]):
                 returning.add(name)
         for name in ordered:
-            # Paths that never return are ignored, unless they do something, mostly report an error.
+            # Paths that never return are ignored, unless they have an effect, such as reporting an error.
             if name not in returning:
                 for instruction in blocks[name].instructions:
                     if instruction.opcode in ("call", "invoke", "store"):

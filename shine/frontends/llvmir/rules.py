@@ -98,7 +98,7 @@ _PREDICATES: dict[str, _Predicate] = {
     "une": _ordered("ne"),
     "true": lambda scope, a, b: scope.graph.constant(1),
 }
-"""Comparisons of floating-point numbers: with NaN, those that begin with o are false, those with u true."""
+"""Comparisons of floating-point numbers. With NaN, names that begin with o mean false, names with u true."""
 
 
 def _select(scope: Scope, cursor: Cursor) -> Value:

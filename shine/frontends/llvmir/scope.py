@@ -19,7 +19,7 @@ EXACT_BITS = {"double": 53, "float": 24}
 """Bits of the integers that each floating-point type holds exactly; a function computes in one of these types."""
 
 MAX_TABLE = 64
-"""Most elements of a constant array that is read by an index."""
+"""Most elements of a constant array that a formula can index."""
 
 FLAGS = (
     "fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc", "nsw", "nuw", "nneg", "disjoint", "exact",
@@ -145,10 +145,10 @@ class Scope:
     def constant(self, number: float) -> Number:
         """The value of a floating-point number, which may be infinite or NaN."""
         if math.isfinite(number):
-            # 2 reads better than 2.0, and is the same; -0 is not.
+            # 2 reads better than 2.0 and means the same; -0 does not mean -0.0.
             whole = number.is_integer() and abs(number) < 2**53 and repr(number) != "-0.0"
             return Number(self.graph.constant(int(number) if whole else number))
-        # The language has no numbers for these. The product overflows in float32, too.
+        # The language has no literals for NaN and infinity. The product overflows in float32, too.
         infinity = self.graph.apply("mul", self.graph.constant(1e308), self.graph.constant(1e308))
         if math.isnan(number):
             return Number(self.graph.apply("sub", infinity, infinity))
@@ -263,7 +263,7 @@ class Scope:
         kinds = {type(lane) for lane in grouped}
         if len(kinds) != 1 or Address in kinds:
             raise GraphImportError("a choice between addresses is not supported, only between numbers")
-        # The last choice needs no condition: a negation goes last, because it is the longest and adds nothing.
+        # The last choice needs no condition: a negation goes last, because it is the longest and is implied.
         ranked = sorted(grouped, key=lambda lane: (self._is_negation(grouped[lane]), grouped[lane]))
         result = ranked[-1]
         for lane in reversed(ranked[:-1]):

@@ -1,7 +1,7 @@
 """torch.fx and torch.export -> program: elementwise graphs of PyTorch, with torch's own number types.
 
-`reader` walks a graph, `operations` is the table of what it may call, `rules` say what an operation computes, and
-`values` promotes number types as torch does.
+`reader` walks a graph, `operations` is the table of supported operations, `rules` compute them, and `values` promotes
+number types as torch does.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def from_fx(graph_module: Any, dtype: Any = "float32", name: str = "graph") -> P
         Its parameters, buffers and constants become part of the program: numbers if they have no dimensions, else
         arrays. Modules must be in the mode of their later use (``eval()``, say).
     dtype : str or torch.dtype, or mapping of str to them
-        Type of the inputs, or of each input by its name, unless the graph states it (after ``ShapeProp`` it does):
-        float64, float32, int64, int32 or bool.
+        Type of the inputs, or of each input by its name: float64, float32, int64, int32 or bool. A type that the graph
+        states, as after ``ShapeProp``, counts instead.
     name : str
         Name of the program.
 
@@ -70,12 +70,12 @@ def from_export(exported_program: Any, name: str = "graph") -> Program:
     Returns
     -------
     Program
-        As from `from_fx`.
+        As of `from_fx`.
 
     Raises
     ------
     GraphImportError
-        As from `from_fx`; also if the program writes to its buffers or inputs.
+        As for `from_fx`; also if the program writes to its buffers or inputs.
     TypeError
         If it is not an exported program.
     """

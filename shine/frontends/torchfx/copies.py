@@ -63,7 +63,7 @@ def full_like(values: Values, input: Any, fill_value: Any, dtype: Any = None, **
     if not isinstance(fill_value, bool | int | float):
         refuse("only a number can fill a tensor")
     number = values.converted(values.of(fill_value), kind).constant
-    # A number suffices: the tensor has the dimensions of the one it is like.
+    # A number suffices: the new tensor has the dimensions of `input`.
     return Value(kind, constant=number, scalar=like.scalar)
 
 

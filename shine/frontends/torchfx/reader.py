@@ -67,7 +67,7 @@ class Reader:
         return self.values.builder.finish([(label, self.values.named(v), v.dtype) for label, v in values], name)
 
     def _needed(self, nodes: list[Any]) -> set[Any]:
-        """Nodes that an output depends on, so without assertions."""
+        """Nodes that an output depends on; assertions are not among them."""
         waiting = [node for node in nodes if node.op == "output"]
         found: set[Any] = set()
         while waiting:
@@ -118,9 +118,9 @@ class Reader:
         return Value(dtype, name, scalar=shape == ())
 
     def _held(self, target: str, tensor: Any) -> Value:
-        """A parameter, buffer or constant: one value, however many nodes get it."""
+        """A parameter, buffer or constant: one value, however many nodes read it."""
         if target not in self.tensors:
-            # An input may have the same name; tensors that an export lifts to inputs have unique names.
+            # "self." because an input may have the same name; tensors that an export lifts to inputs have unique names.
             label = target if target in self.lifted else f"self.{target}"
             self.tensors[target] = self.values.tensor(label, tensor)
         return self.tensors[target]
@@ -170,7 +170,7 @@ class Reader:
             return
         changed = node.args[0] if node.args else None
         if not isinstance(changed, self.torch.fx.Node) or len(changed.users) > 1 or self._may_share(changed):
-            refuse("it changes a value in place that others may read; write it without, or call run_decompositions()")
+            refuse("it changes a value in place that others may read; make a new value, or call run_decompositions()")
 
     def _changes(self, node: Any) -> bool:
         if node.op == "call_module":

@@ -98,7 +98,7 @@ def bitwise_not(values: Values, input: Any) -> Value:
 
 
 def activation(template: str, **defaults: float) -> Rule:
-    """Rule of a function of a float tensor with parameters that are numbers."""
+    """Rule of a function of a float tensor that has numbers as parameters."""
 
     def rule(values: Values, input: Any, *given: Any, **named: Any) -> Value:
         parameters = {**defaults, **dict(zip(defaults, given, strict=False)), **named}

@@ -88,7 +88,7 @@ class Values:
         refuse(f"argument {str(given)[:60]!r} is neither a tensor nor a number")
 
     def result_type(self, *operands: Any) -> str:
-        """The type in which torch computes: a value without dimensions can raise only the kind of number.
+        """The type in which torch computes: a value without dimensions can only raise the kind of number.
 
         The rules are those of ``torch.result_type``, for any number of operands.
         """
@@ -122,7 +122,7 @@ class Values:
         Parameters
         ----------
         dtype : str
-            Storage type of the result and of the operands. An expression of type bool must be 0 or 1.
+            Storage type of the result and of the operands. An expression of type bool must have the value 0 or 1.
         template : str
             An expression in the names of the operands.
         **operands : Value or number
@@ -160,11 +160,10 @@ class Values:
         return Value(dtype, name, scalar=value.scalar)
 
     def named(self, value: Value) -> str:
-        """The name of a value; a number gets one only here."""
+        """The name of a value; a number gets a statement here, and so a name."""
         if value.name is not None:
             return value.name
         kind = STORAGE_TYPES[value.dtype]
-        # A number needs a statement to have a name.
         return self.builder.assign(kind, self._expression(value, kind))
 
     def _state(self, dtype: str, kind: str, template: str, values: dict[str, Value]) -> Value:

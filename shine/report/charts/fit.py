@@ -14,7 +14,7 @@ from shine.report.wording import count, fraction, number
 from shine.typing import Floats
 
 _MOST_DOTS = 1500
-"""Most rows drawn as single dots; more rows are counted in cells."""
+"""Most rows drawn as dots; more rows are counted in cells."""
 
 _CELL = 5.0
 """Half the height of a cell."""
@@ -110,7 +110,7 @@ def _residual_figure(fit: Fit, target: str, label: str, relative: bool) -> Figur
     cells, caption, outside = _cloud(chart, fit.predicted, residuals)
     chart.add(cells, rule(chart, 0.0, "diagonal"))
     described = f"Residuals of {count(len(residuals), 'row')} against the predicted {target}."
-    text = f"{caption} Residual is measured less predicted; a pattern here is what the formula misses."
+    text = f"{caption} A residual is measured minus predicted; a pattern here shows that the formula misses something."
     return Figure("Residuals", chart.drawing(described, "residuals"), text, _outside(outside) + fit.notes)
 
 
@@ -128,7 +128,7 @@ def _histogram_figure(fit: Fit, label: str, relative: bool) -> Figure:
     residuals = residuals[np.isfinite(residuals)]
     typical = _typical(residuals)
     scale = linear(typical, margin=0.02)
-    # Rice's rule; an odd number, so that a single value is in the middle of a bar.
+    # Rice's rule, made odd, so that a single value is in the middle of a bar.
     wanted = int(min(51, max(7, math.ceil(2 * len(typical) ** (1 / 3))))) | 1
     edges = np.linspace(scale.low / 2, scale.high / 2, wanted + 1) * 2
     rows_in, _ = np.histogram(typical, edges)
@@ -146,7 +146,7 @@ def _histogram_figure(fit: Fit, label: str, relative: bool) -> Figure:
     if chart.left <= zero <= chart.right:
         chart.add(element("path", class_="diagonal", d=f"M{coordinate(zero)},{chart.bottom}V{chart.top}"))
     described = f"Histogram of the residuals of {count(len(residuals), 'row')}."
-    caption = "A formula that misses nothing but noise leaves residuals around zero, most of them small."
+    caption = "If the formula misses only noise, the residuals lie around zero, most of them small."
     outside = len(residuals) - len(typical)
     return Figure("Distribution of the residuals", chart.drawing(described, "histogram"), caption, _outside(outside))
 
@@ -187,7 +187,7 @@ def _cloud(chart: Chart, x: Floats, y: Floats) -> tuple[Content, str, int]:
         size = 3.2 if len(across) <= 300 else 2.6
         return dots(across, down, size, class_="dots"), f"{_each(len(across))}.", outside
     cells, largest = hexagons(across, down)
-    text = f"{count(len(across), 'row')} counted in cells; the darker, the more, up to {count(largest)} in one."
+    text = f"{count(len(across), 'row')} counted in cells; darker cells have more rows, up to {count(largest)}."
     return cells, text, outside
 
 
@@ -238,7 +238,7 @@ def hexagons(x: Floats, y: Floats) -> tuple[Content, int]:
 
 
 def _outside(rows: int) -> tuple[str, ...]:
-    return (f"{count(rows, 'row')} {_are(rows)} far outside of what is drawn.",) if rows else ()
+    return (f"{count(rows, 'row')} {_are(rows)} far outside the chart.",) if rows else ()
 
 
 def _are(rows: int) -> str:

@@ -64,11 +64,11 @@ class Chart:
         self.above: list[Content] = []
 
     def add(self, *content: Content) -> None:
-        """Draw something, cut off at the frame."""
+        """Draw content that is cut off at the frame."""
         self.content += content
 
     def add_above(self, *content: Content) -> None:
-        """Draw something on top, which may reach beyond the frame."""
+        """Draw content on top, which may reach beyond the frame."""
         self.above += content
 
     def drawing(self, described: str, identity: str) -> Element:

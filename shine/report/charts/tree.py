@@ -14,7 +14,7 @@ from shine.report.markup import Content, Element, coordinate, element
 from shine.report.wording import MINUS, count, number, shortened
 
 LARGEST = 120
-"""Most nodes of a tree that is drawn; nobody could read a larger one."""
+"""Nodes of the largest tree that is drawn; nobody could read a larger one."""
 
 _LEVEL, _HIGH, _LETTER, _EDGE = 52.0, 26.0, 7.6, 6.0
 

@@ -85,7 +85,7 @@ def _product(node: ast.BinOp) -> Visit:
 
 
 def _times(left: Piece, right: Piece) -> list[Content]:
-    """The sign between two factors: a cross before digits, a dot next to words, else a sign that is not seen.
+    """The sign between two factors: a cross before digits, a dot next to words, else an invisible sign.
 
     Without the dot, a word before a parenthesis would look like a function.
     """

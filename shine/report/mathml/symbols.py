@@ -12,7 +12,7 @@ _GREEK = {name: letter for name, letter in GREEK.items() if name.islower() and n
 """Greek letters by name; not `pi`, which looks like the constant, nor those that look like Latin letters."""
 
 LONGEST_NAME = 28
-"""Most characters of a name that are shown."""
+"""Most characters shown of a name."""
 
 
 def name_element(name: str) -> Element:

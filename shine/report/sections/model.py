@@ -12,7 +12,7 @@ from shine.report.subject import ModelLike
 from shine.report.wording import count, shortened
 
 _DEPENDENCES, _MOST_DEPENDENCES = 9, 30
-"""Charts of partial dependence that are visible at once, and the most that are drawn; the rest are folded."""
+"""Charts of partial dependence shown unfolded, and the most that are drawn."""
 
 
 def fit_charts(fit: Fit, target: str) -> Content:

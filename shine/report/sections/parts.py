@@ -14,8 +14,8 @@ from shine.report.mathml.symbols import name_element
 from shine.report.wording import shortened
 
 _TYPESET, _NESTED = 300, 200
-"""Most nodes of a formula that is typeset, and most levels of its elements: browsers limit the depth to some hundreds,
-and nobody could read more."""
+"""Most nodes, and most levels of elements, of a typeset formula: browsers limit the depth to some hundreds, and nobody
+could read more."""
 
 
 def section(title: str, content: Content) -> Content:

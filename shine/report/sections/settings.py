@@ -11,7 +11,7 @@ from shine.report.subject import ResultLike
 from shine.report.wording import count, duration
 
 _STOPPED = {
-    "loss": "The loss that was aimed at was reached",
+    "loss": "The target loss was reached",
     "generations": "All generations were bred",
     "seconds": "The time was up",
     "interrupted": "It was interrupted",

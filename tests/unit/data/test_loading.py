@@ -311,5 +311,5 @@ def test_noise_is_a_share_of_the_deviation_of_the_target() -> None:
 def test_a_bad_recipe_is_a_data_error() -> None:
     with pytest.raises(DataError, match="target: line 1, column 1: unknown name 'z'"):
         generate(Recipe(FEATURES, "z"))
-    with pytest.raises(DataError, match=r"features\.v\.permute: 'w' is not a feature listed above 'v'; none is"):
+    with pytest.raises(DataError, match=r"features\.v\.permute: 'w' is not a feature listed above 'v'; no feature is"):
         generate(Recipe({"v": Feature(permute="w")}, "v"))

@@ -198,7 +198,7 @@ def test_other_data_are_refused(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text("data: {path: d.csv, target: y}\nevolution: {population: 9, seeding: 0.0}")
     run_job(read_job(tmp_path / "c.yaml"), chosen_folder(tmp_path / "run"), until(2))
     (tmp_path / "d.csv").write_text("a,y\n1,2.5\n2,4\n3,6\n4,9.000000000000002\n")
-    with pytest.raises(DataError, match="the data are not those that the run began with"):
+    with pytest.raises(DataError, match="the data have changed since the run began"):
         resume_job(tmp_path / "run")
 
 
@@ -327,7 +327,7 @@ def test_a_full_disk_is_told_of_once_and_again_in_the_end(
     result = run_job(job, folder, fill, tell=told.append, checkpoint_seconds=0)
     assert (result.generations, result.stopped_by) == (6, "generations")
     assert all(notice.failed and "No space left on device" in notice.text for notice in told)
-    assert "the run goes on without, and keeps trying" in told[0].text
+    assert "the run goes on without it, and keeps trying" in told[0].text
     missing = {notice.text.split(":")[0].rsplit("/", 1)[1] for notice in told[1:]}
     assert missing == {"result.json", "front.csv", "log.jsonl", "checkpoints"}
     assert newest_good(folder) == 2
