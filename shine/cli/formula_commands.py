@@ -105,7 +105,7 @@ def jit_command(**options: Any) -> None:
     """Show the compiled code of FORMULA: a function of one row.
 
     The code is LLVM IR as Shine writes it (ir) or as LLVM optimizes it for the target (opt), assembly (asm), or an
-    object file (obj). Division of integers truncates.
+    object file (obj). For integers, / truncates.
 
     \b
     Example:

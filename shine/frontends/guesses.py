@@ -157,13 +157,29 @@ def graph_tree(
     GraphImportError
         If the output depends on an array.
     """
-    mapping = {key: normalized(feature) for key, feature in (mapping or {}).items()}
     labels = [each.label for each in program.outputs]
     listed = ", ".join(labels)
     if output is not None and output not in labels:
         raise GraphGuessError(f"the graph has no output {output!r}; it has {listed}", ("output",))
     if output is None and len(labels) > 1:
         raise GraphGuessError(f"the graph has several outputs; choose one: {listed}", ("output",))
+    chosen = _features_of_inputs(program, features, mapping or {})
+    tree = tree_of(_with_numbers(program, chosen), output)
+    for name in tree.parameters:
+        if name not in chosen:
+            label = next(each.label for each in program.arguments if each.name == name)
+            raise GraphGuessError(
+                f"the graph's input {label!r} is not a feature; the features are {_few(features)}; "
+                f"say which it is: features: {{{label}: {features[0]}}}",
+            )
+    terms = Rewriting(names)
+    value = terms.read(tree, [terms.parameter(chosen[name]) for name in tree.parameters], names)
+    return written(terms, value, features)
+
+
+def _features_of_inputs(program: Program, features: Sequence[str], mapping: Mapping[str, str]) -> dict[str, str]:
+    """The feature of each input of a graph, by the input's name; inputs without a feature are left out."""
+    mapping = {key: normalized(feature) for key, feature in mapping.items()}
     inputs = {key: each for each in program.arguments for key in (each.name, each.label)}
     for key, feature in mapping.items():
         if key not in inputs:
@@ -178,16 +194,7 @@ def graph_tree(
         called = [name for name in (normalized(each.label), each.name) if name in features]
         if each.name not in chosen and called:
             chosen[each.name] = called[0]
-    tree = tree_of(_with_numbers(program, chosen), output)
-    for name in tree.parameters:
-        if name not in chosen:
-            raise GraphGuessError(
-                f"the graph's input {inputs[name].label!r} is not a feature; the features are {_few(features)}; "
-                f"say which it is: features: {{{inputs[name].label}: {features[0]}}}",
-            )
-    terms = Rewriting(names)
-    value = terms.read(tree, [terms.parameter(chosen[name]) for name in tree.parameters], names)
-    return written(terms, value, features)
+    return chosen
 
 
 def _few(names: Sequence[str]) -> str:

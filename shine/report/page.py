@@ -60,19 +60,7 @@ def report_html(
     best = result.front[result.best_index]
     predicted = best.predict(columns_of(best.tree, dataset))
     fit = Fit.of(dataset.target, predicted)
-    script, style = _own("script.js"), _own("style.css")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    # The page may load nothing and run only this script.
-    allowed = f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        Element("meta", (("http-equiv", "Content-Security-Policy"), ("content", policy)), ()),
-        element("meta", name_="viewport", content_="width=device-width, initial-scale=1"),
-        element("title", title),
-        verbatim("style", style),
-    )
+    script = _own("script.js")
     main = element(
         "main",
         header(result, best, dataset, title, target),
@@ -88,7 +76,22 @@ def report_html(
     )  # fmt: skip
     tip = element("div", id="tip", hidden="hidden", role="tooltip")
     body = element("body", main, tip, verbatim("script", script))
-    return "<!DOCTYPE html>\n" + render(element("html", head, body, lang="en")) + "\n"
+    return "<!DOCTYPE html>\n" + render(element("html", _head(title, script), body, lang="en")) + "\n"
+
+
+def _head(title: str, script: str) -> Element:
+    """The head of the page; its policy lets the page load nothing and run only this script."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    allowed = f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
+    return element(
+        "head",
+        element("meta", charset="utf-8"),
+        Element("meta", (("http-equiv", "Content-Security-Policy"), ("content", policy)), ()),
+        element("meta", name_="viewport", content_="width=device-width, initial-scale=1"),
+        element("title", title),
+        verbatim("style", _own("style.css")),
+    )
 
 
 def _own(name: str) -> str:

@@ -113,7 +113,7 @@ def test_outputs_of_a_graph_can_be_chosen(here: Path) -> None:
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
 )
-def test_what_cannot_be_compiled_is_one_line(arguments: list[str], message: str, here: Path) -> None:
+def test_a_source_that_cannot_be_compiled_is_one_line(arguments: list[str], message: str, here: Path) -> None:
     Path("graph.pb").write_bytes(b"\xff\xff junk")
     Path("empty").mkdir()
     result = shine("compile", *arguments)

@@ -41,7 +41,7 @@ def test_the_schema_is_json() -> None:
     assert shine("config", "schema", "--json").stdout == shine("config", "schema").stdout
 
 
-def test_a_folder_is_no_configuration(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_configuration(tmp_path: Path) -> None:
     result = shine("config", "check", tmp_path)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == f"error: {tmp_path}: is not a file\n"

@@ -96,7 +96,7 @@ def test_only_limits_may_change_when_a_run_goes_on(run: Path) -> None:
     assert "evolution.population" in result.stderr
 
 
-def test_what_could_not_be_written_is_told_and_fails_at_the_end(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_is_reported_and_fails_at_the_end(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import shine.cli.evolve as module
 
     real = module.run_job

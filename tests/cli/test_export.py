@@ -106,7 +106,7 @@ def test_c_is_a_source_and_its_header(run: Path) -> None:
         (["-a", "--to", "python"], "error: No such option '-a'; write -- before"),
     ],
 )
-def test_what_cannot_be_exported_is_wrong_usage(
+def test_a_formula_that_cannot_be_exported_is_wrong_usage(
     arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

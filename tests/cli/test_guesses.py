@@ -34,7 +34,7 @@ def test_check_reads_the_graph(seeded: Path) -> None:
     assert problem.startswith("--set seeds: seeds.0: the graph's input 'u' is not a feature; the features are a, b;")
 
 
-def test_a_graph_that_is_none_is_one_line(seeded: Path) -> None:
+def test_an_invalid_graph_is_one_line(seeded: Path) -> None:
     Path("model.pbtxt").write_bytes(b"\x00\xff junk")
     result = shine("evolve", seeded)
     assert (result.exit_code, result.stdout) == (2, "")

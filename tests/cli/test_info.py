@@ -64,7 +64,7 @@ def test_a_cache_that_others_may_write_is_said_not_to_be_used(cache: Path) -> No
     assert "not used" in shine("info").stdout
 
 
-def test_what_a_search_compiles_is_found_in_the_cache(cache: Path, small: Path) -> None:
+def test_code_that_a_search_compiles_is_in_the_cache(cache: Path, small: Path) -> None:
     done = process("evolve", small, "--set", "fitness.tier=machine", "--quiet")  # this one may have compiled it already
     assert done.returncode == 0, done.stderr
     facts = json.loads(shine("info", "--json").stdout)["cache"]
@@ -84,7 +84,7 @@ def test_extras_are_those_of_the_metadata_with_what_is_installed(cache: Path) ->
                 assert version is None
 
 
-def test_no_home_is_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_there_is_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     def homeless() -> Path:
         raise RuntimeError("Could not determine home directory.")
 

@@ -77,7 +77,7 @@ def test_parameters_may_be_ordered() -> None:
     assert 'double %"b", double %"a"' in result["text"]
 
 
-def test_an_unknown_triple_lists_what_there_is() -> None:
+def test_an_unknown_triple_lists_the_known_ones() -> None:
     result = shine("jit", "a", "--target", "nonsense-linux")
     assert (result.exit_code, result.stdout) == (2, "")
     listed = result.stderr.partition("LLVM has here: ")[2].partition(";")[0].split(", ")
@@ -107,7 +107,7 @@ def test_targets_on_which_llvm_ends_the_process_are_refused(architecture: str) -
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_what_cannot_be_compiled_is_wrong_usage(arguments: list[str], message: str) -> None:
+def test_a_formula_that_cannot_be_compiled_is_wrong_usage(arguments: list[str], message: str) -> None:
     result = shine("jit", *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith(message)

@@ -100,7 +100,7 @@ def test_data_that_do_not_fit_are_wrong_usage(run: Path, name: str, content: str
     assert result.stderr.startswith(f"error: {message}")
 
 
-def test_a_folder_is_no_data(run: Path) -> None:
+def test_a_folder_is_not_data(run: Path) -> None:
     Path("folder.csv").mkdir()
     result = shine("predict", run, "folder.csv")
     assert (result.exit_code, result.stderr) == (2, "error: folder.csv: is not a file\n")
@@ -129,7 +129,7 @@ def test_a_device_is_written_to_and_stays_one(run: Path) -> None:
     assert Path("/dev/null").is_char_device()
 
 
-def test_a_link_stays_and_what_it_points_to_is_written(run: Path) -> None:
+def test_a_link_stays_and_its_target_is_written(run: Path) -> None:
     Path("data.csv").write_text("a,b\n1,2\n")
     Path("link.csv").symlink_to("real.csv")
     assert shine("predict", run, "data.csv", "--out", "link.csv").exit_code == 0

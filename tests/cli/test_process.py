@@ -51,7 +51,7 @@ def test_a_disk_that_fills_up_does_not_stop_a_run_and_fails_at_the_end(small: Pa
     assert done.returncode == 1
     begun, *lines = done.stderr.splitlines()
     assert begun == "searching, and keeping the run in runs/small"
-    # It also reports what it compiles for the first time, and that this cannot be kept.
+    # It also reports first compilations, and that their code cannot be kept.
     errors = [line for line in lines if not line.startswith(("compiling ", "warning: Compiled code is not kept, "))]
     assert errors[0].startswith("error: runs/small/log.jsonl: cannot be written: File too large; ")
     assert not [line for line in errors if not line.startswith("error: ")]
@@ -107,7 +107,7 @@ def stubborn(*arguments: str) -> subprocess.Popen[str]:
     return running
 
 
-def test_what_does_not_end_by_itself_is_ended() -> None:
+def test_a_process_that_does_not_end_by_itself_is_ended() -> None:
     running = stubborn()
     running.send_signal(signal.SIGTERM)
     assert running.communicate(timeout=60)[1] == "error: interrupted\n"
@@ -115,7 +115,7 @@ def test_what_does_not_end_by_itself_is_ended() -> None:
 
 
 @pytest.mark.slow
-def test_who_writes_what_was_found_has_time_until_a_second_signal() -> None:
+def test_a_process_that_writes_its_result_has_time_until_a_second_signal() -> None:
     running = stubborn("keep")
     running.send_signal(signal.SIGTERM)
     running.send_signal(signal.SIGTERM)  # at once: an echo
@@ -240,12 +240,12 @@ STAGES = [
 SEEDED = ["--set", "evolution.seeding=0.5", "--set", "fitness.tier=machine"]
 
 
-def test_a_terminal_shows_from_the_beginning_what_goes_on(small: Path, tmp_path: Path) -> None:
+def test_a_terminal_shows_every_stage_from_the_beginning(small: Path, tmp_path: Path) -> None:
     code, shown = on_a_terminal("evolve", small, *SEEDED, SHINE_CACHE_DIR=str(tmp_path / "new"))
     assert code == 0, shown
     places = [shown.find(stage[:50]) for stage in ("reading small.yaml and its data", *STAGES)]
     assert -1 not in places and places == sorted(places), shown
-    # After a stage, the one that it interrupted goes on.
+    # After an inner stage, the outer one goes on.
     assert shown.rfind(STAGES[1]) > places[-1]
 
 
@@ -266,7 +266,7 @@ def test_lines_tell_of_generations_now_and_then(monkeypatch: pytest.MonkeyPatch,
 
 
 @pytest.mark.parametrize("option", mostly_slow(["--quiet", "--json"], fast=["--json"]))
-def test_nothing_is_said_beside_what_programs_read(small: Path, option: str) -> None:
+def test_output_for_programs_has_no_lines_beside_it(small: Path, option: str) -> None:
     assert process("evolve", small, *SEEDED, option).stderr == ""
 
 

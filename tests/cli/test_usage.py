@@ -92,7 +92,9 @@ def test_wrong_usage_is_one_line_on_stderr(arguments: list[str], message: str) -
 @pytest.mark.parametrize(
     "words", [["predict", "RUN", "d.csv"], ["report", "RUN"], ["resume", "RUN"]], ids=lambda w: w[0]
 )
-def test_what_is_no_run_is_wrong_usage(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_without_a_run_is_wrong_usage(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("file").touch()
     Path("empty").mkdir()

@@ -393,7 +393,7 @@ for name, content in files.items():
         print("read")
     except GraphImportError as error:
         print(name, str(error)[len(path):][:90])
-# Not what the operating system counts for the process: that begins with what the process was that started it.
+# Not the peak that getrusage reports: it includes the memory of the process that started this one.
 peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(int(peak.split()[1]) // 1024)
 """

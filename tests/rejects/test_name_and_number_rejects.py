@@ -137,7 +137,7 @@ def test_a_result_of_another_form_is_one_line(damage: dict[str, Any], tmp_path: 
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 500
 
 
-def test_headings_that_meet_get_names_of_their_own(tmp_path: Path) -> None:
+def test_headings_with_the_same_name_get_different_names(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("µ,μ,ﬁ,y\n1,2,3,4\n5,6,7,8\n", encoding="utf-8")
     data = load_file(tmp_path / "d.csv", "y")
     assert data.features == ("μ", "μ_2", "fi")
@@ -159,7 +159,7 @@ def test_cells_of_any_length_are_cut_in_messages(cell: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["result.json", "config.yaml", "anything"])
-def test_a_run_is_not_begun_where_something_is(name: str, tmp_path: Path) -> None:
+def test_a_run_is_not_begun_in_a_folder_that_is_not_empty(name: str, tmp_path: Path) -> None:
     job = job_of(tmp_path, generated("a: {normal: {}}"))
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / name).write_text("mine")
@@ -179,7 +179,7 @@ def test_a_run_is_not_begun_twice_in_a_folder(tmp_path: Path) -> None:
     assert {path.name: path.read_bytes() for path in (tmp_path / "run").glob("*.*")} == before
 
 
-def test_very_many_problems_are_not_all_told(tmp_path: Path) -> None:
+def test_very_many_problems_are_not_all_listed(tmp_path: Path) -> None:
     text = generated("a: {normal: {}}") + "".join(f"key{number}: 1\n" for number in range(3000))
     told = problems_of(tmp_path, text).splitlines()
     assert len(told) == 51 and told[-1] == "and 2950 more problems"

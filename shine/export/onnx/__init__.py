@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from shine.errors import ExportError
@@ -54,7 +55,7 @@ def onnx_model(tree: Tree, name: str = "f", dtype: str = "float64") -> ModelProt
     from shine.export.onnx.operations import operations
 
     code = straight_line(tree, "ONNX")
-    graph, helper = Graph(onnx), onnx.helper
+    graph = Graph(onnx)
     kind = getattr(onnx.TensorProto, _ELEMENTS[dtype])
     used = {step.leaf for step in code.main.steps if isinstance(step.leaf, str)}
     columns = [
@@ -67,20 +68,26 @@ def onnx_model(tree: Tree, name: str = "f", dtype: str = "float64") -> ModelProt
         [Value(graph, column, kind) for column in columns],
     )
     if used:
-        graph.nodes.append(helper.make_node("Identity", [result.name], ["y"]))
+        graph.nodes.append(onnx.helper.make_node("Identity", [result.name], ["y"]))
     else:
         rows = graph.node("Shape", "X", start=0, end=1)
-        graph.nodes.append(helper.make_node("Expand", [result.name, rows], ["y"]))
-    model = helper.make_model(
+        graph.nodes.append(onnx.helper.make_node("Expand", [result.name, rows], ["y"]))
+    return _model(graph, name, kind, tree.parameters)
+
+
+def _model(graph: Graph, name: str, kind: int, features: Sequence[str]) -> ModelProto:
+    """The checked model of a graph from X to y."""
+    onnx, helper = graph.onnx, graph.onnx.helper
+    model: ModelProto = helper.make_model(
         helper.make_graph(
             graph.nodes,
             name,
-            [helper.make_tensor_value_info("X", kind, ["n", len(tree.parameters)])],
+            [helper.make_tensor_value_info("X", kind, ["n", len(features)])],
             [helper.make_tensor_value_info("y", kind, ["n"])],
             list(graph.initializers.values()),
         ),
         producer_name="shine",
-        doc_string=", ".join(tree.parameters),
+        doc_string=", ".join(features),
         opset_imports=[helper.make_opsetid("", _OPSET)],
         ir_version=_VERSION,
     )

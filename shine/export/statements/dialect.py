@@ -128,12 +128,7 @@ def write(
             continue
         operands = [texts[operand] for operand in step.operands]
         name = step.primitive.name
-        if step.primitive.definition is not None:
-            form = composite(step.primitive)
-        elif name in dialect.forms:
-            form = dialect.forms[name]
-        else:
-            raise ExportError(f"primitive {name!r} cannot be exported to {dialect.name}")
+        form = composite(step.primitive) if step.primitive.definition is not None else _form(name, dialect)
         text = _filled(form, operands, dialect)
         depth = 1 + max((operand.depth for operand in operands), default=0)
         last = len(texts) == len(body.steps) - 1
@@ -147,6 +142,12 @@ def write(
             condition = (_filled(truth, operands, dialect), truth.strength) if truth else None
             texts.append(_Text(text, form.strength, depth, condition))
     return assignments, texts[-1].text
+
+
+def _form(name: str, dialect: Dialect) -> Form:
+    if name not in dialect.forms:
+        raise ExportError(f"primitive {name!r} cannot be exported to {dialect.name}")
+    return dialect.forms[name]
 
 
 def _filled(form: Form, operands: list[_Text], dialect: Dialect) -> str:

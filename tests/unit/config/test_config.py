@@ -30,7 +30,7 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
-def test_everything_but_the_data_has_a_default(tmp_path: Path) -> None:
+def test_everything_except_the_data_has_a_default(tmp_path: Path) -> None:
     config = read_config(write(tmp_path, SMALL))
     assert config.evolution == EvolutionSettings()
     assert config.stop == StopSettings()
@@ -148,7 +148,7 @@ def test_a_relative_path_is_relative_to_the_file(tmp_path: Path, monkeypatch: py
     assert job.dataset.target.tolist() == [2.0]
 
 
-def test_an_overriding_path_is_relative_to_where_the_user_stands(
+def test_an_overriding_path_is_relative_to_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sub").mkdir()

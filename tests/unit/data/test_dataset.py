@@ -88,7 +88,7 @@ def test_features_are_numbered_unless_named():
         ),
     ],
 )
-def test_what_cannot_be_used_is_named(arguments, message):
+def test_invalid_data_are_named(arguments, message):
     with pytest.raises(DataError, match=message):
         Dataset.from_arrays(*arguments)
 
@@ -187,12 +187,12 @@ def test_a_seed_draws_the_same_sample():
         (np.array(["1e400"], np.longdouble), "the first in row 0"),
     ],
 )
-def test_numbers_that_float64_does_not_have_are_refused_by_what_they_are(values, problem):
+def test_numbers_beyond_float64_are_refused_with_the_reason(values, problem):
     with pytest.raises(DataError, match=problem):
         numbers(values, "y", 1)
 
 
-def test_a_mask_that_hides_nothing_is_no_mask():
+def test_a_mask_that_hides_nothing_is_allowed():
     assert numbers(np.ma.masked_array([1.0, 2.0], [False, False]), "y", 1).tolist() == [1.0, 2.0]
 
 
@@ -205,6 +205,6 @@ def test_a_mask_that_hides_nothing_is_no_mask():
         ([0.5, 0.25, 0.0, 0.25], 1 / (0.25 + 2 * 0.0625)),
     ],
 )
-def test_effective_rows_are_those_of_equal_weight_that_tell_as_much(weights, rows):
+def test_effective_rows_are_equally_weighted_rows_of_the_same_information(weights, rows):
     X = np.arange(8.0).reshape(4, 2)
     assert Dataset.from_arrays(X, X[:, 0], weights).effective_rows == pytest.approx(rows)

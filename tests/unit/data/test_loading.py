@@ -136,7 +136,7 @@ def test_decompression_stops_at_the_limit(tmp_path: Path, monkeypatch: pytest.Mo
         load_file(tmp_path / "d.npz", "y")
 
 
-def test_what_is_no_readable_file_is_explained(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_explained(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none\.csv: no such file"):
         load_file(tmp_path / "none.csv", "y")
     (tmp_path / "folder.csv").mkdir()

@@ -35,7 +35,7 @@ def quick(**parameters):
 def test_the_formula_of_the_odds_is_found():
     model = quick(population_size=200, generations=8).fit(X, LABELS)
     assert {token[1] for token in model.best_.tree.tokens[1:] if token[0] == "name"} == {"x0", "x1"}
-    # Worse than the truth by at most what fitting three constants gains on 200 rows, and the sampling error.
+    # The tolerance covers the sampling error, and the gain of fitting three constants on 200 rows.
     assert np.abs(model.predict_proba(X)[:, 1] - expit(ODDS)).max() < 0.25
     assert log_loss(LABELS, model.predict_proba(X)) < log_loss(LABELS, expit(ODDS)) + 0.03
 
@@ -81,7 +81,7 @@ def test_probabilities_sum_to_one_also_far_away(labels, scale):
     assert shares.sum(axis=1) == pytest.approx(1)
 
 
-def test_where_the_formula_is_no_number_the_shares_of_the_classes_are_predicted():
+def test_where_the_formula_is_nan_the_shares_of_the_classes_are_predicted():
     model = quick(primitives=("log",), generations=2, seeds=["log(x1)"])
     positive = np.abs(X) + 0.1
     model.fit(positive, RNG.uniform(size=200) < expit(3 * np.log(positive[:, 1])))
@@ -89,7 +89,7 @@ def test_where_the_formula_is_no_number_the_shares_of_the_classes_are_predicted(
     assert model.predict_proba([[1.0, -1.0]])[0] == pytest.approx(model.class_prior_)
 
 
-def test_classes_are_what_they_were():
+def test_predicted_classes_have_the_type_of_the_given_ones():
     for labels, kind in ((LABELS, np.bool_), (LABELS * 7, np.int64), (np.where(LABELS, "yes", "no"), np.str_)):
         model = quick(generations=0).fit(X, labels)
         assert issubclass(model.predict(X).dtype.type, kind)
@@ -102,19 +102,19 @@ def test_classes_that_a_formula_separates_have_finite_constants():
     assert np.abs(model.decision_function(X)).max() < 1e4
 
 
-def test_one_class_is_none():
+def test_a_single_class_is_refused():
     with pytest.raises(ValueError, match=r"needs samples of at least 2 classes in the data, .* only one class: .*3"):
         quick().fit(X, np.full(200, 3))
     with pytest.raises(ValueError, match="only one class"):
         quick().fit(X, LABELS, LABELS * 1.0)
 
 
-def test_a_class_without_weight_is_no_class():
+def test_a_class_without_weight_does_not_count():
     model = quick(generations=0).fit(X, THREE, (THREE != "middle") * 1.0)
     assert model.classes_.tolist() == ["high", "low"]
 
 
-def test_numbers_are_no_classes():
+def test_real_numbers_are_refused_as_classes():
     with pytest.raises(ValueError, match="Unknown label type: continuous"):
         quick().fit(X, A)
 

@@ -73,7 +73,7 @@ def test_no_check_of_scikit_learn_fails(estimator):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=named)
-def test_what_was_fitted_can_be_copied_and_sent_elsewhere(estimator, tmp_path):
+def test_a_fitted_estimator_can_be_copied_and_pickled(estimator, tmp_path):
     found = fitted(estimator)
     before = values(found)  # compiled by now
     path = tmp_path / "estimator"

@@ -154,7 +154,7 @@ def test_a_constant_target_is_its_own_formula():
     assert model.score(X, np.full(100, 2.5)) == 1.0
 
 
-def test_a_word_from_a_callback_ends_the_fit():
+def test_a_callback_ends_the_fit():
     seen = []
 
     def enough(progress):
@@ -210,7 +210,7 @@ def test_a_warm_start_begins_anew_with_other_columns():
     assert model.fit(np.column_stack([X, A]), A * B).n_features_in_ == 3
 
 
-def test_seeds_are_formulas_to_start_from():
+def test_guesses_are_formulas_to_start_from():
     hard = A * B - A * B * B + A - B * B * B
     assert quick(generations=0, seeds=["x0*x1 - x0*x1*x1 + x0 - x1*x1*x1"]).fit(X, hard).score(X, hard) == 1.0
 

@@ -50,7 +50,7 @@ def test_names_are_the_formulas():
         model.get_feature_names_out(["a"])
 
 
-def test_there_are_no_more_components_than_there_is_to_explain():
+def test_there_are_no_more_components_than_needed():
     model = quick(n_components=5, generations=20).fit(X, X[:, 0] * X[:, 1])
     assert [each.expression for each in model.best_] in (["x0*x1"], ["x1*x0"])
     assert repr(model).startswith("SymbolicTransformer.equations_ of component 0 = [")
@@ -74,7 +74,7 @@ def test_bad_parameters_are_named(parameters, message):
         quick(**parameters).fit(X, Y)
 
 
-def test_a_word_from_a_callback_ends_it_with_the_components_there_are():
+def test_a_callback_ends_the_fit_with_the_components_found_so_far():
     model = quick(n_components=4, callbacks=lambda progress: progress.generation == 1).fit(X, Y)
     assert (model.stopped_by_, len(model.best_)) == ("callback", 1)
 
@@ -94,7 +94,7 @@ def test_residuals_are_those_of_weighted_least_squares(seed, count):
     assert components.deviation(target) == pytest.approx(np.sqrt(np.cov(target, aweights=weights, ddof=0)))
 
 
-def test_what_is_nearly_known_is_not_new():
+def test_a_column_that_correlates_too_much_is_not_new():
     components = Components(np.ones(200))
     components.add(X[:, 0])
     candidates = [np.full(200, 7.0), -2 * X[:, 0] + 1, np.full(200, np.nan), X[:, 0] + 0.01 * NOISE, X[:, 1]]

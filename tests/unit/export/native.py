@@ -95,7 +95,7 @@ def differences(
 
 @contextmanager
 def primitives_of_the_target(functions: dict[str, Function], names: Iterable[str] = APPROXIMATE) -> Iterator[None]:
-    """Within the context, the reference tier takes the primitives that are named from the target."""
+    """Within the context, the reference tier computes the named primitives with the target's functions."""
     original = dict(REFERENCE)
     for name in names:
         arity = ARITIES[name]

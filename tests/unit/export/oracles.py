@@ -85,7 +85,7 @@ def exact(tree: Tree, values: Sequence[float]) -> Any:
     Raises
     ------
     Undefined
-        If a value in it is not real, or beyond all reason.
+        If a value in it is not real, or far too large or small.
     """
     known: dict[str, Any] = {name: mp.mpf(value) for name, value in zip(tree.parameters, values, strict=True)}
     stack: list[Any] = []
@@ -115,7 +115,7 @@ def exact(tree: Tree, values: Sequence[float]) -> Any:
 
 @contextmanager
 def watched(note: Callable[[Any], None]) -> Iterator[None]:
-    """Within the context, every value that the reference tier computes is shown to a function."""
+    """Within the context, a function receives every value that the reference tier computes."""
     original = dict(REFERENCE)
 
     def watching(rule: Callable[..., Any]) -> Callable[..., Any]:

@@ -106,7 +106,7 @@ def test_a_composite_is_made_of_the_same_primitives(name, primitives):
 @settings(max_examples=3, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(st.lists(trees(), min_size=1, max_size=40), st.integers(0, 2**32))
 def test_random_trees_have_the_bits_of_their_primitives(primitives, tmp_path_factory, formulas, seed):
-    # Otherwise the compiler itself computes functions of constants, rounded to the nearest number as libm's are not.
+    # Without -fno-builtin the compiler would compute functions of constants, and round better than libm.
     library = compiled(tmp_path_factory.mktemp("trees"), one_file(formulas), *FLAGS, "-fno-builtin")
     columns = rows(seed, 1000)
     with primitives_of_the_target(primitives):
@@ -186,7 +186,7 @@ NAMES = ["int", "new", "exp", "NAN", "I", "linux", "sinf", "π", "f", "f_min", "
 
 
 @needs_compiler
-def test_names_that_c_has_already_are_changed(tmp_path):
+def test_names_reserved_in_c_are_changed(tmp_path):
     # Every primitive of <math.h> is called, too, and variables are called v1, v2, ...
     text = " + ".join(NAMES) + " + exp(int) + cos(new) + min(X, y) + hypot(y, sqrt(X*y)**(X*y))"
     tree = shine.parse(text, tuple(NAMES))
@@ -218,7 +218,7 @@ def test_small_formulas_are_one_line():
     )
 
 
-def test_a_function_without_a_meaning_is_named():
+def test_a_function_without_a_definition_is_named():
     tree = Tree(("a",), shine.parse("square(a)").result)
     with pytest.raises(shine.ExportError, match="'square' cannot be exported to C"):
         c_files(tree)

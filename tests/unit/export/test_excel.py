@@ -172,7 +172,7 @@ def test_functions_of_the_user_are_written_out():
     assert excel_formula(parse("twice(a, 3)", primitives=table)) == "=IF(A1/2>3, A1/2, 3)"
 
 
-def test_what_excel_cannot_hold_is_refused():
+def test_a_formula_that_excel_cannot_hold_is_refused():
     deep = ast.Name("x", ast.Load())
     for _ in range(10_000):
         deep = application("sin", [deep])

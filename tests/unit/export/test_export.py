@@ -55,7 +55,7 @@ def test_every_form_is_written(form):
     assert isinstance(export(parse("a*sin(b) + 1"), form), bytes if form == "onnx" else str)
 
 
-def test_an_unknown_form_is_refused_with_those_there_are():
+def test_an_unknown_form_is_refused_and_the_known_ones_are_listed():
     with pytest.raises(ValueError, match=f"unknown export 'word'; use one of {', '.join(EXPORTS)}"):
         export(parse("x"), "word")
 

@@ -85,7 +85,7 @@ def read_back(program, tree, columns):
 
 @settings(max_examples=60)
 @given(trees(), st.integers(0, 2**32), st.sampled_from(["float64", "float32"]))
-def test_what_is_read_back_has_the_same_values(tree, seed, dtype):
+def test_a_graph_that_is_read_back_has_the_same_values(tree, seed, dtype):
     columns = rows(seed, 60, dtype)
     program = shine.load_graph(graphdef_bytes(tree, "result", dtype), outputs=["result"])
     values = read_back(program, tree, columns)
@@ -129,7 +129,7 @@ def test_the_placeholders_are_the_features_and_the_result_has_the_name():
     assert kernel(mass=1, speed=4) == 7
 
 
-def test_names_that_tensorflow_does_not_have_are_changed():
+def test_names_that_tensorflow_does_not_allow_are_changed():
     message = graphdef(shine.parse("_a + α + Const + f + x_a + 1", ("_a", "α", "Const", "f", "x_a")), "f")
     names = [node.name for node in message.node]
     assert all(re.fullmatch("[A-Za-z0-9.][A-Za-z0-9_.\\\\/>-]*", name) for name in names)
@@ -137,13 +137,13 @@ def test_names_that_tensorflow_does_not_have_are_changed():
     assert names[-1] == "f_2"
 
 
-def test_what_is_computed_twice_is_one_node():
+def test_equal_values_are_one_node():
     message = graphdef(shine.parse("def f(a):\n    s = sin(a)\n    return s*s + exp(sin(a)) + exp(s)"))
     counts = {operation: operations(message).count(operation) for operation in ("Sin", "Exp", "Mul", "AddV2")}
     assert counts == {"Sin": 1, "Exp": 1, "Mul": 1, "AddV2": 2}
 
 
-def test_conditions_are_truth_and_no_numbers():
+def test_conditions_are_booleans_not_numbers():
     message = graphdef(shine.parse("a if a < b and not b == 3 else b"))
     assert operations(message)[2:] == ["Less", "Const", "Equal", "LogicalNot", "LogicalAnd", "SelectV2", "Identity"]
     message = graphdef(shine.parse("(a < b) + 1"))
@@ -169,7 +169,7 @@ def test_functions_may_call_functions_to_any_depth():
     assert len(graphdef(chain_of_functions(500)).node) < 2000
 
 
-def test_what_it_cannot_write_is_an_error():
+def test_a_formula_that_it_cannot_write_is_an_error():
     with pytest.raises(shine.ExportError, match="'cbrt' cannot be exported to GraphDef"):
         graphdef(Tree(("a",), shine.parse("cbrt(a)").result))
     with pytest.raises(

@@ -75,7 +75,7 @@ def flushed(values):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", EXACT)
-def test_an_exact_primitive_has_the_same_value_but_for_subnormals(name, dtype):
+def test_an_exact_primitive_has_the_same_value_except_for_subnormals(name, dtype):
     columns = without_subnormals(rows(0, 5000, dtype), dtype)
     expected = evaluate(application(name), columns, dtype)
     for function in primitive(name):

@@ -147,7 +147,7 @@ FUNCTION = {"name": "g", "parameters": ["x"], "assignments": [], "result": ["x"]
         (document(functions=[{**FUNCTION, "result": ["x", {"apply": "g", "to": 1}]}]), "unknown primitive 'g'"),
     ],
 )
-def test_what_is_no_formula_is_refused(text, message):
+def test_a_text_that_is_not_a_formula_is_refused(text, message):
     with pytest.raises(GraphImportError, match=f"not a formula in JSON: .*{message}"):
         from_json(text)
 

@@ -142,7 +142,7 @@ POINTS = [dict(zip(FEATURES, np.round(np.random.default_rng(i).normal(size=3) * 
 @pytest.mark.parametrize(
     "name", [name for name in STANDARD if not name.startswith("protected_") or name[10:] == "sqrt"]
 )
-def test_each_primitive_says_what_it_is(name):
+def test_each_primitive_is_read_back(name):
     names = FEATURES[: STANDARD[name].arity]
     tree = parse(f"{name}({', '.join(names)})", names)
     seen = 0
@@ -157,7 +157,7 @@ def test_each_primitive_says_what_it_is(name):
     assert seen
 
 
-def test_random_trees_say_what_they_are():
+def test_random_trees_are_read_back():
     seen = 0
     for seed in range(300):
         rng = np.random.default_rng(seed)
@@ -254,7 +254,7 @@ def test_braces_match_in_formulas_of_ten_thousand_levels():
     assert text.count("{") == text.count("}") and text.count(r"\left(") == text.count(r"\right)") > 3000
 
 
-def test_what_has_no_meaning_is_refused():
+def test_a_primitive_without_a_definition_is_refused():
     tree = Tree(("x",), ast.Call(ast.Name("gamma", ast.Load()), [ast.Name("x", ast.Load())], []))
     with pytest.raises(ExportError, match="primitive 'gamma' cannot be exported to LaTeX"):
         latex(tree)

@@ -154,7 +154,7 @@ def test_functions_may_call_functions_to_any_depth():
     assert session(chain_of_functions(500))(point, point, point).tolist() == [0.5, 3.0]
 
 
-def test_what_it_cannot_write_is_an_error():
+def test_a_formula_that_it_cannot_write_is_an_error():
     with pytest.raises(shine.ExportError, match="'cbrt' cannot be exported to ONNX"):
         onnx_model(Tree(("a",), shine.parse("cbrt(a)").result))
     with pytest.raises(ValueError, match="use one of float64, float32"):

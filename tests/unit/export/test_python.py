@@ -71,7 +71,7 @@ def test_any_tree_has_the_bits_of_the_reference_tier(tree):
 
 @settings(max_examples=60)
 @given(trees(tuple(name for name in SAME if name not in ("min", "max", "relu", "hypot"))))
-def test_an_expression_alone_has_them_too_but_for_the_sign_of_equal_zeros(tree):
+def test_an_expression_has_the_same_values_except_for_the_sign_of_equal_zeros(tree):
     grid = np.array(np.meshgrid(*[SPECIAL] * 3)).reshape(3, -1)
     found = broadcast(of_expression(python_expression(tree), PARAMETERS), list(grid))
     assert same_bits(np.asarray(found, np.float64), evaluate(tree, list(grid))).all()
@@ -100,7 +100,7 @@ def test_a_formula_without_features_is_a_column_all_the_same():
     assert run(python_source(parse("2.5")))() == 2.5
 
 
-def test_the_argument_is_not_what_is_returned():
+def test_the_result_is_never_the_argument_itself():
     x = np.zeros(3)
     run(python_source(parse("x")))(x)[:] = 1
     assert not x.any()
@@ -209,7 +209,7 @@ def test_names_that_the_module_uses_are_no_danger(names):
     assert same_bits(run(python_source(tree))(*COLUMNS), evaluate(plain, COLUMNS)).all()
 
 
-def test_names_that_are_no_identifiers_become_some():
+def test_invalid_names_become_identifiers():
     assert identifiers(["my col", "my_col", "2nd", "class", "é", ""], ()) == {
         "my col": "my_col", "my_col": "my_col_", "2nd": "_2nd", "class": "class_", "é": "é", "": "_",
     }  # fmt: skip
@@ -241,12 +241,12 @@ def test_the_module_needs_numpy_only():
     subprocess.run([sys.executable, "-W", "error", "-c", check], check=True)
 
 
-def test_a_name_that_is_none_is_refused():
+def test_an_invalid_name_is_refused():
     with pytest.raises(ValueError, match="is not a name for a Python function"):
         python_source(parse("x"), "my model")
 
 
-def test_a_function_without_a_meaning_is_refused():
+def test_a_function_without_a_definition_is_refused():
     tree = Tree(("x",), ast.Call(ast.Name("gamma", ast.Load()), [ast.Name("x", ast.Load())], []))
     with pytest.raises(ExportError, match="primitive 'gamma' cannot be exported to Python"):
         python_source(tree)

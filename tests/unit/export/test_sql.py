@@ -101,7 +101,7 @@ def test_expressions_read_as_one_would_write_them(formula, expected):
     assert sql_expression(parse(formula)) == expected
 
 
-def test_dialects_use_what_the_data_base_has():
+def test_dialects_use_the_functions_of_their_database():
     tree = parse("max(a, 0) + a % 2")
     sqlite = "MAX(a, 0.0) + CASE WHEN MOD(a, 2.0) < 0 THEN MOD(a, 2.0) + 2.0 ELSE MOD(a, 2.0) END"
     assert sql_expression(tree, dialect="sqlite") == sqlite
@@ -121,7 +121,7 @@ QUOTIENTS = (
 
 
 @pytest.mark.parametrize("formula", QUOTIENTS)
-def test_integer_columns_are_no_trap(formula):
+def test_integer_columns_are_not_divided_as_integers(formula):
     a, b = [7, -7, 3, 2], [2, 2, 4, 3]
     with sqlite3.connect(":memory:") as base:
         base.execute("CREATE TABLE data (a INTEGER, b INTEGER)")
@@ -160,7 +160,7 @@ def test_constants_keep_every_digit_unless_told_otherwise():
     assert sql_expression(parse("0.123456*a"), digits=3) == "0.123 * a"
 
 
-def test_numbers_that_are_none_are_what_the_data_base_has():
+def test_infinity_and_nan_are_written_in_the_database_s_way():
     assert selected(sql_expression(parse("1/0 - a", ["a"]), dialect="sqlite"), ("a",), [[1.0]]) == np.inf
     assert np.isnan(selected(sql_expression(parse("0/0 + a", ["a"]), dialect="sqlite"), ("a",), [[1.0]]))
 
@@ -172,7 +172,7 @@ def test_functions_of_the_user_are_written_out():
     assert text == "CASE WHEN a / 2.0 > 3.0 THEN a / 2.0 ELSE 3.0 END"
 
 
-def test_what_sql_cannot_hold_is_refused():
+def test_a_formula_that_sql_cannot_hold_is_refused():
     with pytest.raises(ValueError, match="unknown dialect 'mysql'; use one of standard, sqlite, postgres, duckdb"):
         sql_expression(parse("a"), dialect="mysql")
     deep = ast.Name("x", ast.Load())
@@ -201,7 +201,7 @@ def test_duckdb_has_the_values_of_each_primitive():
     for name, primitive in STANDARD.items():
         names = FEATURES[: primitive.arity]
         tree = parse(f"{name}({', '.join(names)})", names)
-        # DuckDB's NaN is equal to itself and greater than every number, and its remainder by 0 is none.
+        # DuckDB's NaN is equal to itself and greater than every number; a remainder by 0 is NULL.
         ordinary = np.isfinite if name == "floordiv" else lambda values: ~np.isnan(values)
         expected, kept = expected_where(tree, COLUMNS[: len(names)], ordinary)
         text = sql_expression(tree, dialect="duckdb")

@@ -30,7 +30,7 @@ def value_of(expression, names, point):
 
 
 @pytest.mark.parametrize("name", STANDARD)
-def test_each_primitive_is_what_it_is(name):
+def test_each_primitive_keeps_its_value(name):
     names = FEATURES[: STANDARD[name].arity]
     tree = parse(f"{name}({', '.join(names)})", names)
     seen = 0
@@ -44,7 +44,7 @@ def test_each_primitive_is_what_it_is(name):
     assert seen
 
 
-def test_random_trees_are_what_they_are():
+def test_random_trees_keep_their_values():
     seen = 0
     for seed in range(14):
         rng = np.random.default_rng(seed)
@@ -109,7 +109,7 @@ def test_functions_of_the_user_are_written_out():
     assert sympy_expression(parse("twice(y)", primitives=table)) == 2 * sympy.Symbol("y", real=True) + 2
 
 
-def test_what_sympy_cannot_hold_is_refused(monkeypatch):
+def test_a_formula_that_sympy_cannot_hold_is_refused(monkeypatch):
     with pytest.raises(ExportError, match="SymPy cannot hold the formula"):
         sympy_expression(parse("sqrt(-1) < x"))
     with pytest.raises(ExportError, match="SymPy cannot hold the formula: a part of it is infinite or undefined"):

@@ -80,7 +80,7 @@ def test_the_classic_graph_as_text_as_bytes_and_from_files(tmp_path):
         assert [each.label for each in program.parameters] == ["input"]
 
 
-def test_the_messages_do_not_meet_those_of_others():
+def test_the_messages_do_not_clash_with_tensorflow_s():
     from google.protobuf import descriptor_pool
 
     messages()
@@ -93,7 +93,7 @@ def test_the_order_of_nodes_in_a_file_does_not_matter():
     assert values(load(backwards), input=np.int32(10)) == [113]
 
 
-def test_what_two_nodes_read_is_computed_once():
+def test_a_value_that_two_nodes_read_is_computed_once():
     text = X + node("s", "Exp", "x", T="float32") + node("r", "Mul", "s", "s:0", T="float32")
     program = load(text + node("again", "Exp", "x", T="float32") + node("sum", "Sub", "r", "again", T="float32"))
     assert len(program.statements) == 3
@@ -111,20 +111,20 @@ def test_a_long_chain_is_no_deeper_than_a_short_one():
     assert values(program, x=2.5) == [2.5]
 
 
-def test_control_inputs_are_no_operands():
+def test_control_inputs_are_not_operands():
     text = X + Y + node("n", "NoOp", "^y") + node("u", "Fft", "x") + node("r", "Neg", "x", "^n", "^u", T="float32")
     program = load(text)
     assert [each.label for each in program.parameters] == ["x"] and values(program, x=3.0) == [-3.0]
 
 
-def test_results_are_the_nodes_that_nobody_reads():
+def test_results_are_the_nodes_that_no_node_reads():
     text = X + Y + node("a", "Neg", "x", T="float32") + node("b", "Abs", "x", T="float32") + node("n", "NoOp", "^b")
     assert [each.label for each in load(text).outputs] == ["a"]
     assert [each.label for each in load(text, outputs=["b", "x", "a:0"]).outputs] == ["b", "x", "a:0"]
     assert [each.label for each in load(X + Y).outputs] == ["x", "y"]
 
 
-def test_what_the_outputs_do_not_need_may_be_anything():
+def test_nodes_that_no_output_needs_may_be_anything():
     text = X + node("r", "Neg", "x", T="float32") + node("m", "MatMul", "x", "missing")
     assert values(load(text, outputs=["r"]), x=1.0) == [-1.0]
 
@@ -188,7 +188,7 @@ def test_truth_is_a_number_of_the_type_it_came_from():
 
 
 @pytest.mark.parametrize("number", ["inf", "-inf", "nan"])
-def test_constants_that_are_no_numbers(number):
+def test_infinite_and_nan_constants(number):
     (found,) = values(load(constant("c", number)))
     assert found == float(number) or (math.isnan(found) and number == "nan")
 

@@ -105,7 +105,7 @@ partly = st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=3)
 
 
 @given(st.lists(partly, min_size=1, max_size=3))
-def test_what_is_said_of_unknown_lengths_holds_for_all_lengths(several):
+def test_a_shape_with_unknown_lengths_holds_for_all_lengths(several):
     whole = [tuple(size for size, _ in shape) for shape in several]
     hidden = [tuple(size if known else None for size, known in shape) for shape in several]
     try:
@@ -148,7 +148,7 @@ def test_memory_is_counted_by_what_a_message_holds(monkeypatch):
     tensor.tensor_content = bytes(1 << 19)
     content = graph.SerializeToString()
     assert len(content) < memory.parsed_size(content, descriptor) < len(content) + 2000
-    # The same bytes, were they nodes without anything in them, would not fit.
+    # As many bytes of empty nodes would not fit.
     assert memory.parsed_size(b"\x0a\x00" * (1 << 18), descriptor) > 1 << 20
     # A cut or damaged message is counted up to the damage.
     assert memory.parsed_size(content[: len(content) // 2], descriptor) < len(content)

@@ -59,7 +59,7 @@ Array = NDArray[Any]
 
 @dataclass
 class Case:
-    """Arguments of a graph by label; of each output TensorFlow's value, and by how much that is above the true one."""
+    """Arguments of a graph by label; for each output, TensorFlow's value and its excess over the true one."""
 
     arguments: dict[str, Array]
     expected: dict[str, Array]
@@ -137,8 +137,8 @@ def test_a_graph_has_the_values_that_tensorflow_has(path, tier):
 
 @pytest.mark.parametrize("tier", TIERS)
 @pytest.mark.parametrize("path", FLUSHED, ids=lambda path: path.name)
-def test_subnormal_numbers_are_what_tensorflow_takes_for_zero(path, tier):
-    # It tells the processor to do so; a result that is not subnormal depends on it only through an operand that is.
+def test_tensorflow_takes_subnormal_numbers_for_zero(path, tier):
+    # TensorFlow tells the processor to do so. Normal results depend on it only through subnormal operands.
     (case,), _ = recorded(path.stem)
     program = loaded(path)
     arguments = {label: flushed(values) for label, values in case.arguments.items()}

@@ -61,7 +61,7 @@ def program(text: str, *names: str, dtype: str = "float64", output: str = "resul
 # ---- graphs as formulas ----
 
 
-def test_inputs_that_are_called_like_features_are_these():
+def test_inputs_with_the_names_of_features_need_no_mapping():
     tree = graph_tree(program("x*x + b", "x", "b"), ["b", "c", "x"])
     assert (tree.parameters, str(tree)) == (("b", "c", "x"), "x*x + b")
 
@@ -88,7 +88,7 @@ def test_inputs_go_by_the_names_that_the_graph_has_for_them():
         ({"output": "loss"}, ("output",), "the graph has no output 'loss'; it has result"),
     ],
 )
-def test_what_does_not_fit_is_named_with_what_there_is(options, keys, message):
+def test_an_unknown_name_is_reported_with_the_known_names(options, keys, message):
     with pytest.raises(GraphGuessError) as caught:
         graph_tree(program("x + y", "x", "y"), ["a", "b"], **options)
     assert (str(caught.value), caught.value.keys) == (message, keys)
@@ -113,7 +113,7 @@ def test_single_numbers_of_a_graph_are_constants():
         graph_tree(program("x*slope", "x", "slope", slope={"value": np.arange(3.0)}), ["x"])
 
 
-def test_numbers_of_numbers_are_one_number():
+def test_operations_on_numbers_become_one_number():
     assert str(graph_tree(program("x*(2*3.5 - 1)", "x"), ["x"])) == "x*6.0"
 
 
@@ -166,7 +166,7 @@ def test_a_formula_in_other_words_computes_the_same_numbers(tree):
         ("sin(x)", ["cos"], "sin(x)"),
     ],
 )
-def test_a_primitive_that_is_missing_is_said_in_others(text, words, expected):
+def test_a_missing_primitive_is_written_with_others(text, words, expected):
     tree = parse(text, ["x", "y"])
     terms = Rewriting(words)
     value = terms.read(tree, [terms.parameter(name) for name in tree.parameters], words)
@@ -218,7 +218,7 @@ def graph_file(folder: Path, text: str = GRAPH, name: str = "model.pbtxt") -> Pa
 
 
 @pytest.mark.parametrize("kind", ["text", "tree", "program", "kernel", "mapping", "sympy"])
-def test_a_search_starts_from_whatever_is_a_formula(kind):
+def test_a_search_starts_from_formulas_in_any_form(kind):
     target = np.exp(A) / B - A
     graph = program("exp(a)/b - a", "a", "b")
     kinds: dict[str, Any] = {
@@ -250,7 +250,7 @@ def test_constants_of_a_graph_are_fitted():
     assert free.best.loss < 1e-20
 
 
-def test_a_power_of_sympys_is_a_product_where_there_is_no_power():
+def test_a_sympy_power_becomes_a_product_without_pow():
     sympy = pytest.importorskip("sympy")
     a, b = sympy.symbols("a b")
     result = evolve(X, A**3 - B, seeds=[a**3 - b], primitives=["add", "mul"], **FAST)
@@ -288,7 +288,7 @@ def test_a_graph_that_does_not_fit_is_refused(seed, error, message):
         evolve(X, A, seeds=[seed], **FAST)
 
 
-def test_user_functions_stay_in_seeds():
+def test_user_functions_stay_in_guesses():
     sympy = pytest.importorskip("sympy")
     a, b = sympy.symbols("a b")
     table = {**STANDARD, "gap": shine.lang.primitives.Primitive("gap", 2, parse("abs(a - b)"))}
@@ -329,7 +329,7 @@ def test_a_configuration_with_graphs_can_be_written_and_read(tmp_path):
     assert read_config(tmp_path / "again.yaml") == config
 
 
-def test_an_overriding_path_is_relative_to_where_the_user_stands(tmp_path, monkeypatch):
+def test_an_overriding_path_is_relative_to_the_working_directory(tmp_path, monkeypatch):
     path = configured(tmp_path, "  - a\n")
     (tmp_path / "here").mkdir()
     shutil.move(tmp_path / "model.pbtxt", tmp_path / "here")
@@ -398,7 +398,7 @@ def test_a_job_made_by_hand_keeps_formulas_too(tmp_path):
         run_job(bad, chosen_folder(tmp_path / "bad"))
 
 
-def test_the_pendulum_of_the_configuration_is_the_textbooks():
+def test_the_pendulum_of_the_configuration_is_the_textbook_s():
     pytest.importorskip("google.protobuf")
     job = read_job(ROOT / "configs" / "pendulum.yaml")
     (formula,) = job.config.seeds

@@ -496,7 +496,7 @@ good:
 
 
 @pytest.mark.parametrize("what", REJECTED)
-def test_what_cannot_be_a_formula_is_named(what):
+def test_an_unsupported_instruction_is_named(what):
     body, message = REJECTED[what]
     with pytest.raises(GraphImportError) as caught:
         as_it_is(body)
@@ -632,7 +632,7 @@ double tangle(double a, double b, double c) {
 @pytest.mark.slow
 @pytest.mark.skipif(CLANG is None, reason="clang is not installed")
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
-def test_what_clang_compiles_has_the_bits_of_its_code(tmp_path, level):
+def test_a_function_compiled_by_clang_has_the_bits_of_its_code(tmp_path, level):
     compile_c(tmp_path, C_CODE, level, "-shared", "-fPIC", "-lm", "-o", "f.so")
     compile_c(tmp_path, C_CODE, level, "-S", "-emit-llvm", "-o", "f.ll")
     compile_c(tmp_path, C_CODE, level, "-c", "-emit-llvm", "-o", "f.bc")
@@ -656,7 +656,7 @@ def test_a_function_that_clang_compiled_evolves(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(RUSTC is None, reason="rustc is not installed")
-def test_what_rust_compiles_is_read(tmp_path):
+def test_a_function_compiled_by_rust_is_read(tmp_path):
     (tmp_path / "f.rs").write_text(
         '#![crate_type = "lib"]\n#[no_mangle]\npub extern "C" fn f(a: f64, b: f64) -> f64 {\n'
         "    let m = a.max(b).abs().sqrt();\n    if m.is_nan() { 1.0 } else { m.powi(3) + b.round() + a.signum() }\n}\n"

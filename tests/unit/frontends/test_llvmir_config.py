@@ -1,4 +1,4 @@
-"""Functions of LLVM IR in a configuration: they become definitions, so that a run needs their files no more."""
+"""Functions of LLVM IR in a configuration: they become definitions, so that a run no longer needs their files."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_configuration_made_in_python_may_have_functions(config, tmp_path):
         ("3", "primitives.1: must be text, is 3"),
     ],
 )
-def test_what_is_wrong_has_its_place(config, entry, message, monkeypatch):
+def test_a_mistake_is_reported_at_its_place(config, entry, message, monkeypatch):
     monkeypatch.chdir(config.parent)
     with pytest.raises(ConfigError) as caught:
         read_config(config, [f"primitives=[add, {entry}]"])

@@ -138,13 +138,13 @@ def test_named_constants_are_the_nearest_numbers(constant):
     assert abs(sympy.N(exact, 40) - sympy.Float(value, 40)) <= math.ulp(value) / 2
 
 
-def test_a_step_has_its_value_at_zero_and_keeps_what_is_no_number():
+def test_a_step_has_its_value_at_zero_and_keeps_nan():
     tree = from_sympy(sympy.Heaviside(x, Rational(1, 4)))
     values = evaluate(tree, [np.array([-2.0, 0.0, 3.0, np.nan])])
     np.testing.assert_array_equal(values, [0, 0.25, 1, np.nan])
 
 
-def test_whatever_takes_a_formula_takes_an_expression():
+def test_every_function_that_takes_formulas_takes_expressions():
     expression = x - y
     assert shine.parse(expression).parameters == ("x", "y")
     assert shine.jit(expression, [y, x])(1.0, 3.0) == 2.0
@@ -171,7 +171,7 @@ def test_symbols_can_be_given_names():
         from_sympy(lam + 1)
 
 
-def test_what_occurs_twice_is_an_assignment():
+def test_a_repeated_part_is_an_assignment():
     part = sympy.sin(x) + y
     tree = from_sympy(sympy.exp(part) * part)
     assert len(tree.assignments) == 1
@@ -218,12 +218,12 @@ def test_an_expression_deeper_than_the_stack_of_python_is_read():
         (sympy.Function("hypot")(x), "undefined function hypot of 1 arguments: the primitive takes 2"),
     ],
 )  # fmt: skip
-def test_what_has_no_counterpart_is_named(expression, message):
+def test_a_part_without_a_counterpart_is_named(expression, message):
     with pytest.raises(GraphImportError, match=message):
         shine.parse(expression)
 
 
-def test_what_is_no_expression_is_a_type_error():
+def test_an_object_that_is_not_an_expression_is_a_type_error():
     with pytest.raises(TypeError, match="a SymPy expression is needed, not str"):
         from_sympy("x + y")
     with pytest.raises(TypeError, match="a Tree or a SymPy expression, not int"):

@@ -262,7 +262,7 @@ def test_a_module_is_a_program_with_its_parameters():
 
 
 @pytest.mark.parametrize("decomposed", [False, True])
-@pytest.mark.filterwarnings("ignore")  # torch's own, about what it will do otherwise one day
+@pytest.mark.filterwarnings("ignore")  # torch's own, about its future changes
 def test_an_exported_program_is_the_same_program(decomposed):
     module, x = Network().eval(), torch.randn(50, 3)
     exported = torch.export.export(module, (x,))
@@ -337,13 +337,13 @@ REFUSED: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_not_supported_is_named_with_its_node(name):
+def test_an_unsupported_operation_is_named_with_its_node(name):
     function, message = REFUSED[name]
     with pytest.raises(GraphImportError, match=message):
         from_fx(traced(function))
 
 
-def test_an_operation_in_place_of_what_nobody_else_reads_is_one_like_any():
+def test_an_in_place_operation_is_supported_if_no_other_node_reads_its_input():
     x = torch.randn(9)
     program = from_fx(traced(lambda x: torch.exp(x).add_(1).mul_(2)))
     np.testing.assert_allclose(interpret(program, [x.numpy()])[0], ((torch.exp(x) + 1) * 2).numpy(), rtol=1e-6)
@@ -364,7 +364,7 @@ def test_a_buffer_that_is_written_is_refused():
         from_export(torch.export.export(Counter(), (torch.ones(2),)).run_decompositions())
 
 
-def test_what_is_no_graph_is_a_type_error():
+def test_an_object_that_is_not_a_graph_is_a_type_error():
     with pytest.raises(TypeError, match=r"a torch\.fx\.GraphModule is needed, not ReLU"):
         from_fx(nn.ReLU())
     with pytest.raises(TypeError, match=r"a torch\.export\.ExportedProgram is needed, not ReLU"):

@@ -1,4 +1,4 @@
-"""The page in a real browser: it is drawn, its script runs, nobody complains, and nothing is asked of the network."""
+"""The page in a real browser: it is drawn, its script runs, there are no errors and no network requests."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def test_the_front_is_a_table_with_headings_and_the_chosen_row_marked(page):
     assert {"a*b + 1", "a*b", "1.0"} <= set(read.texts["code"])
 
 
-def test_what_refers_to_an_element_finds_it(page):
+def test_every_reference_leads_to_an_element(page):
     read = Page(page)
     names = [own["id"] for _, own in read.elements if "id" in own]
     assert len(names) == len(set(names))
@@ -152,7 +152,7 @@ def test_nothing_is_loaded_from_anywhere(page):
     assert policy.startswith("default-src 'none'")
 
 
-def test_text_of_others_is_text(data):
+def test_foreign_text_is_escaped(data):
     evil = "</script><script>alert(1)</script><img src=x onerror=alert(1)> & \"'"
     result = found(["1.0", "a if a < b and b > 0 else 1"], data)
 

@@ -115,7 +115,7 @@ def test_the_last_three_are_kept(tmp_path: Path) -> None:
     assert [path.name for path in Shelf(tmp_path).paths] == ["0000000008.npz", "0000000007.npz", "0000000006.npz"]
 
 
-def test_what_a_run_went_back_from_is_dropped_only_when_something_good_is_there(tmp_path: Path) -> None:
+def test_damaged_checkpoints_are_dropped_only_after_a_good_one_is_written(tmp_path: Path) -> None:
     shelf = Shelf(tmp_path)
     for generation in (5, 6, 7):
         shelf.put(Checkpoint({"generation": generation}, {}))

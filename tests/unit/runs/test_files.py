@@ -75,7 +75,7 @@ def test_a_write_that_takes_only_a_part_is_continued(tmp_path: Path, monkeypatch
     assert (tmp_path / "f").read_text() == "some text of more letters"
 
 
-def test_what_a_killed_process_left_is_overwritten(tmp_path: Path) -> None:
+def test_the_leftovers_of_a_killed_process_are_overwritten(tmp_path: Path) -> None:
     (tmp_path / ".f.partial").write_text("a longer text than the one that comes after it")
     write_text(tmp_path / "f", "new")
     assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [("f", "new")]

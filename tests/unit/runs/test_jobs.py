@@ -89,7 +89,7 @@ def test_a_run_stopped_anywhere_goes_on_to_the_same_end(job: Job, tmp_path: Path
         assert ending(folder) == expected
 
 
-def test_whatever_a_kill_leaves_goes_on_to_the_same_end(
+def test_a_run_killed_anywhere_goes_on_to_the_same_end(
     job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, snapshots = chosen_folder(tmp_path / "run"), []
@@ -287,7 +287,7 @@ def test_damaged_checkpoints_are_passed_over_and_told_of(job: Job, tmp_path: Pat
     assert [("is damaged" in notice.text, notice.failed) for notice in told] == [(True, False)] * 2
 
 
-def test_a_run_of_which_every_checkpoint_is_damaged_is_refused(job: Job, tmp_path: Path) -> None:
+def test_a_run_with_only_damaged_checkpoints_is_refused(job: Job, tmp_path: Path) -> None:
     folder = chosen_folder(tmp_path / "run")
     run_job(job, folder, until(4), checkpoint_seconds=0)
     for path in Shelf(folder).paths:
