@@ -27,7 +27,7 @@ from shine.errors import ConfigError
 from shine.lang.names import shortened
 
 RETIRED: dict[str, Json] = {"evolution.canonical": False}
-"""Settings that no longer exist, each with the one value that is still read, and means nothing."""
+"""Settings that no longer exist, each with the one value that is still accepted, and ignored."""
 
 
 def is_retired(key: str, value: Json) -> bool:

@@ -141,7 +141,7 @@ class SymbolicEstimator(BaseEstimator):
         return bool(self.warm_start) and self.__sklearn_is_fitted__()
 
     def _guesses(self, number: int, linear_scaling: bool = True) -> list[Guess]:
-        """Guesses of the search with a number."""
+        """Guesses of the search with the given number."""
         guesses = list(self.seeds)
         if self._goes_on() and number < len(self._fronts):
             models = [model.tree for model in self._fronts[number]]

@@ -153,7 +153,7 @@ class Module(Expression):
 
     def composite(self, primitive: Primitive, definition: Tree, operands: Sequence[Phrase]) -> Visit:
         """A call of a function of the module."""
-        # Written out: in a call, Python's own arithmetic would apply to these numbers, and 1/0 is an error there.
+        # Not a call: inside it, Python's arithmetic would apply to these numbers, and 1/0 would be an error.
         if any(operand.value is not None for operand in operands) or id(primitive) in self.constants:
             return (yield from self.expanded(definition, operands))
         known = self.function_names.get(id(primitive))

@@ -180,7 +180,7 @@ def test_names_that_are_markup_are_escaped():
     assert "<b>" not in render(name_element("<b>"))
 
 
-def test_what_a_formula_assigns_comes_before_its_result():
+def test_assignments_come_before_the_result():
     lines = typeset(parse("def f(a, b):\n    c = a + b\n    return c*c"))
     assert [line.name for line in lines] == ["c", None]
     assert len(lines[0].terms) == 2
