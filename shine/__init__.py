@@ -6,6 +6,8 @@ import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from shine import moved
+
 if TYPE_CHECKING:
     from shine.errors import (
         CompilationError,
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from shine.search.front import Front, Result
     from shine.search.model import Model
     from shine.search.run import evolve
+
+moved.install()
 
 __version__ = "0.1.0"
 
