@@ -33,7 +33,7 @@ ones: about the size of its cache."""
 
 SHARED_NODES = 1 << 22
 """Nodes times rows from which several threads share the rows: about a millisecond, enough to make up for starting
-them. Fewer rows of a program of one stage are evaluated in one call."""
+them."""
 
 INTERRUPT_NODES = 1 << 29
 """Nodes times rows after which a thread looks for an interrupt: some hundredths of a second."""
@@ -108,14 +108,20 @@ class ProgramRows:
         rows = prod(shape)
         if rows == 0:
             return outs
-        few = rows <= BLOCK_ROWS[1] and rows * self._nodes < SHARED_NODES
-        if few and len(self._functions) == 1:
+        if len(self._functions) == 1 and self._fits_in_one_call(arrays, shape, rows):
             failed = self._run_at_once(arrays, shape, outs, rows)
         else:
             failed = self._run_in_blocks(arrays, shape, outs, rows)
         if failed:
             raise ZeroDivisionError
         return outs
+
+    def _fits_in_one_call(self, arrays: Sequence[AnyArray], shape: Shape, rows: int) -> bool:
+        """Whether blocks would gain nothing: few rows, or one thread that reads the arrays in place."""
+        work = rows * self._nodes
+        if rows <= BLOCK_ROWS[1] and work < SHARED_NODES:
+            return True
+        return self._threads == 1 and work <= INTERRUPT_NODES and all(_is_whole(array, shape) for array in arrays)
 
     def _run_at_once(self, arrays: Sequence[AnyArray], shape: Shape, outs: Sequence[AnyArray], rows: int) -> bool:
         """Fill the outputs by one call; whether an integer division failed."""
@@ -166,9 +172,14 @@ def _addresses(arrays: Sequence[AnyArray]) -> ctypes.Array[ctypes.c_void_p]:
     return (ctypes.c_void_p * len(arrays))(*[array.ctypes.data for array in arrays])
 
 
+def _is_whole(array: AnyArray, shape: Shape) -> bool:
+    """Whether an array has a shape, and its elements lie as compiled code reads them."""
+    return array.shape == shape and array.flags.c_contiguous and array.flags.aligned
+
+
 def _whole(array: AnyArray, shape: Shape) -> AnyArray:
     """An array broadcast to a shape, contiguous and aligned; copied only if necessary."""
-    if array.shape == shape and array.flags.c_contiguous and array.flags.aligned:
+    if _is_whole(array, shape):
         return array
     copy = np.empty(shape, array.dtype)
     copy[...] = array
