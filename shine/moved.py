@@ -9,10 +9,14 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader
+else:
+    Loader = object  # importing the abstract class takes as long as the rest of `import shine`
 
 _PREFIX = f"{__package__}."
 
@@ -61,7 +65,7 @@ def names_of(former: str) -> Callable[[str], Any]:
     return get
 
 
-class _Finder(MetaPathFinder, Loader):
+class _Finder(Loader):
     """Makes the modules of `MODULES`, which have no file."""
 
     def find_spec(
@@ -69,6 +73,9 @@ class _Finder(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         gone = fullname.startswith(_PREFIX) and fullname.removeprefix(_PREFIX) in MODULES
         return ModuleSpec(fullname, self) if gone else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return None
 
     def exec_module(self, module: ModuleType) -> None:
         vars(module)["__getattr__"] = names_of(module.__name__)
