@@ -1,15 +1,19 @@
-"""The best individual of each complexity, and the Pareto front of loss and complexity."""
+"""The best formula of each complexity, and the Pareto front of loss and complexity.
+
+A formula is an individual with a line: with slope and intercept, with one of them, or with none. Its complexity
+includes that of the line. So `x` as it is, `474.5*x` and `474.5*x + 1.0` compete, each at its own complexity.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from shine.fitness.scores import Scores
-from shine.gp.complexity import code_weights, complexities
+from shine.gp.complexity import code_weights, complexities, line_complexities
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.typing import Indices
@@ -17,13 +21,14 @@ from shine.typing import Indices
 
 @dataclass(frozen=True, eq=False)
 class Archive:
-    """The best individual seen of each complexity.
+    """The best formula seen of each complexity.
 
     Parameters
     ----------
     individuals : Population
         One for each complexity 1, 2, ...; row ``complexity - 1`` is meaningless while its loss is infinite.
     scores : Scores
+        Losses and lines. A slope of 1 and an intercept of 0 are not written, and cost nothing.
     weights : mapping of str to int
         Weights of complexity (see `shine.gp.complexity.complexities`).
     """
@@ -34,9 +39,10 @@ class Archive:
 
     @classmethod
     def empty(cls, primitives: PrimitiveSet, width: int, weights: Mapping[str, int] | None = None) -> Self:
-        """An empty archive for individuals of at most `width` nodes."""
+        """An empty archive for individuals of at most `width` nodes, and their lines."""
         weights = weights or {}
-        rows = width * int(code_weights(primitives, weights).max())
+        lines = line_complexities(np.full(2, 2.0), np.array([1.0, -1.0]), weights)
+        rows = width * int(code_weights(primitives, weights).max()) + int(lines.max())
         nobody = Population(
             np.zeros((rows, width), np.int16), np.zeros((rows, width)), np.ones(rows, np.int64), primitives
         )
@@ -57,19 +63,25 @@ class Archive:
         scores : Scores
             Scores of the population.
         """
-        levels = complexities(population, self.weights) - 1
-        better = np.flatnonzero(scores.losses < self.scores.losses[levels])
+        every = Scores.concatenate([replace(form, simpler=()) for form in scores.forms])
+        lines = line_complexities(every.slopes, every.intercepts, self.weights)
+        losses, levels = every.losses, np.tile(complexities(population, self.weights), len(scores.forms)) + lines - 1
+        better = np.flatnonzero(losses < self.scores.losses[levels])
         if not len(better):
             return self
-        order = better[np.lexsort((scores.losses[better], levels[better]))]
+        order = better[np.lexsort((losses[better], levels[better]))]
         rows, first = np.unique(levels[order], return_index=True)
         best = order[first]
-        own = self.individuals
+        own, which = self.individuals, best % len(population)
         codes, values, sizes = own.codes.copy(), own.values.copy(), own.sizes.copy()
-        codes[rows], values[rows], sizes[rows] = population.codes[best], population.values[best], population.sizes[best]
+        codes[rows], values[rows], sizes[rows] = (
+            population.codes[which],
+            population.values[which],
+            population.sizes[which],
+        )
         return Archive(
             Population(codes, values, sizes, own.primitives),
-            self.scores.replaced(rows, scores.take(best)),
+            self.scores.replaced(rows, every.take(best)),
             self.weights,
         )
 

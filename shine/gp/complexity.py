@@ -10,7 +10,7 @@ from shine.lang.names import listed, shown
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.lang.tree import Tree
-from shine.typing import Indices
+from shine.typing import Floats, Indices
 
 CONSTANT_NAME = "constant"
 """Name of constants among complexity weights and constraints."""
@@ -36,6 +36,26 @@ def complexities(population: Population, weights: Mapping[str, int]) -> Indices:
     beyond = (population.width - population.sizes) * by_code[CONSTANT]
     totals: Indices = by_code[population.codes].sum(axis=1) - beyond
     return totals
+
+
+def line_complexities(slopes: Floats, intercepts: Floats, weights: Mapping[str, int]) -> Indices:
+    """Complexity that slope and intercept add to individuals; none for a slope of 1 and for an intercept of 0.
+
+    Parameters
+    ----------
+    slopes, intercepts : ndarray of shape (n_individuals,)
+    weights : mapping of str to int
+        See `complexities`.
+
+    Returns
+    -------
+    ndarray of shape (n_individuals,), int64
+    """
+    constant, mul, add, sub = (weights.get(name, 1) for name in (CONSTANT_NAME, "mul", "add", "sub"))
+    factor = np.where(slopes != 1, constant + mul, 0)
+    summand = np.where(intercepts != 0, constant + np.where(intercepts > 0, add, sub), 0)
+    total: Indices = (factor + summand).astype(np.int64)
+    return total
 
 
 def code_weights(primitives: PrimitiveSet, weights: Mapping[str, int]) -> Indices:

@@ -140,7 +140,6 @@ class State:
         archive, parts = (_population(name, arrays, primitives) for name in ("archive", "parts"))
         check_scores("archive.scores", arrays["archive.scores"], len(archive))
         losses, slopes, intercepts = arrays["archive.scores"].T.copy()
-        check_archive(archive, losses, weights)
         for age in ("younger", "elder"):
             keys = arrays[f"known.{age}_keys"]
             check_keys(f"known.{age}_keys", keys)
@@ -148,7 +147,7 @@ class State:
         restored_generator(random)
         return cls(
             tuple(_islands(header["islands"], arrays, primitives, generation)),
-            Archive(archive, Scores(losses, slopes, intercepts), weights),
+            _archive(archive, Scores(losses, slopes, intercepts), weights),
             Known(*(arrays[f"known.{name}"] for name in ("younger_keys", "younger_rows", "elder_keys", "elder_rows"))),
             parts,
             generation,
@@ -156,6 +155,14 @@ class State:
             seconds_of(header["seconds"]),
             random,
         )
+
+
+def _archive(individuals: Population, scores: Scores, weights: Mapping[str, int]) -> Archive:
+    """An archive of stored individuals; former versions have them in the rows of their complexity without lines."""
+    check_archive(individuals, scores, weights)
+    seen = np.flatnonzero(np.isfinite(scores.losses))
+    empty = Archive.empty(individuals.primitives, individuals.width, weights)
+    return empty.updated(individuals.take(seen), scores.take(seen))
 
 
 def _islands(

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from shine.gp.complexity import complexities
+from shine.fitness.scores import Scores
+from shine.gp.complexity import complexities, line_complexities
 from shine.gp.memory import CAPACITY
 from shine.lang.names import shown, value_text
 from shine.lang.population import Population
@@ -120,8 +121,10 @@ def check_keys(name: str, keys: Hashes) -> None:
         raise ValueError(f"{name!r} has keys that are 0 or occur twice")
 
 
-def check_archive(individuals: Population, losses: Floats, weights: Mapping[str, int]) -> None:
-    """Raise an error if an individual is in the row of another complexity."""
-    seen = np.flatnonzero(np.isfinite(losses))
-    if (complexities(individuals.take(seen), weights) != seen + 1).any():
+def check_archive(individuals: Population, scores: Scores, weights: Mapping[str, int]) -> None:
+    """Raise an error if an individual is in the row of another complexity; former versions did not count lines."""
+    seen = np.flatnonzero(np.isfinite(scores.losses))
+    own = complexities(individuals.take(seen), weights) - 1
+    lines = line_complexities(scores.slopes[seen], scores.intercepts[seen], weights)
+    if (own + lines != seen).any() and (own != seen).any():
         raise ValueError("the archive has individuals in the rows of other complexities")

@@ -20,7 +20,7 @@ from shine.runs.files import read_file, write_bytes
 from shine.typing import AnyArray
 
 FORMAT: Final = "shine checkpoint"
-VERSION: Final = 1
+VERSION: Final = 2
 """Version of the format; it rises if readers of the old version would misread the new one."""
 
 KEPT = 3

@@ -16,7 +16,7 @@ from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import MachineEvaluator
 from shine.evaluators.rows import target_of
 from shine.fitness.losses import loss_of
-from shine.fitness.scores import best_lines
+from shine.fitness.scores import Scores, lines_like
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.evolution import Outcome
 from shine.gp.phase_reduction import reduced_phases
@@ -39,7 +39,6 @@ def refined(
     outcome: Outcome,
     dataset: Dataset,
     loss: str,
-    linear_scaling: bool,
     weights: Mapping[str, int],
     enough: float,
     threads: int,
@@ -58,7 +57,6 @@ def refined(
     dataset : Dataset
         All rows.
     loss : str
-    linear_scaling : bool
     weights : mapping of str to int
         Complexity of primitives, features and constants, by name (see `shine.search.model.Model`).
     enough : float
@@ -73,9 +71,9 @@ def refined(
     """
     primitives = with_functions(outcome.front.primitives, LINE_FUNCTIONS)
     domain = Domain(dataset)
-    individuals, _ = individuals_to_refine(outcome, domain)
+    individuals, forms = individuals_to_refine(outcome, domain)
     constant = Tree(dataset.features, ast.Constant(dataset.target_mean))
-    found = [constant, *_completed(individuals, dataset, linear_scaling, threads)]
+    found = [constant, *_completed(individuals, forms, dataset, threads)]
     trees = [simplify(tree, primitives, functions=COMPILED) for tree in found]
     if polish:
         versions = [trees, *_polished(trees, dataset, loss, primitives, threads, out_of_time)]
@@ -100,15 +98,15 @@ def refined(
     return pareto_front(without_poles(finite, enough, domain), enough)
 
 
-def _completed(individuals: Population, dataset: Dataset, linear_scaling: bool, threads: int) -> Iterator[Tree]:
-    """The individuals with their best slope and intercept."""
+def _completed(individuals: Population, forms: Scores, dataset: Dataset, threads: int) -> Iterator[Tree]:
+    """The individuals with lines of the given forms, fitted to all rows."""
     if not len(individuals):
         return
-    slopes, intercepts = np.ones(len(individuals)), np.zeros(len(individuals))
-    if linear_scaling:
+    slopes, intercepts = forms.slopes, forms.intercepts
+    if (slopes != 1).any() or (intercepts != 0).any():
         products = MachineEvaluator(dataset, "mse", False, "float64", threads).products(individuals)
         with np.errstate(all="ignore"):
-            slopes, intercepts = best_lines(products, target_of(dataset, "float64"))
+            slopes, intercepts = lines_like(forms, products, target_of(dataset, "float64"))
     for index, (slope, intercept) in enumerate(zip(slopes.tolist(), intercepts.tolist(), strict=True)):
         if math.isfinite(slope) and math.isfinite(intercept):
             yield with_line(individuals.tree(index), slope, intercept)

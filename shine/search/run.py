@@ -103,7 +103,6 @@ def search(
         refined,
         dataset=task.dataset,
         loss=loss,
-        linear_scaling=scaled,
         weights=evolving.complexity,
         enough=enough,
         threads=threads,

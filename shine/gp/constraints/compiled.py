@@ -202,10 +202,19 @@ class ConstrainedEvaluator:
         if not len(allowed):
             return scores
         found = self._evaluator.score(population.take(allowed), threshold)
-        finite = np.flatnonzero(np.isfinite(found.losses))
-        losses = found.losses.copy()
-        losses[finite] *= self._constraints.penalties(population.take(allowed[finite]), found.slopes[finite])
-        return scores.replaced(allowed, replace(found, losses=losses)).within(threshold)
+        some, simpler = population.take(allowed), found.simpler
+        if self._constraints.constraints.units:
+            # Only a slope gives individuals the unit of the target for certain.
+            simpler = tuple(form for form in simpler if (form.slopes != 1).any())
+        nobody = replace(scores, simpler=(scores,) * len(simpler))
+        charged = replace(self._charged(some, found), simpler=tuple(self._charged(some, form) for form in simpler))
+        return nobody.replaced(allowed, charged).within(threshold)
+
+    def _charged(self, population: Population, scores: Scores) -> Scores:
+        finite = np.flatnonzero(np.isfinite(scores.losses))
+        losses = scores.losses.copy()
+        losses[finite] *= self._constraints.penalties(population.take(finite), scores.slopes[finite])
+        return replace(scores, losses=losses)
 
     def predict(self, population: Population) -> Floats:
         """Predictions of all individuals, allowed or not."""

@@ -112,3 +112,33 @@ def test_unknown_options_are_named(keywords):
 def test_a_constant_target_is_refused_if_the_loss_divides_by_its_variance():
     with pytest.raises(shine.DataError, match="the target is constant"):
         Evaluator([[1.0], [2.0]], [3.0, 3.0], loss="r2")
+
+
+@pytest.mark.parametrize("loss", ["mse", "rmse", "mae", "nmse"])
+@pytest.mark.parametrize("scale", [1.0, 1e30, 1e-30])
+def test_simpler_lines_are_fitted_by_themselves(loss, scale):
+    rng = np.random.default_rng(5)
+    X, w = rng.uniform(1, 3, (50, 2)), rng.uniform(0.1, 2, 50)
+    y = scale * (2 * X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=50))
+    primitives = PrimitiveSet(select(STANDARD, ("mul", "add")), ("a", "b"))
+    population = Population.from_trees(
+        [parse("a*b", ("a", "b")), parse(f"{2 * scale}*a*b + a", ("a", "b"))], primitives
+    )
+    scores = evaluator_of(Dataset.from_arrays(X, y, w, ("a", "b")), loss, True, "float64", "machine").score(population)
+    for row, p in enumerate([X[:, 0] * X[:, 1], 2 * scale * X[:, 0] * X[:, 1] + X[:, 0]]):
+        slope, shift = np.sum(w * p * y) / np.sum(w * p * p), np.average(y - p, weights=w)
+        worst = expected_loss(np.full(50, np.average(y, weights=w)), y, w, loss)
+        for form, (a, b) in zip(scores.simpler, [(slope, 0.0), (1.0, shift), (1.0, 0.0)], strict=True):
+            expected = expected_loss(a * p + b, y, w, loss)
+            if form.losses[row] < np.inf or expected < 0.9 * worst:
+                assert form.losses[row] == pytest.approx(expected, rel=1e-6)
+                assert (form.slopes[row], form.intercepts[row]) == pytest.approx((a, b), rel=1e-9)
+
+
+def test_the_error_of_an_exact_slope_is_mere_rounding():
+    x = np.random.default_rng(0).uniform(1e6, 2e6, 300)
+    primitives = PrimitiveSet(select(STANDARD, ("mul",)), ("x",))
+    population = Population.from_trees([parse("x", ("x",))], primitives)
+    dataset = Dataset.from_arrays(x[:, None], 3.7 * x, None, ("x",))
+    slope_only = evaluator_of(dataset, "mse", True, "float64", "machine").score(population).simpler[0]
+    assert slope_only.losses[0] < 1e-30 * np.mean(x**2) * 1e4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,6 +106,12 @@ def scores_of(losses: list[float]) -> Scores:
     """Scores with given losses, and distinct slopes and intercepts."""
     n = len(losses)
     return Scores(np.array(losses, float), np.arange(n) + 10.0, np.arange(n) + 20.0)
+
+
+def scores_without_lines(losses: Sequence[float]) -> Scores:
+    """Scores with given losses; the individuals have neither slope nor intercept."""
+    n = len(losses)
+    return Scores(np.array(losses, float), np.ones(n), np.zeros(n))
 
 
 class NodeCounter:

@@ -1,6 +1,7 @@
 import numpy as np
-from unit.gp.oracles import population_of, primitive_set, scores_of
+from unit.gp.oracles import population_of, primitive_set, scores_without_lines
 
+from shine.fitness.scores import Scores
 from shine.gp.archive import Archive
 
 PRIMITIVES = primitive_set()
@@ -9,33 +10,55 @@ TEXTS = ["x", "y neg", "x y add", "x y mul", "x neg neg neg"]
 
 def archive_of(*losses, texts=TEXTS):
     population = population_of(texts, PRIMITIVES, 5)
-    return Archive.empty(PRIMITIVES, 5).updated(population, scores_of(list(losses)))
+    return Archive.empty(PRIMITIVES, 5).updated(population, scores_without_lines(losses))
 
 
 def test_the_best_of_each_size_is_kept():
     archive = archive_of(5.0, 4.0, 3.0, 2.0, 1.0)
-    assert archive.scores.losses.tolist() == [5.0, 4.0, 2.0, 1.0, np.inf]
+    assert archive.scores.losses.tolist() == [5.0, 4.0, 2.0, 1.0] + [np.inf] * 5
 
 
-def test_codes_and_scaling_come_with_the_loss():
+def test_codes_come_with_the_loss():
     archive = archive_of(5.0, 4.0, 3.0, 2.0, 1.0)
     expected = population_of(["x y mul"], PRIMITIVES, 5)
     assert archive.individuals.codes[2].tolist() == expected.codes[0].tolist()
-    assert (archive.scores.slopes[2], archive.scores.intercepts[2]) == (13.0, 23.0)
 
 
 def test_the_first_seen_of_equal_losses_stays():
-    assert archive_of(5.0, 4.0, 3.0, 3.0, 1.0).scores.slopes[2] == 12.0
+    expected = population_of(["x y add"], PRIMITIVES, 5)
+    assert archive_of(5.0, 4.0, 3.0, 3.0, 1.0).individuals.codes[2].tolist() == expected.codes[0].tolist()
+
+
+def test_every_form_of_an_individual_has_the_complexity_of_its_line():
+    simpler = (
+        Scores(np.array([3.0]), np.array([2.0]), np.array([0.0])),
+        Scores(np.array([4.0]), np.array([1.0]), np.array([7.0])),
+        Scores(np.array([5.0]), np.array([1.0]), np.array([0.0])),
+    )
+    scores = Scores(np.array([1.0]), np.array([2.5]), np.array([-6.0]), simpler)
+    archive = Archive.empty(PRIMITIVES, 5).updated(population_of(["x y mul"], PRIMITIVES, 5), scores)
+    assert archive.scores.losses.tolist() == [np.inf, np.inf, 5.0, np.inf, 3.0, np.inf, 1.0, np.inf, np.inf]
+    assert archive.scores.slopes[[2, 4, 6]].tolist() == [1.0, 2.0, 2.5]
+    assert archive.scores.intercepts[[2, 4, 6]].tolist() == [0.0, 0.0, -6.0]
+    assert archive.individuals.sizes[[2, 4, 6]].tolist() == [3, 3, 3]
+
+
+def test_the_weights_of_a_line_count():
+    scores = Scores(np.array([1.0]), np.array([2.5]), np.array([6.0]))
+    archive = Archive.empty(PRIMITIVES, 5, {"constant": 3, "add": 5})
+    archive = archive.updated(population_of(["x y mul"], PRIMITIVES, 5), scores)
+    # x*y, a slope with its product, an intercept with its sum.
+    assert np.flatnonzero(np.isfinite(archive.scores.losses)).tolist() == [3 + (3 + 1) + (3 + 5) - 1]
 
 
 def test_a_worse_individual_changes_nothing():
     archive = archive_of(1.0, 1.0, 1.0, 1.0, 1.0)
-    assert archive.updated(population_of(["y"], PRIMITIVES, 5), scores_of([2.0])) is archive
+    assert archive.updated(population_of(["y"], PRIMITIVES, 5), scores_without_lines([2.0])) is archive
 
 
 def test_an_update_leaves_the_former_archive_alone():
     archive = archive_of(5.0, 4.0, 3.0, 2.0, 1.0)
-    archive.updated(population_of(["y"], PRIMITIVES, 5), scores_of([0.5]))
+    archive.updated(population_of(["y"], PRIMITIVES, 5), scores_without_lines([0.5]))
     assert archive.scores.losses[0] == 5.0
 
 

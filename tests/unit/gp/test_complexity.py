@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unit.gp.oracles import population_of, primitive_set, scores_of
+from unit.gp.oracles import population_of, primitive_set, scores_without_lines
 
 import shine
 from shine.gp.archive import Archive
@@ -63,7 +63,7 @@ def test_the_complexity_of_a_model_follows_the_weights(text, weights, complexity
 def archive_of(losses, weights):
     primitives = primitive_set()
     population = population_of(["x", "x y add", "x neg neg neg"], primitives, 5)
-    return Archive.empty(primitives, 5, weights).updated(population, scores_of(losses))
+    return Archive.empty(primitives, 5, weights).updated(population, scores_without_lines(losses))
 
 
 def test_an_archive_keeps_the_best_of_each_complexity_rather_than_size():
@@ -82,7 +82,7 @@ def test_an_archive_has_room_for_the_most_complex_individual():
     weights = {"x": 7, "add": 7}
     primitives = primitive_set()
     largest = population_of(["x x add x add"], primitives, 5)
-    archive = Archive.empty(primitives, 5, weights).updated(largest, scores_of([1.0]))
+    archive = Archive.empty(primitives, 5, weights).updated(largest, scores_without_lines([1.0]))
     assert archive.best_loss == 1.0
 
 

@@ -3,7 +3,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from unit.gp.oracles import NodeCounter, assert_same, population_of, primitive_set, scores_of
+from unit.gp.oracles import NodeCounter, assert_same, population_of, primitive_set, scores_without_lines
 
 from shine.gp.archive import Archive
 from shine.gp.creation import ptc2
@@ -102,7 +102,7 @@ class SumOfConstants:
         self.count += len(population)
         if self.clock is not None:
             self.clock.now += self.seconds_each * len(population)
-        return scores_of(np.abs(population.values.sum(axis=1) - 100.0).tolist())
+        return scores_without_lines(np.abs(population.values.sum(axis=1) - 100.0).tolist())
 
 
 def rounded_up(population, scores):

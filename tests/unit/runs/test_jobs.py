@@ -221,7 +221,7 @@ def test_a_run_has_one_process_at_a_time(job: Job, tmp_path: Path) -> None:
 def test_a_checkpoint_of_a_newer_version_is_refused(job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = chosen_folder(tmp_path / "run")
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoints, "VERSION", 2)
+        patch.setattr(checkpoints, "VERSION", checkpoints.VERSION + 1)
         run_job(job, folder, until(2))
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     with pytest.raises(ExportError, match="update Shine"):
