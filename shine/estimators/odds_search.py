@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -22,9 +21,9 @@ from shine.gp import evolution
 from shine.gp.constraints.compiled import ConstrainedEvaluator
 from shine.gp.evolution import Progress
 from shine.search.budget import TimeBudget
+from shine.search.choice import formula_length, shortest
 from shine.search.front import Front, Result, pareto_front
 from shine.search.given_units import front_in_given_units, model_in_given_units, report_in_given_units
-from shine.search.model import Model
 from shine.search.preparation import constraint_compiler, prepared, seeded
 from shine.search.settings import SearchSettings
 
@@ -55,8 +54,7 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
     -------
     Result
         The loss of each model is the mean log-loss in nats, and its r2 the share of the constant's log-loss that it
-        removes (McFadden 1974). The recommended model has the shortest description: negative log-likelihood, plus half
-        the logarithm of the number of rows for each node (Schwarz 1978).
+        removes (McFadden 1974). The recommended model has the shortest description (see `shine.search.choice`).
 
     Raises
     ------
@@ -116,12 +114,8 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
     front = front_in_given_units(front, task, 0.0)
 
     models = [model_in_given_units(model, task, DEGREE) for model in front]
-    best = shortest(models, task.dataset.effective_rows)
+    effective = task.dataset.effective_rows
+    lengths = [effective * model.loss + formula_length(model, effective) for model in models]
+    choice = shortest(range(len(models)), lengths)
     found = outcome.generations, outcome.evaluations, budget.spent(), settings.seed, stopped_by
-    return Result(Front(tuple(models), best), best, *found)
-
-
-def shortest(front: Sequence[Model], rows: float) -> int:
-    """Position of the model with the shortest description; losses are log-losses in nats per row."""
-    lengths = [rows * model.loss + 0.5 * model.tree.size * math.log(rows) for model in front]
-    return lengths.index(min(lengths))
+    return Result(Front(tuple(models), choice.index, choice.reason), choice.index, *found)

@@ -26,7 +26,7 @@ SELECTIONS: dict[str, Callable[[Front], int]] = {
     "accuracy": _most_accurate,
     "score": _largest_score,
 }
-"""The criteria by name: the shortest description (see `shine.search.front.choose`), the least loss, and the largest
+"""The criteria by name: the shortest description (see `shine.search.choice.choose`), the least loss, and the largest
 fall of the loss's logarithm per unit of complexity."""
 
 
@@ -51,4 +51,6 @@ def selected(front: Front, selection: Selection) -> Front:
     choice = selection(front)
     if not -len(front) <= choice < len(front):
         raise ValueError(f"model_selection chose formula {choice} of a front that has {len(front)}")
+    if choice % len(front) == front.best_index:
+        return front
     return Front(front.models, choice % len(front))

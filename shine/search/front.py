@@ -23,10 +23,13 @@ class Front(Sequence[Model]):
     models : tuple of Model
     best_index : int
         Position of the recommended formula.
+    reason : str
+        Why it is recommended; empty if it is not known.
     """
 
     models: tuple[Model, ...]
     best_index: int
+    reason: str = ""
 
     @overload
     def __getitem__(self, index: int) -> Model: ...
@@ -103,8 +106,9 @@ class Front(Sequence[Model]):
         return pareto(self, ax)
 
     def __repr__(self) -> str:
-        """A table, the recommended formula marked."""
-        return front_table.text_table(self.rows(), front_table.SUMMARY, longest=front_table.LONGEST)
+        """A table, the recommended formula marked, with the reason for it."""
+        table = front_table.text_table(self.rows(), front_table.SUMMARY, longest=front_table.LONGEST)
+        return f"{table}\n>>> {self.reason}" if self.reason else table
 
     def _repr_html_(self) -> str:
         """The table for notebooks, the recommended formula marked."""
@@ -120,7 +124,7 @@ class Result:
     front : Front, or sequence of Model
         Pareto front: rising complexity, falling loss. Any sequence becomes a `Front`.
     best_index : int
-        Position of the recommended formula in the front (see `choose`).
+        Position of the recommended formula in the front (see `shine.search.choice.choose`).
     generations, evaluations : int
         Number of generations after the first population, and of individuals evaluated.
     seconds : float
@@ -139,7 +143,8 @@ class Result:
 
     def __post_init__(self) -> None:
         # Any sequence of models becomes a front, which has the tables.
-        object.__setattr__(self, "front", Front(tuple(self.front), self.best_index))
+        if not isinstance(self.front, Front):
+            object.__setattr__(self, "front", Front(tuple(self.front), self.best_index))
 
     @property
     def best(self) -> Model:
@@ -163,29 +168,3 @@ def pareto_front(models: Iterable[Model], enough: float) -> tuple[Model, ...]:
         if not front or enough < front[-1].loss > model.loss:
             front.append(model)
     return tuple(front)
-
-
-def choose(front: Sequence[Model], enough: float, rows: float, power: float) -> int:
-    """Position of the formula to recommend.
-
-    This is the simplest formula whose loss is at most `enough`, if there is one. Otherwise it is the formula of least
-    description length, the cost of writing down the residuals and the formula, in the approximation of Schwarz (1978)
-    with each node counted as a parameter. Formulas with more nodes than rows are left out: they can fit anything.
-
-    Parameters
-    ----------
-    front : sequence of Model
-        Rising complexity, falling loss; not empty.
-    enough : float
-        Loss below which two formulas are equally right.
-    rows : float
-        Number of rows that the losses were measured on; the effective number if they have weights.
-    power : float
-        Factor of the loss's logarithm in the log-likelihood of a row: half if the loss is in squared units.
-    """
-    considered = [front[0], *(model for model in front[1:] if model.tree.size <= rows)]
-    for position, model in enumerate(considered):
-        if model.loss <= enough:
-            return position
-    lengths = [power * rows * math.log(m.loss) + 0.5 * m.tree.size * math.log(rows) for m in considered]
-    return lengths.index(min(lengths))

@@ -40,6 +40,7 @@ def refined(
     dataset: Dataset,
     loss: str,
     weights: Mapping[str, int],
+    max_size: int,
     enough: float,
     threads: int,
     rules: Callable[[PrimitiveSet], CompiledConstraints] | None = None,
@@ -59,6 +60,8 @@ def refined(
     loss : str
     weights : mapping of str to int
         Complexity of primitives, features and constants, by name (see `shine.search.model.Model`).
+    max_size : int
+        Most nodes of a formula, its line included.
     enough : float
         Loss below which two formulas are equally right.
     threads : int
@@ -94,7 +97,8 @@ def refined(
 
     versions_of_each = zip(*(version[1:] for version in models), strict=True)
     chosen = [constant_model, *preferred_and_defined(versions_of_each, partial(preferred, nats=nats), domain)]
-    finite = [model for model in chosen if math.isfinite(model.loss)]
+    # Individuals have at most this size; with their lines they may be larger.
+    finite = [model for model in chosen if math.isfinite(model.loss) and model.tree.size <= max_size]
     return pareto_front(without_poles(finite, enough, domain), enough)
 
 

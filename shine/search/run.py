@@ -28,7 +28,8 @@ from shine.gp.evolution import Outcome, Progress
 from shine.gp.run_state import State
 from shine.lang.parse import PrimitiveSource
 from shine.search.budget import TimeBudget
-from shine.search.front import Front, Result, choose
+from shine.search.choice import choose
+from shine.search.front import Front, Result
 from shine.search.given_units import front_in_given_units, model_in_given_units, report_in_given_units
 from shine.search.model import Model
 from shine.search.preparation import Task, constraint_compiler, prepared, seeded
@@ -104,6 +105,7 @@ def search(
         dataset=task.dataset,
         loss=loss,
         weights=evolving.complexity,
+        max_size=evolving.max_size,
         enough=enough,
         threads=threads,
         rules=None if rules is None else partial(rules, scaling="written" if scaled else "none"),
@@ -113,10 +115,10 @@ def search(
     _check_not_empty(front, loss, constrained=rules is not None)
     front = front_in_given_units(front, task, enough)
 
-    best = choose(front, enough, task.dataset.effective_rows, loss_of(loss).log_likelihood)
+    choice = choose(front, enough, task.dataset.effective_rows, loss_of(loss).log_likelihood)
     models = tuple(model_in_given_units(model, task, loss_of(loss).degree) for model in front)
     found = outcome.generations, outcome.evaluations, budget.spent(), settings.seed, outcome.stopped_by
-    return Result(Front(models, best), best, *found)
+    return Result(Front(models, choice.index, choice.reason), choice.index, *found)
 
 
 def _evaluator(

@@ -1,0 +1,91 @@
+"""The choice from a front: the shortest description of formula, constants and errors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import shine
+from shine.search.choice import NATS_A_NODE, choose, fitted_constants, formula_length
+from shine.search.model import Model
+
+FORMULAS = {1: "a", 2: "-a", 3: "a + b", 4: "-a + b", 5: "a + b*a", 7: "a + b*a + b", 9: "a + b*a + b*b"}
+"""A formula of each size, without constants."""
+
+
+def model(size: int, loss: float) -> Model:
+    return Model(shine.parse(FORMULAS[size], ("a", "b")), loss, 1 - loss)
+
+
+def fitted(text: str, loss: float) -> Model:
+    return Model(shine.parse(text, ("a", "b")), loss, 1 - loss)
+
+
+@pytest.mark.parametrize(
+    ("losses", "enough", "rows", "squared", "size"),
+    [
+        # A single formula is always recommended.
+        ([(3, 1e9)], 0.0, 100, True, 3),
+        # The simplest that is good enough, even if later ones are better.
+        ([(1, 1.0), (3, 1e-13), (5, 1e-20)], 1e-12, 100, True, 3),
+        ([(1, 1.0), (3, 1e-13), (5, 0.0)], 0.0, 100, True, 5),
+        # With 100 rows, two nodes pay from a factor of exp(-2*1.5*2/100) = 0.942 on.
+        ([(1, 1.0), (3, 0.95)], 0.0, 100, True, 1),
+        ([(1, 1.0), (3, 0.93)], 0.0, 100, True, 3),
+        # A loss that is not squared counts twice: the square root of that factor is enough.
+        ([(1, 1.0), (3, 0.975)], 0.0, 100, False, 1),
+        ([(1, 1.0), (3, 0.965)], 0.0, 100, False, 3),
+        # More rows are more evidence.
+        ([(1, 1.0), (3, 0.95)], 0.0, 20, True, 1),
+        ([(1, 1.0), (3, 0.95)], 0.0, 1000, True, 3),
+        # A tail of slight improvements is not worth its nodes.
+        ([(1, 10.0), (3, 0.5), (5, 0.499), (7, 0.498), (9, 0.497)], 0.0, 200, True, 3),
+        # The unit of the target does not matter.
+        ([(1, 10e12), (3, 0.5e12), (5, 0.499e12)], 0.0, 200, True, 3),
+        # Equally long descriptions: the simpler formula.
+        ([(1, 1.0), (3, 1.0)], 0.0, 1, True, 1),
+    ],
+)
+def test_the_recommended_formula_has_the_shortest_description(losses, enough, rows, squared, size):
+    models = [model(size, loss) for size, loss in losses]
+    assert models[choose(models, enough, rows, 0.5 if squared else 1.0).index].complexity == size
+
+
+def test_as_many_constants_as_rows_fit_anything():
+    models = [model(1, 1.0), fitted("1.5*a + 2.5*b + 3.5", 0.0)]
+    assert choose(models, 0.0, 3, 0.5).index == 0
+    assert choose(models, 0.0, 4, 0.5).index == 1
+
+
+def test_nodes_without_constants_need_no_rows():
+    # Six planets: more nodes than rows, one constant.
+    models = [model(1, 1e7), fitted("121.8*(a*a)", 2e5), fitted("365.25*(a*sqrt(a)) + 0.1*a*a", 40.0)]
+    assert choose(models, 0.0, 6, 0.5).index == 2
+
+
+def test_a_constant_costs_nodes_and_half_the_logarithm_of_the_rows():
+    assert formula_length(fitted("2.5*a", 1.0), 100) == pytest.approx(3 * NATS_A_NODE + 0.5 * math.log(100))
+
+
+def test_constants_inside_assignments_count():
+    def law(a, b):
+        u = a + 2.0
+        return 3.0 * u + u * u
+
+    assert fitted_constants(shine.parse(law)) == 2
+
+
+def test_the_reason_names_the_next_best():
+    models = [model(1, 1.0), model(3, 0.5), model(5, 0.49)]
+    assert choose(models, 0.0, 100, 0.5).reason.endswith("formula 2 needs 2.0 nats more")
+    assert "exact" in choose(models, 0.6, 100, 0.5).reason
+
+
+def test_noise_alone_is_described_by_a_constant():
+    # The best of many functions of noise fits well by chance; the price of the nodes outweighs that.
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), rng.normal(size=40)
+    found = shine.evolve(X, y, population=200, generations=10, seconds=None, seeding_members=2000)
+    assert found.best.tree.size <= 3
