@@ -79,7 +79,7 @@ def data_problems(data: DataSettings) -> Iterator[Problem]:
     elif data.path is not None and data.target is None:
         yield ("data",), "path needs a target: the heading of the column to explain"
     elif data.generate is not None:
-        for key in ("target", "features", "weights"):
+        for key in ("target", "features", "weights", "sigma"):
             if getattr(data, key) is not None:
                 yield ("data", key), "belongs to path; generated data have their own under generate"
         for loc, message in recipe_problems(data.generate):
@@ -92,7 +92,7 @@ def dataset_problems(data: DataSettings, base: Path) -> tuple[Dataset | None, li
         if data.generate is not None:
             return generate(data.generate), []
         assert data.path is not None and data.target is not None
-        return load_file(base / data.path, data.target, data.features, data.weights), []
+        return load_file(base / data.path, data.target, data.features, data.weights, data.sigma), []
     except DataError as error:
         loc = ("data", "path" if data.generate is None else "generate")
         return None, [(loc, line) for line in str(error).splitlines()]

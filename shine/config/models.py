@@ -36,6 +36,9 @@ class DataSettings(StrictModel):
     """Headings of the columns to explain it by; all others when left out."""
     weights: str | None = None
     """Heading of a column of sample weights; every row weighs the same without it."""
+    sigma: str | None = None
+    """Heading of a column of standard deviations of the target's noise, if they are known; it replaces
+    `fitness.noise`."""
     generate: Recipe | None = None
     """Data made from a formula, instead of a file."""
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +22,9 @@ ORDINARY = 128
 MOST_SEEN = 1e9
 """From this weight on, whole weights no longer count as repeated rows."""
 
+LEAST_DEVIATION = 1e-140
+"""Least standard deviation of a row's noise, as a share of the largest: weights and their squares stay finite."""
+
 _CHECKED = 1 << 20
 """Numbers checked at a time, to bound memory."""
 
@@ -40,17 +42,25 @@ class Dataset:
         Non-negative sample weights with a positive sum; all rows weigh 1 without them.
     features : tuple of str
         Name of each column, an identifier.
+    deviations : ndarray of shape (n_rows,), float64, optional
+        Standard deviation of the noise in each row, up to a common factor. The weights contain their inverse squares.
     """
 
     columns: Floats
     target: Floats
     weights: Floats | None
     features: tuple[str, ...]
+    deviations: Floats | None = None
 
     @classmethod
     def from_arrays(
-        cls, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, features: Sequence[str] | None = None
-    ) -> Self:
+        cls,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        features: Sequence[str] | None = None,
+        sigma: ArrayLike | None = None,
+    ) -> Dataset:
         """Check arrays and arrange them by column.
 
         Parameters
@@ -60,12 +70,14 @@ class Dataset:
         sample_weight : array-like of shape (n_rows,), optional
         features : sequence of str, optional
             Names of the columns; ``x0, x1, ...`` by default.
+        sigma : array-like of shape (n_rows,), optional
+            Standard deviation of the noise in each row; only their ratios count.
 
         Raises
         ------
         DataError
             If shapes do not fit, there is no row or no column, a value is not a finite number, a weight is negative,
-            none is positive, or a name is invalid.
+            none is positive, a standard deviation is not positive, or a name is invalid.
         """
         matrix, target = numbers(X, "X", 2), numbers(y, "y", 1)
         rows, count = matrix.shape
@@ -86,7 +98,44 @@ class Dataset:
             weights = ordinary_weights(weights)
         # Columns that are contiguous already (Fortran order) are never copied.
         columns = np.ascontiguousarray(matrix.T) if matrix.nbytes <= COPIED_BYTES else matrix.T
-        return cls(columns, np.ascontiguousarray(target), weights, names)
+        plain = cls(columns, np.ascontiguousarray(target), weights, names)
+        if sigma is None:
+            return plain
+        deviations = np.ascontiguousarray(numbers(sigma, "sigma", 1))
+        if len(deviations) != rows:
+            raise DataError(f"X has {rows} rows, but sigma has {len(deviations)}")
+        if not (deviations > 0).all():
+            row = int(np.argmin(deviations > 0))
+            raise DataError(f"sigma must be positive in every row; it is {deviations[row]} in row {row}")
+        return plain.with_deviations(deviations)
+
+    def with_deviations(self, deviations: Floats) -> Dataset:
+        """The data set with noise of these standard deviations; a row's weight falls with their square.
+
+        Parameters
+        ----------
+        deviations : ndarray of shape (n_rows,)
+            Positive. Only their ratios count: the weights keep their sum.
+        """
+        given = self.sample_weights
+        # Exact powers of two keep the squares within float64's range.
+        relative = np.ldexp(deviations, -int(np.frexp(deviations.max())[1]))
+        precisions = 1 / np.maximum(relative, LEAST_DEVIATION) ** 2
+        weights = given * precisions
+        factor = float(stable_sum(given)) / float(stable_sum(weights))
+        return replace(self, weights=weights * factor, deviations=np.sqrt(1 / (precisions * factor)))
+
+    @property
+    def without_deviations(self) -> Dataset:
+        """The data set with the sample weights alone; the same object if it has no deviations."""
+        if self.deviations is None:
+            return self
+        return replace(self, weights=self.sample_weights, deviations=None)
+
+    @property
+    def sample_weights(self) -> Floats:
+        """Weight of each row without regard to its noise, shape (n_rows,)."""
+        return self.row_weights if self.deviations is None else self.row_weights * self.deviations**2
 
     def take(self, rows: ArrayLike) -> Dataset:
         """The rows at some indices."""
@@ -97,6 +146,7 @@ class Dataset:
             self.target[at],
             weights,
             self.features,
+            None if self.deviations is None else self.deviations[at],
         )
 
     def without(self, features: Collection[str]) -> Dataset:
@@ -106,7 +156,7 @@ class Dataset:
         if len(kept) == len(self.features):
             return self
         names = tuple(self.features[index] for index in kept)
-        return Dataset(_stacked([self.columns[index] for index in kept], self.n_rows), self.target, self.weights, names)
+        return replace(self, columns=_stacked([self.columns[index] for index in kept], self.n_rows), features=names)
 
     def sampled(self, rows: int, rng: np.random.Generator) -> Dataset:
         """A random sample of at most `rows` rows, in their order; the same object if there are no more."""
@@ -137,7 +187,13 @@ class Dataset:
 
     @cached_property
     def effective_rows(self) -> float:
-        """Number of equally weighted rows with the same information (Kish 1965); whole weights count repeated rows."""
+        """Number of equally weighted rows with the same information (Kish 1965); whole weights count repeated rows.
+
+        Rows count by their sample weights: precise and noisy rows alike are rows.
+        """
+        if self.deviations is not None:
+            weights = self.sample_weights
+            return float(stable_sum(weights)) ** 2 / float(stable_sum(weights * weights))
         weights = self.row_weights
         # Nobody has seen a row a billion times, and very large numbers are always whole.
         if (weights == np.floor(weights)).all() and weights.max() < MOST_SEEN:

@@ -31,7 +31,11 @@ FORMATS: dict[str, Callable[[Path], Source]] = {
 
 
 def load_file(
-    path: str | Path, target: str, features: Sequence[str] | None = None, weights: str | None = None
+    path: str | Path,
+    target: str,
+    features: Sequence[str] | None = None,
+    weights: str | None = None,
+    sigma: str | None = None,
 ) -> Dataset:
     """Read a table of numbers.
 
@@ -45,6 +49,8 @@ def load_file(
         Headings of the feature columns; all other columns by default.
     weights : str, optional
         Heading of the column of sample weights.
+    sigma : str, optional
+        Heading of the column of standard deviations of the target's noise.
 
     Returns
     -------
@@ -62,7 +68,7 @@ def load_file(
     if opener is None:
         raise DataError(f"{path}: data files end in one of {', '.join(FORMATS)}")
     source = opener(path)
-    apart = [source.index(name) for name in (target, weights) if name is not None]
+    apart = [source.index(name) for name in (target, weights, sigma) if name is not None]
     if features is None:
         chosen = [i for i in range(len(source.headings)) if i not in apart]
     else:
@@ -70,9 +76,14 @@ def load_file(
     _check_choice(source, apart, chosen)
     columns = source.read([*apart, *chosen])
     sample_weight = columns[1] if weights is not None else None
+    deviations = columns[len(apart) - 1] if sigma is not None else None
     try:
         return Dataset.from_arrays(
-            np.column_stack(columns[len(apart) :]), columns[0], sample_weight, [source.names[i] for i in chosen]
+            np.column_stack(columns[len(apart) :]),
+            columns[0],
+            sample_weight,
+            [source.names[i] for i in chosen],
+            deviations,
         )
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
@@ -84,5 +95,5 @@ def _check_choice(source: Source, apart: Sequence[int], chosen: Sequence[int]) -
     index, uses = Counter([*apart, *chosen]).most_common(1)[0]
     if uses > 1:
         raise DataError(
-            f"{source.path}: column {shown(source.headings[index])} is used twice among target, weights and features"
+            f"{source.path}: column {shown(source.headings[index])} is used twice among target, weights, sigma and features"
         )

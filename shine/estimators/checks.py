@@ -50,6 +50,22 @@ def checked_weights(sample_weight: ArrayLike | None, X: Floats) -> Floats | None
     return ordinary_weights(weights)
 
 
+def checked_sigma(sigma: ArrayLike, X: Floats) -> Floats:
+    """Standard deviations of the rows, shape (n_rows,), float64.
+
+    Raises
+    ------
+    ValueError
+        If there is not one for each row, or one is not finite or not positive.
+    """
+    deviations = numbers(sigma, "sigma", 1)
+    if len(deviations) != len(X):
+        raise ValueError(f"sigma has {len(deviations)} values for {len(X)} rows")
+    if not (deviations > 0).all():
+        raise ValueError(f"sigma must be positive in every row; its least value is {deviations.min()}")
+    return deviations
+
+
 def checked_threads(jobs: int | None) -> int:
     """Threads of a search, from scikit-learn's `n_jobs`: -1 means all processors, None means one.
 

@@ -130,7 +130,7 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
                 f"one class: {classes.tolist()[0]!r}"
             )
         prior = np.bincount(codes, weights)
-        rows, targets, weights = merged(rows, codes.reshape(-1, 1).astype(np.float64), weights)
+        rows, targets, weights, _ = merged(rows, codes.reshape(-1, 1).astype(np.float64), weights)
         self.classes_, self.class_prior_ = classes, prior / prior.sum()
         searched = [1] if len(classes) == 2 else list(range(len(classes)))
         titles = [""] if len(searched) == 1 else [f"class {classes[code]}" for code in searched]

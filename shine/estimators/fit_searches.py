@@ -64,7 +64,15 @@ class FitSearches:
         reasons = [result.stopped_by for result in self.results]
         return next((reason for reason in reasons if reason in USER), reasons[-1])
 
-    def run(self, search: Search, X: Floats, y: Floats, weights: Floats | None, guesses: Sequence[Guess]) -> Result:
+    def run(
+        self,
+        search: Search,
+        X: Floats,
+        y: Floats,
+        weights: Floats | None,
+        guesses: Sequence[Guess],
+        sigma: Floats | None = None,
+    ) -> Result:
         """Search with a fair share of the time that is left.
 
         Once the user has ended the fit, a search has only its first population: the fit needs its result soon.
@@ -78,7 +86,7 @@ class FitSearches:
         generations = 0 if self.stopped_by_user else settings.stop.generations
         stop = replace(settings.stop, generations=generations, seconds=self._share())
         result = search(
-            Dataset.from_arrays(X, y, weights, self.features),
+            Dataset.from_arrays(X, y, weights, self.features, sigma),
             replace(settings, stop=stop, seed=settings.seed + number, guesses=tuple(guesses)),
             report=self.report(number),
         )

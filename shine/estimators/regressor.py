@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 
 from shine.data.dataset import numbers
 from shine.estimators.base import Index, SymbolicEstimator, complete
-from shine.estimators.checks import checked_weights, validated
+from shine.estimators.checks import checked_sigma, checked_weights, validated
 from shine.estimators.rows import merged
 from shine.estimators.selection import Selection
 from shine.frontends.guesses import Guess
@@ -39,6 +39,9 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         Most seconds of a fit; None for no limit. If the limit ends a fit, its result depends on the machine's speed.
     loss : {"mse", "rmse", "mae", "nmse", "r2"}
         The loss that is minimized.
+    noise : {"auto", "absolute", "relative", "log"}
+        How the noise of the target grows: not at all, with its values, or with their logarithms; "auto" lets evidence
+        decide if the target spans two decades.
     linear_scaling : bool
         Whether each formula is judged with its best slope and intercept, which become part of it.
     stop_loss : float
@@ -110,6 +113,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         max_depth: int = 10,
         max_time: float | None = 60.0,
         loss: str = "mse",
+        noise: str = "auto",
         linear_scaling: bool = True,
         stop_loss: float = 1e-20,
         parsimony: float = 0.02,
@@ -128,7 +132,13 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         self._store(locals())
 
     @complete
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        sigma: ArrayLike | None = None,
+    ) -> Self:
         """Search for formulas; Ctrl-C ends the search, keeps what it found, and warns.
 
         Parameters
@@ -139,6 +149,8 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
             Each target has a search of its own.
         sample_weight : array-like of shape (n_rows,), optional
             A whole weight counts like as many equal rows.
+        sigma : array-like of shape (n_rows,), optional
+            Standard deviation of the target's noise in each row, if it is known; it replaces `noise`.
 
         Returns
         -------
@@ -162,12 +174,15 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         rows, given = validated(self, X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
         single = given.ndim == 1
         targets = numbers(given, "y", given.ndim).reshape(len(given), -1)
-        rows, targets, weights = merged(rows, targets, checked_weights(sample_weight, rows))
+        deviations = None if sigma is None else checked_sigma(sigma, rows)
+        rows, targets, weights, deviations = merged(rows, targets, checked_weights(sample_weight, rows), deviations)
         count = targets.shape[1]
         titles = [""] if single else [f"output {number}" for number in range(count)]
-        searches = self._fit_searches(count, titles, loss=self.loss, linear_scaling=self.linear_scaling)
+        searches = self._fit_searches(
+            count, titles, loss=self.loss, noise=self.noise, linear_scaling=self.linear_scaling
+        )
         fronts = [
-            searches.run(search, rows, target, weights, self._guesses(number, self.linear_scaling)).front
+            searches.run(search, rows, target, weights, self._guesses(number, self.linear_scaling), deviations).front
             for number, target in enumerate(targets.T)
         ]
         return self._found(searches, fronts, single)

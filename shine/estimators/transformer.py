@@ -130,7 +130,7 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
         rows, given = validated(self, X, y, y_numeric=True, ensure_min_samples=2)
         count = _checked_components(self.n_components, self.max_correlation)
         targets = numbers(given, "y", 1).reshape(-1, 1)
-        rows, targets, weights = merged(rows, targets, checked_weights(sample_weight, rows))
+        rows, targets, weights, _ = merged(rows, targets, checked_weights(sample_weight, rows))
         target, components = targets[:, 0], Components(np.ones(len(rows)) if weights is None else weights)
         searches = self._fit_searches(count, [f"component {number}" for number in range(count)])
         fronts: list[Front] = []

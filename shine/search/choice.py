@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from shine.lang.tree import Tree
 from shine.search.model import Model
 
-NATS_A_NODE = 1.5
-"""Price of a node, in nats. A node multiplies the number of different formulas by four to five."""
+NATS_A_NODE = 2.0
+"""Price of a node, in nats. A node multiplies the number of formulas by that of the functions and features, about ten,
+and the number of different ones by five to eight."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,13 @@ class Choice:
     reason: str
 
 
-def choose(front: Sequence[Model], enough: float, rows: float, power: float) -> Choice:
+NATS_A_TURN = 1.0
+"""Price of a maximum or minimum within the data (see `shine.search.turns`)."""
+
+
+def choose(
+    front: Sequence[Model], enough: float, rows: float, power: float, turns: Sequence[float] | None = None
+) -> Choice:
     """The formula to recommend.
 
     This is the simplest formula whose loss is at most `enough`, if there is one, and otherwise the formula with the
@@ -43,13 +50,16 @@ def choose(front: Sequence[Model], enough: float, rows: float, power: float) -> 
         Number of rows that the losses were measured on; the effective number if they have weights.
     power : float
         Factor of the loss's logarithm in the negative log-likelihood of a row: half if the loss is in squared units.
+    turns : sequence of float, optional
+        How often each formula turns within the data; none by default.
     """
+    wiggles = [0.0] * len(front) if turns is None else [NATS_A_TURN * count for count in turns]
     allowed = [0, *(at for at in range(1, len(front)) if fitted_constants(front[at].tree) < rows)]
     for at in allowed:
         if front[at].loss <= enough:
             return Choice(at, "the simplest formula that is exact to within rounding or to within stop_loss")
     worst = front[0].loss
-    lengths = [_errors(front[at], worst, rows, power) + formula_length(front[at], rows) for at in allowed]
+    lengths = [_errors(front[at], worst, rows, power) + formula_length(front[at], rows) + wiggles[at] for at in allowed]
     return shortest(allowed, lengths)
 
 

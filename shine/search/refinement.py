@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from shine.arrays import COMPILED
-from shine.data.dataset import Dataset, stable_sum
+from shine.data.dataset import Dataset
 from shine.domain import Domain
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import MachineEvaluator
@@ -25,11 +25,13 @@ from shine.lang.primitives import PrimitiveSet
 from shine.lang.simplify.simplifier import simplify
 from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
+from shine.search.choice import fitted_constants
 from shine.search.front import pareto_front
 from shine.search.lines import LINE_FUNCTIONS, with_functions, with_line
 from shine.search.model import Model
 from shine.search.poles import individuals_to_refine, preferred_and_defined, without_poles
 from shine.search.polishing import polished, population_of, preferred
+from shine.search.rounding import rounding_error, rounding_loss
 
 TOLERANCE = 1e-13
 """Relative gain below which constants count as fitted to convergence."""
@@ -49,7 +51,8 @@ def refined(
 ) -> tuple[Model, ...]:
     """The Pareto front of a finished search.
 
-    Linear scaling is written into the formulas. They are simplified, their constants are fitted to convergence, and
+    Linear scaling is written into the formulas. Those with as many constants as rows are left out: they fit anything. The
+    others are simplified, their constants are fitted to convergence, and
     simple numbers replace constants where the loss does not suffer. A formula stays as it was if this makes it worse.
 
     Parameters
@@ -76,7 +79,8 @@ def refined(
     domain = Domain(dataset)
     individuals, forms = individuals_to_refine(outcome, domain)
     constant = Tree(dataset.features, ast.Constant(dataset.target_mean))
-    found = [constant, *_completed(individuals, forms, dataset, threads)]
+    complete = _completed(individuals, forms, dataset, threads)
+    found = [constant, *(tree for tree in complete if fitted_constants(tree) < max(dataset.effective_rows, 2))]
     trees = [simplify(tree, primitives, functions=COMPILED) for tree in found]
     if polish:
         versions = [trees, *_polished(trees, dataset, loss, primitives, threads, out_of_time)]
@@ -130,25 +134,11 @@ def _polished(
         primitives,
         dataset,
         partial(MachineLinearizer, loss=loss, threads=threads),
-        partial(_rounding_error, loss=loss),
+        partial(rounding_error, loss=loss),
         log_likelihood=loss_of(loss).kind.log_likelihood,
         tolerance=TOLERANCE,
         out_of_time=out_of_time,
     )
-
-
-def rounding_loss(dataset: Dataset, loss: str, dtype: str = "float64") -> float:
-    """Loss that rounding alone can cause."""
-    total = np.array(_rounding_error(dataset, loss, dtype))
-    least = float(loss_of(loss).of_sum(total, dataset.weight, dataset.target_square or 1.0))
-    return max(least, float(np.finfo(np.float64).tiny))
-
-
-def _rounding_error(dataset: Dataset, loss: str, dtype: str = "float64") -> float:
-    """Sum of errors that rounding alone can cause."""
-    size = 8 * np.finfo(dtype).eps * np.abs(dataset.target)
-    errors = loss_of(loss).kind.of_residuals(size)
-    return max(float(stable_sum(dataset.row_weights * errors)), float(np.finfo(np.float64).tiny))
 
 
 def _measured(
@@ -161,15 +151,14 @@ def _measured(
     rules: Callable[[PrimitiveSet], CompiledConstraints] | None = None,
 ) -> list[Model]:
     """The formulas as models; a formula that breaks a constraint has the loss inf."""
-    population = population_of(trees, primitives)
-    measured = {
-        name: MachineEvaluator(dataset, name, False, "float64", threads).score(population).losses
-        for name in {loss, "mse"}
-    }
-    losses, errors = measured[loss], measured["mse"]
+    population, plain = population_of(trees, primitives), dataset.without_deviations
+    losses = MachineEvaluator(dataset, loss, False, "float64", threads).score(population).losses
+    errors = losses
+    if loss != "mse" or plain is not dataset:
+        errors = MachineEvaluator(plain, "mse", False, "float64", threads).score(population).losses
     if rules is not None:
         losses = rules(population.primitives).charged(population, losses, np.ones(len(trees)))
-    variance = dataset.target_square / dataset.weight
+    variance = plain.target_square / plain.weight
     with np.errstate(all="ignore"):
         # As in scikit-learn: a constant target is explained fully or not at all.
         r2 = 1 - errors / variance if variance > 0 else np.where(errors > 0, 0.0, 1.0)

@@ -28,13 +28,19 @@ from shine.gp.evolution import Outcome, Progress
 from shine.gp.run_state import State
 from shine.lang.parse import PrimitiveSource
 from shine.search.budget import TimeBudget
-from shine.search.choice import choose
+from shine.search.choice import Choice, choose
 from shine.search.front import Front, Result
 from shine.search.given_units import front_in_given_units, model_in_given_units, report_in_given_units
 from shine.search.model import Model
+from shine.search.noise import check_noise, with_expected_noise, with_noise
 from shine.search.preparation import Task, constraint_compiler, prepared, seeded
-from shine.search.refinement import refined, rounding_loss
+from shine.search.refinement import refined
+from shine.search.rounding import rounding_loss
 from shine.search.settings import DEFAULT_PRIMITIVES, SearchSettings, settings_from
+from shine.search.turns import turns
+
+PROBE = 1
+"""Number of the random generator that examines the noise, beside that of the search."""
 
 
 @np.errstate(all="ignore")
@@ -73,16 +79,19 @@ def search(
     evolving, fitness = settings.evolution, settings.fitness
     loss, scaled = fitness.loss, fitness.linear_scaling
 
+    check_noise(fitness.noise)
     task = prepared(dataset, settings, linear_scaling=scaled)
     threads = fitness.threads or processors()
     rng = np.random.default_rng(settings.seed)
+    # A generator of its own: the search is the same whether the noise was examined or not.
+    probing = np.random.default_rng((settings.seed, PROBE))
+    rows, noise = with_noise(task.dataset, fitness.noise, task.primitives, probing, threads)
+    task = replace(task, dataset=rows)
     sample = task.dataset.sampled(evolving.rows, rng)
     rules = constraint_compiler(settings.constraints, sample, threads)
     evaluator = _evaluator(sample, task, settings, rules)
     linearizer = MachineLinearizer(sample.sampled(evolving.fitting_rows, rng), loss, threads)
-    enough = max(
-        settings.stop.loss * _constant_loss(task.dataset, loss), rounding_loss(task.dataset, loss, fitness.dtype)
-    )
+    enough = _enough(task.dataset, settings)
 
     outcome = evolution.evolve(
         evaluator,
@@ -102,23 +111,40 @@ def search(
 
     refine = partial(
         refined,
-        dataset=task.dataset,
         loss=loss,
         weights=evolving.complexity,
         max_size=evolving.max_size,
-        enough=enough,
         threads=threads,
         rules=None if rules is None else partial(rules, scaling="written" if scaled else "none"),
         out_of_time=budget.is_over,
     )
-    outcome, front = _refined(outcome, refine)
+    if noise in ("relative", "log"):
+        models = refine(outcome, rows, enough=enough, polish=False)
+        if models:
+            best = models[_chosen(models, enough, rows, loss).index]
+            rows = with_expected_noise(rows, noise, best.predict(rows.columns.T))
+            enough = _enough(rows, settings)
+    outcome, front = _refined(outcome, partial(refine, dataset=rows, enough=enough))
     _check_not_empty(front, loss, constrained=rules is not None)
     front = front_in_given_units(front, task, enough)
 
-    choice = choose(front, enough, task.dataset.effective_rows, loss_of(loss).log_likelihood)
+    choice = _chosen(front, enough, rows, loss, [turns(model.tree, task.given) for model in front])
     models = tuple(model_in_given_units(model, task, loss_of(loss).degree) for model in front)
     found = outcome.generations, outcome.evaluations, budget.spent(), settings.seed, outcome.stopped_by
     return Result(Front(models, choice.index, choice.reason), choice.index, *found)
+
+
+def _chosen(
+    front: Sequence[Model], enough: float, rows: Dataset, loss: str, turns: Sequence[float] | None = None
+) -> Choice:
+    """The formula to recommend."""
+    return choose(front, enough, rows.effective_rows, loss_of(loss).log_likelihood, turns)
+
+
+def _enough(rows: Dataset, settings: SearchSettings) -> float:
+    """The loss that is good enough."""
+    loss = settings.fitness.loss
+    return max(settings.stop.loss * _constant_loss(rows, loss), rounding_loss(rows, loss, settings.fitness.dtype))
 
 
 def _evaluator(
@@ -170,6 +196,8 @@ def evolve(
     features: Sequence[str] | None = None,
     primitives: Sequence[PrimitiveSource] = DEFAULT_PRIMITIVES,
     loss: str = "mse",
+    noise: str = "auto",
+    sigma: ArrayLike | None = None,
     linear_scaling: bool = True,
     dtype: str = "float64",
     tier: str = "auto",
@@ -196,6 +224,12 @@ def evolve(
         Functions that formulas are made of: names of Shine's primitives, plain Python functions in the restricted
         language, or functions of other languages, read by `shine.primitive_from_llvm`.
     loss : {"mse", "rmse", "mae", "nmse", "r2"}
+    noise : {"auto", "absolute", "relative", "log"}
+        How the noise of the target grows: not at all, with its values, or with their logarithms. "auto" lets evidence
+        decide if the target has one sign and spans two decades, and is "absolute" otherwise. Losses are weighted
+        accordingly.
+    sigma : array-like of shape (n_rows,), optional
+        Standard deviation of the noise in each row, if it is known; it replaces `noise`.
     linear_scaling : bool
         Whether each formula is judged with its best slope and intercept, which become part of the result.
     dtype : {"float64", "float32"}
@@ -239,6 +273,7 @@ def evolve(
     every = settings_from(
         primitives=primitives,
         loss=loss,
+        noise=noise,
         linear_scaling=linear_scaling,
         dtype=dtype,
         tier=tier,
@@ -251,4 +286,4 @@ def evolve(
         seeds=seeds,
         **settings,
     )
-    return search(Dataset.from_arrays(X, y, sample_weight, features), every, report=report)
+    return search(Dataset.from_arrays(X, y, sample_weight, features, sigma), every, report=report)

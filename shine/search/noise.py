@@ -1,0 +1,175 @@
+"""Models of the noise: how its standard deviation depends on the row.
+
+Least squares gives every row the weight that its noise deserves only if the noise is the same everywhere. A target that
+spans decades mostly has noise in proportion to its values; then squared errors see the largest rows only. The weights
+1/sigma^2 mend that for every stage of the search (Aitken 1936).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import Literal, get_args
+
+import numpy as np
+
+from shine.arrays import log
+from shine.data.dataset import Dataset, stable_sum
+from shine.errors import DataError
+from shine.evaluators.machine_tier import MachineEvaluator
+from shine.gp.seeding import SeedingSettings, find_guesses
+from shine.lang.population import Population
+from shine.lang.primitives import CONSTANT, PrimitiveSet
+from shine.search.choice import NATS_A_NODE
+from shine.search.rounding import rounding_loss
+from shine.typing import Floats
+
+Noise = Literal["auto", "absolute", "relative", "log"]
+
+WIDE = 100.0
+"""Ratio of the largest to the smallest target from which the noise is examined: in narrower targets, relative and
+absolute noise look alike, and users expect squared errors."""
+
+LEAST_SHARE = 1e-2
+"""Relative noise of values near zero is that of this share of the target's root mean square; if all values have one
+sign, there are no such values."""
+
+EXACT = 1e-20
+"""Share of the variance below which squared errors are rounding."""
+
+PROBED_MEMBERS, PROBED_ROWS = 3000, 300
+"""Expressions and rows of the short seeding whose finds decide between the models."""
+
+
+def check_noise(noise: str) -> None:
+    """Raise a `ValueError` if there is no such model."""
+    if noise not in get_args(Noise):
+        raise ValueError(f"unknown noise {noise!r}; use one of {', '.join(get_args(Noise))}, or sigma for each row")
+
+
+def with_noise(
+    dataset: Dataset, noise: str, primitives: PrimitiveSet, rng: np.random.Generator, threads: int
+) -> tuple[Dataset, str]:
+    """The data set with the weights of a model of the noise, and the name of the model.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        If it has standard deviations already, they stay.
+    noise : {"auto", "absolute", "relative", "log"}
+        With "auto", the model is chosen by evidence if the target has one sign and spans two decades; otherwise the
+        noise is absolute.
+    primitives : PrimitiveSet
+        For formulas that the models are compared with.
+    rng : numpy.random.Generator
+    threads : int
+
+    Raises
+    ------
+    DataError
+        If the noise is that of logarithms and the target has zeros or both signs.
+    """
+    if dataset.deviations is not None:
+        return dataset, "sigma"
+    if noise == "log" and not _one_sign(dataset.target):
+        raise DataError(
+            "noise='log' needs a target without zeros and of one sign; use noise='relative', or leave such rows out"
+        )
+    if noise == "auto":
+        noise = (
+            "relative" if _spans_decades(dataset) and _is_relative(dataset, primitives, rng, threads) else "absolute"
+        )
+    if noise == "absolute":
+        return dataset, noise
+    return dataset.with_deviations(sizes(dataset.target)), noise
+
+
+def with_expected_noise(dataset: Dataset, noise: str, predictions: Floats) -> Dataset:
+    """The data set with the noise that a good formula implies.
+
+    Deviations that follow the readings favour readings that are too small. Those that follow a formula do not. With
+    noise of logarithms, the target becomes the working response of their least squares, which is free of their bias.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    noise : str
+        The name that `with_noise` returned.
+    predictions : ndarray of shape (n_rows,)
+        Of a formula that describes the target well.
+    """
+    if noise not in ("relative", "log") or not _one_sign(dataset.target):
+        return dataset
+    ratios = dataset.target / predictions
+    if not (np.isfinite(ratios).all() and (ratios > 0).all()):
+        return dataset
+    # A formula that is off by more than this says little about the noise of a row.
+    near = np.clip(ratios, 1 / 3, 3.0)
+    expected = dataset.target / near
+    again = dataset.without_deviations.with_deviations(np.abs(expected))
+    return again if noise == "relative" else replace(again, target=expected * (1 + log(near)))
+
+
+def sizes(target: Floats) -> Floats:
+    """Absolute values of the target, none of them zero."""
+    absolute = np.abs(target)
+    if _one_sign(target):
+        return absolute
+    scale = float(absolute.max())
+    mean = scale * math.sqrt(float(stable_sum((absolute / scale) ** 2)) / len(target)) if scale > 0 else 1.0
+    return np.maximum(absolute, LEAST_SHARE * mean)
+
+
+def _one_sign(target: Floats) -> bool:
+    return bool((target > 0).all() or (target < 0).all())
+
+
+def _spans_decades(dataset: Dataset) -> bool:
+    target = np.abs(dataset.target[dataset.row_weights > 0])
+    return _one_sign(dataset.target) and bool(target.max() >= WIDE * target.min())
+
+
+def _is_relative(dataset: Dataset, primitives: PrimitiveSet, rng: np.random.Generator, threads: int) -> bool:
+    """Whether relative noise explains the target better, with formulas that a short seeding finds under each model.
+
+    If squared errors are down to rounding, only relative errors can tell formulas apart.
+    """
+    absolute = dataset.sampled(PROBED_ROWS, rng)
+    relative = absolute.with_deviations(sizes(absolute.target))
+    found = Population.concatenate([_guesses(rows, primitives, rng, threads) for rows in (absolute, relative)])
+    least, shortest = _best(found, absolute, threads)
+    return least <= EXACT * absolute.target_square / absolute.weight or _best(found, relative, threads)[1] < shortest
+
+
+def _guesses(rows: Dataset, primitives: PrimitiveSet, rng: np.random.Generator, threads: int) -> Population:
+    predict = MachineEvaluator(rows, "mse", False, "float64", threads).predict
+    settings = SeedingSettings(members=PROBED_MEMBERS)
+    return find_guesses(
+        rows.columns, rows.target, rows.weights, primitives, predict, rng.spawn(1)[0], settings=settings,
+        clock=time.monotonic,
+    ).candidates  # fmt: skip
+
+
+def _best(guesses: Population, rows: Dataset, threads: int) -> tuple[float, float]:
+    """The least loss of the guesses, and the nats of the shortest description that one of them gives."""
+    scores = MachineEvaluator(rows, "mse", True, "float64", threads).score(guesses)
+    inside = np.arange(guesses.width) < guesses.sizes[:, None]
+    own = np.count_nonzero((guesses.codes == CONSTANT) & inside, axis=1)
+    lengths = [np.full(1, np.inf)]
+    for form in scores.forms:
+        line = (form.slopes != 1).astype(np.int64) + (form.intercepts != 0)
+        free = np.maximum(rows.effective_rows - own - line, 0)
+        errors = 0.5 * free * (log(np.maximum(form.losses, rounding_loss(rows, "mse"))) + _volume(rows))
+        lengths.append(np.where(np.isfinite(form.losses), errors + NATS_A_NODE * (guesses.sizes + 2 * line), np.inf))
+    return float(scores.losses.min(initial=np.inf)), float(np.concatenate(lengths).min())
+
+
+def _volume(rows: Dataset) -> float:
+    """Logarithm of the squared geometric mean of the deviations, relative to the target's spread.
+
+    The losses of different models of the noise are comparable after adding it to their logarithms.
+    """
+    plain = rows.without_deviations
+    own = 0.0 if rows.deviations is None else 2 * float(stable_sum(log(rows.deviations))) / rows.n_rows
+    return own - math.log(plain.target_square / plain.weight)
