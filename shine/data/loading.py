@@ -95,5 +95,6 @@ def _check_choice(source: Source, apart: Sequence[int], chosen: Sequence[int]) -
     index, uses = Counter([*apart, *chosen]).most_common(1)[0]
     if uses > 1:
         raise DataError(
-            f"{source.path}: column {shown(source.headings[index])} is used twice among target, weights, sigma and features"
+            f"{source.path}: column {shown(source.headings[index])} is used twice among target, weights, sigma and "
+            "features"
         )

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, validation
 
-from shine.data.dataset import check_unmasked, ordinary_weights, too_large
+from shine.data.dataset import check_unmasked, numbers, ordinary_weights, too_large
 from shine.evaluators.workers import processors
 from shine.gp.settings import EvolutionSettings
 from shine.typing import Floats

@@ -178,9 +178,8 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         rows, targets, weights, deviations = merged(rows, targets, checked_weights(sample_weight, rows), deviations)
         count = targets.shape[1]
         titles = [""] if single else [f"output {number}" for number in range(count)]
-        searches = self._fit_searches(
-            count, titles, loss=self.loss, noise=self.noise, linear_scaling=self.linear_scaling
-        )
+        fitness = {"loss": self.loss, "noise": self.noise, "linear_scaling": self.linear_scaling}
+        searches = self._fit_searches(count, titles, **fitness)
         fronts = [
             searches.run(search, rows, target, weights, self._guesses(number, self.linear_scaling), deviations).front
             for number, target in enumerate(targets.T)

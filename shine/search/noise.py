@@ -38,8 +38,11 @@ sign, there are no such values."""
 EXACT = 1e-20
 """Share of the variance below which squared errors are rounding."""
 
-PROBED_MEMBERS, PROBED_ROWS = 3000, 300
+PROBED_MEMBERS, PROBED_ROWS = 1500, 200
 """Expressions and rows of the short seeding whose finds decide between the models."""
+
+PROBING = 0.1
+"""Most of the seconds that this seeding may take, as a share."""
 
 
 def check_noise(noise: str) -> None:
@@ -49,7 +52,12 @@ def check_noise(noise: str) -> None:
 
 
 def with_noise(
-    dataset: Dataset, noise: str, primitives: PrimitiveSet, rng: np.random.Generator, threads: int
+    dataset: Dataset,
+    noise: str,
+    primitives: PrimitiveSet,
+    rng: np.random.Generator,
+    threads: int,
+    seconds: float | None,
 ) -> tuple[Dataset, str]:
     """The data set with the weights of a model of the noise, and the name of the model.
 
@@ -64,6 +72,8 @@ def with_noise(
         For formulas that the models are compared with.
     rng : numpy.random.Generator
     threads : int
+    seconds : float, optional
+        Time of the whole search; None for no limit.
 
     Raises
     ------
@@ -77,9 +87,9 @@ def with_noise(
             "noise='log' needs a target without zeros and of one sign; use noise='relative', or leave such rows out"
         )
     if noise == "auto":
-        noise = (
-            "relative" if _spans_decades(dataset) and _is_relative(dataset, primitives, rng, threads) else "absolute"
-        )
+        deadline = math.inf if seconds is None else time.monotonic() + PROBING * seconds
+        wide = _spans_decades(dataset)
+        noise = "relative" if wide and _is_relative(dataset, primitives, rng, threads, deadline) else "absolute"
     if noise == "absolute":
         return dataset, noise
     return dataset.with_deviations(sizes(dataset.target)), noise
@@ -130,25 +140,28 @@ def _spans_decades(dataset: Dataset) -> bool:
     return _one_sign(dataset.target) and bool(target.max() >= WIDE * target.min())
 
 
-def _is_relative(dataset: Dataset, primitives: PrimitiveSet, rng: np.random.Generator, threads: int) -> bool:
-    """Whether relative noise explains the target better, with formulas that a short seeding finds under each model.
+def _is_relative(
+    dataset: Dataset, primitives: PrimitiveSet, rng: np.random.Generator, threads: int, deadline: float
+) -> bool:
+    """Whether relative noise explains the target better, with formulas that a short seeding finds.
 
     If squared errors are down to rounding, only relative errors can tell formulas apart.
     """
     absolute = dataset.sampled(PROBED_ROWS, rng)
     relative = absolute.with_deviations(sizes(absolute.target))
-    found = Population.concatenate([_guesses(rows, primitives, rng, threads) for rows in (absolute, relative)])
-    least, shortest = _best(found, absolute, threads)
-    return least <= EXACT * absolute.target_square / absolute.weight or _best(found, relative, threads)[1] < shortest
-
-
-def _guesses(rows: Dataset, primitives: PrimitiveSet, rng: np.random.Generator, threads: int) -> Population:
-    predict = MachineEvaluator(rows, "mse", False, "float64", threads).predict
-    settings = SeedingSettings(members=PROBED_MEMBERS)
-    return find_guesses(
-        rows.columns, rows.target, rows.weights, primitives, predict, rng.spawn(1)[0], settings=settings,
+    guesses = find_guesses(
+        relative.columns,
+        relative.target,
+        relative.weights,
+        primitives,
+        MachineEvaluator(relative, "mse", False, "float64", threads).predict,
+        rng,
+        settings=SeedingSettings(members=PROBED_MEMBERS),
         clock=time.monotonic,
-    ).candidates  # fmt: skip
+        deadline=deadline,
+    ).candidates
+    least, shortest = _best(guesses, absolute, threads)
+    return least <= EXACT * absolute.target_square / absolute.weight or _best(guesses, relative, threads)[1] < shortest
 
 
 def _best(guesses: Population, rows: Dataset, threads: int) -> tuple[float, float]:

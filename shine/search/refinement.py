@@ -51,9 +51,9 @@ def refined(
 ) -> tuple[Model, ...]:
     """The Pareto front of a finished search.
 
-    Linear scaling is written into the formulas. Those with as many constants as rows are left out: they fit anything. The
-    others are simplified, their constants are fitted to convergence, and
-    simple numbers replace constants where the loss does not suffer. A formula stays as it was if this makes it worse.
+    Linear scaling is written into the formulas. Those with as many constants as rows are left out: they fit anything.
+    The others are simplified, their constants are fitted to convergence, and simple numbers replace constants where the
+    loss does not suffer. A formula stays as it was if this makes it worse.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ def search(
     rng = np.random.default_rng(settings.seed)
     # A generator of its own: the search is the same whether the noise was examined or not.
     probing = np.random.default_rng((settings.seed, PROBE))
-    rows, noise = with_noise(task.dataset, fitness.noise, task.primitives, probing, threads)
+    rows, noise = with_noise(task.dataset, fitness.noise, task.primitives, probing, threads, settings.stop.seconds)
     task = replace(task, dataset=rows)
     sample = task.dataset.sampled(evolving.rows, rng)
     rules = constraint_compiler(settings.constraints, sample, threads)

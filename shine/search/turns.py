@@ -1,7 +1,7 @@
 """How often a formula turns within the range of the data.
 
-A formula with many maxima and minima fits anything: a fast sine meets every row, whatever the row says. It is as flexible
-as a polynomial with as many roots, so each turn counts like a part of the formula that had to be chosen.
+A formula with many maxima and minima fits anything: a fast sine meets every row, whatever the row says. It is as
+flexible as a polynomial with as many roots, so each turn counts like a part of the formula that had to be chosen.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from shine.arrays import COMPILED
 from shine.data.dataset import Dataset
 from shine.lang.interpret import evaluate
 from shine.lang.tree import Tree
+from shine.typing import Floats
 
 PLACES = 16
 """Rows through which one feature after the other is swept."""
@@ -47,6 +48,11 @@ def turns(tree: Tree, dataset: Dataset) -> float:
             steps = np.diff(values, axis=1)
             range_of = values.max(axis=1, keepdims=True) - values.min(axis=1, keepdims=True)
             signs = np.where(np.abs(steps) > FLAT * range_of, np.sign(steps), 0.0)
-        signs = np.nan_to_num(signs)
-        total += float(np.count_nonzero(signs[:, 1:] * signs[:, :-1] < 0)) / len(values)
+        total += sum(map(_changes, np.nan_to_num(signs))) / len(values)
     return total
+
+
+def _changes(signs: Floats) -> int:
+    """Number of changes of sign, zeros left out."""
+    moving = signs[signs != 0]
+    return int(np.count_nonzero(moving[1:] != moving[:-1]))

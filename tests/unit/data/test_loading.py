@@ -232,7 +232,7 @@ def test_weights_are_checked(tmp_path: Path) -> None:
 
 
 def test_a_column_is_used_once(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="column 'y' is used twice among target, weights and features"):
+    with pytest.raises(DataError, match="column 'y' is used twice among target, weights, sigma and features"):
         load_file(write(tmp_path, "d.csv", "a,y\n1,2\n"), "y", ["a", "y"])
 
 

@@ -85,9 +85,10 @@ def test_it_looks_like_scikit_learn_before_the_fit_and_like_a_table_after():
     assert repr(model).startswith("SymbolicRegressor(generations=4")
     lines = repr(model.fit(X, HARD)).splitlines()
     assert (lines[0], lines[-1]) == ("SymbolicRegressor.equations_ = [", "]")
-    marked = [position for position, line in enumerate(lines[2:-1]) if line.startswith(">>>")]
-    assert marked == [model.front_.best_index]
-    assert len(lines) == 3 + len(model.front_)
+    *table, reason = lines[2:-1]
+    assert [position for position, line in enumerate(table) if line.startswith(">>>")] == [model.front_.best_index]
+    assert len(table) == len(model.front_)
+    assert reason == f">>> {model.front_.reason}"
 
 
 def test_notebooks_show_the_parameters_before_the_fit_and_the_formula_after():

@@ -1,0 +1,109 @@
+"""Models of the noise: which one the data choose, and what their weights do to the search."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import shine
+from shine.data.dataset import Dataset
+from shine.errors import DataError
+from shine.lang.library import STANDARD
+from shine.lang.primitives import PrimitiveSet, select
+from shine.search.noise import sizes, with_expected_noise, with_noise
+
+PRIMITIVES = PrimitiveSet(select(STANDARD, ("add", "mul", "div", "square", "exp")), ("x0",))
+
+
+def model_of(y: np.ndarray, x: np.ndarray, noise: str = "auto") -> str:
+    """The model that is chosen for a target."""
+    rows = Dataset.from_arrays(x[:, None], y)
+    with np.errstate(all="ignore"):
+        return with_noise(rows, noise, PRIMITIVES, np.random.default_rng(0), 1, None)[1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_evidence_tells_relative_noise_from_absolute(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(1, 5, 30)
+    law = 3 * x**4
+    assert model_of(law * np.exp(0.1 * rng.normal(size=30)), x) == "relative"
+    assert model_of(law + rng.uniform(-2, 2, size=30), x) == "absolute"
+
+
+def test_narrow_targets_and_targets_of_both_signs_have_absolute_noise():
+    x = np.linspace(1, 5, 30)
+    assert model_of(x * np.exp(0.1 * np.sin(99 * x)), x) == "absolute"
+    assert model_of(x**5 - 30, x) == "absolute"
+
+
+def test_exact_data_over_decades_are_judged_by_relative_errors():
+    x = np.linspace(0.1, 9, 60)
+    result = shine.evolve(x[:, None], 2 * (np.exp(4 * x) - 1), seconds=20, generations=20)
+    assert np.allclose(result.predict(x[:, None]) / (2 * (np.exp(4 * x) - 1)), 1, rtol=1e-9)
+
+
+def test_weights_are_inverse_squares_with_the_former_sum():
+    rows = Dataset.from_arrays([[1.0], [2.0], [3.0]], [1.0, 2.0, 3.0], [1.0, 2.0, 1.0], sigma=[1.0, 2.0, 4.0])
+    given = np.array([1.0, 2.0, 1.0]) / np.array([1.0, 4.0, 16.0])
+    assert rows.row_weights == pytest.approx(given * 4 / given.sum())
+    assert rows.without_deviations.row_weights == pytest.approx([1.0, 2.0, 1.0])
+    assert rows.effective_rows == pytest.approx(16 / 6)
+    assert rows.take([0, 2]).without_deviations.row_weights == pytest.approx([1.0, 1.0])
+
+
+def test_deviations_of_any_scale_are_allowed():
+    rows = Dataset.from_arrays([[1.0], [2.0]], [1.0, 2.0], sigma=[1e-300, 1e300])
+    assert np.isfinite(rows.row_weights).all()
+    assert rows.weight == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("sigma", [[1.0, 0.0], [1.0, -1.0], [1.0, np.nan], [1.0]])
+def test_impossible_deviations_are_refused(sigma):
+    with pytest.raises(DataError, match="sigma"):
+        shine.evolve([[1.0], [2.0]], [1.0, 2.0], sigma=sigma)
+
+
+def test_known_deviations_decide_which_rows_count():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(1, 3, 40)
+    sigma = np.where(np.arange(40) % 2, 1e-3, 10.0)
+    y = 2.5 * x + sigma * rng.normal(size=40)
+    found = shine.evolve(x[:, None], y, sigma=sigma, primitives=["add", "mul"], generations=5, population=100).best
+    assert found.predict([[2.0]])[0] == pytest.approx(5.0, abs=5e-3)
+
+
+def test_noise_of_logarithms_needs_one_sign():
+    with pytest.raises(DataError, match="noise='log' needs a target without zeros"):
+        shine.evolve([[1.0], [2.0], [3.0]], [1.0, 0.0, 2.0], noise="log")
+    with pytest.raises(ValueError, match="unknown noise 'gaussian'; use one of auto, absolute, relative, log"):
+        shine.evolve([[1.0], [2.0], [3.0]], [1.0, 0.0, 2.0], noise="gaussian")
+
+
+def test_large_relative_noise_does_not_bias_the_formula():
+    rng = np.random.default_rng(1)
+    x = rng.uniform(0.1, 10, 400)
+    y = 3 * x * x * np.exp(0.4 * rng.normal(size=400))
+    found = {}
+    for noise in ("relative", "log"):
+        settings = {"noise": noise, "primitives": ["mul", "square"], "generations": 3, "population": 100}
+        found[noise] = shine.evolve(x[:, None], y, **settings).best.predict([[1.0]])[0]
+    # The median is 3 and the mean 3*exp(0.08); weights 1/y^2 would give 3*exp(-0.24).
+    assert found["log"] == pytest.approx(3.0, rel=0.08)
+    assert found["relative"] == pytest.approx(3 * np.exp(0.08), rel=0.08)
+
+
+def test_values_near_zero_have_the_noise_of_a_hundredth_of_the_whole():
+    assert sizes(np.array([-100.0, 0.0, 100.0, 1e-9])) == pytest.approx([100, 0.7071, 100, 0.7071], rel=1e-4)
+    assert sizes(np.array([1e-9, 5.0])).tolist() == [1e-9, 5.0]
+
+
+def test_a_formula_that_is_far_off_does_not_decide_the_noise_of_a_row():
+    rows, _ = with_noise(
+        Dataset.from_arrays([[1.0], [2.0], [3.0]], [1.0, 2.0, 4.0]), "relative", PRIMITIVES,
+        np.random.default_rng(0), 1, None,
+    )  # fmt: skip
+    expected = with_expected_noise(rows, "relative", np.array([1.0, 2.0, 4000.0]))
+    assert expected.deviations is not None
+    assert expected.deviations / expected.deviations[0] == pytest.approx([1.0, 2.0, 12.0])
+    assert with_expected_noise(rows, "relative", np.array([1.0, 2.0, -4.0])) is rows
