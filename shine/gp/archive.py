@@ -12,11 +12,15 @@ from typing import Self
 
 import numpy as np
 
+from shine.arrays import exp
 from shine.fitness.scores import Scores
 from shine.gp.complexity import code_weights, complexities, line_complexities
+from shine.gp.oddity import oddities
+from shine.gp.subtrees import Subtrees
+from shine.lang.lazy import cached_property
 from shine.lang.population import Population
-from shine.lang.primitives import PrimitiveSet
-from shine.typing import Indices
+from shine.lang.primitives import CONSTANT, PrimitiveSet
+from shine.typing import Floats, Indices, Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,14 +35,20 @@ class Archive:
         Losses and lines. A slope of 1 and an intercept of 0 are not written, and cost nothing.
     weights : mapping of str to int
         Weights of complexity (see `shine.gp.complexity.complexities`).
+    nat : float
+        Relative change of the loss that one nat of log-likelihood is worth. Of formulas of one complexity whose losses
+        differ by less than their oddities, the plainer one stays (see `shine.gp.oddity`). 0 compares losses alone.
     """
 
     individuals: Population
     scores: Scores
     weights: Mapping[str, int]
+    nat: float = 0.0
 
     @classmethod
-    def empty(cls, primitives: PrimitiveSet, width: int, weights: Mapping[str, int] | None = None) -> Self:
+    def empty(
+        cls, primitives: PrimitiveSet, width: int, weights: Mapping[str, int] | None = None, nat: float = 0.0
+    ) -> Self:
         """An empty archive for individuals of at most `width` nodes, and their lines."""
         weights = weights or {}
         lines = line_complexities(np.full(2, 2.0), np.array([1.0, -1.0]), weights)
@@ -46,7 +56,17 @@ class Archive:
         nobody = Population(
             np.zeros((rows, width), np.int16), np.zeros((rows, width)), np.ones(rows, np.int64), primitives
         )
-        return cls(nobody, Scores(np.full(rows, np.inf), np.ones(rows), np.zeros(rows)), weights)
+        return cls(nobody, Scores(np.full(rows, np.inf), np.ones(rows), np.zeros(rows)), weights, nat)
+
+    @cached_property
+    def criteria(self) -> Floats:
+        """Loss of each individual with the price of its oddity."""
+        return self._priced(self.scores.losses, self.individuals)
+
+    def _priced(self, losses: Floats, population: Population) -> Floats:
+        if self.nat == 0:
+            return losses
+        return losses * exp(self.nat * oddities(population))
 
     @property
     def best_loss(self) -> float:
@@ -64,25 +84,24 @@ class Archive:
             Scores of the population.
         """
         every = Scores.concatenate([replace(form, simpler=()) for form in scores.forms])
-        lines = line_complexities(every.slopes, every.intercepts, self.weights)
-        losses, levels = every.losses, np.tile(complexities(population, self.weights), len(scores.forms)) + lines - 1
-        better = np.flatnonzero(losses < self.scores.losses[levels])
+        which = np.tile(np.arange(len(population)), len(scores.forms))
+        levels = form_complexities(population, every, which, self.weights) - 1
+        better = np.flatnonzero(every.losses < self.criteria[levels])
+        criteria = self._priced(every.losses[better], population.take(which[better]))
+        ahead = criteria < self.criteria[levels[better]]
+        better, criteria = better[ahead], criteria[ahead]
         if not len(better):
             return self
-        order = better[np.lexsort((losses[better], levels[better]))]
-        rows, first = np.unique(levels[order], return_index=True)
-        best = order[first]
-        own, which = self.individuals, best % len(population)
+        order = np.lexsort((criteria, levels[better]))
+        rows, first = np.unique(levels[better][order], return_index=True)
+        best = better[order[first]]
+        own, new = self.individuals, population.take(which[best])
         codes, values, sizes = own.codes.copy(), own.values.copy(), own.sizes.copy()
-        codes[rows], values[rows], sizes[rows] = (
-            population.codes[which],
-            population.values[which],
-            population.sizes[which],
-        )
-        return Archive(
-            Population(codes, values, sizes, own.primitives),
-            self.scores.replaced(rows, every.take(best)),
-            self.weights,
+        codes[rows], values[rows], sizes[rows] = new.codes, new.values, new.sizes
+        return replace(
+            self,
+            individuals=Population(codes, values, sizes, own.primitives),
+            scores=self.scores.replaced(rows, every.take(best)),
         )
 
     def front(self, enough: float = 0.0) -> tuple[Population, Scores]:
@@ -101,9 +120,50 @@ class Archive:
         on_front = self.front_rows(enough)
         return self.individuals.take(on_front), self.scores.take(on_front)
 
+    def nearly_on_front(self, factor: float) -> Indices:
+        """Rows of the individuals whose loss is at most `factor` times that of the best simpler one or their own."""
+        best = np.minimum.accumulate(self.scores.losses)
+        return np.flatnonzero(np.isfinite(self.scores.losses) & (self.scores.losses <= factor * best))
+
     def front_rows(self, enough: float = 0.0, without: Iterable[int] = ()) -> Indices:
         """Rows of the individuals on the front, as if the archive lacked some rows (see `front`)."""
         losses = self.scores.losses.copy()
         losses[list(without)] = np.inf
         smaller = np.concatenate(([np.inf], np.minimum.accumulate(losses)[:-1]))
         return np.flatnonzero((losses < smaller) & ~(smaller <= enough))
+
+
+def form_complexities(population: Population, forms: Scores, which: Indices, weights: Mapping[str, int]) -> Indices:
+    """Complexity of individuals with their lines.
+
+    Parameters
+    ----------
+    population : Population
+    forms : Scores
+        Lines of shape (n_forms,).
+    which : ndarray of shape (n_forms,)
+        The individual of each form.
+    weights : mapping of str to int
+        Weights of complexity.
+    """
+    # A slope becomes part of the coefficient that an individual has already.
+    slopes = np.where(_have_coefficient(population)[which], 1.0, forms.slopes)
+    lines = line_complexities(slopes, forms.intercepts, weights)
+    total: Indices = complexities(population, weights)[which] + lines
+    return total
+
+
+def _have_coefficient(population: Population) -> Mask:
+    """Whether each individual is a product with a constant, or a quotient with one."""
+    names, rows = population.primitives.function_codes, np.arange(len(population))
+    roots = population.codes[rows, population.sizes - 1]
+    products = np.isin(roots, [names[name] for name in ("mul", "div") if name in names]) & (population.sizes > 2)
+    last = population.codes[rows, np.maximum(population.sizes - 2, 0)] == CONSTANT
+    found: Mask = products & last
+    # If the first operand is a constant, the second has all other nodes.
+    maybe = np.flatnonzero(products & ~last & (population.codes[:, 0] == CONSTANT))
+    if len(maybe):
+        some = population.take(maybe)
+        second = Subtrees.of(some).sizes[np.arange(len(some)), some.sizes - 2]
+        found[maybe] = second == some.sizes - 2
+    return found

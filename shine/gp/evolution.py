@@ -115,6 +115,7 @@ def evolve(
     errors: Errors | None = None,
     initial: Population | None = None,
     seeding: Seeding | None = None,
+    nat: float = 0.0,
     clock: Callable[[], float] = time.monotonic,
     report: Callable[[Progress], object] = ignore,
     state: State | None = None,
@@ -139,6 +140,8 @@ def evolve(
         Guesses: individuals of the first population of the first island, which has fewer random ones.
     seeding : callable, optional
         Looks for more guesses before the evolution.
+    nat : float
+        Relative change of the loss that one nat of log-likelihood is worth (see `shine.gp.archive.Archive`).
     clock : callable
         Seconds from any origin.
     report : callable
@@ -161,11 +164,11 @@ def evolve(
     """
     given = _within_limits(initial, primitives, settings)
     began = clock()
-    archive = Archive.empty(primitives, settings.max_size, settings.complexity)
+    archive = Archive.empty(primitives, settings.max_size, settings.complexity, nat)
     known, evaluations = None, 0
     if state is not None:
         check_state(state, primitives, settings)
-        archive, known, evaluations = state.archive, state.known, state.evaluations
+        archive, known, evaluations = replace(state.archive, nat=nat), state.known, state.evaluations
         rng, began = restored_generator(state.random), began - state.seconds
     deadline = float("inf") if stop.seconds is None else began + stop.seconds
     scorer = Scorer(evaluator, archive, clock, deadline, fitter, known, evaluations)

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from shine.fitness.scores import Scores
-from shine.gp.complexity import complexities, line_complexities
+from shine.gp.archive import form_complexities
+from shine.gp.complexity import complexities
 from shine.gp.memory import CAPACITY
 from shine.lang.names import shown, value_text
 from shine.lang.population import Population
@@ -124,7 +125,7 @@ def check_keys(name: str, keys: Hashes) -> None:
 def check_archive(individuals: Population, scores: Scores, weights: Mapping[str, int]) -> None:
     """Raise an error if an individual is in the row of another complexity; former versions did not count lines."""
     seen = np.flatnonzero(np.isfinite(scores.losses))
-    own = complexities(individuals.take(seen), weights) - 1
-    lines = line_complexities(scores.slopes[seen], scores.intercepts[seen], weights)
-    if (own + lines != seen).any() and (own != seen).any():
+    found = individuals.take(seen)
+    forms = form_complexities(found, scores.take(seen), np.arange(len(seen)), weights) - 1
+    if (forms != seen).any() and (complexities(found, weights) - 1 != seen).any():
         raise ValueError("the archive has individuals in the rows of other complexities")

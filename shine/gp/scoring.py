@@ -118,6 +118,8 @@ class Scorer:
             raise OutOfTime
         before = after = self._evaluator.score(individuals)
         if self._fitter is not None:
+            # Constants are fitted for the whole line; a simpler form may be better with those before the fit.
+            self.archive = self.archive.updated(individuals, before)
             individuals, after = self._fitted(self._fitter, individuals, before)
         self.archive = self.archive.updated(individuals, after)
         self.evaluations += len(individuals)

@@ -33,7 +33,7 @@ NATS_A_TURN = 1.0
 
 
 def choose(
-    front: Sequence[Model], enough: float, rows: float, power: float, turns: Sequence[float] | None = None
+    front: Sequence[Model], enough: float, rows: float, power: float, further: Sequence[float] | None = None
 ) -> Choice:
     """The formula to recommend.
 
@@ -50,16 +50,16 @@ def choose(
         Number of rows that the losses were measured on; the effective number if they have weights.
     power : float
         Factor of the loss's logarithm in the negative log-likelihood of a row: half if the loss is in squared units.
-    turns : sequence of float, optional
-        How often each formula turns within the data; none by default.
+    further : sequence of float, optional
+        Further nats of each formula: for its oddity (see `shine.gp.oddity`), and `NATS_A_TURN` for each turn.
     """
-    wiggles = [0.0] * len(front) if turns is None else [NATS_A_TURN * count for count in turns]
+    more = [0.0] * len(front) if further is None else further
     allowed = [0, *(at for at in range(1, len(front)) if fitted_constants(front[at].tree) < rows)]
     for at in allowed:
         if front[at].loss <= enough:
             return Choice(at, "the simplest formula that is exact to within rounding or to within stop_loss")
     worst = front[0].loss
-    lengths = [_errors(front[at], worst, rows, power) + formula_length(front[at], rows) + wiggles[at] for at in allowed]
+    lengths = [_errors(front[at], worst, rows, power) + formula_length(front[at], rows) + more[at] for at in allowed]
     return shortest(allowed, lengths)
 
 

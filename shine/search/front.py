@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -161,10 +161,24 @@ class Result:
             yield {name: value for name, value in row.items() if name != "score"}
 
 
-def pareto_front(models: Iterable[Model], enough: float) -> tuple[Model, ...]:
-    """The models that are better than all simpler ones, up to the first whose loss is at most `enough`."""
+def pareto_front(
+    models: Iterable[Model], enough: float, criterion: Callable[[Model], float] = lambda model: model.loss
+) -> tuple[Model, ...]:
+    """The models that are better than all simpler ones, up to the first whose loss is at most `enough`.
+
+    Parameters
+    ----------
+    models : iterable of Model
+    enough : float
+        Loss below which two formulas are equally right.
+    criterion : callable
+        Which of several models of one complexity is considered: the one for which it is least.
+    """
+    best: dict[int, Model] = {}
+    for model in sorted(models, key=lambda model: (model.complexity, criterion(model), model.loss)):
+        best.setdefault(model.complexity, model)
     front: list[Model] = []
-    for model in sorted(models, key=lambda model: (model.complexity, model.loss)):
+    for model in best.values():
         if not front or enough < front[-1].loss > model.loss:
             front.append(model)
     return tuple(front)

@@ -24,14 +24,16 @@ EARNED = 1e-4
 because a pole at a single outlier removes most of the loss, too."""
 
 
-def individuals_to_refine(outcome: Outcome, domain: Domain) -> tuple[Population, Scores]:
-    """The front, and the individuals that would be on it if those with poles were left out.
+def individuals_to_refine(outcome: Outcome, domain: Domain, factor: float = 1.0) -> tuple[Population, Scores]:
+    """The front, the individuals that would be on it if those with poles were left out, and those nearly on it.
 
     Parameters
     ----------
     outcome : Outcome
     domain : Domain
         Domain of the data that the individuals were scored on.
+    factor : float
+        Individuals of up to this many times the loss of the front are nearly on it.
 
     Returns
     -------
@@ -41,6 +43,7 @@ def individuals_to_refine(outcome: Outcome, domain: Domain) -> tuple[Population,
     archive = outcome.archive
     if outcome.stopped_by == "loss":
         return outcome.front, outcome.scores
+    nearly = archive.nearly_on_front(factor).tolist()
     looked_at: set[int] = set()
     poles: set[int] = set()
     while True:
@@ -52,7 +55,7 @@ def individuals_to_refine(outcome: Outcome, domain: Domain) -> tuple[Population,
             slope, intercept = float(archive.scores.slopes[row]), float(archive.scores.intercepts[row])
             if not domain.defines(with_line(archive.individuals.tree(row), slope, intercept)):
                 poles.add(row)
-    rows = np.array(sorted(looked_at), np.int64)
+    rows = np.array(sorted(looked_at.union(nearly)), np.int64)
     return archive.individuals.take(rows), archive.scores.take(rows)
 
 

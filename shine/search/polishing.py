@@ -10,6 +10,7 @@ import numpy as np
 from shine.arrays import COMPILED
 from shine.data.dataset import Dataset
 from shine.fitness.protocols import Linearizer
+from shine.gp.oddity import oddities
 from shine.gp.snapping import snapped
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
@@ -96,6 +97,11 @@ def population_of(trees: Sequence[Tree], primitives: PrimitiveSet) -> Population
     """Trees as a population of the search's primitives, which are compiled already, and of others only if needed."""
     used = {name for tree in trees for name in functions_of(tree)}
     return Population.from_trees(trees, with_functions(primitives, sorted(used)))
+
+
+def oddities_of(trees: Sequence[Tree], primitives: PrimitiveSet) -> list[float]:
+    """Nats by which each formula looks odd (see `shine.gp.oddity`)."""
+    return oddities(population_of(trees, primitives)).tolist() if trees else []
 
 
 def _fitted(population: Population, linearizer: Linearizer, steps: int, tolerance: float) -> Population:

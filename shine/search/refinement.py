@@ -16,7 +16,8 @@ from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import MachineEvaluator
 from shine.evaluators.rows import target_of
 from shine.fitness.losses import loss_of
-from shine.fitness.scores import Scores, lines_like
+from shine.fitness.scores import Scores, lines_like, simpler_lines
+from shine.gp.constants import places
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.evolution import Outcome
 from shine.gp.phase_reduction import reduced_phases
@@ -30,8 +31,12 @@ from shine.search.front import pareto_front
 from shine.search.lines import LINE_FUNCTIONS, with_functions, with_line
 from shine.search.model import Model
 from shine.search.poles import individuals_to_refine, preferred_and_defined, without_poles
-from shine.search.polishing import polished, population_of, preferred
+from shine.search.polishing import oddities_of, polished, population_of, preferred
 from shine.search.rounding import rounding_error, rounding_loss
+
+TIED = 3.0
+"""Nats by which an individual may describe the data worse than the front and still be refined: fitting to convergence
+may change the order."""
 
 TOLERANCE = 1e-13
 """Relative gain below which constants count as fitted to convergence."""
@@ -77,7 +82,8 @@ def refined(
     """
     primitives = with_functions(outcome.front.primitives, LINE_FUNCTIONS)
     domain = Domain(dataset)
-    individuals, forms = individuals_to_refine(outcome, domain)
+    power = loss_of(loss).log_likelihood * dataset.effective_rows
+    individuals, forms = individuals_to_refine(outcome, domain, math.exp(min(TIED / power, 1.0)))
     constant = Tree(dataset.features, ast.Constant(dataset.target_mean))
     complete = _completed(individuals, forms, dataset, threads)
     found = [constant, *(tree for tree in complete if fitted_constants(tree) < max(dataset.effective_rows, 2))]
@@ -93,7 +99,6 @@ def refined(
     models = [_measured(version, dataset, loss, weights, primitives, threads, rules) for version in versions]
     # The constant formula comes first. Its best version stays, not its simplest: all others are compared with it.
     constant_model = min((version[0] for version in models), key=lambda model: model.loss)
-    power = loss_of(loss).log_likelihood * dataset.effective_rows
     floor = rounding_loss(dataset, loss)
 
     def nats(worse: Model, better: Model) -> float:
@@ -103,18 +108,33 @@ def refined(
     chosen = [constant_model, *preferred_and_defined(versions_of_each, partial(preferred, nats=nats), domain)]
     # Individuals have at most this size; with their lines they may be larger.
     finite = [model for model in chosen if math.isfinite(model.loss) and model.tree.size <= max_size]
-    return pareto_front(without_poles(finite, enough, domain), enough)
+    kept = without_poles(finite, enough, domain)
+    odd = dict(zip(kept, oddities_of([model.tree for model in kept], primitives), strict=True))
+    return pareto_front(kept, enough, lambda model: model.loss * math.exp(odd[model] / power))
 
 
 def _completed(individuals: Population, forms: Scores, dataset: Dataset, threads: int) -> Iterator[Tree]:
-    """The individuals with lines of the given forms, fitted to all rows."""
+    """The individuals with lines of the given forms, fitted to all rows.
+
+    The constants of individuals were fitted together with a slope and an intercept. An individual may be better with a
+    slope alone and other constants: `2*square(x - 1.1)` beside `2*square(x - 3) + 7.8*x - 15.6`. So it comes in this
+    form, too.
+    """
     if not len(individuals):
         return
     slopes, intercepts = forms.slopes, forms.intercepts
     if (slopes != 1).any() or (intercepts != 0).any():
         products = MachineEvaluator(dataset, "mse", False, "float64", threads).products(individuals)
+        target = target_of(dataset, "float64")
+        has_constants = np.zeros(len(individuals), np.bool_)
+        has_constants[places(individuals)[0]] = True
+        again = np.flatnonzero(has_constants & (slopes != 1) & (intercepts != 0))
         with np.errstate(all="ignore"):
-            slopes, intercepts = lines_like(forms, products, target_of(dataset, "float64"))
+            slopes, intercepts = lines_like(forms, products, target)
+            only_slope = simpler_lines(products, target)[0].slopes
+        everyone = np.append(np.arange(len(individuals)), again)
+        individuals = individuals.take(everyone)
+        slopes, intercepts = np.append(slopes, only_slope[again]), np.append(intercepts, 0 * again)
     for index, (slope, intercept) in enumerate(zip(slopes.tolist(), intercepts.tolist(), strict=True)):
         if math.isfinite(slope) and math.isfinite(intercept):
             yield with_line(individuals.tree(index), slope, intercept)

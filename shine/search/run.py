@@ -28,11 +28,13 @@ from shine.gp.evolution import Outcome, Progress
 from shine.gp.run_state import State
 from shine.lang.parse import PrimitiveSource
 from shine.search.budget import TimeBudget
-from shine.search.choice import Choice, choose
+from shine.search.choice import NATS_A_TURN, Choice, choose
 from shine.search.front import Front, Result
 from shine.search.given_units import front_in_given_units, model_in_given_units, report_in_given_units
+from shine.search.lines import LINE_FUNCTIONS, with_functions
 from shine.search.model import Model
 from shine.search.noise import check_noise, with_expected_noise, with_noise
+from shine.search.polishing import oddities_of
 from shine.search.preparation import Task, constraint_compiler, prepared, seeded
 from shine.search.refinement import refined
 from shine.search.rounding import rounding_loss
@@ -103,6 +105,7 @@ def search(
         errors=partial(sampled_errors, sample, scaled, evolving.lexicase_rows),
         initial=task.guesses,
         seeding=partial(seeded, sample, task.primitives, evolving, scaled, threads),
+        nat=1 / (loss_of(loss).log_likelihood * sample.effective_rows),
         clock=time.monotonic,
         report=evolution.ignore if report is None else report_in_given_units(report, task, loss_of(loss).degree),
         state=state,
@@ -128,17 +131,24 @@ def search(
     _check_not_empty(front, loss, constrained=rules is not None)
     front = front_in_given_units(front, task, enough)
 
-    choice = _chosen(front, enough, rows, loss, [turns(model.tree, task.given) for model in front])
+    choice = _chosen(front, enough, rows, loss, _further_nats(front, task))
     models = tuple(model_in_given_units(model, task, loss_of(loss).degree) for model in front)
     found = outcome.generations, outcome.evaluations, budget.spent(), settings.seed, outcome.stopped_by
     return Result(Front(models, choice.index, choice.reason), choice.index, *found)
 
 
 def _chosen(
-    front: Sequence[Model], enough: float, rows: Dataset, loss: str, turns: Sequence[float] | None = None
+    front: Sequence[Model], enough: float, rows: Dataset, loss: str, further: Sequence[float] | None = None
 ) -> Choice:
     """The formula to recommend."""
-    return choose(front, enough, rows.effective_rows, loss_of(loss).log_likelihood, turns)
+    return choose(front, enough, rows.effective_rows, loss_of(loss).log_likelihood, further)
+
+
+def _further_nats(front: Sequence[Model], task: Task) -> list[float]:
+    """Nats of each formula's oddity and turns."""
+    trees = [model.tree for model in front]
+    odd = oddities_of(trees, with_functions(task.primitives, LINE_FUNCTIONS))
+    return [nats + NATS_A_TURN * turns(tree, task.given) for nats, tree in zip(odd, trees, strict=True)]
 
 
 def _enough(rows: Dataset, settings: SearchSettings) -> float:

@@ -7,6 +7,7 @@ import pytest
 
 import shine
 from shine.data.dataset import Dataset
+from shine.search.choice import NATS_A_TURN, choose
 from shine.search.turns import turns
 
 X = np.random.default_rng(0).uniform(0, 10, (50, 2))
@@ -40,7 +41,5 @@ def test_a_slow_form_is_preferred_to_its_alias():
         shine.Model(shine.parse(text, ("x",)), loss, 0.9)
         for text, loss in (("40.0", 900.0), ("41.0*cos(3.1764992*x)", 1.0), ("41.0*cos(0.0349066*x) + 0.01", 1.1))
     ]
-    from shine.search.choice import choose
-
     rows = Dataset.from_arrays(x[:, None], x, None, ("x",))
-    assert choose(models, 0.0, 18, 0.5, [turns(model.tree, rows) for model in models]).index == 2
+    assert choose(models, 0.0, 18, 0.5, [NATS_A_TURN * turns(model.tree, rows) for model in models]).index == 2
