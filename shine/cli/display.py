@@ -35,7 +35,7 @@ def progress_text(progress: Progress) -> str:
 
 
 def front_table(record: ResultRecord, width: int | None = None) -> str:
-    """The front, one formula per line, the simplest first; the chosen one is marked.
+    """The front, one formula per line, the simplest first; the chosen one is marked, with the reason.
 
     Parameters
     ----------
@@ -44,4 +44,5 @@ def front_table(record: ResultRecord, width: int | None = None) -> str:
         Most characters of a line; formulas are shortened to fit. By default they are printed in full.
     """
     rows = ({**model.model_dump(), "best": model == record.best} for model in record.front)
-    return text_table(rows, LAYOUT, width=width)
+    table = text_table(rows, LAYOUT, width=width)
+    return f"{table}\nchosen: {record.reason}" if record.reason else table

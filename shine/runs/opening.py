@@ -65,7 +65,7 @@ class Run:
             raise ExportError(f"{self.folder / 'result.json'}: the chosen formula is not one of the front")
         best = record.front.index(record.best)
         return Result(
-            Front(tuple(self._model(model) for model in record.front), best),
+            Front(tuple(self._model(model) for model in record.front), best, record.reason),
             best,
             record.generations,
             record.evaluations,

@@ -78,6 +78,8 @@ class ResultRecord(_Record):
     """The chosen formula, one of the front."""
     front: tuple[ModelRecord, ...]
     """The best formula of each complexity that is better than all simpler ones, the simplest first."""
+    reason: str = ""
+    """Why the chosen formula was chosen; results of older versions have none."""
     features: Annotated[tuple[str, ...], AfterValidator(_normalized_features)]
     """Names of the columns that formulas are applied to, in their order."""
     target: str
@@ -145,6 +147,7 @@ def result_record(result: Result, target: str = "y", primitives: Sequence[str] =
         schema_version=SCHEMA_VERSION,
         best=front[result.best_index],
         front=front,
+        reason=result.front.reason,
         features=result.best.tree.parameters,
         target=target,
         primitives=tuple(primitives),

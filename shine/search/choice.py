@@ -60,7 +60,12 @@ def choose(
             return Choice(at, "the simplest formula that is exact to within rounding or to within stop_loss")
     worst = front[0].loss
     lengths = [_errors(front[at], worst, rows, power) + formula_length(front[at], rows) + more[at] for at in allowed]
-    return shortest(allowed, lengths)
+    choice = shortest(allowed, lengths)
+    if front[choice.index].tree.size > 1 or len(allowed) == 1:
+        return choice
+    return Choice(
+        choice.index, f"no formula describes the target so much better that it is worth its length; {choice.reason}"
+    )
 
 
 def shortest(positions: Sequence[int], lengths: Sequence[float]) -> Choice:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any, overload
 
 from numpy.typing import ArrayLike
@@ -111,8 +112,9 @@ class Front(Sequence[Model]):
         return f"{table}\n>>> {self.reason}" if self.reason else table
 
     def _repr_html_(self) -> str:
-        """The table for notebooks, the recommended formula marked."""
-        return front_table.html_table(self.rows())
+        """The table for notebooks, the recommended formula marked, with the reason for it."""
+        table = front_table.html_table(self.rows())
+        return f"{table}<p>&#9654; {escape(self.reason)}</p>" if self.reason else table
 
 
 @dataclass(frozen=True, eq=False)

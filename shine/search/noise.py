@@ -18,6 +18,7 @@ from shine.arrays import log
 from shine.data.dataset import Dataset, stable_sum
 from shine.errors import DataError
 from shine.evaluators.machine_tier import MachineEvaluator
+from shine.fitness.losses import SQUARED, loss_of
 from shine.gp.seeding import SeedingSettings, find_guesses
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
@@ -58,6 +59,7 @@ def with_noise(
     rng: np.random.Generator,
     threads: int,
     seconds: float | None,
+    loss: str = "mse",
 ) -> tuple[Dataset, str]:
     """The data set with the weights of a model of the noise, and the name of the model.
 
@@ -74,6 +76,7 @@ def with_noise(
     threads : int
     seconds : float, optional
         Time of the whole search; None for no limit.
+    loss : str
 
     Raises
     ------
@@ -81,7 +84,7 @@ def with_noise(
         If the noise is that of logarithms and the target has zeros or both signs.
     """
     if dataset.deviations is not None:
-        return dataset, "sigma"
+        return _weighted(dataset.without_deviations, dataset.deviations, loss), "sigma"
     if noise == "log" and not _one_sign(dataset.target):
         raise DataError(
             "noise='log' needs a target without zeros and of one sign; use noise='relative', or leave such rows out"
@@ -92,10 +95,16 @@ def with_noise(
         noise = "relative" if wide and _is_relative(dataset, primitives, rng, threads, deadline) else "absolute"
     if noise == "absolute":
         return dataset, noise
-    return dataset.with_deviations(sizes(dataset.target)), noise
+    return _weighted(dataset, sizes(dataset.target), loss), noise
 
 
-def with_expected_noise(dataset: Dataset, noise: str, predictions: Floats) -> Dataset:
+def _weighted(dataset: Dataset, deviations: Floats, loss: str) -> Dataset:
+    """The data set with weights of noise: 1/sigma^2 for squared errors, 1/sigma for absolute ones."""
+    squared = loss_of(loss).kind is SQUARED
+    return dataset.with_deviations(deviations if squared else np.sqrt(deviations))
+
+
+def with_expected_noise(dataset: Dataset, noise: str, predictions: Floats, loss: str = "mse") -> Dataset:
     """The data set with the noise that a good formula implies.
 
     Deviations that follow the readings favour readings that are too small. Those that follow a formula do not. With
@@ -108,6 +117,7 @@ def with_expected_noise(dataset: Dataset, noise: str, predictions: Floats) -> Da
         The name that `with_noise` returned.
     predictions : ndarray of shape (n_rows,)
         Of a formula that describes the target well.
+    loss : str
     """
     if noise not in ("relative", "log") or not _one_sign(dataset.target):
         return dataset
@@ -117,7 +127,7 @@ def with_expected_noise(dataset: Dataset, noise: str, predictions: Floats) -> Da
     # A formula that is off by more than this says little about the noise of a row.
     near = np.clip(ratios, 1 / 3, 3.0)
     expected = dataset.target / near
-    again = dataset.without_deviations.with_deviations(np.abs(expected))
+    again = _weighted(dataset.without_deviations, np.abs(expected), loss)
     return again if noise == "relative" else replace(again, target=expected * (1 + log(near)))
 
 

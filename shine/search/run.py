@@ -87,7 +87,9 @@ def search(
     rng = np.random.default_rng(settings.seed)
     # A generator of its own: the search is the same whether the noise was examined or not.
     probing = np.random.default_rng((settings.seed, PROBE))
-    rows, noise = with_noise(task.dataset, fitness.noise, task.primitives, probing, threads, settings.stop.seconds)
+    rows, noise = with_noise(
+        task.dataset, fitness.noise, task.primitives, probing, threads, settings.stop.seconds, loss
+    )
     task = replace(task, dataset=rows)
     sample = task.dataset.sampled(evolving.rows, rng)
     rules = constraint_compiler(settings.constraints, sample, threads)
@@ -125,7 +127,7 @@ def search(
         models = refine(outcome, rows, enough=enough, polish=False)
         if models:
             best = models[_chosen(models, enough, rows, loss).index]
-            rows = with_expected_noise(rows, noise, best.predict(rows.columns.T))
+            rows = with_expected_noise(rows, noise, best.predict(rows.columns.T), loss)
             enough = _enough(rows, settings)
     outcome, front = _refined(outcome, partial(refine, dataset=rows, enough=enough))
     _check_not_empty(front, loss, constrained=rules is not None)
