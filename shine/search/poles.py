@@ -16,6 +16,7 @@ from shine.domain import Domain
 from shine.fitness.scores import Scores
 from shine.gp.evolution import Outcome
 from shine.lang.population import Population
+from shine.search.choice import fitted_constants
 from shine.search.lines import with_line
 from shine.search.model import Model
 
@@ -102,9 +103,9 @@ def without_poles(models: Sequence[Model], enough: float, domain: Domain) -> lis
         return list(models)
     least = min(model.loss for model, fine in zip(models, defined, strict=True) if fine)
     allowed, rows = max(enough, EARNED * least), np.count_nonzero(domain.dataset.row_weights)
-    # A formula with more nodes than rows fits any data.
+    # A formula with as many constants as rows fits any data.
     return [
         model
         for model, fine in zip(models, defined, strict=True)
-        if fine or (model.loss <= allowed and model.tree.size <= rows)
+        if fine or (model.loss <= allowed and fitted_constants(model.tree) < rows)
     ]

@@ -25,7 +25,8 @@ def test_a_run_prints_the_front_and_keeps_it(small: Path) -> None:
     assert [line.split()[-1] for line in lines if line.startswith("*")] == [record.best.expression]
     assert record.best.expression in PRODUCTS
     assert lines[-1] == "result.json, front.csv, log.jsonl and config.yaml are in runs/small"
-    assert result.stderr == "searching, and keeping the run in runs/small\n"
+    # The machine that fits constants is compiled unless an earlier test has.
+    assert result.stderr.startswith("searching, and keeping the run in runs/small\n")
 
 
 def test_a_second_run_overwrites_nothing(small: Path) -> None:
