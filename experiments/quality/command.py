@@ -12,8 +12,8 @@ from pathlib import Path
 
 from quality.engines import ENGINES
 from quality.problems import Problem
-from quality.records import Record, Run, read_records
-from quality.runner import run_all
+from quality.records import AnyOutcome, Run, read_records
+from quality.runner import RECOVERY, Measure, run_all
 from quality.summary import comparison, save_plot
 
 
@@ -74,21 +74,24 @@ def chosen(problems: Sequence[Problem], names: str) -> list[Problem]:
     return [p for p in problems if not wanted or {p.name, families[p.name]} & set(wanted)]
 
 
-def _records(path: Path) -> list[Record]:
+def _records(path: Path, kind: type[AnyOutcome]) -> list[AnyOutcome]:
     """Records of a file; SystemExit if another experiment wrote it."""
     try:
-        return read_records(path)
+        return read_records(path, kind)
     except ValueError as error:
         raise SystemExit(str(error)) from None
 
 
 def main(
-    options: argparse.Namespace, load: Callable[[], Sequence[Problem]], tabulate: Callable[[Sequence[Record]], str]
+    options: argparse.Namespace,
+    load: Callable[[], Sequence[Problem]],
+    tabulate: Callable[[Sequence[AnyOutcome]], str],
+    measure: Measure[AnyOutcome] = RECOVERY,
 ) -> None:
-    """Run an experiment, or compare results; `load` gets the problems, `tabulate` makes the summary."""
+    """Run an experiment, or compare results; `load` gets the problems, `tabulate` makes the summary of the records."""
     if options.compare:
-        sources = {str(path): _records(path) for path in options.compare}
-        print(*map(tabulate, sources.values()), comparison(sources), sep="\n\n")
+        sources = {str(path): _records(path, measure.record) for path in options.compare}
+        print(*map(tabulate, sources.values()), *[comparison(sources)] * (measure is RECOVERY), sep="\n\n")
         return
     runs = [
         (
@@ -101,12 +104,16 @@ def main(
     if options.sympy and find_spec("sympy") is None:
         raise SystemExit("--sympy needs SymPy, which is not installed")
     path = options.out / f"{options.name}.csv"
-    _records(path)
-    records = run_all(runs, path, options.python, jobs=options.jobs, retry=options.retry, simplify=options.sympy)
+    _records(path, measure.record)
+    records = run_all(
+        runs, path, options.python, jobs=options.jobs, retry=options.retry, simplify=options.sympy, measure=measure
+    )
     print(tabulate(records) if records else "no run has ended yet")
     failed = [record for record in records if record.error]
     if failed:
         print(f"\nfirst of {len(failed)} failed runs: {failed[0].problem}: {failed[0].error}")
     print(f"\n{len(records)} of {len(runs)} runs, in {path}")
     if options.plot:
-        save_plot(read_records(path), path.with_suffix(".png"), options.name)
+        if measure is not RECOVERY:
+            raise SystemExit("--plot draws only experiments that record R2 of the most accurate formula")
+        save_plot(read_records(path, measure.record), path.with_suffix(".png"), options.name)

@@ -29,11 +29,17 @@ class Found:
         The formula with the lowest loss on the training rows.
     seconds : float
         Duration of the search, without starting the interpreter and importing.
+    front : tuple of str
+        All formulas that it offers, simplest first; empty if it offers one.
     """
 
     chosen: str
     accurate: str
     seconds: float
+    front: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "front", tuple(self.front))  # JSON has lists
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,8 @@ def run_shine(task: Task) -> Found:
         threads=task.threads,
         seed=task.seed,
     )
-    return Found(result.best.expression, result.front[-1].expression, time.perf_counter() - begin)
+    front = tuple(model.expression for model in result.front)
+    return Found(result.best.expression, front[-1], time.perf_counter() - begin, front)
 
 
 def run_pyoperon(task: Task) -> Found:
@@ -88,10 +95,11 @@ def run_pyoperon(task: Task) -> Found:
     begin = time.perf_counter()
     model.fit(task.X, task.y)
     seconds = time.perf_counter() - begin
-    best = min(model.pareto_front_, key=lambda entry: entry["mean_squared_error"])
-    texts = (model.get_model_string(tree, 17, list(task.features)) for tree in (model.model_, best["tree"]))
-    chosen, accurate = (text.replace("^", "**") for text in texts)
-    return Found(chosen, accurate, seconds)
+    entries = sorted(model.pareto_front_, key=lambda entry: (entry["complexity"], entry["mean_squared_error"]))
+    best = min(entries, key=lambda entry: entry["mean_squared_error"])
+    trees = (model.model_, best["tree"], *(entry["tree"] for entry in entries))
+    texts = [model.get_model_string(tree, 17, list(task.features)).replace("^", "**") for tree in trees]
+    return Found(texts[0], texts[1], seconds, tuple(texts[2:]))
 
 
 _GPLEARN_NAMES = {"div": "protected_div", "log": "protected_log", "sqrt": "protected_sqrt", "exp": "capped_exp"}

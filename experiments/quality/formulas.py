@@ -38,6 +38,8 @@ NUMPY: dict[str, Operation] = {
     "neg": np.negative, "abs": np.abs, "sqrt": np.sqrt, "square": np.square, "exp": np.exp, "log": np.log,
     "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
     "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "harmonic": _harmonic,
+    "cube": lambda a: a * a * a, "cbrt": np.cbrt, "inv": np.reciprocal, "log10": np.log10, "log2": np.log2,
+    "log1p": np.log1p, "expm1": np.expm1,
     # gplearn's own, and the exponential that is added to it.
     "protected_div": lambda a, b: np.where(np.abs(b) > 0.001, np.divide(a, b), 1.0),
     "protected_log": lambda a: np.where(np.abs(a) > 0.001, np.log(np.abs(a)), 0.0),

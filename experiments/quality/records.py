@@ -6,7 +6,7 @@ import csv
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 
 @dataclass(frozen=True)
@@ -23,24 +23,53 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Record(Run):
+class Outcome(Run):
+    """A run that ended: what the records of all experiments have.
+
+    Parameters
+    ----------
+    expressible : bool
+        Whether the primitives can express the truth.
+    error : str
+        Why there is no formula; empty if there is one.
+    """
+
+    expressible: bool = True
+    error: str = ""
+
+    @property
+    def run(self) -> Run:
+        """What was run."""
+        return Run(**{field.name: getattr(self, field.name) for field in fields(Run)})
+
+    @property
+    def family(self) -> str:
+        """The problem's name up to its last hyphen."""
+        return self.problem.rpartition("-")[0]
+
+    @property
+    def headline(self) -> str:
+        """The outcome in a few words."""
+        return f"{self.problem}: {'failed' if self.error else 'done'}"
+
+
+AnyOutcome = TypeVar("AnyOutcome", bound=Outcome)
+
+
+@dataclass(frozen=True)
+class Record(Outcome):
     """A run with its outcome; see `quality.scoring.Score` for the columns that occur twice.
 
     Parameters
     ----------
     rows : int
         Training rows that were asked for; 0 means the problem's own number.
-    expressible : bool
-        Whether the primitives can express the truth.
     seconds : float
         Duration of the search alone.
     simplified : str
         SymPy's verdict on the recommended formula, if it was asked: "yes", "no", "timeout" or "failed".
-    error : str
-        Why there is no formula; empty if there is one.
     """
 
-    expressible: bool = True
     seconds: float = float("nan")
     recovered: str = ""
     r2_train: float = float("-inf")
@@ -55,20 +84,16 @@ class Record(Run):
     accurate_loss: float = float("inf")
     accurate_size: int = 0
     accurate_expression: str = ""
-    error: str = ""
 
     @property
-    def run(self) -> Run:
-        """What was run."""
-        return Run(**{field.name: getattr(self, field.name) for field in fields(Run)})
-
-    @property
-    def family(self) -> str:
-        """The problem's name up to its last hyphen."""
-        return self.problem.rpartition("-")[0]
+    def headline(self) -> str:
+        """The outcome in a few words."""
+        if self.error:
+            return f"{self.problem}: failed"
+        verdict = f"recovered {self.recovered}, " if self.recovered else ""
+        return f"{self.problem}: {verdict}1 - R2 {1 - self.accurate_r2_test:.1e}"
 
 
-_COLUMNS = [field.name for field in fields(Record)]
 _READERS: dict[str, Callable[[str], object]] = {
     "int": int,
     "float": float,
@@ -77,8 +102,8 @@ _READERS: dict[str, Callable[[str], object]] = {
 }
 
 
-def read_records(path: Path) -> list[Record]:
-    """Records of a file, none if the file does not exist; a truncated line is left out.
+def read_records(path: Path, kind: type[AnyOutcome]) -> list[AnyOutcome]:
+    """Records of a file, none if the file does not exist; a truncated line is left out. `kind` is their class.
 
     Raises
     ------
@@ -89,28 +114,32 @@ def read_records(path: Path) -> list[Record]:
         return []
     with path.open(encoding="utf-8", newline="") as file:
         lines = csv.DictReader(file)
-        if lines.fieldnames not in (None, _COLUMNS):
+        if lines.fieldnames not in (None, _columns(kind)):
             raise ValueError(f"{path} has other columns than this experiment writes; choose another folder")
-        return list(_records(lines))
+        return list(_records(lines, kind))
 
 
-def _records(lines: Iterable[dict[str, str]]) -> Iterator[Record]:
+def _columns(kind: type[Outcome]) -> list[str]:
+    return [field.name for field in fields(kind)]
+
+
+def _records(lines: Iterable[dict[str, str]], kind: type[AnyOutcome]) -> Iterator[AnyOutcome]:
     for line in lines:
         try:
-            values: dict[str, Any] = {f.name: _READERS[str(f.type)](line[f.name]) for f in fields(Record)}
+            values: dict[str, Any] = {f.name: _READERS[str(f.type)](line[f.name]) for f in fields(kind)}
         except (KeyError, TypeError, ValueError):
             continue
-        yield Record(**values)
+        yield kind(**values)
 
 
-def append_record(path: Path, record: Record) -> None:
+def append_record(path: Path, record: Outcome) -> None:
     """Append a record to a file; the first line has the names of the columns."""
     path.parent.mkdir(parents=True, exist_ok=True)
     before = path.read_bytes() if path.exists() else b""
     with path.open("a", encoding="utf-8", newline="") as file:
         if before and not before.endswith(b"\n"):
             file.write("\n")
-        writer = csv.DictWriter(file, _COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(file, _columns(type(record)), lineterminator="\n")
         if not before:
             writer.writeheader()
         writer.writerow(asdict(record))

@@ -9,16 +9,17 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, Generic
 
 from tqdm import tqdm
 
 from quality.engines import Found, Task
 from quality.problems import Problem, Split, generator, with_noise
-from quality.records import Record, Run, append_record, read_records
+from quality.records import AnyOutcome, Record, Run, append_record, read_records
 from quality.scoring import score_both
 from quality.simplification import simplified
 from quality.worker import read_result, write_task
@@ -35,8 +36,44 @@ def patience(budget: float) -> float:
     return 3 * budget + 60
 
 
-def execute(run: Run, problem: Problem, python: str, limit: float | None = None, simplify: float = 0.0) -> Record:
-    """One run, from drawing the rows to the scores.
+def _recovery(run: Run, problem: Problem, split: Split, found: Found, simplify: float) -> dict[str, Any]:
+    """The scores of the recommended and of the most accurate formula."""
+    chosen, accurate = (asdict(score) for score in score_both(found, problem, split))
+    if simplify and problem.text:
+        chosen["simplified"] = simplified(found.chosen, problem.text, problem.features, problem.bounds, simplify)
+    return {"seconds": found.seconds, **chosen, **{f"accurate_{name}": value for name, value in accurate.items()}}
+
+
+@dataclass(frozen=True)
+class Measure(Generic[AnyOutcome]):
+    """What an experiment records of a run.
+
+    Parameters
+    ----------
+    record : type
+        The class of its records.
+    score : callable
+        From the run, its problem, the rows, the engine's result and the seconds that SymPy may take, the values of the
+        fields that only these records have.
+    """
+
+    record: type[AnyOutcome]
+    score: Callable[[Run, Any, Split, Found, float], dict[str, Any]]
+
+
+RECOVERY = Measure(Record, _recovery)
+"""Whether the recommended and the most accurate formula are the truth, and how accurate they are."""
+
+
+def execute(
+    run: Run,
+    problem: Problem,
+    python: str,
+    limit: float | None = None,
+    simplify: float = 0.0,
+    measure: Measure[Any] = RECOVERY,
+) -> Any:
+    """One run, from drawing the rows to the scores: a record of the measure's class.
 
     Parameters
     ----------
@@ -48,18 +85,17 @@ def execute(run: Run, problem: Problem, python: str, limit: float | None = None,
         Seconds the worker may take; `patience` of the budget by default.
     simplify : float
         Seconds SymPy may take to recognize the truth; 0 if it is not asked.
+    measure : Measure
+        What is recorded.
     """
     fixed = asdict(run) | {"expressible": problem.expressible}
     try:
         rng = generator(problem.name, run.seed)
         split = with_noise(problem.split(rng, run.rows or None), run.noise, rng)
         found = _search(run, problem, split, python, patience(run.budget) if limit is None else limit)
-        chosen, accurate = (asdict(score) for score in score_both(found, problem, split))
-        if simplify and problem.text:
-            chosen["simplified"] = simplified(found.chosen, problem.text, problem.features, problem.bounds, simplify)
+        return measure.record(**fixed, **measure.score(run, problem, split, found, simplify))
     except Exception as error:  # a failing engine costs one line of the table
-        return Record(**fixed, error=" ".join(f"{type(error).__name__}: {error}".split())[:500])
-    return Record(**fixed, seconds=found.seconds, **chosen, **{f"accurate_{name}": v for name, v in accurate.items()})
+        return measure.record(**fixed, error=" ".join(f"{type(error).__name__}: {error}".split())[:500])
 
 
 def _search(run: Run, problem: Problem, split: Split, python: str, limit: float) -> Found:
@@ -99,7 +135,8 @@ def run_all(
     jobs: int = 1,
     retry: bool = False,
     simplify: float = 0.0,
-) -> list[Record]:
+    measure: Measure[AnyOutcome] = RECOVERY,
+) -> list[AnyOutcome]:
     """Do the runs that a file does not hold yet, and add them to it; Ctrl-C ends this early.
 
     Parameters
@@ -113,25 +150,27 @@ def run_all(
         Runs at the same time.
     retry : bool
         Whether failed runs are repeated.
-    simplify : float
+    simplify, measure
         See `execute`.
 
     Returns
     -------
-    list of Record
+    list of records
         All of these runs that the file now holds.
     """
     wanted = list(runs)
-    done = {record.run for record in read_records(path) if not (retry and record.error)}
+    done = {record.run for record in read_records(path, measure.record) if not (retry and record.error)}
     missing = [(run, problem) for run, problem in wanted if run not in done]
     pool = ThreadPoolExecutor(jobs)
     with tqdm(total=len(wanted), initial=len(wanted) - len(missing), unit="run", smoothing=0) as bar:
-        futures = [pool.submit(execute, run, problem, python, simplify=simplify) for run, problem in missing]
+        futures = [
+            pool.submit(execute, run, problem, python, simplify=simplify, measure=measure) for run, problem in missing
+        ]
         try:
             for future in as_completed(futures):
                 record = future.result()
                 append_record(path, record)
-                bar.set_postfix_str(_headline(record), refresh=False)
+                bar.set_postfix_str(record.headline, refresh=False)
                 bar.update()
         except KeyboardInterrupt:
             # The terminal sends the signal to the workers as well: what they leave is no result.
@@ -139,18 +178,10 @@ def run_all(
             print("\ninterrupted; run the same command again to go on", file=sys.stderr)
         else:
             pool.shutdown()
-    return records_of(path, [run for run, _ in wanted])
+    return records_of(path, [run for run, _ in wanted], measure.record)
 
 
-def records_of(path: Path, runs: Sequence[Run]) -> list[Record]:
+def records_of(path: Path, runs: Sequence[Run], kind: type[AnyOutcome]) -> list[AnyOutcome]:
     """The last record of each of these runs in a file, in the order of the runs."""
-    found = {record.run: record for record in read_records(path)}
+    found = {record.run: record for record in read_records(path, kind)}
     return [found[run] for run in runs if run in found]
-
-
-def _headline(record: Record) -> str:
-    """One run in a few words."""
-    if record.error:
-        return f"{record.problem}: failed"
-    verdict = f"recovered {record.recovered}, " if record.recovered else ""
-    return f"{record.problem}: {verdict}1 - R2 {1 - record.accurate_r2_test:.1e}"

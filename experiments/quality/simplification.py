@@ -66,10 +66,13 @@ def is_truth(candidate: Formula, truth: Formula, positive: Sequence[bool]) -> bo
     return any(not sympy.simplify(relation).free_symbols for relation in (first - second, first / second))
 
 
+def rounded(formula: Formula) -> list[Fraction]:
+    """The constants of a formula, rounded to three decimals; those below 1e-4 are zero."""
+    return [Fraction(0) if abs(value) < 1e-4 else round(Fraction(value), 3) for value in formula.values.tolist()]
+
+
 def _constants(formula: Formula, sympy: Any) -> list[Any]:
-    """Round constants to fractions of three decimals; whole numbers and simple quotients stay."""
-    rounded = [0 if abs(value) < 1e-4 else round(Fraction(value), 3) for value in formula.values.tolist()]
-    return [sympy.Rational(Fraction(value).numerator, Fraction(value).denominator) for value in rounded]
+    return [sympy.Rational(value.numerator, value.denominator) for value in rounded(formula)]
 
 
 def _operations(sympy: Any) -> dict[str, Operation]:
@@ -84,6 +87,13 @@ def _operations(sympy: Any) -> dict[str, Operation]:
         "neg": lambda a: -a,
         "square": lambda a: a**2,
         "abs": sympy.Abs,
+        "cube": lambda a: a**3,
+        "cbrt": lambda a: a ** sympy.Rational(1, 3),
+        "inv": lambda a: 1 / a,
+        "log10": lambda a: sympy.log(a, 10),
+        "log2": lambda a: sympy.log(a, 2),
+        "log1p": lambda a: sympy.log(1 + a),
+        "expm1": lambda a: sympy.exp(a) - 1,
         # The rows of a problem with a truth never need the protection.
         "protected_div": lambda a, b: a / b,
         "protected_log": lambda a: sympy.log(sympy.Abs(a)),

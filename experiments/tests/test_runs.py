@@ -54,7 +54,7 @@ def test_records_come_back_from_their_file(tmp_path):
     records = [RECORD, replace(RECORD, seed=1, expressible=False, error='a "quoted", failure', r2_test=-math.inf)]
     for record in records:
         append_record(path, record)
-    assert [replace(r, seconds=0.5) for r in read_records(path)] == records
+    assert [replace(r, seconds=0.5) for r in read_records(path, Record)] == records
 
 
 def test_a_truncated_line_is_left_out_and_the_next_is_whole(tmp_path):
@@ -63,13 +63,13 @@ def test_a_truncated_line_is_left_out_and_the_next_is_whole(tmp_path):
     append_record(path, replace(RECORD, seed=1))
     path.write_bytes(path.read_bytes()[:-30])
     append_record(path, replace(RECORD, seed=2))
-    assert [record.seed for record in read_records(path)] == [0, 2]
+    assert [record.seed for record in read_records(path, Record)] == [0, 2]
 
 
 def test_a_file_with_other_columns_is_rejected(tmp_path):
     (tmp_path / "runs.csv").write_text("problem,engine\nTest-1,shine\n", encoding="utf-8")
     with pytest.raises(ValueError, match="other columns"):
-        read_records(tmp_path / "runs.csv")
+        read_records(tmp_path / "runs.csv", Record)
 
 
 def test_a_task_comes_back_from_its_file(tmp_path):
@@ -84,7 +84,7 @@ def test_a_task_comes_back_from_its_file(tmp_path):
 def test_runs_that_are_in_the_file_are_not_repeated(tmp_path, monkeypatch):
     executed = []
 
-    def execute(run, problem, python, simplify):
+    def execute(run, problem, python, simplify, measure):
         executed.append(run.seed)
         return replace(RECORD, seed=run.seed, error="failed" if run.seed == 1 else "")
 

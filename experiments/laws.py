@@ -1,0 +1,85 @@
+"""Empirical laws in data of the kind that they were found in: does an engine offer the law, and choose it?
+
+`python experiments/laws.py --budget 30 --seeds 5 --threads 2` draws the measurement of each law of
+quality/empirical_laws.py: 6 to 60 rows, noise as it was, units of the field; each seed is another reading of the
+instruments. Half of the laws, by a hash of their names, are the *untouched* set: their figures come first, and nobody
+looks at their single lines to improve an engine (`--untouched` shows them). The others are the development set.
+
+A formula is *identical* to the law if it has its form, with constants within what the noise allows; it is so *up to
+constants* if other constants make it the law (quality/families.py defines both). The third column asks SymPy, as
+SRBench does: constants rounded to three decimals, then a constant difference or ratio; `--sympy SECONDS` limits each
+question and 0 leaves them out. Run again, the command goes on where it was interrupted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from quality.command import arguments, main
+from quality.empirical_laws import LAWS
+from quality.law_scores import NOWHERE, LawRecord, law_scores
+from quality.runner import Measure
+from quality.summary import grouped, settings_of, table
+
+BY_NAME = {law.name: law for law in LAWS}
+
+
+def laws_table(records: Sequence[LawRecord], untouched: bool = False) -> str:
+    """A line for each law of the development set, and the totals, those of the untouched set first."""
+    parts = []
+    for name, members in grouped(records, settings_of).items():
+        groups = grouped(members, _group)
+        shown = [r for r in members if untouched or not BY_NAME[r.problem].untouched]
+        lines = [_line(some) for some in grouped(shown, lambda record: record.problem).values()]
+        totals = [_total(group, groups[group]) for group in ("untouched", "development") if group in groups]
+        parts.append(f"{name}\n\n{table(HEADER, lines)}" * bool(lines) + f"\n\n{name}\n\n{table(TOTALS, totals)}")
+    return "\n\n".join(parts)
+
+
+HEADER = ("law", "rows", "noise", "runs", "on front", "up to constants", "chosen", "chosen up to constants",
+          "chosen formula")  # fmt: skip
+TOTALS = ("laws", "runs", "on front: identical", "up to constants", "SymPy", "chosen: identical", "up to constants",
+          "SymPy", "median size", "failed")  # fmt: skip
+
+
+def _group(record: LawRecord) -> str:
+    return "untouched" if BY_NAME[record.problem].untouched else "development"
+
+
+def _line(records: Sequence[LawRecord]) -> list[object]:
+    """One law: counts of runs, and the formula chosen in the first of them."""
+    law = BY_NAME[records[0].problem]
+    return [law.name, records[0].rows or law.rows, law.noise, len(records), *_counts(records, sympy=False),
+            records[0].expression or records[0].error]  # fmt: skip
+
+
+def _total(name: str, records: Sequence[LawRecord]) -> list[object]:
+    """One set of laws, in per cent of the runs."""
+    sizes = sorted(record.size for record in records if not record.error)
+    shares = [f"{count} ({100 * count / len(records):.0f} %)" for count in _counts(records, sympy=True)]
+    middle = sizes[len(sizes) // 2] if sizes else "-"
+    return [name, len(records), *shares, middle, sum(bool(record.error) for record in records)]
+
+
+def _counts(records: Sequence[LawRecord], *, sympy: bool) -> list[int]:
+    """How often the law is on the front, and chosen: identical, up to constants, and by SymPy."""
+    front = [
+        sum(record.identical != NOWHERE for record in records),
+        sum(record.constants != NOWHERE for record in records),
+        *[sum(record.sympy != NOWHERE for record in records)] * sympy,
+    ]
+    chosen = [
+        sum(record.verdict == "identical" for record in records),
+        sum(record.verdict in ("identical", "constants") for record in records),
+        *[sum(record.by_sympy == "yes" for record in records)] * sympy,
+    ]
+    return front + chosen
+
+
+if __name__ == "__main__":
+    parser = arguments(__doc__, "laws", rows="as measured")
+    parser.add_argument("--untouched", action="store_true", help="show the lines of the untouched laws as well")
+    parser.set_defaults(budget=30.0, threads=2, sympy=5.0)
+    options = parser.parse_args()
+    main(options, lambda: LAWS, partial(laws_table, untouched=options.untouched), Measure(LawRecord, law_scores))

@@ -1,0 +1,366 @@
+"""Is a formula found in noisy rows the law? High precision decides on its form, the noise on its constants.
+
+A *law* is a formula with constants that a measurement determines: numbers written with a point, exponents of ``**``,
+and a factor of the whole (its unit). Whole numbers elsewhere belong to its form. The constants of a *candidate* are all
+its numbers.
+
+    constants   The candidate becomes identical to the law (to 30 digits, at random points within the data) if its
+                constants are chosen well. None of them may vanish, and no exponent may become 0 or 1: so `x**2 + c` is
+                not the family of `x**2`, nor `x + c*x**2` or `x**c` that of `x`. Nor may the candidate have a constant
+                that can be left out, as `c - d` in `x + c - d`.
+    identical   In addition, the candidate has no more freedom than the law: a change of a constant that the identity
+                moved changes the candidate as some change of the law's constants does. (`a - b*exp(-x)` can become
+                `a*(1 - exp(-x))` and passes above, but has an offset of its own.) And the printed constants are within
+                what the noise allows: four standard errors of the law's constants, as least squares determines them in
+                these rows.
+
+A constant of the law that the candidate does not have may differ by a fifth: `sqrt(x)` has the family of `1.1*x**0.48`.
+
+Let d be the candidate minus the law in the rows, and J the derivatives of the law by its constants. Whoever fits the
+law by least squares with weights w has d = J e, with errors e of the constants of covariance
+(J'wJ)^-1 J'w S w J (J'wJ)^-1, where S holds the variances of the readings. So (J'wd)' (J'w S wJ)^-1 (J'wd) is a sum of
+as many squares as J has independent columns; the limit is exceeded with the probability of four standard deviations.
+The weights are those of absolute, of relative, or of the true errors: whichever the engine used, its fit may pass.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from mpmath import MPContext
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+from scipy.stats import chi2, norm
+
+from quality.formulas import Formula, Step
+from quality.precision import DIGITS, numbers, operations, root
+
+Array = NDArray[np.float64]
+
+VERDICTS = ("identical", "constants", "no", "undecided")
+
+VANISHED = 1e-6
+"""A constant smaller than this share of its printed value has vanished."""
+
+FREEDOM = 0.2
+"""Largest relative change of a constant of the law that the candidate does not have."""
+
+DEVIATIONS = 4.0
+"""Standard errors that constants may be off."""
+
+NEAR = 1e-4
+"""Largest error, relative to the law's values, of a fit in float64 that is worth a look in high precision."""
+
+POINTS = 200
+
+
+@dataclass(frozen=True)
+class Freed:
+    """A formula whose exponents are constants, and which of its constants are free.
+
+    Parameters
+    ----------
+    formula : Formula
+    free : tuple of bool
+        Constants that may change.
+    exponents : tuple of bool
+        Constants that are exponents.
+    """
+
+    formula: Formula
+    free: tuple[bool, ...]
+    exponents: tuple[bool, ...]
+
+
+def as_law(formula: Formula) -> Freed:
+    """A law: exponents of powers and numbers with a point are free."""
+    steps: list[Step] = []
+    texts = list(formula.constants)
+    powers: set[int] = set()
+
+    def exponent(value: str) -> Step:
+        texts.append(value)
+        powers.add(len(texts) - 1)
+        return Step("constant", len(texts) - 1)
+
+    for step in formula.steps:
+        if step.kind == "exponent":
+            steps.append(exponent(str(step.index)))
+        elif step.kind == "square":
+            steps += [exponent("2"), Step("pow", arity=2)]
+        else:
+            if step.kind == "pow" and steps[-1].kind == "constant":
+                powers.add(steps[-1].index)
+            steps.append(step)
+    fixed = [text.lstrip("-").isdigit() or text == "pi" for text in texts]
+    free = tuple(not fixed[i] or i in powers for i in range(len(texts)))
+    return Freed(Formula(tuple(steps), tuple(texts)), free, tuple(i in powers for i in range(len(texts))))
+
+
+def as_candidate(formula: Formula) -> Freed:
+    """A candidate: all numbers but zero are free, and simple powers are functions."""
+    powers = {
+        before.index
+        for before, step in itertools.pairwise(formula.steps)
+        if step.kind == "pow" and before.kind == "constant"
+    }
+    return Freed(
+        formula,
+        tuple(bool(value) for value in formula.values),
+        tuple(i in powers for i in range(len(formula.constants))),
+    )
+
+
+def judge_law(
+    candidate: Formula,
+    law: Formula,
+    X: Array,
+    sigma: Array,
+    *,
+    seconds: float = 10.0,
+    seed: int = 0,
+    clock: Callable[[], float] = time.monotonic,
+) -> str:
+    """The verdict on a formula (see this module), one of `VERDICTS`.
+
+    Parameters
+    ----------
+    candidate, law : Formula
+        Over the same features.
+    X : ndarray of shape (n_rows, n_features)
+        The rows that the candidate was found in.
+    sigma : ndarray of shape (n_rows,)
+        Standard deviation of each reading.
+    seconds : float
+        Limit, after which the answer is "undecided".
+    seed : int
+        Seed of the points.
+    clock : callable
+        The time in seconds.
+    """
+    deadline = clock() + seconds
+    points = _points(candidate, law, X, np.random.default_rng(seed))
+    if points is None:
+        return "no"
+    pair = _Pair(as_candidate(candidate), as_law(law), points)
+    try:
+        form = pair.form(lambda: clock() > deadline)
+    except TimeoutError:
+        return "undecided"
+    if form != "same":
+        return "constants" if form == "wider" else "no"
+    return "identical" if within_noise(candidate, law, X, sigma) else "constants"
+
+
+def _points(candidate: Formula, law: Formula, X: Array, rng: np.random.Generator) -> Array | None:
+    """Points within the data where both formulas have values; None if there are few."""
+    shares = rng.random((10 * POINTS, X.shape[1]))
+    points = np.column_stack([np.quantile(column, share) for column, share in zip(X.T, shares.T, strict=True)])
+    defined = np.isfinite(law.predict(points)) & np.isfinite(candidate.predict(points))
+    points = points[defined][:POINTS]
+    enough = 2 * (len(candidate.constants) + len(law.constants)) + 20
+    return points if len(points) >= enough and np.isfinite(candidate.predict(X)).all() else None
+
+
+class _Pair:
+    """A candidate and a law at the same points."""
+
+    def __init__(self, candidate: Freed, law: Freed, points: Array) -> None:
+        self._candidate, self._law, self._points = candidate, law, points
+        self._values = law.formula.predict(points)
+        # Errors are relative, but not to values that are near a zero of the law.
+        self._scale = np.maximum(np.abs(self._values), 1e-3 * np.sqrt(np.mean(self._values**2)))
+
+    def form(self, expired: Callable[[], bool]) -> str:
+        """How the candidate's form is related to the law's: "same", "wider" or "no"."""
+        for law_too in (False, True):
+            found = self._identity(self._candidate.free, law_too, expired)
+            if found is None:
+                continue
+            ours, theirs, moved = found
+            if self._degenerate(ours, theirs):
+                continue
+            if self._tangent(ours, theirs, moved):
+                return "same"
+            if not any(self._superfluous(i, law_too, expired) for i in moved):
+                return "wider"
+        return "no"
+
+    def _identity(
+        self, free: Sequence[bool], law_too: bool, expired: Callable[[], bool]
+    ) -> tuple[list[Any], list[Any], list[int]] | None:
+        """Constants of both that make them identical, and which of the candidate's moved; None if there are none.
+
+        Constants of the candidate that are not free are as printed if they are exactly zero there, otherwise zero.
+        """
+        ours = [i for i, move in enumerate(free) if move]
+        theirs = [i for i, move in enumerate(self._law.free) if move] if law_too else []
+        start = self._fitted(free, ours, theirs)
+        if start is None:
+            return None
+        ctx = MPContext()
+        ctx.dps = DIGITS
+        functions = operations(ctx)
+        enough = 2 * (len(ours) + len(theirs)) + 20
+        chosen = self._points[:enough]
+        rows = [[ctx.mpf(float(value)) for value in row] for row in chosen]
+        scale = [ctx.mpf(float(value)) for value in self._scale[:enough]]
+        printed, fixed = numbers(self._candidate.formula, ctx), numbers(self._law.formula, ctx)
+
+        def split(parameters: list[Any]) -> tuple[list[Any], list[Any]]:
+            constants = [value if move else ctx.zero for value, move in zip(printed, free, strict=True)]
+            for i, value in zip(ours, parameters, strict=False):
+                constants[i] = value
+            others = list(fixed)
+            for i, value in zip(theirs, parameters[len(ours) :], strict=True):
+                others[i] = value
+            return constants, others
+
+        def residuals(parameters: list[Any]) -> list[Any]:
+            constants, others = split(parameters)
+            return [
+                (self._candidate.formula.evaluate(row, constants, functions)
+                 - self._law.formula.evaluate(row, others, functions)) / size
+                for row, size in zip(rows, scale, strict=True)
+            ]  # fmt: skip
+
+        begin = [ctx.mpf(float(value)) for value in start]
+        # Constants that the fit left alone are meant as they are printed.
+        begin = [
+            printed[i] if abs(value - printed[i]) <= abs(printed[i]) * 1e-9 else value
+            for i, value in zip(ours, begin, strict=False)
+        ] + begin[len(ours) :]
+        limits = [ctx.inf] * len(ours) + [ctx.mpf(FREEDOM) * abs(fixed[i]) for i in theirs]
+        units = [abs(value) or ctx.one for value in begin]
+        found = root(residuals, begin, limits, units, ctx, expired)
+        if found is None:
+            return None
+        constants, others = split(found)
+        moved = [i for i in ours if abs(constants[i] - printed[i]) > abs(printed[i]) * ctx.mpf(10) ** -8]
+        return constants, others, moved
+
+    def _fitted(self, free: Sequence[bool], ours: list[int], theirs: list[int]) -> Array | None:
+        """Constants fitted in float64, starting at the printed ones; None if the candidate does not come near."""
+        printed, fixed = self._candidate.formula.values, self._law.formula.values
+        base = np.where(free, printed, 0.0)
+
+        def residuals(moving: Array) -> Array:
+            constants, others = base.copy(), fixed.copy()
+            constants[ours] = units[: len(ours)] * moving[: len(ours)]
+            others[theirs] = units[len(ours) :] * moving[len(ours) :]
+            with np.errstate(all="ignore"):
+                found = self._candidate.formula.predict(self._points, constants)
+                wanted = self._law.formula.predict(self._points, others) if theirs else self._values
+                errors = (found - wanted) / self._scale
+            return np.clip(np.nan_to_num(errors, nan=1e6, posinf=1e6, neginf=-1e6), -1e6, 1e6)
+
+        units = np.concatenate([printed[ours], fixed[theirs]])
+        begin = np.ones(len(units))
+        if not len(begin):
+            return begin if np.abs(residuals(begin)).max() < NEAR else None
+        width = np.concatenate([np.full(len(ours), np.inf), np.full(len(theirs), FREEDOM)])
+        bounds = (begin - width, begin + width)
+        fit = least_squares(residuals, begin, bounds=bounds, ftol=1e-15, xtol=1e-15, gtol=1e-15, max_nfev=300)
+        return fit.x * units if np.sqrt(np.mean(fit.fun**2)) < NEAR else None
+
+    def _degenerate(self, ours: list[Any], theirs: list[Any]) -> bool:
+        """Whether a constant vanished, or an exponent became 0 or 1."""
+        for side, constants in ((self._candidate, ours), (self._law, theirs)):
+            printed = side.formula.values
+            for value, was, power in zip(constants, printed, side.exponents, strict=True):
+                if was and abs(value) <= VANISHED * abs(was):
+                    return True
+                if power and was not in (0, 1) and min(abs(value), abs(value - 1)) < VANISHED:
+                    return True
+        return False
+
+    def _tangent(self, ours: list[Any], theirs: list[Any], moved: list[int]) -> bool:
+        """Whether moved constants change the candidate only as some change of the law's constants changes the law."""
+        ctx = MPContext()
+        ctx.dps = DIGITS
+        functions = operations(ctx)
+        count = len(moved) + len(theirs) + 21
+        rows = [[ctx.mpf(float(value)) for value in row] for row in self._points[:count]]
+        scale = [ctx.mpf(float(value)) for value in self._scale[:count]]
+
+        def column(formula: Formula, constants: list[Any], position: int) -> list[Any]:
+            step = abs(constants[position]) * ctx.mpf(10) ** -45
+            there = [value + step if i == position else value for i, value in enumerate(constants)]
+            changes = [
+                (formula.evaluate(row, there, functions) - formula.evaluate(row, constants, functions)) / step / size
+                for row, size in zip(rows, scale, strict=True)
+            ]
+            return changes if all(map(ctx.isfinite, changes)) else []
+
+        law = self._law.formula
+        values = [law.evaluate(row, theirs, functions) / size for row, size in zip(rows, scale, strict=True)]
+        free = [i for i, move in enumerate(self._law.free) if move]
+        basis: list[list[Any]] = []
+        for vector in [values, *(column(law, theirs, i) for i in free)]:
+            left = _without(vector, basis, ctx)
+            if left:
+                basis.append(left)
+        return not any(_without(column(self._candidate.formula, ours, i), basis, ctx) for i in moved)
+
+    def _superfluous(self, position: int, law_too: bool, expired: Callable[[], bool]) -> bool:
+        """Whether the candidate can be identical to the law with this constant zero."""
+        free = [move and i != position for i, move in enumerate(self._candidate.free)]
+        return self._identity(free, law_too, expired) is not None
+
+
+def _without(vector: list[Any], basis: list[list[Any]], ctx: Any) -> list[Any]:
+    """The unit vector of the part that no vector of an orthonormal basis has; empty if there is none."""
+    if not vector:
+        return []
+    size = ctx.sqrt(ctx.fdot(vector, vector))
+    if not size:
+        return []
+    left = [value / size for value in vector]
+    for other in basis * 2:  # twice, for precision
+        share = ctx.fdot(left, other)
+        left = [value - share * part for value, part in zip(left, other, strict=True)]
+    rest = ctx.sqrt(ctx.fdot(left, left))
+    return [value / rest for value in left] if rest > ctx.mpf(10) ** -12 else []
+
+
+def within_noise(candidate: Formula, law: Formula, X: Array, sigma: Array) -> bool:
+    """Whether the candidate's values are those of the law with constants that are off by what the noise allows."""
+    true, freed = law.predict(X), as_law(law)
+    off = candidate.predict(X) - true
+    if not np.isfinite(off).all():
+        return False
+    sigma = np.maximum(sigma, 1e-9 * np.abs(true).max())
+    J = _derivatives(freed, X, true)
+    weights = [np.ones(len(true)), 1 / sigma**2]
+    if (true != 0).all():
+        weights.append(1 / true**2)
+    return any(_allowed(J, off, sigma, w / w.mean()) for w in weights)
+
+
+def _allowed(J: Array, off: Array, sigma: Array, weights: Array) -> bool:
+    """Whether a least-squares fit with these weights can be this far off."""
+    roots = np.sqrt(weights)
+    Q, singular, _ = np.linalg.svd(roots[:, None] * J / np.linalg.norm(roots[:, None] * J, axis=0), full_matrices=False)
+    Q = Q[:, singular > 1e-9 * singular[0]]
+    spread = weights * sigma**2
+    along = Q.T @ (roots * off)
+    beside = roots * off - Q @ along
+    covariance = Q.T @ (spread[:, None] * Q)
+    limit = float(chi2.isf(2 * norm.sf(DEVIATIONS), Q.shape[1]))
+    return bool(along @ np.linalg.pinv(covariance) @ along <= limit and beside @ beside <= limit * spread.mean())
+
+
+def _derivatives(law: Freed, X: Array, true: Array) -> Array:
+    """Derivatives by the law's factor and its free constants, one column each, in units that make them comparable."""
+    columns = [true]
+    values = law.formula.values
+    for i in np.flatnonzero(law.free):
+        step = 1e-6 * np.eye(len(values))[i] * np.abs(values[i])
+        columns.append((law.formula.predict(X, values + step) - law.formula.predict(X, values - step)) / 2e-6)
+    matrix = np.column_stack([column for column in columns if np.isfinite(column).all() and np.any(column)])
+    return matrix
