@@ -56,6 +56,9 @@ DEVIATIONS = 4.0
 NEAR = 1e-4
 """Largest error, relative to the law's values, of a fit in float64 that is worth a look in high precision."""
 
+FAR = 1e6
+"""Error of a value that is not finite, or larger."""
+
 POINTS = 200
 
 
@@ -178,8 +181,11 @@ class _Pair:
 
     def form(self, expired: Callable[[], bool]) -> str:
         """How the candidate's form is related to the law's: "same", "wider" or "no"."""
-        for law_too in (False, True):
-            found = self._identity(self._candidate.free, law_too, expired)
+        # First leave whole numbers alone, and the law: where many constants make an identity, few should move.
+        free, whole = self._candidate.free, self._candidate.formula.values % 1 == 0
+        few = tuple(move and not fixed for move, fixed in zip(free, whole.tolist(), strict=True))
+        for law_too, moving in itertools.product((False, True), dict.fromkeys((few, free))):
+            found = self._identity(moving, law_too, expired)
             if found is None:
                 continue
             ours, theirs, moved = found
@@ -192,15 +198,15 @@ class _Pair:
         return "no"
 
     def _identity(
-        self, free: Sequence[bool], law_too: bool, expired: Callable[[], bool]
+        self, free: Sequence[bool], law_too: bool, expired: Callable[[], bool], zero: int | None = None
     ) -> tuple[list[Any], list[Any], list[int]] | None:
         """Constants of both that make them identical, and which of the candidate's moved; None if there are none.
 
-        Constants of the candidate that are not free are as printed if they are exactly zero there, otherwise zero.
+        Constants of the candidate that are not free are as printed, but one may be set to zero.
         """
         ours = [i for i, move in enumerate(free) if move]
         theirs = [i for i, move in enumerate(self._law.free) if move] if law_too else []
-        start = self._fitted(free, ours, theirs)
+        start = self._fitted(ours, theirs, zero)
         if start is None:
             return None
         ctx = MPContext()
@@ -213,7 +219,7 @@ class _Pair:
         printed, fixed = numbers(self._candidate.formula, ctx), numbers(self._law.formula, ctx)
 
         def split(parameters: list[Any]) -> tuple[list[Any], list[Any]]:
-            constants = [value if move else ctx.zero for value, move in zip(printed, free, strict=True)]
+            constants = [ctx.zero if i == zero else value for i, value in enumerate(printed)]
             for i, value in zip(ours, parameters, strict=False):
                 constants[i] = value
             others = list(fixed)
@@ -244,29 +250,38 @@ class _Pair:
         moved = [i for i in ours if abs(constants[i] - printed[i]) > abs(printed[i]) * ctx.mpf(10) ** -8]
         return constants, others, moved
 
-    def _fitted(self, free: Sequence[bool], ours: list[int], theirs: list[int]) -> Array | None:
+    def _fitted(self, ours: list[int], theirs: list[int], zero: int | None) -> Array | None:
         """Constants fitted in float64, starting at the printed ones; None if the candidate does not come near."""
         printed, fixed = self._candidate.formula.values, self._law.formula.values
-        base = np.where(free, printed, 0.0)
+        if zero is not None:
+            printed[zero] = 0.0
+        units = np.concatenate([printed[ours], fixed[theirs]])
 
-        def residuals(moving: Array) -> Array:
-            constants, others = base.copy(), fixed.copy()
-            constants[ours] = units[: len(ours)] * moving[: len(ours)]
-            others[theirs] = units[len(ours) :] * moving[len(ours) :]
+        def errors(moving: Array) -> Array:
+            constants, others = printed.copy(), fixed.copy()
+            constants[ours], others[theirs] = np.split(units * moving, [len(ours)])
             with np.errstate(all="ignore"):
                 found = self._candidate.formula.predict(self._points, constants)
                 wanted = self._law.formula.predict(self._points, others) if theirs else self._values
-                errors = (found - wanted) / self._scale
-            return np.clip(np.nan_to_num(errors, nan=1e6, posinf=1e6, neginf=-1e6), -1e6, 1e6)
+                left = (found - wanted) / self._scale
+            return np.clip(np.nan_to_num(left, nan=FAR, posinf=FAR, neginf=-FAR), -FAR, FAR)
 
-        units = np.concatenate([printed[ours], fixed[theirs]])
         begin = np.ones(len(units))
-        if not len(begin):
-            return begin if np.abs(residuals(begin)).max() < NEAR else None
-        width = np.concatenate([np.full(len(ours), np.inf), np.full(len(theirs), FREEDOM)])
-        bounds = (begin - width, begin + width)
-        fit = least_squares(residuals, begin, bounds=bounds, ftol=1e-15, xtol=1e-15, gtol=1e-15, max_nfev=300)
-        return fit.x * units if np.sqrt(np.mean(fit.fun**2)) < NEAR else None
+        if not len(units):
+            return begin if np.abs(errors(begin)).max() < NEAR else None
+        width = np.repeat([np.inf, FREEDOM], [len(ours), len(theirs)])
+        for coordinate, low, high, inverse in (
+            (lambda moving: moving, 1 - width, 1 + width, lambda moving: moving),
+            # A factor that has to change by decades, because an exponent is a little off, needs logarithms.
+            (np.exp, np.log(np.maximum(1 - width, 1e-30)), np.log(1 + width), np.log),
+        ):
+            fit = least_squares(
+                lambda moving, coordinate=coordinate: errors(coordinate(moving)),
+                inverse(begin), bounds=(low, high), ftol=1e-15, xtol=1e-15, gtol=1e-15, max_nfev=200,
+            )  # fmt: skip
+            if np.sqrt(np.mean(fit.fun**2)) < NEAR:
+                return units * coordinate(fit.x)
+        return None
 
     def _degenerate(self, ours: list[Any], theirs: list[Any]) -> bool:
         """Whether a constant vanished, or an exponent became 0 or 1."""
@@ -310,7 +325,7 @@ class _Pair:
     def _superfluous(self, position: int, law_too: bool, expired: Callable[[], bool]) -> bool:
         """Whether the candidate can be identical to the law with this constant zero."""
         free = [move and i != position for i, move in enumerate(self._candidate.free)]
-        return self._identity(free, law_too, expired) is not None
+        return self._identity(free, law_too, expired, zero=position) is not None
 
 
 def _without(vector: list[Any], basis: list[list[Any]], ctx: Any) -> list[Any]:

@@ -1,0 +1,125 @@
+"""Formulas found in noisy rows: which are the law, which only up to constants, and which are not."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from quality.families import as_law, judge_law, within_noise
+from quality.formulas import parse_formula
+
+X = np.linspace(1, 10, 20)[:, None]
+
+
+def verdict(candidate: str, law: str, noise: float = 0.01, **options) -> str:
+    """On a formula of x found in 20 rows of a law with relative noise."""
+    truth = parse_formula(law, ["x"])
+    return judge_law(parse_formula(candidate, ["x"]), truth, X, noise * np.abs(truth.predict(X)), **options)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "law"),
+    [
+        ("x", "x"),
+        ("1.01*x", "x"),
+        ("2*x + 0.3*x - 0.29*x", "2*x"),
+        ("1.003*sqrt(cube(x))", "1.0*x**1.5"),
+        ("sqrt(x)", "1.002*x**0.499"),
+        ("9.05*(1 - exp(-x/1.99))", "9.0*(1 - exp(-x/2.0))"),
+        ("12.1*x/(3.24 + 1.003*x)", "12.0*x/(3.2 + x)"),
+        ("12.02/(1 + 3.2/x)", "12.0*x/(3.2 + x)"),
+        ("exp(0.995 - 2.001*x)", "2.7*exp(-x/0.5)"),
+        ("log(x*2.01)", "0.7 + log(x)"),
+        ("1.101/x**2 - 0.2752", "1.1*(1/x**2 - 0.25)"),
+    ],
+)
+def test_the_same_form_with_constants_within_the_noise_is_identical(candidate, law):
+    assert verdict(candidate, law, 0.01) == "identical"
+
+
+@pytest.mark.parametrize(
+    ("candidate", "law", "noise"),
+    [
+        ("1.01*x", "x", 0.001),
+        ("1.02*x", "x", 0.01),
+        ("1.0*x**1.52", "1.0*x**1.5", 0.01),
+        ("7*exp(-1.5*x)", "2.7*exp(-x/0.5)", 0.01),
+    ],
+)
+def test_the_same_form_with_constants_that_the_rows_exclude_is_so_up_to_constants(candidate, law, noise):
+    assert verdict(candidate, law, noise) == "constants"
+
+
+@pytest.mark.parametrize(
+    ("candidate", "law"),
+    [
+        ("9.0 - 9.01*exp(-x/2)", "9.0*(1 - exp(-x/2.0))"),  # the offset is free
+        ("12.02 - 38.4/(x + 3.2)", "12.0*x/(3.2 + x)"),  # so is it here
+        ("sin(2.00001*x)", "sin(2*x)"),  # the law's 2 is not to be measured
+    ],
+)
+def test_a_form_with_a_freedom_that_the_law_lacks_is_so_up_to_constants(candidate, law):
+    assert verdict(candidate, law, 0.05) == "constants"
+
+
+@pytest.mark.parametrize(
+    ("candidate", "law"),
+    [
+        ("x + 1", "x"),
+        ("x + 0.0001", "x"),
+        ("2*x + 0.001*x**2", "2*x"),
+        ("2*x + 1e-9*x**2", "2*x"),
+        ("x**2 + 0.001", "x**2"),
+        ("x**1.001", "x"),
+        ("x + 0.5 - 0.5003", "x"),
+        ("3*x/(1 + 0.0001*x)", "3.0*x"),
+        ("x", "1.1*x**0.9"),
+        ("x**0", "x**0.01"),
+        ("30*x - 20", "x**2"),
+        ("log(x - 100)", "x"),
+    ],
+)
+def test_a_term_of_its_own_or_another_form_is_no_law_whatever_the_noise(candidate, law):
+    assert verdict(candidate, law, 0.5) == "no"
+
+
+def test_a_factor_is_wrong_where_the_rows_say_so():
+    levels = (0.1, 0.01, 0.003, 0.001)
+    assert [verdict("1.01*x", "x", noise) for noise in levels] == ["identical"] * 2 + ["constants"] * 2
+
+
+def test_the_noise_allows_four_standard_errors_of_a_mean():
+    law, one = parse_formula("0.0*x + 5.0", ["x"]), np.ones(len(X))
+    allowed = [off for off in (3.9, 4.1) if within_noise(_constant(float(5 + off / np.sqrt(len(X)))), law, X, one)]
+    assert allowed == [3.9]
+
+
+def _constant(value: float):
+    return parse_formula(f"0*x + {value!r}", ["x"])
+
+
+def test_a_fit_of_the_law_by_least_squares_is_within_the_noise():
+    law, rng = parse_formula("3.0 + 0.5*x", ["x"]), np.random.default_rng(0)
+    for _ in range(50):
+        slope, offset = np.polyfit(X[:, 0], law.predict(X) + rng.normal(0, 0.3, len(X)), 1)
+        candidate = parse_formula(f"{float(offset)!r} + {float(slope)!r}*x", ["x"])
+        assert judge_law(candidate, law, X, np.full(len(X), 0.3)) == "identical"
+
+
+def test_exponents_and_numbers_with_a_point_are_the_constants_of_a_law():
+    law = as_law(parse_formula("2.0*x**3 + 1 - x**2/(1.5 + x**0.5)", ["x"]))
+    named = {law.formula.constants[i] for i, free in enumerate(law.free) if free}
+    assert named == {"2.0", "3", "2", "1.5", "0.5"}
+
+
+def test_a_law_freed_has_the_values_it_had():
+    law = parse_formula("2.0*x**3 + 1 - x**2/(1.5 + x**0.5)", ["x"])
+    np.testing.assert_allclose(as_law(law).formula.predict(X), law.predict(X), rtol=1e-14)
+
+
+def test_without_time_the_verdict_is_undecided():
+    ticks = itertools.count()
+    assert (
+        verdict("1.1*exp(0.9*x)", "2.7183*exp(0.333*x)", seconds=0.5, clock=lambda: float(next(ticks))) == "undecided"
+    )

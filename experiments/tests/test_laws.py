@@ -1,0 +1,123 @@
+"""Empirical laws: their measurements, the scores of a front, and the table."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from laws import laws_table
+from quality.command import chosen
+from quality.empirical_laws import LAWS
+from quality.engines import Found
+from quality.law_scores import LawRecord, law_scores
+from quality.measurements import COUNTS, Noise, absolute, anywhere, data, even, law, relative
+from quality.records import Run
+
+RUN = Run("test-line", "shine", 0, 0.0, 1.0, 0, 1)
+LINE = law("test-line", "2.0*x", rows=20, noise=absolute(0.1), x=even(1, 10))
+KNOWN = next(law for law in LAWS if not law.untouched)
+HIDDEN = next(law for law in LAWS if law.untouched)
+
+
+def test_there_are_enough_laws_and_each_has_its_name():
+    assert len({law.name for law in LAWS}) == len(LAWS) >= 48
+
+
+def test_about_half_of_the_laws_are_untouched():
+    assert 0.35 < np.mean([law.untouched for law in LAWS]) < 0.65
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_a_measurement_is_that_of_a_law(law):
+    split = data(law, 0)
+    assert split.X.shape == (law.rows, len(law.features))
+    assert 6 <= law.rows <= 100
+    assert 1 <= len(law.features) <= 4
+    off = (split.y - law.truth.predict(split.X)) / law.sigma(split.X)
+    assert 0.2 < np.sqrt(np.mean(off**2)) < 3
+    assert np.isfinite(split.y_test).all()
+    np.testing.assert_array_equal(split.y_test, law.truth.predict(split.X_test))
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_the_noise_hides_no_law(law):
+    noise = np.sqrt(np.mean(law.sigma(data(law, 0).X) ** 2))
+    assert noise < 0.3 * np.std(law.truth.predict(data(law, 0).X))
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+def test_the_default_functions_express_a_law(law):
+    called = {node.func.id for node in ast.walk(ast.parse(law.text)) if isinstance(node, ast.Call)}
+    assert called <= {"sqrt", "exp", "log", "sin", "cos"}
+
+
+def test_a_seed_draws_one_measurement():
+    first, again, other = data(KNOWN, 3), data(KNOWN, 3), data(KNOWN, 4)
+    np.testing.assert_array_equal(first.y, again.y)
+    assert not np.array_equal(first.y, other.y)
+
+
+def test_noise_is_a_share_a_width_or_that_of_counts():
+    y = np.array([-4.0, 100.0])
+    assert relative(0.1).sigma(y).tolist() == [0.4, 10.0]
+    assert absolute(2.0).sigma(y).tolist() == [2.0, 2.0]
+    assert COUNTS.sigma(y).tolist() == [1.0, 10.0]
+    with pytest.raises(ValueError, match="unknown kind of noise"):
+        Noise("loud", 1.0).sigma(y)
+
+
+def test_a_law_without_a_value_in_some_row_is_refused():
+    with pytest.raises(ValueError, match="no value"):
+        data(law("test-root", "sqrt(x - 5.0)", rows=9, noise=relative(0.1), x=anywhere(1, 9)), 0)
+
+
+def test_a_front_is_scored_formula_by_formula():
+    front = ("1.9*x", "1.999*x", "1.99*x + 0.01", "nonsense(x)")
+    scores = law_scores(RUN, LINE, data(LINE, 0), Found(front[2], front[3], 1.0, front), 0.0)
+    assert (scores["verdict"], scores["position"]) == ("no", 2)
+    assert (scores["identical"], scores["constants"], scores["found"]) == (1, 0, "1.999*x")
+    assert json.loads(scores["front"]) == list(front)
+
+
+def test_a_chosen_formula_that_is_not_on_the_front_is_judged():
+    scores = law_scores(RUN, LINE, data(LINE, 0), Found("2*x", "x", 1.0, ("x",)), 0.0)
+    assert (scores["verdict"], scores["position"], scores["identical"]) == ("identical", -1, -1)
+
+
+def test_sympy_accepts_what_srbench_accepts():
+    pytest.importorskip("sympy")
+    front = ("x**2", "1.99*x + 0.01", "1.9*x")
+    scores = law_scores(RUN, LINE, data(LINE, 0), Found(front[1], front[2], 1.0, front), 20.0)
+    assert (scores["by_sympy"], scores["sympy"]) == ("no", 2)
+    scores = law_scores(RUN, LINE, data(LINE, 0), Found("2*x + 1", front[2], 1.0, front), 20.0)
+    assert (scores["by_sympy"], scores["verdict"]) == ("yes", "no")
+
+
+def test_untouched_laws_have_totals_first_and_no_lines():
+    records = [
+        LawRecord(KNOWN.name, "shine", 0, 0.0, 1.0, 0, 1, verdict="identical", identical=0, constants=0, size=3),
+        LawRecord(HIDDEN.name, "shine", 0, 0.0, 1.0, 0, 1, verdict="constants", identical=2, constants=1, size=5),
+        LawRecord(HIDDEN.name, "shine", 1, 0.0, 1.0, 0, 1, error="failed"),
+    ]
+    text = laws_table(records)
+    assert KNOWN.name in text
+    assert HIDDEN.name not in text
+    assert HIDDEN.name in laws_table(records, untouched=True)
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
+    at = next(i for i, cells in enumerate(lines) if cells and cells[0] == "untouched")
+    assert lines[at][1:] == ["2", "1 (50 %)", "1 (50 %)", "0 (0 %)", "0 (0 %)", "1 (50 %)", "0 (0 %)", "5", "1"]
+    assert lines[at + 1][:3] == ["development", "1", "1 (100 %)"]
+
+
+def test_a_record_of_a_failed_run_has_no_position():
+    record = LawRecord(KNOWN.name, "shine", 0, 0.0, 1.0, 0, 1, error="failed")
+    assert (record.position, record.identical, record.r2_test) == (-1, -1, -math.inf)
+    assert replace(record, error="").headline.endswith("on front no")
+
+
+def test_laws_are_chosen_by_field():
+    assert {law.name.partition("-")[0] for law in chosen(LAWS, "optics")} == {"optics"}
