@@ -82,4 +82,4 @@ if __name__ == "__main__":
     parser.add_argument("--untouched", action="store_true", help="show the lines of the untouched laws as well")
     parser.set_defaults(budget=30.0, threads=2, sympy=5.0)
     options = parser.parse_args()
-    main(options, lambda: LAWS, partial(laws_table, untouched=options.untouched), Measure(LawRecord, law_scores))
+    main(options, lambda: LAWS, partial(laws_table, untouched=options.untouched), Measure(LawRecord, law_scores), None)

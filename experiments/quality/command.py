@@ -25,6 +25,14 @@ def seeds_of(text: str) -> tuple[int, ...]:
     return tuple(numbers) if "," in text else tuple(range(numbers[0]))
 
 
+def levels_of(text: str) -> tuple[float, ...]:
+    """Levels of noise from a list such as "0,0.01,0.1"."""
+    levels = tuple(float(part) for part in text.split(",") if part.strip())
+    if not levels or not min(levels) >= 0:
+        raise argparse.ArgumentTypeError("levels of noise are numbers that are not negative: 0,0.01,0.1")
+    return levels
+
+
 def interpreter(name: str) -> str:
     """The full path of an interpreter: workers start in another folder."""
     path = shutil.which(name)
@@ -38,7 +46,9 @@ def arguments(description: str, name: str, *, rows: str) -> argparse.ArgumentPar
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--engine", choices=ENGINES, default="shine", help="default: %(default)s")
     parser.add_argument("--budget", type=float, default=10.0, help="seconds a problem (default: %(default)s)")
-    parser.add_argument("--noise", type=float, default=0.0, help="share of the training targets' standard deviation")
+    parser.add_argument(
+        "--noise", type=levels_of, default=(0.0,), help="shares of the training targets' standard deviation: 0,0.01,0.1"
+    )
     parser.add_argument("--seeds", type=seeds_of, default=(0,), help="how many, or a list: 0,5,7 (default: 1)")
     parser.add_argument("--rows", type=int, default=0, help=f"training rows (default: {rows})")
     parser.add_argument("--problems", default="", help="NAME,...: only these, or the families of these names")
@@ -87,18 +97,25 @@ def main(
     load: Callable[[], Sequence[Problem]],
     tabulate: Callable[[Sequence[AnyOutcome]], str],
     measure: Measure[AnyOutcome] = RECOVERY,
+    draw: Callable[[Sequence[AnyOutcome], Path, str], None] | None = save_plot,
 ) -> None:
-    """Run an experiment, or compare results; `load` gets the problems, `tabulate` makes the summary of the records."""
+    """Run an experiment, or compare results.
+
+    `load` gets the problems, `tabulate` makes the summary of the records, and `draw` a plot of them, if there is any.
+    """
     if options.compare:
         sources = {str(path): _records(path, measure.record) for path in options.compare}
         print(*map(tabulate, sources.values()), *[comparison(sources)] * (measure is RECOVERY), sep="\n\n")
         return
+    if options.plot and draw is None:
+        raise SystemExit(f"{options.name} has no plot")
     runs = [
         (
-            Run(problem.name, options.engine, seed, options.noise, options.budget, options.rows, options.threads),
+            Run(problem.name, options.engine, seed, noise, options.budget, options.rows, options.threads),
             problem,
         )
         for seed in options.seeds
+        for noise in options.noise
         for problem in chosen(load(), options.problems)
     ]
     if options.sympy and find_spec("sympy") is None:
@@ -113,7 +130,5 @@ def main(
     if failed:
         print(f"\nfirst of {len(failed)} failed runs: {failed[0].problem}: {failed[0].error}")
     print(f"\n{len(records)} of {len(runs)} runs, in {path}")
-    if options.plot:
-        if measure is not RECOVERY:
-            raise SystemExit("--plot draws only experiments that record R2 of the most accurate formula")
-        save_plot(read_records(path, measure.record), path.with_suffix(".png"), options.name)
+    if options.plot and draw is not None:
+        draw(read_records(path, measure.record), path.with_suffix(".png"), options.name)
