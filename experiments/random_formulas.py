@@ -3,8 +3,9 @@
 `python experiments/random_formulas.py --budget 30 --noise 0,0.01,0.1 --count 10` draws 10 formulas of each size from 8
 to 20 nodes (quality/random_trees.py says which ones count), and 500 rows of each. Nobody tunes for them:
 `--first-seed 1000` draws others. A formula is recovered if it is identical up to the noise, or up to constants
-(quality/families.py), the chosen one or any on the front; `--sympy SECONDS` asks SymPy as well. `--plot` draws the shares over the nodes, a curve for each level of noise, of all
-engines in the CSV file. Run again, the command goes on where it was interrupted.
+(quality/families.py), the chosen one or any on the front; `--sympy SECONDS` asks SymPy as well. `--plot` draws the
+shares over the nodes, a curve for each level of noise, of all engines in the CSV file. Run again, the command goes on
+where it was interrupted.
 """
 
 from __future__ import annotations

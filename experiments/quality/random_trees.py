@@ -1,7 +1,7 @@
 """Random formulas that are worth finding: every part of them matters, and they cannot be written much shorter.
 
 A formula of a wanted number of nodes is drawn node by node: a function of one argument (three in ten), or an operator
-whose arguments share the remaining nodes at random. Features and their ranges, and constants over two decades, are drawn
+whose arguments share the remaining nodes at random. Features, their ranges, and constants over two decades are drawn
 as well. It is drawn again if a value is not finite, if a few values are far from all others, if a part can be replaced
 by its mean without much change, or if a part is a smaller one in disguise.
 """
