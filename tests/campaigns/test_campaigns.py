@@ -20,6 +20,7 @@ CAMPAIGNS = {
     "kill_and_resume": ["--kills", "5", "--generations", "8", "--kinds", "plain"],
     "poisoned_cache": ["--cases", "40"],
     "run_ptx": ["make", "kernels"],
+    "tiny_fits": ["--cases", "25", "--workers", "1"],
     "write_faults": ["--faults", "4"],
 }
 """Options for a few cases of each script of this folder."""
