@@ -6,7 +6,8 @@ instruments. Half of the laws, by a hash of their names, are the *untouched* set
 looks at their single lines to improve an engine (`--untouched` shows them). The others are the development set.
 
 A formula is *identical* to the law if it has its form, with constants within what the noise allows; it is so *up to
-constants* if other constants make it the law (quality/families.py defines both). The third column asks SymPy, as
+constants* if other constants make it the law (quality/families.py defines both; a law with a superfluous *offset* that
+is 0 within the noise is neither, and counted apart). The last column asks SymPy, as
 SRBench does: constants rounded to three decimals, then a constant difference or ratio; `--sympy SECONDS` limits each
 question and 0 leaves them out. Run again, the command goes on where it was interrupted.
 """
@@ -18,6 +19,7 @@ from functools import partial
 
 from quality.command import arguments, main
 from quality.empirical_laws import LAWS
+from quality.families import VERDICTS
 from quality.law_scores import NOWHERE, LawRecord, law_scores
 from quality.runner import Measure
 from quality.summary import grouped, settings_of, table
@@ -39,8 +41,8 @@ def laws_table(records: Sequence[LawRecord], untouched: bool = False) -> str:
 
 HEADER = ("law", "rows", "noise", "runs", "on front", "up to constants", "chosen", "chosen up to constants",
           "chosen formula")  # fmt: skip
-TOTALS = ("laws", "runs", "on front: identical", "up to constants", "SymPy", "chosen: identical", "up to constants",
-          "SymPy", "median size", "failed")  # fmt: skip
+TOTALS = ("laws", "runs", "on front: identical", "up to constants", "or an offset", "SymPy", "chosen: identical",
+          "up to constants", "or an offset", "SymPy", "median size", "failed")  # fmt: skip
 
 
 def _group(record: LawRecord) -> str:
@@ -50,31 +52,26 @@ def _group(record: LawRecord) -> str:
 def _line(records: Sequence[LawRecord]) -> list[object]:
     """One law: counts of runs, and the formula chosen in the first of them."""
     law = BY_NAME[records[0].problem]
-    return [law.name, records[0].rows or law.rows, law.noise, len(records), *_counts(records, sympy=False),
+    return [law.name, records[0].rows or law.rows, law.noise, len(records), *_counts(records, more=False),
             records[0].expression or records[0].error]  # fmt: skip
 
 
 def _total(name: str, records: Sequence[LawRecord]) -> list[object]:
     """One set of laws, in per cent of the runs."""
     sizes = sorted(record.size for record in records if not record.error)
-    shares = [f"{count} ({100 * count / len(records):.0f} %)" for count in _counts(records, sympy=True)]
+    shares = [f"{count} ({100 * count / len(records):.0f} %)" for count in _counts(records, more=True)]
     middle = sizes[len(sizes) // 2] if sizes else "-"
     return [name, len(records), *shares, middle, sum(bool(record.error) for record in records)]
 
 
-def _counts(records: Sequence[LawRecord], *, sympy: bool) -> list[int]:
-    """How often the law is on the front, and chosen: identical, up to constants, and by SymPy."""
-    front = [
-        sum(record.identical != NOWHERE for record in records),
-        sum(record.constants != NOWHERE for record in records),
-        *[sum(record.sympy != NOWHERE for record in records)] * sympy,
-    ]
-    chosen = [
-        sum(record.verdict == "identical" for record in records),
-        sum(record.verdict in ("identical", "constants") for record in records),
-        *[sum(record.by_sympy == "yes" for record in records)] * sympy,
-    ]
-    return front + chosen
+def _counts(records: Sequence[LawRecord], *, more: bool) -> list[int]:
+    """How often the law is on the front, and chosen: identical, up to constants, and more leniently."""
+    front = [record.__dict__ for record in records]
+    verdicts = [record.verdict for record in records]
+    counts = [[sum(row[name] != NOWHERE for row in front) for name in ("identical", "constants", "offset", "sympy")]]
+    counts.append([sum(v in VERDICTS[:last] for v in verdicts) for last in (1, 2, 3)])
+    counts[1].append(sum(record.by_sympy == "yes" for record in records))
+    return [count for part in counts for count in part[: 4 if more else 2]]
 
 
 if __name__ == "__main__":

@@ -12,15 +12,12 @@ its numbers.
                 moved changes the candidate as some change of the law's constants does. (`a - b*exp(-x)` can become
                 `a*(1 - exp(-x))` and passes above, but has an offset of its own.) And the printed constants are within
                 what the noise allows: four standard errors of the law's constants, as least squares determines them in
-                these rows.
+                these rows (`quality.deviations`).
+
+    offset      Neither, but the candidate is identical to the law plus a constant that is 0 within the noise. It is
+                wrong, and counted apart: engines that end with linear regression write an offset into every formula.
 
 A constant of the law that the candidate does not have may differ by a fifth: `sqrt(x)` has the family of `1.1*x**0.48`.
-
-Let d be the candidate minus the law in the rows, and J the derivatives of the law by its constants. Whoever fits the
-law by least squares with weights w has d = J e, with errors e of the constants of covariance
-(J'wJ)^-1 J'w S w J (J'wJ)^-1, where S holds the variances of the readings. So (J'wd)' (J'w S wJ)^-1 (J'wd) is a sum of
-as many squares as J has independent columns; the limit is exceeded with the probability of four standard deviations.
-The weights are those of absolute, of relative, or of the true errors: whichever the engine used, its fit may pass.
 """
 
 from __future__ import annotations
@@ -28,30 +25,27 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from mpmath import MPContext
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
-from scipy.stats import chi2, norm
 
+from quality.deviations import within_noise
 from quality.formulas import Formula, Step
+from quality.freedom import Freed, as_candidate, as_law
 from quality.precision import DIGITS, numbers, operations, root
 
 Array = NDArray[np.float64]
 
-VERDICTS = ("identical", "constants", "no", "undecided")
+VERDICTS = ("identical", "constants", "offset", "no", "undecided")
 
 VANISHED = 1e-6
 """A constant smaller than this share of its printed value has vanished."""
 
 FREEDOM = 0.2
 """Largest relative change of a constant of the law that the candidate does not have."""
-
-DEVIATIONS = 4.0
-"""Standard errors that constants may be off."""
 
 NEAR = 1e-4
 """Largest error, relative to the law's values, of a fit in float64 that is worth a look in high precision."""
@@ -60,63 +54,6 @@ FAR = 1e6
 """Error of a value that is not finite, or larger."""
 
 POINTS = 200
-
-
-@dataclass(frozen=True)
-class Freed:
-    """A formula whose exponents are constants, and which of its constants are free.
-
-    Parameters
-    ----------
-    formula : Formula
-    free : tuple of bool
-        Constants that may change.
-    exponents : tuple of bool
-        Constants that are exponents.
-    """
-
-    formula: Formula
-    free: tuple[bool, ...]
-    exponents: tuple[bool, ...]
-
-
-def as_law(formula: Formula) -> Freed:
-    """A law: exponents of powers and numbers with a point are free."""
-    steps: list[Step] = []
-    texts = list(formula.constants)
-    powers: set[int] = set()
-
-    def exponent(value: str) -> Step:
-        texts.append(value)
-        powers.add(len(texts) - 1)
-        return Step("constant", len(texts) - 1)
-
-    for step in formula.steps:
-        if step.kind == "exponent":
-            steps.append(exponent(str(step.index)))
-        elif step.kind == "square":
-            steps += [exponent("2"), Step("pow", arity=2)]
-        else:
-            if step.kind == "pow" and steps[-1].kind == "constant":
-                powers.add(steps[-1].index)
-            steps.append(step)
-    fixed = [text.lstrip("-").isdigit() or text == "pi" for text in texts]
-    free = tuple(not fixed[i] or i in powers for i in range(len(texts)))
-    return Freed(Formula(tuple(steps), tuple(texts)), free, tuple(i in powers for i in range(len(texts))))
-
-
-def as_candidate(formula: Formula) -> Freed:
-    """A candidate: all numbers but zero are free, and simple powers are functions."""
-    powers = {
-        before.index
-        for before, step in itertools.pairwise(formula.steps)
-        if step.kind == "pow" and before.kind == "constant"
-    }
-    return Freed(
-        formula,
-        tuple(bool(value) for value in formula.values),
-        tuple(i in powers for i in range(len(formula.constants))),
-    )
 
 
 def judge_law(
@@ -155,9 +92,24 @@ def judge_law(
         form = pair.form(lambda: clock() > deadline)
     except TimeoutError:
         return "undecided"
-    if form != "same":
-        return "constants" if form == "wider" else "no"
-    return "identical" if within_noise(candidate, law, X, sigma) else "constants"
+    if form == "no":
+        return "offset" if _only_offset(candidate, law, X, sigma, points, lambda: clock() > deadline) else "no"
+    return "identical" if form == "same" and within_noise(candidate, law, X, sigma) else "constants"
+
+
+def _only_offset(
+    candidate: Formula, law: Formula, X: Array, sigma: Array, points: Array, expired: Callable[[], bool]
+) -> bool:
+    """Whether the candidate is identical to the law plus a constant that is 0 within the noise."""
+    off = float(np.median(candidate.predict(X) - law.predict(X)))
+    constant, add = Step("constant", len(law.constants)), Step("add", arity=2)
+    moved = Formula((*law.steps, constant, add), (*law.constants, repr(off or float(sigma.mean()))))
+    if not within_noise(candidate, law, X, sigma, offset=True):
+        return False
+    try:
+        return _Pair(as_candidate(candidate), as_law(moved), points).form(expired) == "same"
+    except TimeoutError:
+        return False
 
 
 def _points(candidate: Formula, law: Formula, X: Array, rng: np.random.Generator) -> Array | None:
@@ -341,41 +293,3 @@ def _without(vector: list[Any], basis: list[list[Any]], ctx: Any) -> list[Any]:
         left = [value - share * part for value, part in zip(left, other, strict=True)]
     rest = ctx.sqrt(ctx.fdot(left, left))
     return [value / rest for value in left] if rest > ctx.mpf(10) ** -12 else []
-
-
-def within_noise(candidate: Formula, law: Formula, X: Array, sigma: Array) -> bool:
-    """Whether the candidate's values are those of the law with constants that are off by what the noise allows."""
-    true, freed = law.predict(X), as_law(law)
-    off = candidate.predict(X) - true
-    if not np.isfinite(off).all():
-        return False
-    sigma = np.maximum(sigma, 1e-9 * np.abs(true).max())
-    J = _derivatives(freed, X, true)
-    weights = [np.ones(len(true)), 1 / sigma**2]
-    if (true != 0).all():
-        weights.append(1 / true**2)
-    return any(_allowed(J, off, sigma, w / w.mean()) for w in weights)
-
-
-def _allowed(J: Array, off: Array, sigma: Array, weights: Array) -> bool:
-    """Whether a least-squares fit with these weights can be this far off."""
-    roots = np.sqrt(weights)
-    Q, singular, _ = np.linalg.svd(roots[:, None] * J / np.linalg.norm(roots[:, None] * J, axis=0), full_matrices=False)
-    Q = Q[:, singular > 1e-9 * singular[0]]
-    spread = weights * sigma**2
-    along = Q.T @ (roots * off)
-    beside = roots * off - Q @ along
-    covariance = Q.T @ (spread[:, None] * Q)
-    limit = float(chi2.isf(2 * norm.sf(DEVIATIONS), Q.shape[1]))
-    return bool(along @ np.linalg.pinv(covariance) @ along <= limit and beside @ beside <= limit * spread.mean())
-
-
-def _derivatives(law: Freed, X: Array, true: Array) -> Array:
-    """Derivatives by the law's factor and its free constants, one column each, in units that make them comparable."""
-    columns = [true]
-    values = law.formula.values
-    for i in np.flatnonzero(law.free):
-        step = 1e-6 * np.eye(len(values))[i] * np.abs(values[i])
-        columns.append((law.formula.predict(X, values + step) - law.formula.predict(X, values - step)) / 2e-6)
-    matrix = np.column_stack([column for column in columns if np.isfinite(column).all() and np.any(column)])
-    return matrix

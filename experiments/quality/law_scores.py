@@ -35,9 +35,9 @@ class LawRecord(Outcome):
         SymPy's answer for the chosen formula, if it was asked: see `quality.simplification.simplified`.
     position : int
         Of the chosen formula on the front, from 0.
-    identical, constants, sympy : int
+    identical, constants, offset, sympy : int
         Positions of the first formulas on the front that are identical to the law, that are so up to constants at
-        least, and that SymPy recognizes; -1 if there are none.
+        least, or have a wrong offset only, and that SymPy recognizes; -1 if there are none.
     found : str
         The first formula at the position `identical`, or else `constants`.
     r2_test : float
@@ -56,6 +56,7 @@ class LawRecord(Outcome):
     position: int = NOWHERE
     identical: int = NOWHERE
     constants: int = NOWHERE
+    offset: int = NOWHERE
     sympy: int = NOWHERE
     found: str = ""
     r2_test: float = float("-inf")
@@ -97,6 +98,7 @@ def front_scores(
         "position": at,
         "identical": identical,
         "constants": constants,
+        "offset": _first(verdicts, ("identical", "constants", "offset")),
         "sympy": sympy,
         "found": front[where] if where != NOWHERE else "",
         "r2_test": r2(split.y_test, formula.predict(split.X_test)),

@@ -6,8 +6,10 @@ import itertools
 
 import numpy as np
 import pytest
-from quality.families import as_law, judge_law, within_noise
+from quality.deviations import within_noise
+from quality.families import judge_law
 from quality.formulas import parse_formula
+from quality.freedom import as_law
 
 X = np.linspace(1, 10, 20)[:, None]
 
@@ -66,7 +68,7 @@ def test_a_form_with_a_freedom_that_the_law_lacks_is_so_up_to_constants(candidat
 @pytest.mark.parametrize(
     ("candidate", "law"),
     [
-        ("x + 1", "x"),
+        ("x + 1.0", "x"),
         ("x + 0.0001", "x"),
         ("2*x + 0.001*x**2", "2*x"),
         ("2*x + 1e-9*x**2", "2*x"),
@@ -81,7 +83,23 @@ def test_a_form_with_a_freedom_that_the_law_lacks_is_so_up_to_constants(candidat
     ],
 )
 def test_a_term_of_its_own_or_another_form_is_no_law_whatever_the_noise(candidate, law):
-    assert verdict(candidate, law, 0.5) == "no"
+    assert verdict(candidate, law, 0.5) in ("no", "offset")
+    assert verdict(candidate, law, 1e-7) == "no"
+
+
+@pytest.mark.parametrize(
+    ("candidate", "law", "expected"),
+    [
+        ("1.002*x + 0.003", "x", "offset"),
+        ("1.002*x + 0.3", "x", "no"),
+        ("1.2*x + 0.003", "x", "no"),
+        ("0.98/x + 0.0002", "1.0/x", "offset"),
+        ("x + 0.003 + 0.0001*x**2", "x", "no"),
+        ("1.002*x + 0.003", "1.0*x + 0.01", "identical"),
+    ],
+)
+def test_an_offset_that_the_noise_hides_is_counted_apart(candidate, law, expected):
+    assert verdict(candidate, law, 0.03) == expected
 
 
 def test_a_factor_is_wrong_where_the_rows_say_so():

@@ -78,7 +78,7 @@ def test_a_law_without_a_value_in_some_row_is_refused():
 def test_a_front_is_scored_formula_by_formula():
     front = ("1.9*x", "1.999*x", "1.99*x + 0.01", "nonsense(x)")
     scores = law_scores(RUN, LINE, data(LINE, 0), Found(front[2], front[3], 1.0, front), 0.0)
-    assert (scores["verdict"], scores["position"]) == ("no", 2)
+    assert (scores["verdict"], scores["position"]) == ("offset", 2)
     assert (scores["identical"], scores["constants"], scores["found"]) == (1, 0, "1.999*x")
     assert json.loads(scores["front"]) == list(front)
 
@@ -100,7 +100,9 @@ def test_sympy_accepts_what_srbench_accepts():
 def test_untouched_laws_have_totals_first_and_no_lines():
     records = [
         LawRecord(KNOWN.name, "shine", 0, 0.0, 1.0, 0, 1, verdict="identical", identical=0, constants=0, size=3),
-        LawRecord(HIDDEN.name, "shine", 0, 0.0, 1.0, 0, 1, verdict="constants", identical=2, constants=1, size=5),
+        LawRecord(
+            HIDDEN.name, "shine", 0, 0.0, 1.0, 0, 1, verdict="constants", identical=2, constants=1, offset=0, size=5
+        ),
         LawRecord(HIDDEN.name, "shine", 1, 0.0, 1.0, 0, 1, error="failed"),
     ]
     text = laws_table(records)
@@ -109,7 +111,8 @@ def test_untouched_laws_have_totals_first_and_no_lines():
     assert HIDDEN.name in laws_table(records, untouched=True)
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
     at = next(i for i, cells in enumerate(lines) if cells and cells[0] == "untouched")
-    assert lines[at][1:] == ["2", "1 (50 %)", "1 (50 %)", "0 (0 %)", "0 (0 %)", "1 (50 %)", "0 (0 %)", "5", "1"]
+    half, none = "1 (50 %)", "0 (0 %)"
+    assert lines[at][1:] == ["2", half, half, half, none, none, half, half, none, "5", "1"]
     assert lines[at + 1][:3] == ["development", "1", "1 (100 %)"]
 
 
