@@ -14,13 +14,20 @@ question and 0 leaves them out. Run again, the command goes on where it was inte
 
 from __future__ import annotations
 
+import csv
+import json
 from collections.abc import Sequence
+from dataclasses import fields, replace
 from functools import partial
+from pathlib import Path
 
 from quality.command import arguments, main
 from quality.empirical_laws import LAWS
+from quality.engines import Found
 from quality.families import VERDICTS
 from quality.law_scores import NOWHERE, LawRecord, law_scores
+from quality.problems import generator, with_noise
+from quality.records import READERS
 from quality.runner import Measure
 from quality.summary import grouped, settings_of, table
 
@@ -74,9 +81,31 @@ def _counts(records: Sequence[LawRecord], *, more: bool) -> list[int]:
     return [count for part in counts for count in part[: 4 if more else 2]]
 
 
+def rescored(path: Path) -> list[LawRecord]:
+    """Records of a file, also one with fewer columns, scored again from their fronts; SymPy is not asked again."""
+    records = []
+    with path.open(encoding="utf-8", newline="") as file:
+        for line in csv.DictReader(file):
+            values = {f.name: READERS[str(f.type)](line[f.name]) for f in fields(LawRecord) if f.name in line}
+            old = LawRecord(**values)
+            if not old.error:
+                law, rng = BY_NAME[old.problem], generator(old.problem, old.seed)
+                split = with_noise(law.split(rng, old.rows or None), old.noise, rng)
+                found = Found(old.expression, old.expression, old.seconds, tuple(json.loads(old.front)))
+                scores = law_scores(old.run, law, split, found, 0.0)
+                old = replace(old, **{name: value for name, value in scores.items() if "sympy" not in name})
+            records.append(old)
+    return records
+
+
 if __name__ == "__main__":
     parser = arguments(__doc__, "laws", rows="as measured")
     parser.add_argument("--untouched", action="store_true", help="show the lines of the untouched laws as well")
     parser.set_defaults(budget=30.0, threads=2, sympy=5.0)
+    parser.add_argument("--rescore", type=Path, metavar="CSV", help="only score the fronts of a file again")
     options = parser.parse_args()
-    main(options, lambda: LAWS, partial(laws_table, untouched=options.untouched), Measure(LawRecord, law_scores), None)
+    tabulate = partial(laws_table, untouched=options.untouched)
+    if options.rescore:
+        print(tabulate(rescored(options.rescore)))
+    else:
+        main(options, lambda: LAWS, tabulate, Measure(LawRecord, law_scores), None)

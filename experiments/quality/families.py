@@ -13,7 +13,6 @@ its numbers.
                 `a*(1 - exp(-x))` and passes above, but has an offset of its own.) And the printed constants are within
                 what the noise allows: four standard errors of the law's constants, as least squares determines them in
                 these rows (`quality.deviations`).
-
     offset      Neither, but the candidate is identical to the law plus a constant that is 0 within the noise. It is
                 wrong, and counted apart: engines that end with linear regression write an offset into every formula.
 
@@ -22,7 +21,6 @@ A constant of the law that the candidate does not have may differ by a fifth: `s
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -47,13 +45,22 @@ VANISHED = 1e-6
 FREEDOM = 0.2
 """Largest relative change of a constant of the law that the candidate does not have."""
 
-NEAR = 1e-4
+STALLED = 1e-6
+"""A fit ends where a step lessens the squared error by a smaller share: it goes to an identity in large steps."""
+
+NEAR = 1e-6
 """Largest error, relative to the law's values, of a fit in float64 that is worth a look in high precision."""
+
+HOPELESS = 0.1
+"""Error of a fit that neither other coordinates nor a change of the law's constants will mend."""
 
 FAR = 1e6
 """Error of a value that is not finite, or larger."""
 
-POINTS = 200
+SMALL = 1e-30
+"""Smallest factor of a constant."""
+
+POINTS = 100
 
 
 def judge_law(
@@ -133,14 +140,16 @@ class _Pair:
 
     def form(self, expired: Callable[[], bool]) -> str:
         """How the candidate's form is related to the law's: "same", "wider" or "no"."""
-        # First leave whole numbers alone, and the law: where many constants make an identity, few should move.
         free, whole = self._candidate.free, self._candidate.formula.values % 1 == 0
         few = tuple(move and not fixed for move, fixed in zip(free, whole.tolist(), strict=True))
-        for law_too, moving in itertools.product((False, True), dict.fromkeys((few, free))):
-            found = self._identity(moving, law_too, expired)
+        # The law's constants move for a candidate that has too few of its own.
+        lacking = sum(free) <= sum(self._law.free) + 1
+        for law_too in (False, True)[: 1 + lacking]:
+            found = self._identity(free, law_too, expired)
             if found is None:
                 continue
-            ours, theirs, moved = found
+            # Where many constants make an identity, few should move: the whole numbers stay, if they can.
+            ours, theirs, moved = (few != free and self._identity(few, law_too, expired)) or found
             if self._degenerate(ours, theirs):
                 continue
             if self._tangent(ours, theirs, moved):
@@ -158,7 +167,7 @@ class _Pair:
         """
         ours = [i for i, move in enumerate(free) if move]
         theirs = [i for i, move in enumerate(self._law.free) if move] if law_too else []
-        start = self._fitted(ours, theirs, zero)
+        start = self._fitted(ours, theirs, zero, expired)
         if start is None:
             return None
         ctx = MPContext()
@@ -202,7 +211,9 @@ class _Pair:
         moved = [i for i in ours if abs(constants[i] - printed[i]) > abs(printed[i]) * ctx.mpf(10) ** -8]
         return constants, others, moved
 
-    def _fitted(self, ours: list[int], theirs: list[int], zero: int | None) -> Array | None:
+    def _fitted(
+        self, ours: list[int], theirs: list[int], zero: int | None, expired: Callable[[], bool]
+    ) -> Array | None:
         """Constants fitted in float64, starting at the printed ones; None if the candidate does not come near."""
         printed, fixed = self._candidate.formula.values, self._law.formula.values
         if zero is not None:
@@ -210,6 +221,8 @@ class _Pair:
         units = np.concatenate([printed[ours], fixed[theirs]])
 
         def errors(moving: Array) -> Array:
+            if expired():
+                raise TimeoutError
             constants, others = printed.copy(), fixed.copy()
             constants[ours], others[theirs] = np.split(units * moving, [len(ours)])
             with np.errstate(all="ignore"):
@@ -218,22 +231,10 @@ class _Pair:
                 left = (found - wanted) / self._scale
             return np.clip(np.nan_to_num(left, nan=FAR, posinf=FAR, neginf=-FAR), -FAR, FAR)
 
-        begin = np.ones(len(units))
         if not len(units):
-            return begin if np.abs(errors(begin)).max() < NEAR else None
-        width = np.repeat([np.inf, FREEDOM], [len(ours), len(theirs)])
-        for coordinate, low, high, inverse in (
-            (lambda moving: moving, 1 - width, 1 + width, lambda moving: moving),
-            # A factor that has to change by decades, because an exponent is a little off, needs logarithms.
-            (np.exp, np.log(np.maximum(1 - width, 1e-30)), np.log(1 + width), np.log),
-        ):
-            fit = least_squares(
-                lambda moving, coordinate=coordinate: errors(coordinate(moving)),
-                inverse(begin), bounds=(low, high), ftol=1e-15, xtol=1e-15, gtol=1e-15, max_nfev=200,
-            )  # fmt: skip
-            if np.sqrt(np.mean(fit.fun**2)) < NEAR:
-                return units * coordinate(fit.x)
-        return None
+            return np.empty(0) if np.abs(errors(np.empty(0))).max() < NEAR else None
+        factors = _least(errors, np.repeat([np.inf, FREEDOM], [len(ours), len(theirs)]))
+        return None if factors is None else units * factors
 
     def _degenerate(self, ours: list[Any], theirs: list[Any]) -> bool:
         """Whether a constant vanished, or an exponent became 0 or 1."""
@@ -278,6 +279,20 @@ class _Pair:
         """Whether the candidate can be identical to the law with this constant zero."""
         free = [move and i != position for i, move in enumerate(self._candidate.free)]
         return self._identity(free, law_too, expired, zero=position) is not None
+
+
+def _least(errors: Callable[[Array], Array], width: Array) -> Array | None:
+    """Factors, up to `width` from 1, with which the errors almost vanish; None if there are none near 1."""
+    ones = np.ones(len(width))
+    settings = {"ftol": STALLED, "xtol": 1e-14, "gtol": 1e-15, "max_nfev": 200}
+    fit = least_squares(errors, ones, bounds=(1 - width, 1 + width), **settings)
+    left, factors = np.sqrt(np.mean(fit.fun**2)), fit.x
+    if NEAR <= left <= HOPELESS:
+        # A factor that has to change by decades, because an exponent is a little off, needs logarithms.
+        low, high = np.log(np.maximum(1 - width, SMALL)), np.log(np.minimum(1 + width, 1 / SMALL))
+        fit = least_squares(lambda logs: errors(np.exp(logs)), 0 * ones, bounds=(low, high), **settings)
+        left, factors = np.sqrt(np.mean(fit.fun**2)), np.exp(fit.x)
+    return factors if left < NEAR else None
 
 
 def _without(vector: list[Any], basis: list[list[Any]], ctx: Any) -> list[Any]:

@@ -94,12 +94,13 @@ class Record(Outcome):
         return f"{self.problem}: {verdict}1 - R2 {1 - self.accurate_r2_test:.1e}"
 
 
-_READERS: dict[str, Callable[[str], object]] = {
+READERS: dict[str, Callable[[str], object]] = {
     "int": int,
     "float": float,
     "str": str,
     "bool": lambda text: text == "True",
 }
+"""Reads a column by its type."""
 
 
 def read_records(path: Path, kind: type[AnyOutcome]) -> list[AnyOutcome]:
@@ -126,7 +127,7 @@ def _columns(kind: type[Outcome]) -> list[str]:
 def _records(lines: Iterable[dict[str, str]], kind: type[AnyOutcome]) -> Iterator[AnyOutcome]:
     for line in lines:
         try:
-            values: dict[str, Any] = {f.name: _READERS[str(f.type)](line[f.name]) for f in fields(kind)}
+            values: dict[str, Any] = {f.name: READERS[str(f.type)](line[f.name]) for f in fields(kind)}
         except (KeyError, TypeError, ValueError):
             continue
         yield kind(**values)

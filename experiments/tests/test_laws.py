@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from laws import laws_table
+from laws import laws_table, rescored
 from quality.command import chosen
 from quality.empirical_laws import LAWS
 from quality.engines import Found
 from quality.law_scores import LawRecord, law_scores
 from quality.measurements import COUNTS, Noise, absolute, anywhere, data, even, law, relative
-from quality.records import Run
+from quality.records import Run, append_record
 
 RUN = Run("test-line", "shine", 0, 0.0, 1.0, 0, 1)
 LINE = law("test-line", "2.0*x", rows=20, noise=absolute(0.1), x=even(1, 10))
@@ -114,6 +114,17 @@ def test_untouched_laws_have_totals_first_and_no_lines():
     half, none = "1 (50 %)", "0 (0 %)"
     assert lines[at][1:] == ["2", half, half, half, none, none, half, half, none, "5", "1"]
     assert lines[at + 1][:3] == ["development", "1", "1 (100 %)"]
+
+
+def test_a_file_is_scored_again_from_its_fronts(tmp_path):
+    law = KNOWN
+    record = LawRecord(law.name, "shine", 0, 0.0, 1.0, 0, 1, by_sympy="yes", verdict="no", expression=law.text,
+                       front=json.dumps(["0*" + law.features[0], law.text]))  # fmt: skip
+    append_record(tmp_path / "laws.csv", record)
+    append_record(tmp_path / "laws.csv", replace(record, seed=1, error="failed"))
+    first, second = rescored(tmp_path / "laws.csv")
+    assert (first.verdict, first.identical, first.position, first.by_sympy) == ("identical", 1, 1, "yes")
+    assert (second.error, second.verdict) == ("failed", "no")
 
 
 def test_a_record_of_a_failed_run_has_no_position():
