@@ -1,8 +1,9 @@
 """Judges a fit of a tiny table: a sensible formula, a clear error, or a failure.
 
 A fit fails if it raises anything but a `DataError`, if it warns or writes to the terminal, if the chosen formula has a
-value that is not finite at a row, if its loss is larger than that of the mean, or if it has more fitted constants than
-rows minus one. Whole numbers and named constants are not fitted.
+value that is not finite at a row, if it is worse than the mean, or if it has more fitted constants than rows minus one.
+Worse means in the mean square and in the median: a model of relative noise may leave an outlier alone. Whole numbers
+and named constants are not fitted.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def _verdict(case: TinyCase, result: shine.Result) -> tuple[str, str]:
         return "FAILED", f"not finite at a row: {text[:200]}"
     size = float(np.abs(case.y).max()) or 1.0
     errors, spread = predicted / size - case.y / size, case.y / size - np.mean(case.y / size)
-    if np.mean(errors**2) > 1.001 * np.mean(spread**2) + 1e-20:
+    if all(of(errors**2) > 1.001 * of(spread**2) + 1e-20 for of in (np.mean, np.median)):
         return "FAILED", f"worse than the mean: {text[:200]}"
     if (constants := fitted_constants(text)) > len(case.y) - 1:
         return "FAILED", f"{constants} fitted constants for {len(case.y)} rows: {text[:200]}"
