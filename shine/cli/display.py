@@ -9,6 +9,7 @@ from shine.search.front_table import Layout, shortened, text_table
 
 if TYPE_CHECKING:
     from shine.gp.evolution import Progress
+    from shine.gp.settings import StopSettings
 
 LONGEST = 40
 """Characters of a formula in the progress bar."""
@@ -27,11 +28,24 @@ LAYOUT = Layout(
 """Layout of a front in the terminal."""
 
 
-def progress_text(progress: Progress) -> str:
-    """Best loss, evaluations per second, and the formula before linear scaling; it is last because terminals cut it."""
+def progress_text(progress: Progress, stop: StopSettings | None) -> str:
+    """Generation, best loss, evaluations per second, and the formula before linear scaling.
+
+    The formula is last because terminals cut it.
+    """
+    most = "" if stop is None or stop.generations is None else f"/{stop.generations}"
     rate = progress.evaluations / progress.seconds if progress.seconds > 0 else 0.0
     formula = str(progress.front.tree(len(progress.front) - 1)) if len(progress.front) else "-"
-    return f"loss {progress.best_loss:.4g}, {rate:,.0f} evaluations/s, {shortened(formula, LONGEST)}"
+    told = f"generation {progress.generation}{most}, loss {progress.best_loss:.4g}, {rate:,.0f} evaluations/s"
+    return f"{told}, {shortened(formula, LONGEST)}"
+
+
+def share_over(progress: Progress, stop: StopSettings | None) -> float:
+    """Share of the search that is over for certain, by its generations or its seconds; 0 if neither is limited."""
+    if stop is None:
+        return 0.0
+    spent = ((progress.generation, stop.generations), (progress.seconds, stop.seconds))
+    return min(max((done / most for done, most in spent if most), default=0.0), 1.0)
 
 
 def front_table(record: ResultRecord, width: int | None = None) -> str:

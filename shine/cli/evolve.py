@@ -85,7 +85,7 @@ def _searched(
 ) -> tuple[Result, list[Notice]]:
     """Search and show the progress; notices are shown at once."""
     notices: list[Notice] = []
-    display.generations = config.stop.generations
+    display.stop = config.stop
 
     def show(progress: Progress) -> None:
         interruption.keep()
@@ -120,7 +120,7 @@ def _print_result(record: ResultRecord, kept: str, printed: str) -> None:
     # Lines fit a terminal; a file or a pipe gets every formula in full.
     width = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
     click.echo(front_table(record, width))
-    reasons = {"interrupted": "the user", "callback": "a callback"}
+    reasons = {"interrupted": "the user", "callback": "a callback", "stagnation": "a lack of progress"}
     reason = reasons.get(record.stopped_by, f"the limit of {record.stopped_by}")
     click.echo(
         f"\n{record.evaluations} evaluations in {record.generations} generations and {record.seconds:.1f} s; "

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Protocol
 import click
 from tqdm import tqdm
 
-from shine.cli.display import progress_text
+from shine.cli.display import progress_text, share_over
 from shine.cli.output import is_terminal
 from shine.stages import LOGGER
 
 if TYPE_CHECKING:
     from shine.gp.evolution import Progress
+    from shine.gp.settings import StopSettings
 
 PAUSE = 10.0
 """Least seconds between lines about generations."""
@@ -29,11 +30,11 @@ class Display(Protocol):
 
     Attributes
     ----------
-    generations : int
-        Most generations of the search.
+    stop : StopSettings, optional
+        The limits of the search.
     """
 
-    generations: int
+    stop: StopSettings | None
 
     def enter(self, stage: str) -> None:
         """A stage begins."""
@@ -55,7 +56,7 @@ class Silence:
     """Shows messages only."""
 
     def __init__(self) -> None:
-        self.generations = 0
+        self.stop: StopSettings | None = None
 
     def enter(self, stage: str) -> None:
         return
@@ -85,7 +86,7 @@ class Lines(Silence):
 
     def generation(self, progress: Progress) -> None:
         if time.monotonic() - self._last >= PAUSE:
-            self._say(f"generation {progress.generation}/{self.generations}, {progress_text(progress)}")
+            self._say(progress_text(progress, self.stop))
 
     def _say(self, text: str) -> None:
         self._last = time.monotonic()
@@ -94,7 +95,7 @@ class Lines(Silence):
 
 
 class Bar(Silence):
-    """Updates one line: the current stage, and the share of generations that are over."""
+    """Updates one line: the current stage, and the share of the generations or seconds that are over."""
 
     def __init__(self, first: str) -> None:
         super().__init__()
@@ -115,10 +116,8 @@ class Bar(Silence):
             self._bar.set_description_str(self._stages[-1])
 
     def generation(self, progress: Progress) -> None:
-        self._bar.total = self.generations
-        text = f"generation {progress.generation}/{self.generations}, {progress_text(progress)}"
-        self._bar.set_description_str(text, refresh=False)
-        self._bar.update(progress.generation - self._bar.n)
+        self._bar.set_description_str(progress_text(progress, self.stop), refresh=False)
+        self._bar.update(share_over(progress, self.stop) - self._bar.n)
 
     def message(self, text: str) -> None:
         self._bar.clear()

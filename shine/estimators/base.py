@@ -54,7 +54,7 @@ class SymbolicEstimator(BaseEstimator):
     """
 
     population_size: int
-    generations: int
+    generations: int | None
     primitives: Sequence[PrimitiveSource]
     max_size: int
     max_depth: int

@@ -100,14 +100,14 @@ OWN_NAMES = {
 def checked_settings(given: Mapping[str, Any] | None, own: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of the evolution by name: the estimator's own parameters, and further settings.
 
-    Names are checked by hand, not by pydantic, whose messages do not list the allowed names.
+    Settings are the fields of `EvolutionSettings`, and `stagnation` of `StopSettings`. Names are checked by hand, not by pydantic, whose messages do not list the allowed names.
 
     Raises
     ------
     ValueError
         If a setting is unknown, or has a parameter of its own.
     """
-    others, known = dict(given or {}), [field.name for field in fields(EvolutionSettings)]
+    others, known = dict(given or {}), [*(field.name for field in fields(EvolutionSettings)), "stagnation"]
     for field, parameter in OWN_NAMES.items():
         if field in others:
             raise ValueError(f"settings has {field!r}; use the parameter {parameter}")

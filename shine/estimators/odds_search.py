@@ -20,6 +20,7 @@ from shine.evaluators.workers import processors
 from shine.gp import evolution
 from shine.gp.constraints.compiled import ConstrainedEvaluator
 from shine.gp.evolution import Progress
+from shine.gp.stagnation import DescriptionLength
 from shine.search.budget import TimeBudget
 from shine.search.choice import formula_length, shortest
 from shine.search.front import Front, Result, pareto_front
@@ -96,6 +97,7 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
         errors=partial(sampled_errors, sample, True, evolving.lexicase_rows),
         initial=task.guesses,
         seeding=partial(seeded, rows, task.primitives, evolving, True, threads),
+        description=_description_length(sample),
         clock=time.monotonic,
         report=report_in_given_units(report, task, DEGREE),
     )
@@ -119,3 +121,9 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
     choice = shortest(range(len(models)), lengths)
     found = outcome.generations, outcome.evaluations, budget.spent(), settings.seed, stopped_by
     return Result(Front(tuple(models), choice.index, choice.reason), choice.index, *found)
+
+
+def _description_length(sample: Dataset) -> DescriptionLength:
+    """The length of the sample's description by formulas with given log-losses, in nats per row."""
+    rows = sample.effective_rows
+    return DescriptionLength(lambda losses: rows * losses, rows)

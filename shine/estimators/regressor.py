@@ -28,15 +28,18 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
     ----------
     population_size : int
         Number of formulas that survive a generation, and of offspring in it.
-    generations : int
-        Most generations after the first population.
+    generations : int, optional
+        Most generations after the first population, for results that do not depend on the machine's speed; no limit by
+        default.
     primitives : sequence of str, function or Primitive
         Functions that formulas are made of: names of Shine's primitives, plain Python functions in the restricted
         language, or functions of other languages as `shine.primitive_from_llvm` makes them.
     max_size, max_depth : int
         Most nodes, and most levels, of a formula in the search.
     max_time : float, optional
-        Most seconds of a fit; None for no limit. If the limit ends a fit, its result depends on the machine's speed.
+        Most seconds of a fit; None for no limit. A fit ends earlier if the problem is solved, or if nothing has
+        improved for long (``settings={"stagnation": None}`` turns that off). If the seconds end it, its result depends
+        on the machine's speed.
     loss : {"mse", "rmse", "mae", "nmse", "r2"}
         The loss that is minimized.
     noise : {"auto", "absolute", "relative", "log"}
@@ -59,7 +62,8 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         Units of the features as a mapping by name, or as a sequence in the order of the columns:
         ``(["kg", "m/s"], "J")``.
     settings : mapping, optional
-        Further settings of the evolution, by the fields of `shine.gp.settings.EvolutionSettings`.
+        Further settings of the evolution, by the fields of `shine.gp.settings.EvolutionSettings`, and `stagnation` of
+        `shine.gp.settings.StopSettings`.
     n_jobs : int, optional
         Threads; -1 for all processors, None for one. Their number does not change the result.
     dtype : {"float64", "float32"}
@@ -91,7 +95,8 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
     seconds_ : float
         Duration of the searches of the last fit.
     stopped_by_ : str
-        The limit that ended the last search; "interrupted" or "callback" if the user did.
+        The limit that ended the last search: "loss", "generations", "seconds" or "stagnation" (nothing had improved for
+        long); "interrupted" or "callback" if the user did.
 
     Examples
     --------
@@ -107,7 +112,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         self,
         *,
         population_size: int = 1000,
-        generations: int = 100,
+        generations: int | None = None,
         primitives: Sequence[PrimitiveSource] = DEFAULT_PRIMITIVES,
         max_size: int = 30,
         max_depth: int = 10,

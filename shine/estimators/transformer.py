@@ -74,7 +74,7 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
         n_components: int = 5,
         max_correlation: float = 0.95,
         population_size: int = 1000,
-        generations: int = 100,
+        generations: int | None = None,
         primitives: Sequence[PrimitiveSource] = DEFAULT_PRIMITIVES,
         max_size: int = 30,
         max_depth: int = 10,

@@ -19,6 +19,7 @@ from shine.gp.run_state import State, check_state
 from shine.gp.scoring import Fitter, OutOfTime, Scorer
 from shine.gp.seeding import Guesses
 from shine.gp.settings import EvolutionSettings, StopSettings
+from shine.gp.stagnation import DescriptionLength, Stagnation
 from shine.gp.subtrees import Parents, depths
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
@@ -28,7 +29,7 @@ from shine.stages import stage
 Seeding = Callable[[np.random.Generator, float], Guesses]
 """Random generator, deadline on the clock -> guesses."""
 
-Reason = Literal["loss", "generations", "seconds", "interrupted", "callback"]
+Reason = Literal["loss", "generations", "seconds", "stagnation", "interrupted", "callback"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +85,7 @@ class Outcome:
     evaluations : int
         Distinct individuals evaluated.
     seconds : float
-    stopped_by : {"loss", "generations", "seconds", "interrupted", "callback"}
+    stopped_by : {"loss", "generations", "seconds", "stagnation", "interrupted", "callback"}
     """
 
     front: Population
@@ -116,6 +117,7 @@ def evolve(
     initial: Population | None = None,
     seeding: Seeding | None = None,
     nat: float = 0.0,
+    description: DescriptionLength | None = None,
     clock: Callable[[], float] = time.monotonic,
     report: Callable[[Progress], object] = ignore,
     state: State | None = None,
@@ -142,6 +144,8 @@ def evolve(
         Looks for more guesses before the evolution.
     nat : float
         Relative change of the loss that one nat of log-likelihood is worth (see `shine.gp.archive.Archive`).
+    description : DescriptionLength, optional
+        Shows whether formulas still improve; without it, stagnation does not end the run.
     clock : callable
         Seconds from any origin.
     report : callable
@@ -172,7 +176,7 @@ def evolve(
         rng, began = restored_generator(state.random), began - state.seconds
     deadline = float("inf") if stop.seconds is None else began + stop.seconds
     scorer = Scorer(evaluator, archive, clock, deadline, fitter, known, evaluations)
-    run = _Run(Habitat(primitives, settings, scorer, errors), stop, rng, clock, began)
+    run = _Run(Habitat(primitives, settings, scorer, errors), stop, rng, clock, began, description)
     first = partial(run.begun, given, seeding) if state is None else partial(run.resumed, state)
     reason = run.complete(first, report, save)
     front, scores = scorer.archive.front(stop.loss)
@@ -189,9 +193,12 @@ class _Run:
         rng: np.random.Generator,
         clock: Callable[[], float],
         began: float,
+        description: DescriptionLength | None,
     ) -> None:
         self.habitat, self.stop, self.rng, self.clock, self.began = habitat, stop, rng, clock, began
+        self.description = description
         self.generation = 0
+        self.stagnation = Stagnation()
 
     def complete(
         self,
@@ -204,14 +211,17 @@ class _Run:
             islands = first()
             habitat = self.habitat
             while True:
+                stagnant = self._stagnant()
                 save(self._state(islands))
                 enough = report(self._progress()) is True
                 if habitat.scorer.archive.best_loss <= self.stop.loss:
                     return "loss"
-                if self.generation >= self.stop.generations:
+                if self.stop.generations is not None and self.generation >= self.stop.generations:
                     return "generations"
                 if enough:
                     return "callback"
+                if stagnant:
+                    return "stagnation"
                 islands = [habitat.stepped(self._fresh(island)) for island in islands]
                 generation = self.generation + 1
                 if len(islands) > 1 and generation % habitat.settings.migration_interval == 0:
@@ -225,7 +235,7 @@ class _Run:
     def begun(self, given: Population, seeding: Seeding | None) -> list[Island]:
         """The first populations."""
         settings = self.habitat.settings
-        if seeding is not None and settings.seeding and self.stop.generations:
+        if seeding is not None and settings.seeding and self.stop.generations != 0:
             given = self._with_guesses(given, seeding)
         # Guesses go to the first island only: if they lead into a local optimum, the other islands may avoid it.
         nobody = given.take(np.zeros(0, np.int64))
@@ -236,7 +246,7 @@ class _Run:
         """The populations of an earlier part of the run."""
         if len(state.parts):
             self.habitat = replace(self.habitat, parts=Parents.of(state.parts))
-        self.generation = state.generation
+        self.generation, self.stagnation = state.generation, state.stagnation
         return list(state.islands)
 
     def _with_guesses(self, given: Population, seeding: Seeding) -> Population:
@@ -255,6 +265,15 @@ class _Run:
             self.habitat = replace(self.habitat, parts=parts)
         return found
 
+    def _stagnant(self) -> bool:
+        """Whether formulas have not improved for long; notes whether they did in this generation."""
+        if self.description is None:
+            return False
+        length, complexity = self.description.shortest(self.habitat.scorer.archive.scores.losses)
+        self.stagnation = self.stagnation.after(length, self.generation)
+        least, largest = self.stop.stagnation, self.habitat.settings.max_size
+        return least is not None and self.stagnation.is_over(self.generation, complexity, least, largest)
+
     def _fresh(self, island: Island) -> Island:
         """The island, or a new one if it has stagnated."""
         if island.generation - island.improved < self.habitat.settings.patience:
@@ -271,6 +290,7 @@ class _Run:
             scorer.known,
             nobody if parts is None else parts.population,
             self.generation,
+            self.stagnation,
             scorer.evaluations,
             self.clock() - self.began,
             generator_state(self.rng),

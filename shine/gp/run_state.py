@@ -23,10 +23,12 @@ from shine.gp.run_state_checks import (
     checked_arrays,
     names_of,
     seconds_of,
+    stagnation_of,
     weights_of,
     whole_number,
 )
 from shine.gp.settings import EvolutionSettings
+from shine.gp.stagnation import Stagnation
 from shine.gp.subtrees import Parents, depths
 from shine.lang.names import cut, normalized
 from shine.lang.population import Population
@@ -50,6 +52,7 @@ class State:
     parts : Population
         Formulas that the seeding found to have useful parts; may be empty.
     generation : int
+    stagnation : Stagnation
     evaluations : int
         Distinct individuals evaluated so far.
     seconds : float
@@ -63,6 +66,7 @@ class State:
     known: Known
     parts: Population
     generation: int
+    stagnation: Stagnation
     evaluations: int
     seconds: float
     random: Mapping[str, Any]
@@ -79,6 +83,8 @@ class State:
             "features": list(self.primitives.features),
             "complexity": dict(self.archive.weights),
             "generation": self.generation,
+            # As text, because JSON has no infinity.
+            "stagnation": {"length": repr(self.stagnation.length), "fell": self.stagnation.fell},
             "evaluations": self.evaluations,
             "seconds": self.seconds,
             "random": plain(self.random),
@@ -151,6 +157,7 @@ class State:
             Known(*(arrays[f"known.{name}"] for name in ("younger_keys", "younger_rows", "elder_keys", "elder_rows"))),
             parts,
             generation,
+            stagnation_of(header.get("stagnation"), generation),
             whole_number(header["evaluations"], "evaluations"),
             seconds_of(header["seconds"]),
             random,

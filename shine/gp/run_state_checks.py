@@ -16,6 +16,7 @@ from shine.fitness.scores import Scores
 from shine.gp.archive import form_complexities
 from shine.gp.complexity import complexities
 from shine.gp.memory import CAPACITY
+from shine.gp.stagnation import Stagnation
 from shine.lang.names import shown, value_text
 from shine.lang.population import Population
 from shine.typing import AnyArray, Floats, Hashes, Indices
@@ -69,6 +70,18 @@ def seconds_of(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise ValueError(f"seconds must be a number from 0, is {value_text(value)}")
     return float(value)
+
+
+def stagnation_of(value: Any, generation: int) -> Stagnation:
+    """The value as a stagnation, if it is one; of an older version's run, which has none, it begins now."""
+    if value is None:
+        return Stagnation(fell=generation)
+    length = value["length"]
+    if not isinstance(length, str):
+        raise ValueError(f"the description length must be a number as text, is {value_text(length)}")
+    if math.isnan(float(length)):
+        raise ValueError("the description length is NaN")
+    return Stagnation(float(length), whole_number(value["fell"], "generation of the last improvement", 0, generation))
 
 
 def names_of(value: Any, name: str) -> list[str]:

@@ -117,9 +117,16 @@ class EvolutionSettings:
 class StopSettings:
     """Limits that end the evolution; the first one reached does."""
 
-    generations: Annotated[int, Ge(0)] = 100
-    """Most generations after the first population."""
+    generations: Annotated[int, Ge(0)] | None = None
+    """Most generations after the first population, for runs that give the same front on any machine; None for no
+    limit."""
     seconds: Annotated[float, Gt(0)] | None = 60.0
     """Most seconds, also checked within a generation; None for no limit."""
+    stagnation: Annotated[int, Ge(1)] | None = 300
+    """Generations after which the run ends if the shortest description of the data has not become shorter; None for no
+    limit. It goes on for as long as it took to find that description, and ten times as long while the formula has
+    nearly `max_size` nodes, because the data then hold more than formulas of this size can say. 300 generations take a
+    few seconds on a table of some hundred rows; in nine noisy tables, formulas found later described the data by less
+    than 5 nats better."""
     loss: Annotated[float, Ge(0)] = 1e-20
     """Loss that is good enough, as a share of the best constant's loss; a loss of mere rounding always is."""

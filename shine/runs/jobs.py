@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Report = Callable[["Progress"], object]
 """Receives the progress of each generation, and ends the run by returning True."""
 
-LIMITS = ("loss", "generations", "seconds")
+LIMITS = ("loss", "generations", "seconds", "stagnation")
 """Values of `stopped_by` of finished runs; an interrupted run has another."""
 
 

@@ -97,7 +97,7 @@ class ResultRecord(_Record):
     """Duration of the search, without reading the data; of all its parts, if it was resumed."""
     seed: int
     """Seed of every random choice."""
-    stopped_by: Literal["loss", "generations", "seconds", "interrupted", "callback"]
+    stopped_by: Literal["loss", "generations", "seconds", "stagnation", "interrupted", "callback"]
     """The limit that ended the run, or `interrupted` by the user, or `callback`."""
     versions: Versions
     """Versions of the software that made the run."""

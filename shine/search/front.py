@@ -132,7 +132,7 @@ class Result:
     seconds : float
         Duration of the search.
     seed : int
-    stopped_by : {"loss", "generations", "seconds", "interrupted", "callback"}
+    stopped_by : {"loss", "generations", "seconds", "stagnation", "interrupted", "callback"}
     """
 
     front: Front

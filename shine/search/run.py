@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shine.arrays import log
 from shine.data.dataset import Dataset, stable_sum
 from shine.errors import DataError
 from shine.evaluators.evaluator import evaluator_of
@@ -26,6 +27,7 @@ from shine.gp.constraints.compiled import CompiledConstraints, ConstrainedEvalua
 from shine.gp.constraints.constraints import Constraints
 from shine.gp.evolution import Outcome, Progress
 from shine.gp.run_state import State
+from shine.gp.stagnation import DescriptionLength
 from shine.lang.parse import PrimitiveSource
 from shine.search.budget import TimeBudget
 from shine.search.choice import NATS_A_TURN, Choice, choose
@@ -108,6 +110,7 @@ def search(
         initial=task.guesses,
         seeding=partial(seeded, sample, task.primitives, evolving, scaled, threads),
         nat=1 / (loss_of(loss).log_likelihood * sample.effective_rows),
+        description=_description_length(sample, loss),
         clock=time.monotonic,
         report=evolution.ignore if report is None else report_in_given_units(report, task, loss_of(loss).degree),
         state=state,
@@ -157,6 +160,13 @@ def _enough(rows: Dataset, settings: SearchSettings) -> float:
     """The loss that is good enough."""
     loss = settings.fitness.loss
     return max(settings.stop.loss * _constant_loss(rows, loss), rounding_loss(rows, loss, settings.fitness.dtype))
+
+
+def _description_length(sample: Dataset, loss: str) -> DescriptionLength:
+    """The length of the sample's description by formulas with given losses."""
+    rows = sample.effective_rows
+    factor = loss_of(loss).log_likelihood * rows
+    return DescriptionLength(lambda losses: factor * log(losses), rows)
 
 
 def _evaluator(
@@ -214,8 +224,9 @@ def evolve(
     dtype: str = "float64",
     tier: str = "auto",
     threads: int | None = None,
-    generations: int = 100,
+    generations: int | None = None,
     seconds: float | None = 60.0,
+    stagnation: int | None = 300,
     stop_loss: float = 1e-20,
     constraints: Constraints | Mapping[str, Any] | None = None,
     seed: int = 0,
@@ -249,8 +260,10 @@ def evolve(
         How individuals are evaluated.
     threads : int, optional
         All processors by default; their number does not change the result.
-    generations, seconds, stop_loss
-        When to stop: whichever comes first. ``seconds=None`` sets no limit.
+    generations, seconds, stagnation, stop_loss
+        When to stop: whichever comes first; None sets no limit. `stagnation` is the number of generations without a
+        shorter description of the data (see `shine.gp.settings.StopSettings`). Without `seconds`, the front is the
+        same on any machine.
     constraints : mapping or Constraints, optional
         Constraints on formulas, by the fields of `shine.gp.constraints.constraints.Constraints`: limits, nesting,
         required and forbidden features, monotonicity, units.
@@ -292,6 +305,7 @@ def evolve(
         threads=threads,
         generations=generations,
         seconds=seconds,
+        stagnation=stagnation,
         stop_loss=stop_loss,
         constraints=constraints,
         seed=seed,

@@ -69,6 +69,7 @@ KEYWORDS: dict[str, tuple[str, ...]] = {
     **{each.name: ("fitness", each.name) for each in fields(FitnessSettings)},
     "generations": ("stop", "generations"),
     "seconds": ("stop", "seconds"),
+    "stagnation": ("stop", "stagnation"),
     "stop_loss": ("stop", "loss"),
     "primitives": ("primitives",),
     "constraints": ("constraints",),

@@ -10,7 +10,13 @@ from shine.report.sections.parts import copy_button, formula
 from shine.report.subject import ModelLike, ResultLike, used_features
 from shine.report.wording import count, duration, fraction, number, shortened
 
-_ENDED = {"loss": "loss reached", "generations": "generations", "seconds": "time limit", "interrupted": "the user"}
+_ENDED = {
+    "loss": "loss reached",
+    "generations": "generations",
+    "seconds": "time limit",
+    "stagnation": "no progress",
+    "interrupted": "the user",
+}
 
 
 def header(result: ResultLike, best: ModelLike, dataset: Dataset, title: str, target: str) -> Content:

@@ -14,6 +14,7 @@ _STOPPED = {
     "loss": "The target loss was reached",
     "generations": "All generations were bred",
     "seconds": "The time was up",
+    "stagnation": "Nothing had improved for long",
     "interrupted": "It was interrupted",
 }
 """Why a search ended."""
