@@ -100,7 +100,8 @@ OWN_NAMES = {
 def checked_settings(given: Mapping[str, Any] | None, own: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of the evolution by name: the estimator's own parameters, and further settings.
 
-    Settings are the fields of `EvolutionSettings`, and `stagnation` of `StopSettings`. Names are checked by hand, not by pydantic, whose messages do not list the allowed names.
+    These are the fields of `EvolutionSettings`, and `stagnation` of `StopSettings`. Names are checked by hand, not by
+    pydantic, whose messages do not list the allowed names.
 
     Raises
     ------

@@ -24,7 +24,8 @@ stop: {generations: 5}
 """
 PRODUCTS = ("a*b", "b*a")
 ENDLESS = [
-    "--set", "stop={generations: 1000000, seconds: 600, loss: 0}", "--set", "data.generate.target=sin(a*b)",
+    "--set", "stop={generations: 1000000, seconds: 600, stagnation: null, loss: 0}",
+    "--set", "data.generate.target=sin(a*b)",
 ]  # fmt: skip
 """Options that make a search of SMALL go on until a signal, or until a limit that is set after these."""
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from cli.commandline import ENDLESS, PRODUCTS, shine
 
-from shine.cli.display import front_table
+from shine.cli.display import front_table, progress_text, share_over
+from shine.fitness.scores import Scores
+from shine.gp.evolution import Progress
+from shine.gp.settings import StopSettings
+from shine.lang.population import Population
+from shine.lang.primitives import PrimitiveSet
 from shine.runs import ModelRecord, ResultRecord, read_result, versions
 from shine.runs.keeping import Notice
 
@@ -83,6 +89,36 @@ def test_a_raised_limit_makes_a_run_go_on_to_where_it_would_have_ended(small: Pa
     assert resumed.exit_code == 0, resumed.stderr
     assert Path("parts/front.csv").read_text() == Path("whole/front.csv").read_text()
     assert json.loads(resumed.stdout)["generations"] == 9
+
+
+STAGNANT = [*ENDLESS, "--set", "stop.generations=null", "--set", "stop.seconds=null", "--set", "stop.stagnation=3"]
+
+
+def test_a_run_that_stagnates_ends_and_goes_on_if_it_may_wait_longer(small: Path) -> None:
+    result = shine("evolve", small, "--out", "run", *STAGNANT)
+    assert result.exit_code == 0
+    assert "stopped by a lack of progress" in result.stdout
+    ended = read_result("run").generations
+    again = shine("resume", "run")
+    assert "is finished, by its limit of stagnation; raise it to go on" in again.stderr
+    on = shine("resume", "run", "--set", f"stop.stagnation={ended + 2}")
+    assert on.exit_code == 0
+    assert read_result("run").generations > ended
+
+
+def test_progress_needs_no_limit_of_generations() -> None:
+    nobody = Population(np.zeros((0, 3), np.int16), np.zeros((0, 3)), np.zeros(0, np.int64), PrimitiveSet((), ("a",)))
+    progress = Progress(30, 1000, 2.0, nobody, Scores(np.zeros(0), np.zeros(0), np.zeros(0)))
+    told = {
+        (None, 8.0): ("generation 30, ", 0.25),
+        (60, 8.0): ("generation 30/60, ", 0.5),
+        (None, None): ("generation 30, ", 0.0),
+        (10, 1.0): ("generation 30/10, ", 1.0),
+    }
+    for (generations, seconds), (text, share) in told.items():
+        stop = StopSettings(generations, seconds)
+        assert progress_text(progress, stop).startswith(text)
+        assert share_over(progress, stop) == share
 
 
 def test_a_finished_run_is_printed_again_with_a_note(run: Path) -> None:

@@ -87,7 +87,7 @@ def test_one_mistake_is_one_problem_at_its_place(text: str, tmp_path: Path) -> N
 def test_an_unknown_key_lists_the_known_ones_and_the_nearest(tmp_path: Path) -> None:
     assert problems(tmp_path, DATA + "stop: {generation: 3}\n") == [
         'c.yaml:2:8: stop.generation: unknown key "generation"; did you mean "generations"? '
-        "allowed are generations, seconds, loss"
+        "allowed are generations, seconds, stagnation, loss"
     ]
     (found,) = problems(tmp_path, DATA + "sed: 3\n")
     assert found.startswith('c.yaml:2:1: sed: unknown key "sed"; did you mean "seed"? allowed are data, primitives,')

@@ -1,0 +1,93 @@
+"""When explaining has stopped: by description lengths and generations, whatever the time that they take."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from unit.gp.oracles import NodeCounter, primitive_set
+
+from shine.gp.evolution import evolve
+from shine.gp.settings import EvolutionSettings, StopSettings
+from shine.gp.stagnation import DescriptionLength, Stagnation
+
+PRIMITIVES = primitive_set()
+SETTINGS = EvolutionSettings(population=50, max_size=12, max_depth=6)
+ENDLESS = StopSettings(generations=None, seconds=None, loss=0.0, stagnation=20)
+ROWS = 100.0
+
+
+def squared(rows=ROWS):
+    """Description lengths under squared errors."""
+    return DescriptionLength(lambda losses: rows / 2 * np.log(losses), rows)
+
+
+def run(stop=ENDLESS, description=None, **options):
+    evaluator = NodeCounter(PRIMITIVES.function_codes["neg"], 50)
+    description = description or squared()
+    return evolve(evaluator, PRIMITIVES, SETTINGS, stop, np.random.default_rng(0), description=description, **options)
+
+
+def test_a_node_costs_half_the_logarithm_of_the_number_of_rows():
+    length, complexity = squared().shortest(np.array([math.inf, 1.0, math.inf]))
+    assert complexity == 2
+    assert length == pytest.approx(math.log(ROWS))
+
+
+def test_a_node_that_hardly_lowers_the_loss_makes_no_shorter_description():
+    worth = math.exp(-math.log(ROWS) / ROWS)  # of the loss, to pay for a node
+    assert squared().shortest(np.array([1.0, 1.01 * worth]))[1] == 1
+    assert squared().shortest(np.array([1.0, 0.99 * worth]))[1] == 2
+
+
+def test_formulas_with_more_nodes_than_rows_do_not_count():
+    losses = np.array([1.0, 0.5, 0.4, 1e-30])
+    assert squared(rows=3.0).shortest(losses)[1] <= 3
+
+
+def test_without_a_formula_of_finite_loss_there_is_no_description():
+    assert squared().shortest(np.full(3, math.inf)) == (math.inf, 0)
+
+
+def test_small_improvements_count_together():
+    stagnation = Stagnation(10.0, 0)
+    for generation, length in enumerate([9.6, 9.2, 8.8], start=1):
+        stagnation = stagnation.after(length, generation)
+    assert stagnation == Stagnation(8.8, 3)
+
+
+@pytest.mark.parametrize(("fell", "least", "complexity", "last"), [(0, 20, 3, 20), (50, 20, 3, 100), (0, 20, 27, 200)])
+def test_a_search_waits_as_long_as_it_took_and_longer_without_noise(fell, least, complexity, last):
+    stagnation = Stagnation(-5.0, fell)
+    assert not stagnation.is_over(last - 1, complexity, least, 30)
+    assert stagnation.is_over(last, complexity, least, 30)
+
+
+def test_a_run_without_limits_ends_when_nothing_improves():
+    outcome = run()
+    assert outcome.stopped_by == "stagnation"
+
+
+def test_a_run_without_stagnation_goes_on():
+    stop = StopSettings(generations=400, seconds=None, loss=0.0, stagnation=None)
+    assert run(stop).stopped_by == "generations"
+
+
+def test_the_clock_has_no_part_in_it():
+    class Clock:
+        now = 0.0
+
+        def __call__(self):
+            self.now += 7.0
+            return self.now
+
+    assert run(clock=Clock()).generations == run(clock=lambda: 0.0).generations
+
+
+def test_a_resumed_run_ends_in_the_same_generation():
+    states = []
+    whole = run(save=states.append)
+    for state in (states[0], states[len(states) // 2], states[-1]):
+        resumed = run(state=state)
+        assert (resumed.generations, resumed.stopped_by) == (whole.generations, "stagnation")
