@@ -15,6 +15,7 @@ from shine.fitness.scores import Scores
 from shine.gp.archive import Archive
 from shine.gp.generator_state import generator_state, restored_generator
 from shine.gp.islands import Errors, Habitat, Island, migrated
+from shine.gp.limits import at_width
 from shine.gp.run_state import State, check_state
 from shine.gp.scoring import Fitter, OutOfTime, Scorer
 from shine.gp.seeding import Guesses
@@ -279,7 +280,7 @@ class _Run:
         if island.generation - island.improved < self.habitat.settings.patience:
             return island
         nobody = island.parents.population.take(np.zeros(0, np.int64))
-        return self.habitat.settled(nobody, self.rng.spawn(1)[0])
+        return self.habitat.settled(nobody, self.rng.spawn(1)[0], island.life + 1)
 
     def _state(self, islands: Sequence[Island]) -> State:
         scorer, parts = self.habitat.scorer, self.habitat.parts
@@ -320,11 +321,3 @@ def _within_limits(initial: Population | None, primitives: PrimitiveSet, setting
                 f"raise {setting} or leave the individual out"
             )
     return at_width(initial, width)
-
-
-def at_width(population: Population, width: int) -> Population:
-    """A population with room for `width` nodes; no individual may be larger."""
-    codes, values = np.zeros((len(population), width), np.int16), np.zeros((len(population), width))
-    shared = min(width, population.width)
-    codes[:, :shared], values[:, :shared] = population.codes[:, :shared], population.values[:, :shared]
-    return Population(codes, values, population.sizes, population.primitives)

@@ -11,6 +11,7 @@ import numpy as np
 from shine.gp.complexity import complexities
 from shine.gp.creation import ptc2, ramped_half_and_half
 from shine.gp.generator_state import generator_of
+from shine.gp.limits import at_width, limit_of, within
 from shine.gp.offspring import breed
 from shine.gp.scoring import Scorer
 from shine.gp.selection import lexicase, ranking, tournaments
@@ -40,6 +41,8 @@ class Island:
         Generations since the island began.
     improved : int
         Generation in which the best loss last fell.
+    life : int
+        How often the island has begun anew.
     random : mapping
         State of the bit generator.
     """
@@ -49,6 +52,7 @@ class Island:
     births: Indices
     generation: int
     improved: int
+    life: int
     random: Mapping[str, Any]
 
     @property
@@ -87,23 +91,25 @@ class Habitat:
         """The distribution of new terminals."""
         return Terminals(self.settings.constants, self.settings.constant_share)
 
-    def settled(self, given: Population, rng: np.random.Generator) -> Island:
+    def settled(self, given: Population, rng: np.random.Generator, life: int = 0) -> Island:
         """A new island: given individuals, filled up to the size of a population by random ones."""
-        everyone = Population.concatenate([given, self._random(self.settings.population - len(given), rng)])
+        n = self.settings.population - len(given)
+        everyone = Population.concatenate([given, self._random(n, rng, limit_of(life, self.settings.max_size))])
         population, losses = self.scorer.scored(everyone)
         births = np.zeros(len(population), np.int64)
-        return Island(Parents.of(population), losses, births, 0, 0, rng.bit_generator.state)
+        return Island(Parents.of(population), losses, births, 0, 0, life, rng.bit_generator.state)
 
     def stepped(self, island: Island) -> Island:
         """The island after one more generation."""
         settings, rng = self.settings, generator_of(island.random)
-        population = island.parents.population
-        weights = complexities(population, settings.complexity)
-        bred = breed(island.parents, self._selector(island, weights, rng), settings, self.terminals, rng, self.parts)
+        limit = limit_of(island.life, settings.max_size)
+        weights = complexities(island.parents.population, settings.complexity)
+        parents, parts = within(island.parents, limit), self._parts(limit)
+        bred = breed(parents, self._selector(island, weights, rng), settings, self.terminals, rng, parts)
         births = island.births[bred.ancestors]
-        offspring, losses = self.scorer.scored(bred.population)
+        offspring, losses = self.scorer.scored(at_width(bred.population, settings.max_size))
         if settings.survival == "age":
-            arrivals, arrived = self.scorer.scored(self._random(max(1, settings.population // 100), rng))
+            arrivals, arrived = self.scorer.scored(self._random(max(1, settings.population // 100), rng, limit))
             offspring = Population.concatenate([offspring, arrivals])
             losses = np.concatenate([losses, arrived])
             births = np.concatenate([births, np.full(len(arrivals), island.generation + 1)])
@@ -112,8 +118,10 @@ class Habitat:
         return replace(later, improved=later.generation) if later.best_loss < island.best_loss else later
 
     def joined(self, island: Island, arrivals: Population, losses: Floats) -> Island:
-        """The island after individuals from elsewhere have arrived."""
-        return self._survived(island, arrivals, losses, np.full(len(arrivals), island.generation, np.int64))
+        """The island after individuals from elsewhere have arrived; it takes none beyond its own limit of nodes."""
+        small = arrivals.sizes <= limit_of(island.life, self.settings.max_size)
+        births = np.full(np.count_nonzero(small), island.generation, np.int64)
+        return self._survived(island, arrivals.take(small), losses[small], births)
 
     def emigrants(self, island: Island, n: int) -> tuple[Population, Floats]:
         """The fittest individuals of an island, with their losses."""
@@ -149,16 +157,22 @@ class Habitat:
                 return lambda n: lexicase(errors, n, rng)
         assert_never(settings.selection)
 
-    def _random(self, n: int, rng: np.random.Generator) -> Population:
-        """Random individuals; none if n is negative."""
-        n, settings = max(n, 0), self.settings
-        width, max_depth = settings.max_size, settings.max_depth
+    def _parts(self, limit: int) -> Parents | None:
+        """The formulas with useful parts that have at most `limit` nodes; None if there are none."""
+        parts = None if self.parts is None else within(self.parts, limit)
+        return parts if parts is not None and len(parts) else None
+
+    def _random(self, n: int, rng: np.random.Generator, limit: int) -> Population:
+        """Random individuals of at most `limit` nodes; none if n is negative."""
+        n, settings, max_depth = max(n, 0), self.settings, self.settings.max_depth
         match settings.creation:
             case "ptc2":
-                return ptc2(n, self.primitives, width, max_depth, self.terminals, rng, settings.initial_size)
+                found = ptc2(n, self.primitives, limit, max_depth, self.terminals, rng, settings.initial_size)
             case "ramped":
-                return ramped_half_and_half(n, self.primitives, width, max_depth, self.terminals, rng)
-        assert_never(settings.creation)
+                found = ramped_half_and_half(n, self.primitives, limit, max_depth, self.terminals, rng)
+            case _:
+                assert_never(settings.creation)
+        return at_width(found, settings.max_size)
 
 
 def migrated(islands: Sequence[Island], habitat: Habitat) -> list[Island]:

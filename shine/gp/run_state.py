@@ -12,6 +12,7 @@ from shine.fitness.scores import Scores
 from shine.gp.archive import Archive
 from shine.gp.generator_state import generator_of, plain, restored_generator
 from shine.gp.islands import Island
+from shine.gp.limits import limit_of
 from shine.gp.memory import Known
 from shine.gp.run_state_checks import (
     check_archive,
@@ -93,6 +94,7 @@ class State:
                     "individuals": len(island.parents),
                     "generation": island.generation,
                     "improved": island.improved,
+                    "life": island.life,
                     "random": plain(island.random),
                 }
                 for island in self.islands
@@ -192,6 +194,8 @@ def _islands(
             arrays["islands.births"][own],
             generation,
             whole_number(header["improved"], "generation in which an island improved", 0, generation),
+            # States of older versions lack it.
+            whole_number(header.get("life", 0), "life of an island", 0, generations),
             header["random"],
         )
         start += count
@@ -223,3 +227,6 @@ def check_state(state: State, primitives: PrimitiveSet, settings: EvolutionSetti
     everyone = [*(island.parents.population for island in state.islands), state.parts]
     if max(int(depths(population).max(initial=0)) for population in everyone) > settings.max_depth:
         raise ValueError("the state has individuals with more levels than max_depth allows")
+    for island in state.islands:
+        if island.parents.population.sizes.max() > limit_of(island.life, settings.max_size):
+            raise ValueError(f"the state has larger individuals than life {island.life} of their island allows")

@@ -137,7 +137,7 @@ def island_of(texts, losses):
     """An island of given individuals, born in generation 0, 1, 2, ..."""
     n = len(texts)
     parents = Parents.of(population_of(texts, PRIMITIVES, 15))
-    return Island(parents, np.array(losses), np.arange(n), 7, 3, np.random.default_rng(0).bit_generator.state)
+    return Island(parents, np.array(losses), np.arange(n), 7, 3, 0, np.random.default_rng(0).bit_generator.state)
 
 
 def test_emigrants_are_the_fittest_with_their_losses():
