@@ -270,10 +270,13 @@ class _Run:
         """Whether formulas have not improved for long; notes whether they did in this generation."""
         if self.description is None:
             return False
-        length, complexity = self.description.shortest(self.habitat.scorer.archive.scores.losses)
+        archive = self.habitat.scorer.archive
+        length, best = self.description.shortest(archive.scores.losses)
         self.stagnation = self.stagnation.after(length, self.generation)
-        least, largest = self.stop.stagnation, self.habitat.settings.max_size
-        return least is not None and self.stagnation.is_over(self.generation, complexity, least, largest)
+        if self.stop.stagnation is None:
+            return False
+        size = int(archive.individuals.sizes[best]) if best >= 0 else 0
+        return self.stagnation.is_over(self.generation, self.stop.stagnation, size / self.habitat.settings.max_size)
 
     def _fresh(self, island: Island) -> Island:
         """The island, or a new one if it has stagnated."""

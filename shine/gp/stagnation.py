@@ -40,22 +40,22 @@ class DescriptionLength:
     rows: float
 
     def shortest(self, losses: Floats) -> tuple[float, int]:
-        """The least length and its complexity; inf and 0 if no formula has a finite loss.
+        """The least length and the position of its formula; inf and -1 if no formula has a finite loss.
 
         Parameters
         ----------
         losses : ndarray of shape (n_complexities,)
-            Loss of the best formula of complexity 1, 2, ... Formulas with more nodes than rows are left out, because
-            they can fit anything.
+            Loss of the best formula of complexity 1, 2, ... Those more complex than there are rows are left out,
+            because they can fit anything.
         """
         complexities = 1 + np.arange(len(losses))
         considered = np.isfinite(losses) & ((complexities <= self.rows) | (complexities == 1))
         if not considered.any():
-            return float("inf"), 0
+            return float("inf"), -1
         complexities = complexities[considered]
         lengths = self.of_residuals(losses[considered]) + 0.5 * complexities * log(max(self.rows, 1.0))
         best = int(np.argmin(lengths))
-        return float(lengths[best]), int(complexities[best])
+        return float(lengths[best]), int(complexities[best]) - 1
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,12 @@ class Stagnation:
         # Both are inf before the first formula of finite loss, and -inf after one of loss 0.
         return Stagnation(length, generation) if length < self.length - LEAST_FALL else self
 
-    def is_over(self, generation: int, complexity: int, least: int, max_size: int) -> bool:
+    def is_over(self, generation: int, least: int, share: float) -> bool:
         """Whether nothing has improved for long.
 
-        That is at least `least` generations, and as many as had passed until the last improvement;
-        `PATIENCE_WITHOUT_NOISE` times as many while the complexity of the shortest description is nearly the largest.
+        That is for as many generations as had passed until the last improvement, and at least for `least`; for
+        `PATIENCE_WITHOUT_NOISE` times `least` if the formula of the shortest description has nearly the largest size.
+        `share` is its size as a share of the largest.
         """
-        without_noise = complexity >= NEARLY_LARGEST * max_size
-        least *= PATIENCE_WITHOUT_NOISE if without_noise else 1
+        least *= PATIENCE_WITHOUT_NOISE if share >= NEARLY_LARGEST else 1
         return generation - self.fell >= max(least, self.fell)
