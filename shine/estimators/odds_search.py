@@ -19,10 +19,10 @@ from shine.evaluators.machine_tier import sampled_errors
 from shine.evaluators.workers import processors
 from shine.gp import evolution
 from shine.gp.constraints.compiled import ConstrainedEvaluator
+from shine.gp.description import DescriptionLength
 from shine.gp.evolution import Progress
-from shine.gp.stagnation import DescriptionLength
 from shine.search.budget import TimeBudget
-from shine.search.choice import formula_length, shortest
+from shine.search.choice import shortest
 from shine.search.front import Front, Result, pareto_front
 from shine.search.given_units import front_in_given_units, model_in_given_units, report_in_given_units
 from shine.search.preparation import constraint_compiler, prepared, seeded
@@ -116,9 +116,7 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
     front = front_in_given_units(front, task, 0.0)
 
     models = [model_in_given_units(model, task, DEGREE) for model in front]
-    effective = task.dataset.effective_rows
-    lengths = [effective * model.loss + formula_length(model, effective) for model in models]
-    choice = shortest(range(len(models)), lengths)
+    choice = shortest(models, _description_length(task.dataset))
     found = outcome.generations, outcome.evaluations, budget.spent(), settings.seed, stopped_by
     return Result(Front(tuple(models), choice.index, choice.reason), choice.index, *found)
 
@@ -126,4 +124,4 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
 def _description_length(sample: Dataset) -> DescriptionLength:
     """The length of the sample's description by formulas with given log-losses, in nats per row."""
     rows = sample.effective_rows
-    return DescriptionLength(lambda losses: rows * losses, rows)
+    return DescriptionLength(rows, lambda losses, constants: rows * losses)

@@ -15,6 +15,7 @@ import numpy as np
 from shine.arrays import exp
 from shine.fitness.scores import Scores
 from shine.gp.complexity import code_weights, complexities, line_complexities
+from shine.gp.description import DescriptionLength
 from shine.gp.oddity import oddities
 from shine.gp.subtrees import Subtrees
 from shine.lang.lazy import cached_property
@@ -67,6 +68,30 @@ class Archive:
         if self.nat == 0:
             return losses
         return losses * exp(self.nat * oddities(population))
+
+    @cached_property
+    def constants(self) -> Indices:
+        """Number of constants of each formula, that of its line included."""
+        inside = np.arange(self.individuals.width) < self.individuals.sizes[:, None]
+        own = np.count_nonzero((self.individuals.codes == CONSTANT) & inside, axis=1)
+        slopes = (self.scores.slopes != 1) & ~_have_coefficient(self.individuals)
+        total: Indices = own + slopes + (self.scores.intercepts != 0)
+        return total
+
+    def lengths(self, description: DescriptionLength) -> Floats:
+        """Nats of the description by each formula; inf where there is none."""
+        return description.lengths(self.scores.losses, self._complexities, self.constants)
+
+    def solved(self, enough: float, description: DescriptionLength | None) -> bool:
+        """Whether a formula reaches a loss, and not by chance because there are hardly more rows than constants."""
+        reached = self.scores.losses <= enough
+        if description is not None:
+            reached &= description.convinces(self._complexities, self.constants)
+        return bool(reached.any())
+
+    @property
+    def _complexities(self) -> Indices:
+        return 1 + np.arange(len(self.individuals))
 
     @property
     def best_loss(self) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 from shine.fitness.protocols import PopulationEvaluator
 from shine.fitness.scores import Scores
 from shine.gp.archive import Archive
+from shine.gp.description import DescriptionLength
 from shine.gp.generator_state import generator_state, restored_generator
 from shine.gp.islands import Errors, Habitat, Island, migrated
 from shine.gp.limits import at_width
@@ -20,7 +21,7 @@ from shine.gp.run_state import State, check_state
 from shine.gp.scoring import Fitter, OutOfTime, Scorer
 from shine.gp.seeding import Guesses
 from shine.gp.settings import EvolutionSettings, StopSettings
-from shine.gp.stagnation import DescriptionLength, Stagnation
+from shine.gp.stagnation import Stagnation
 from shine.gp.subtrees import Parents, depths
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
@@ -117,7 +118,6 @@ def evolve(
     errors: Errors | None = None,
     initial: Population | None = None,
     seeding: Seeding | None = None,
-    nat: float = 0.0,
     description: DescriptionLength | None = None,
     clock: Callable[[], float] = time.monotonic,
     report: Callable[[Progress], object] = ignore,
@@ -143,8 +143,6 @@ def evolve(
         Guesses: individuals of the first population of the first island, which has fewer random ones.
     seeding : callable, optional
         Looks for more guesses before the evolution.
-    nat : float
-        Relative change of the loss that one nat of log-likelihood is worth (see `shine.gp.archive.Archive`).
     description : DescriptionLength, optional
         Shows whether formulas still improve; without it, stagnation does not end the run.
     clock : callable
@@ -169,6 +167,7 @@ def evolve(
     """
     given = _within_limits(initial, primitives, settings)
     began = clock()
+    nat = 0.0 if description is None else description.nat
     archive = Archive.empty(primitives, settings.max_size, settings.complexity, nat)
     known, evaluations = None, 0
     if state is not None:
@@ -215,7 +214,7 @@ class _Run:
                 stagnant = self._stagnant()
                 save(self._state(islands))
                 enough = report(self._progress()) is True
-                if habitat.scorer.archive.best_loss <= self.stop.loss:
+                if habitat.scorer.archive.solved(self.stop.loss, self.description):
                     return "loss"
                 if self.stop.generations is not None and self.generation >= self.stop.generations:
                     return "generations"
@@ -271,11 +270,12 @@ class _Run:
         if self.description is None:
             return False
         archive = self.habitat.scorer.archive
-        length, best = self.description.shortest(archive.scores.losses)
-        self.stagnation = self.stagnation.after(length, self.generation)
+        lengths = archive.lengths(self.description)
+        best = int(np.argmin(lengths))
+        self.stagnation = self.stagnation.after(float(lengths[best]), self.generation)
         if self.stop.stagnation is None:
             return False
-        size = int(archive.individuals.sizes[best]) if best >= 0 else 0
+        size = int(archive.individuals.sizes[best]) if np.isfinite(lengths[best]) else 0
         return self.stagnation.is_over(self.generation, self.stop.stagnation, size / self.habitat.settings.max_size)
 
     def _fresh(self, island: Island) -> Island:

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from math import log
-
-import numpy as np
-
-from shine.typing import Floats
 
 LEAST_FALL = 1.0
 """Nats by which a description must be shorter to count: the data are then e times more probable."""
@@ -21,41 +15,6 @@ more. Without noise the shortest description has nearly the largest size until t
 PATIENCE_WITHOUT_NOISE = 10
 """How many times as long a search goes on while the formula of the shortest description is nearly the largest. Such
 searches found formulas after nothing had improved for more than 1000 generations."""
-
-
-@dataclass(frozen=True)
-class DescriptionLength:
-    """The nats that it takes to write down the data with a formula: its residuals, and half the logarithm of the
-    number of rows for each unit of complexity (Schwarz 1978).
-
-    Parameters
-    ----------
-    of_residuals : callable
-        Losses -> negative log-likelihoods of all rows, up to a constant. Its results must not depend on the processor.
-    rows : float
-        Number of rows that losses are measured on; the effective number if they have weights.
-    """
-
-    of_residuals: Callable[[Floats], Floats]
-    rows: float
-
-    def shortest(self, losses: Floats) -> tuple[float, int]:
-        """The least length and the position of its formula; inf and -1 if no formula has a finite loss.
-
-        Parameters
-        ----------
-        losses : ndarray of shape (n_complexities,)
-            Loss of the best formula of complexity 1, 2, ... Those more complex than there are rows are left out,
-            because they can fit anything.
-        """
-        complexities = 1 + np.arange(len(losses))
-        considered = np.isfinite(losses) & ((complexities <= self.rows) | (complexities == 1))
-        if not considered.any():
-            return float("inf"), -1
-        complexities = complexities[considered]
-        lengths = self.of_residuals(losses[considered]) + 0.5 * complexities * log(max(self.rows, 1.0))
-        best = int(np.argmin(lengths))
-        return float(lengths[best]), int(complexities[best]) - 1
 
 
 @dataclass(frozen=True)

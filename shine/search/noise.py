@@ -19,10 +19,10 @@ from shine.data.dataset import Dataset, stable_sum
 from shine.errors import DataError
 from shine.evaluators.machine_tier import MachineEvaluator
 from shine.fitness.losses import SQUARED, loss_of
+from shine.gp.description import NATS_A_NODE
 from shine.gp.seeding import SeedingSettings, find_guesses
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
-from shine.search.choice import NATS_A_NODE
 from shine.search.rounding import rounding_loss
 from shine.typing import Floats
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shine.arrays import log
 from shine.data.dataset import Dataset, stable_sum
 from shine.errors import DataError
 from shine.evaluators.evaluator import evaluator_of
@@ -25,9 +24,9 @@ from shine.gp import evolution
 from shine.gp.constants import fitter
 from shine.gp.constraints.compiled import CompiledConstraints, ConstrainedEvaluator
 from shine.gp.constraints.constraints import Constraints
+from shine.gp.description import DescriptionLength
 from shine.gp.evolution import Outcome, Progress
 from shine.gp.run_state import State
-from shine.gp.stagnation import DescriptionLength
 from shine.lang.parse import PrimitiveSource
 from shine.search.budget import TimeBudget
 from shine.search.choice import NATS_A_TURN, Choice, choose
@@ -109,7 +108,6 @@ def search(
         errors=partial(sampled_errors, sample, scaled, evolving.lexicase_rows),
         initial=task.guesses,
         seeding=partial(seeded, sample, task.primitives, evolving, scaled, threads),
-        nat=1 / (loss_of(loss).log_likelihood * sample.effective_rows),
         description=_description_length(sample, loss),
         clock=time.monotonic,
         report=evolution.ignore if report is None else report_in_given_units(report, task, loss_of(loss).degree),
@@ -146,7 +144,7 @@ def _chosen(
     front: Sequence[Model], enough: float, rows: Dataset, loss: str, further: Sequence[float] | None = None
 ) -> Choice:
     """The formula to recommend."""
-    return choose(front, enough, rows.effective_rows, loss_of(loss).log_likelihood, further)
+    return choose(front, enough, _description_length(rows, loss), further)
 
 
 def _further_nats(front: Sequence[Model], task: Task) -> list[float]:
@@ -162,11 +160,10 @@ def _enough(rows: Dataset, settings: SearchSettings) -> float:
     return max(settings.stop.loss * _constant_loss(rows, loss), rounding_loss(rows, loss, settings.fitness.dtype))
 
 
-def _description_length(sample: Dataset, loss: str) -> DescriptionLength:
-    """The length of the sample's description by formulas with given losses."""
-    rows = sample.effective_rows
-    factor = loss_of(loss).log_likelihood * rows
-    return DescriptionLength(lambda losses: factor * log(losses), rows)
+def _description_length(rows: Dataset, loss: str) -> DescriptionLength:
+    """The length of the rows' description by formulas with given losses."""
+    worst, power = _constant_loss(rows, loss), loss_of(loss).log_likelihood
+    return DescriptionLength.with_unknown_noise(rows.effective_rows, power, worst if worst > 0 else 1.0)
 
 
 def _evaluator(

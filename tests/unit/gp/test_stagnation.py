@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from unit.gp.oracles import NodeCounter, primitive_set
 
+from shine.gp.description import DescriptionLength
 from shine.gp.evolution import evolve
 from shine.gp.settings import EvolutionSettings, StopSettings
-from shine.gp.stagnation import DescriptionLength, Stagnation
+from shine.gp.stagnation import Stagnation
 
 PRIMITIVES = primitive_set()
 SETTINGS = EvolutionSettings(population=50, max_size=12, max_depth=6)
@@ -20,34 +19,13 @@ ROWS = 100.0
 
 def squared(rows=ROWS):
     """Description lengths under squared errors."""
-    return DescriptionLength(lambda losses: rows / 2 * np.log(losses), rows)
+    return DescriptionLength(rows, lambda losses, constants: rows / 2 * np.log(losses))
 
 
 def run(stop=ENDLESS, description=None, **options):
     evaluator = NodeCounter(PRIMITIVES.function_codes["neg"], 50)
     description = description or squared()
     return evolve(evaluator, PRIMITIVES, SETTINGS, stop, np.random.default_rng(0), description=description, **options)
-
-
-def test_a_node_costs_half_the_logarithm_of_the_number_of_rows():
-    length, best = squared().shortest(np.array([math.inf, 1.0, math.inf]))
-    assert best == 1
-    assert length == pytest.approx(math.log(ROWS))
-
-
-def test_a_node_that_hardly_lowers_the_loss_makes_no_shorter_description():
-    worth = math.exp(-math.log(ROWS) / ROWS)  # of the loss, to pay for a node
-    assert squared().shortest(np.array([1.0, 1.01 * worth]))[1] == 0
-    assert squared().shortest(np.array([1.0, 0.99 * worth]))[1] == 1
-
-
-def test_formulas_with_more_nodes_than_rows_do_not_count():
-    losses = np.array([1.0, 0.5, 0.4, 1e-30])
-    assert squared(rows=3.0).shortest(losses)[1] < 3
-
-
-def test_without_a_formula_of_finite_loss_there_is_no_description():
-    assert squared().shortest(np.full(3, math.inf)) == (math.inf, -1)
 
 
 def test_small_improvements_count_together():

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import shine
-from shine.search.choice import NATS_A_NODE, choose, fitted_constants, formula_length
+from shine.gp.description import NATS_A_NODE, DescriptionLength
+from shine.search.choice import choose, fitted_constants
 from shine.search.model import Model
 
 FORMULAS = {1: "a", 2: "-a", 3: "a + b", 4: "-a + b", 5: "a + b*a", 7: "a + b*a + b", 9: "a + b*a + b*b"}
@@ -17,6 +18,10 @@ FORMULAS = {1: "a", 2: "-a", 3: "a + b", 4: "-a + b", 5: "a + b*a", 7: "a + b*a 
 
 def model(size: int, loss: float) -> Model:
     return Model(shine.parse(FORMULAS[size], ("a", "b")), loss, 1 - loss)
+
+
+def description(rows: float, power: float = 0.5, worst: float = 1.0) -> DescriptionLength:
+    return DescriptionLength.with_unknown_noise(rows, power, worst)
 
 
 def fitted(text: str, loss: float) -> Model:
@@ -50,23 +55,30 @@ def fitted(text: str, loss: float) -> Model:
 )
 def test_the_recommended_formula_has_the_shortest_description(losses, enough, rows, squared, size):
     models = [model(size, loss) for size, loss in losses]
-    assert models[choose(models, enough, rows, 0.5 if squared else 1.0).index].complexity == size
+    assert models[choose(models, enough, description(rows, 0.5 if squared else 1.0)).index].complexity == size
 
 
 def test_as_many_constants_as_rows_fit_anything():
     models = [model(1, 1.0), fitted("1.5*a + 2.5*b + 3.5", 0.0)]
-    assert choose(models, 0.0, 3, 0.5).index == 0
-    assert choose(models, 0.0, 4, 0.5).index == 1
+    assert choose(models, 0.0, description(3)).index == 0
+    assert choose(models, 0.0, description(5)).index == 1
 
 
 def test_nodes_without_constants_need_no_rows():
     # Six planets: more nodes than rows, one constant.
     models = [model(1, 1e7), fitted("121.8*(a*a)", 2e5), fitted("365.25*(a*sqrt(a)) + 0.1*a*a", 40.0)]
-    assert choose(models, 0.0, 6, 0.5).index == 2
+    assert choose(models, 0.0, description(6)).index == 2
 
 
-def test_a_constant_costs_nodes_and_half_the_logarithm_of_the_rows():
-    assert formula_length(fitted("2.5*a", 1.0), 100) == pytest.approx(3 * NATS_A_NODE + 0.5 * math.log(100))
+def test_a_constant_costs_half_the_logarithm_of_the_rows():
+    found = description(100).lengths(np.ones(2), np.array([3, 3]), np.array([0, 1]))
+    assert found == pytest.approx([3 * NATS_A_NODE, 3 * NATS_A_NODE + 0.5 * math.log(100)])
+
+
+def test_an_exact_formula_of_many_nodes_needs_spare_rows():
+    convinces = description(6).convinces
+    assert convinces(np.array([10, 10, 33]), np.array([1, 5, 1])).tolist() == [True, False, True]
+    assert description(3).convinces(np.array([5, 33]), np.array([2, 0])).tolist() == [True, False]
 
 
 def test_constants_inside_assignments_count():
@@ -79,8 +91,8 @@ def test_constants_inside_assignments_count():
 
 def test_the_reason_names_the_next_best():
     models = [model(1, 1.0), model(3, 0.5), model(5, 0.49)]
-    assert choose(models, 0.0, 100, 0.5).reason.endswith("formula 2 needs 3.0 nats more")
-    assert "exact" in choose(models, 0.6, 100, 0.5).reason
+    assert choose(models, 0.0, description(100)).reason.endswith("formula 2 needs 3.0 nats more")
+    assert "exact" in choose(models, 0.6, description(100)).reason
 
 
 def test_noise_alone_is_described_by_a_constant():

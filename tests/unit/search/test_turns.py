@@ -7,6 +7,7 @@ import pytest
 
 import shine
 from shine.data.dataset import Dataset
+from shine.gp.description import DescriptionLength
 from shine.search.choice import NATS_A_TURN, choose
 from shine.search.turns import turns
 
@@ -42,4 +43,12 @@ def test_a_slow_form_is_preferred_to_its_alias():
         for text, loss in (("40.0", 900.0), ("41.0*cos(3.1764992*x)", 1.0), ("41.0*cos(0.0349066*x) + 0.01", 1.1))
     ]
     rows = Dataset.from_arrays(x[:, None], x, None, ("x",))
-    assert choose(models, 0.0, 18, 0.5, [NATS_A_TURN * turns(model.tree, rows) for model in models]).index == 2
+    assert (
+        choose(
+            models,
+            0.0,
+            DescriptionLength.with_unknown_noise(18, 0.5, 900.0),
+            [NATS_A_TURN * turns(model.tree, rows) for model in models],
+        ).index
+        == 2
+    )

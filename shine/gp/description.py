@@ -1,0 +1,85 @@
+"""Description lengths: the nats to write down a formula, its constants, and the errors that it leaves.
+
+The formula with the shortest description is the one that the data speak for (minimum description length, Rissanen 1978;
+Schwarz 1978 for the constants). The price of a node also corrects for how many formulas were tried: their number grows
+by a factor with each node, and the best of many fits well by chance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from shine.arrays import log
+from shine.typing import Floats, Indices, Mask
+
+NATS_A_NODE = 2.0
+"""Price of a node. A node multiplies the number of formulas by that of the functions and features, about ten, and the
+number of different ones by five to eight."""
+
+SPARE_ROWS = 1 / 8
+"""Rows without a constant of their own that an exact formula needs for each of its nodes. Formulas with nearly as many
+constants as rows, or with very many nodes, meet few rows exactly by chance."""
+
+
+@dataclass(frozen=True)
+class DescriptionLength:
+    """How long the description of some rows by formulas is.
+
+    Parameters
+    ----------
+    rows : float
+        Number of rows; their effective number if they have weights.
+    of_errors : callable
+        Losses, numbers of constants -> nats to write down the errors. The result must not depend on the processor.
+    nat : float
+        Relative change of the loss that one nat is worth; 0 if that depends on the loss.
+    """
+
+    rows: float
+    of_errors: Callable[[Floats, Indices], Floats]
+    nat: float = 0.0
+
+    @classmethod
+    def with_unknown_noise(cls, rows: float, power: float, worst: float) -> Self:
+        """Errors whose scale is estimated from the rows that constants do not fit away.
+
+        Parameters
+        ----------
+        rows : float
+        power : float
+            Factor of the loss's logarithm in the negative log-likelihood of a row (see `shine.fitness.losses.Loss`).
+        worst : float
+            Loss of a constant, that others are compared with; positive.
+        """
+
+        def of_errors(losses: Floats, constants: Indices) -> Floats:
+            with np.errstate(all="ignore"):
+                nats: Floats = power * (rows - constants) * log(losses / worst)
+            return nats
+
+        return cls(rows, of_errors, 1 / (power * rows))
+
+    def lengths(self, losses: Floats, sizes: Indices, constants: Indices) -> Floats:
+        """Nats of each description; inf for formulas with as many constants as rows: they can fit anything.
+
+        Each constant is written down to the precision that the rows determine.
+
+        Parameters
+        ----------
+        losses : ndarray of shape (n_formulas,)
+        sizes, constants : ndarray of shape (n_formulas,), int64
+            Nodes, and the constants among them.
+        """
+        formulas = NATS_A_NODE * sizes + 0.5 * constants * math.log(max(self.rows, 1.0))
+        allowed = np.isfinite(losses) & ((constants < self.rows) | (sizes == 1))
+        return np.where(allowed, self.of_errors(losses, constants) + formulas, np.inf)
+
+    def convinces(self, sizes: Indices, constants: Indices) -> Mask:
+        """Whether formulas that meet all rows exactly do not do so by chance."""
+        spare: Mask = self.rows - constants >= SPARE_ROWS * sizes
+        return spare
