@@ -22,7 +22,7 @@ def archive_of(text: str) -> Archive:
 
 
 def test_an_exact_formula_solves_the_problem_if_there_are_rows_to_spare():
-    description = DescriptionLength.with_unknown_noise(6, 0.5, 1.0)
+    description = DescriptionLength.with_unknown_noise(5, 0.5, 1.0)
     assert archive_of("2.0*a + 1.0").solved(1e-20, description)
     flexible = archive_of("2.5*a + 1.5*sin(3.5*a) + 0.5*sin(a)")
     assert not flexible.solved(1e-20, description)
