@@ -1,8 +1,9 @@
-"""Replace constants by the numbers that people write: whole numbers, simple fractions, multiples of pi and e.
+"""Replace constants by the numbers that people write: decimals of few digits, simple fractions, multiples of pi and e.
 
-A constant that the data determine to within sigma costs ``log(|c| / sigma)`` nats to write down; a simple number costs
-much less. A constant is replaced if this saves more than the fit loses, measured as a log-likelihood: the principle of
-minimum description length (Rissanen 1978), for one constant at a time. The others are fitted again after each.
+A constant that the data determine to within sigma costs ``log(|c| / sigma)`` nats and some more to write down; a
+shorter number costs less (`shine.gp.numerals` has the prices). A constant is replaced if this saves more than the fit
+loses, measured as a log-likelihood: the principle of minimum description length (Rissanen 1978), for one constant at a
+time. The others are fitted again after each. What is left is rounded off to the digits that the data determine.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
 import numpy as np
 
@@ -18,12 +18,9 @@ from shine.arrays import log
 from shine.arrays.linear_systems import inverse_diagonal
 from shine.fitness.protocols import Linearizer, NormalEquations
 from shine.gp.constants import places
+from shine.gp.numerals import LOG_10, cost_as_measured, is_simple, numerals, rounded, rounded_to
 from shine.lang.population import Population
 from shine.typing import Floats, Mask
-
-_LARGEST_DENOMINATOR = 12
-_LARGEST_NUMERATOR = 48
-"""Largest terms of the fractions tried: people seldom write larger ones, and chance hits grow with their number."""
 
 _STEPS = 8
 """Most steps that fit the other constants after a replacement."""
@@ -31,31 +28,23 @@ _STEPS = 8
 _NATS = 1e-3
 """Fitting the others ends once a step promises to shorten the description of the residuals by less than this."""
 
+_ROUNDING = 2.0**-52
+"""Relative error of a product."""
 
-@dataclass(frozen=True)
-class _Simple:
-    """Simple numbers, and the cost of writing each down, in nats."""
+_MOST_CANCELLED = 1e10
+"""Rounding errors of large terms count up to so many times those of the target. Formulas with larger ones are chaotic."""
 
-    numbers: Floats
-    costs: Floats
+_CAUTION = 2.0
+"""Weight of what the fit loses by a number: people keep a digit that is half certain."""
 
+_ROUNDED_OFF = LOG_10 + 1.0
+"""Nats that a constant may lose when it is rounded off: a digit that is begun but not complete, and some of the fit."""
 
-@cache
-def _simple_numbers() -> _Simple:
-    """Positive fractions, and their products with powers of pi and e, and with square roots of 2, 3, pi and 2 pi."""
-    units = {1.0: 0.0, math.pi: 2.0, 1 / math.pi: 2.0, math.e: 3.0, 1 / math.e: 3.0, math.sqrt(2): 3.0}
-    units |= {math.sqrt(3): 3.0, math.sqrt(math.pi): 4.0, 1 / math.sqrt(math.pi): 4.0}
-    units |= {math.sqrt(2 * math.pi): 4.0, 1 / math.sqrt(2 * math.pi): 4.0, math.pi**2: 4.0, 1 / math.pi**2: 4.0}
-    found: dict[float, float] = {}
-    for unit, extra in units.items():
-        for denominator in range(1, _LARGEST_DENOMINATOR + 1):
-            for numerator in range(1, _LARGEST_NUMERATOR + 1):
-                if math.gcd(numerator, denominator) == 1:
-                    cost = math.log(numerator + 1) + (math.log(denominator + 1) + 1 if denominator > 1 else 0) + extra
-                    number = numerator / denominator * unit
-                    found[number] = min(cost, found.get(number, math.inf))
-    numbers = np.array(sorted(found))
-    return _Simple(numbers, np.array([found[number] for number in numbers.tolist()]))
+_SHORT = 8
+"""A constant of at most so many digits has been rounded already: a fitted one has more."""
+
+_SAFE = 0.1
+"""Share of a constant's deviation that the last digit of a rounded constant may be worth."""
 
 
 def snapped(
@@ -84,39 +73,133 @@ def snapped(
     out_of_time : callable
         Says whether to stop, with the constants replaced so far.
     """
-    ones, zeros = np.ones(len(population)), np.zeros(len(population))
+    search = _Search(linearizer, rows, least_error, log_likelihood, 0.0)
+    return search.replaced(population, _nothing_fixed(population), out_of_time)
+
+
+def rounded_off(
+    population: Population,
+    linearizer: Linearizer,
+    rows: float,
+    least_error: float,
+    *,
+    log_likelihood: float,
+    out_of_time: Callable[[], bool] = lambda: False,
+) -> Population:
+    """The individuals, with constants rounded to the digits that the data determine, and the others fitted after each.
+
+    The parameters are those of `snapped`.
+    """
+    fixed = _nothing_fixed(population)
+    for i, column, rank in zip(*(part.tolist() for part in places(population)), strict=True):
+        value = float(population.values[i, column])
+        fixed[i, rank] = is_simple(value) or (math.isfinite(value) and value == rounded(value, _SHORT))
+    search = _Search(linearizer, rows, least_error, log_likelihood, _ROUNDED_OFF)
+    return search.replaced(population, fixed, out_of_time)
+
+
+def _nothing_fixed(population: Population) -> Mask:
     at = places(population)
-    count = 1 + int(at[2].max(initial=-1))
-    fixed = np.ones((len(population), count), np.bool_)
+    fixed = np.ones((len(population), 1 + int(at[2].max(initial=-1))), np.bool_)
     fixed[at[0], at[2]] = False
-    tried: list[set[tuple[int, float]]] = [set() for _ in range(len(population))]
-    limits = np.full(len(population), np.inf)
-    equations = linearizer.normal_equations(population, ones, zeros, limits)
-    while True:
-        proposals = _proposals(population, equations, fixed, tried, rows, least_error)
-        if not proposals or out_of_time():
-            return population
-        chosen = np.array(list(proposals), dtype=np.int64)
-        trial, held = population.take(chosen), fixed[chosen]
-        for row, proposal in enumerate(proposals.values()):
-            _set_constant(trial, row, proposal.rank, proposal.number)
-            held[row, proposal.rank] = True
-        tolerance = 2 * _NATS / max(rows, 1.0)
-        fit = linearizer.fit(trial, ones[chosen], zeros[chosen], _STEPS, tolerance=tolerance, scaled=False, fixed=held)
-        before = np.maximum(equations.errors[chosen], least_error)
+    return fixed
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The search for shorter constants, one constant of each individual at a time.
+
+    Parameters
+    ----------
+    linearizer, rows, least_error, log_likelihood
+        See `snapped`.
+    allowance : float
+        Nats that a replacement may cost more than the constant with just the digits that the data determine.
+    """
+
+    linearizer: Linearizer
+    rows: float
+    least_error: float
+    log_likelihood: float
+    allowance: float
+
+    def replaced(self, population: Population, fixed: Mask, out_of_time: Callable[[], bool]) -> Population:
+        """The individuals with all replacements that pay."""
+        ones, zeros = np.ones(len(population)), np.zeros(len(population))
+        tried: list[set[tuple[int, float]]] = [set() for _ in range(len(population))]
+        limits = np.full(len(population), np.inf)
+        equations = self.linearizer.normal_equations(population, ones, zeros, limits)
+        while True:
+            least = _rounding_errors(population, equations, self.least_error)
+            proposals = self.proposals(population, equations, fixed, tried, least)
+            if not proposals or out_of_time():
+                return population
+            chosen = np.array(list(proposals), dtype=np.int64)
+            trial, held = population.take(chosen), fixed[chosen]
+            for row, proposal in enumerate(proposals.values()):
+                _set_constant(trial, row, proposal.rank, proposal.number)
+                held[row, proposal.rank] = True
+            tolerance = 2 * _NATS / max(self.rows, 1.0)
+            fit = self.linearizer.fit(
+                trial, ones[chosen], zeros[chosen], _STEPS, tolerance=tolerance, scaled=False, fixed=held
+            )
+            floor = least[chosen]
+            with np.errstate(all="ignore"):
+                # Loss of log-likelihood, with the scale of the noise estimated from the errors.
+                ratios = np.maximum(fit.errors, floor) / np.maximum(equations.errors[chosen], floor)
+                worse = self.log_likelihood * self.rows * log(ratios)
+            accepted = worse < np.array([proposal.saving for proposal in proposals.values()])
+            values = population.values.copy()
+            values[chosen[accepted]] = fit.population.values[accepted]
+            population = replace(population, values=values)
+            fixed[chosen[accepted]] = held[accepted]
+            for row, (i, proposal) in enumerate(proposals.items()):
+                if not accepted[row]:
+                    tried[i].add((proposal.rank, proposal.number))
+            equations = self.linearizer.normal_equations(population, ones, zeros, limits)
+
+    def proposals(
+        self,
+        population: Population,
+        equations: NormalEquations,
+        fixed: Mask,
+        tried: Sequence[set[tuple[int, float]]],
+        least: Floats,
+    ) -> dict[int, _Proposal]:
+        """The next proposal for each individual that has one, by index of the individual."""
+        deviations = _deviations(equations, fixed, self.rows, least)
+        found = {}
+        for i in np.flatnonzero(np.isfinite(equations.errors)).tolist():
+            constants = _constants(population, i)
+            proposals = [
+                proposal
+                for rank in np.flatnonzero(~fixed[i, : len(constants)]).tolist()
+                if (proposal := self.proposal(rank, float(constants[rank]), float(deviations[i, rank]), tried[i]))
+            ]
+            if proposals:
+                # Zeros first: a term that the data do not need must not carry what others lose by rounding.
+                found[i] = max(proposals, key=lambda proposal: (proposal.number == 0, proposal.gain))
+        return found
+
+    def proposal(self, rank: int, value: float, deviation: float, tried: set[tuple[int, float]]) -> _Proposal | None:
+        """The untried number that gains most in place of one constant; None if none is worth trying."""
+        if not math.isfinite(value) or value == 0:
+            return None
+        # A double is never more certain than its rounding.
+        deviation = max(deviation, 4e-16 * abs(value))
+        candidates = numerals(value)
+        savings = cost_as_measured(value, deviation) + self.allowance - candidates.costs
         with np.errstate(all="ignore"):
-            # Loss of log-likelihood, with the scale of the noise estimated from the errors.
-            worse = log_likelihood * rows * log(np.maximum(fit.errors, least_error) / before)
-        saved = np.array([proposal.saving for proposal in proposals.values()])
-        accepted = worse < saved
-        values = population.values.copy()
-        values[chosen[accepted]] = fit.population.values[accepted]
-        population = replace(population, values=values)
-        fixed[chosen[accepted]] = held[accepted]
-        for row, (i, proposal) in enumerate(proposals.items()):
-            if not accepted[row]:
-                tried[i].add((proposal.rank, proposal.number))
-        equations = linearizer.normal_equations(population, ones, zeros, limits)
+            # Loss of log-likelihood of each number, to lowest order.
+            losses = 0.5 * ((candidates.numbers - value) / deviation) ** 2
+        gains = savings - np.where(candidates.numbers == 0, losses, _CAUTION * losses)
+        for position in np.argsort(-gains, kind="stable").tolist():
+            number = float(candidates.numbers[position])
+            if gains[position] <= 0:
+                break
+            if (rank, number) not in tried:
+                return _Proposal(rank, number, float(savings[position]), float(gains[position]))
+        return None
 
 
 @dataclass(frozen=True)
@@ -130,29 +213,14 @@ class _Proposal:
     number : float
     saving : float
         Nats saved by writing down the number instead of the constant.
+    gain : float
+        What is left of them after what the fit probably loses.
     """
 
     rank: int
     number: float
     saving: float
-
-
-def _proposals(
-    population: Population,
-    equations: NormalEquations,
-    fixed: Mask,
-    tried: Sequence[set[tuple[int, float]]],
-    rows: float,
-    least_error: float,
-) -> dict[int, _Proposal]:
-    """The next proposal for each individual that has one, by index of the individual."""
-    deviations = _deviations(equations.matrices, equations.errors, fixed, rows, least_error)
-    found = {}
-    for i in np.flatnonzero(np.isfinite(equations.errors)).tolist():
-        proposal = _best_proposal(_constants(population, i), deviations[i], fixed[i], tried[i])
-        if proposal is not None:
-            found[i] = proposal
-    return found
+    gain: float
 
 
 def _constants(population: Population, individual: int) -> Floats:
@@ -166,41 +234,70 @@ def _set_constant(population: Population, individual: int, rank: int, number: fl
     population.values[individual, columns[rank]] = number
 
 
-def _deviations(matrices: Floats, errors: Floats, fixed: Mask, rows: float, least_error: float) -> Floats:
-    """Standard deviation of each constant given the data, (n_individuals, n_constants); inf if not determined."""
+def _rounding_errors(population: Population, equations: NormalEquations, least_error: float) -> Floats:
+    """Sum of errors of each individual that counts as rounding.
+
+    Terms that are larger than their sum round more than the target does: each constant's share of the values is rounded
+    as well as the values themselves.
+    """
+    least = np.full(len(population), least_error)
+    for i in np.flatnonzero(np.isfinite(equations.errors)).tolist():
+        constants = _constants(population, i)
+        squares = np.diag(equations.matrices[i])[3 : 3 + len(constants)]
+        with np.errstate(all="ignore"):
+            own = float(np.add.reduce((_ROUNDING * constants) ** 2 * squares))
+        if math.isfinite(own):
+            least[i] = max(least_error, min(own, _MOST_CANCELLED * least_error))
+    return least
+
+
+def _deviations(equations: NormalEquations, fixed: Mask, rows: float, least: Floats) -> Floats:
+    """Standard deviation of each constant given the data, (n_individuals, n_constants); inf if not determined.
+
+    Rounding errors of the rows need not be independent. So they move a constant by as much as one change of all rows of
+    their size does; noise moves it by less, the more rows there are.
+    """
+    matrices, errors = equations.matrices, equations.errors
     count = min(matrices.shape[1] - 3, fixed.shape[1])
     deviations = np.full(fixed.shape, np.inf)
-    for i in range(len(matrices)):
-        free = np.flatnonzero(~fixed[i, :count])
+    for i in np.flatnonzero(np.isfinite(errors)).tolist():
+        squares = np.diag(matrices[i])[3 : 3 + count]
+        # A constant without influence on any row must not hide the others.
+        free = np.flatnonzero(~fixed[i, :count] & np.isfinite(squares) & (squares > 0))
         own = matrices[i][np.ix_(3 + free, 3 + free)]
-        scale = np.sqrt(np.diag(own))
-        if not len(free) or not np.isfinite(own).all() or not (scale > 0).all():
+        if not len(free) or not np.isfinite(own).all():
             continue
-        noise = max(errors[i], least_error) / max(rows - len(free), 1.0)
+        scale = np.sqrt(squares[free])
+        noise = max(errors[i], least[i]) / max(rows - len(free), 1.0) + least[i]
         inverse = inverse_diagonal(own / np.outer(scale, scale))
-        deviations[i, free] = np.sqrt(np.maximum(inverse, 1.0) * noise) / scale
+        with np.errstate(all="ignore"):
+            deviations[i, free] = np.sqrt(np.maximum(inverse, 1.0) * noise) / scale
     return deviations
 
 
-def _best_proposal(values: Floats, deviations: Floats, fixed: Mask, tried: set[tuple[int, float]]) -> _Proposal | None:
-    """The untried proposal that saves most; None if none is worth trying."""
-    best: _Proposal | None = None
-    simple = _simple_numbers()
-    for rank, (value, deviation) in enumerate(zip(values.tolist(), deviations[: len(values)].tolist(), strict=True)):
-        if fixed[rank] or not math.isfinite(value) or not math.isfinite(deviation):
+def without_idle_digits(population: Population, linearizer: Linearizer, rows: float, least_error: float) -> Population:
+    """The individuals, with constants rounded to the digits that the data determine, and one more.
+
+    Parameters
+    ----------
+    population : Population
+        Complete formulas with fitted constants: linear scaling adds nothing to them.
+    linearizer : Linearizer
+    rows : float
+        Number of rows; with weights, their effective number.
+    least_error : float
+        Sum of errors that counts as rounding.
+    """
+    count = len(population)
+    equations = linearizer.normal_equations(population, np.ones(count), np.zeros(count), np.full(count, np.inf))
+    values = population.values.copy()
+    individuals, columns, ranks = places(population)
+    for i, column, rank in zip(individuals.tolist(), columns.tolist(), ranks.tolist(), strict=True):
+        square = float(equations.matrices[i, 3 + rank, 3 + rank])
+        noise = max(float(equations.errors[i]), least_error) / max(rows, 1.0)
+        if not (math.isfinite(noise) and math.isfinite(square) and square > 0 and math.isfinite(values[i, column])):
             continue
-        # A double is never more certain than its rounding.
-        deviation = max(deviation, 4e-16 * abs(value))
-        now = math.log(max(abs(value) / deviation, 1.0)) + 1.0
-        whole = float(round(value))
-        numbers = np.append(np.copysign(simple.numbers, value), whole)
-        savings = now - np.append(simple.costs, math.log(abs(whole) + 1))
-        # Loss of log-likelihood of each number, to lowest order.
-        worth = savings > 0.5 * ((numbers - value) / deviation) ** 2
-        for position in np.flatnonzero(worth)[np.argsort(-savings[worth], kind="stable")].tolist():
-            proposal = _Proposal(rank, float(numbers[position]), float(savings[position]))
-            if best is not None and proposal.saving <= best.saving:
-                break
-            if (proposal.rank, proposal.number) not in tried:
-                best = proposal
-    return best
+        step = _SAFE * math.sqrt(noise / square)
+        value = float(values[i, column])
+        values[i, column] = value if is_simple(value) else rounded_to(value, step)
+    return replace(population, values=values)

@@ -11,7 +11,7 @@ from shine.arrays import COMPILED
 from shine.data.dataset import Dataset
 from shine.fitness.protocols import Linearizer
 from shine.gp.oddity import oddities
-from shine.gp.snapping import snapped
+from shine.gp.snapping import rounded_off, snapped, without_idle_digits
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.simplify.simplifier import simplify
@@ -25,6 +25,9 @@ POLISHING_ROWS = 10_000
 
 _STEPS, _LAST_STEPS = 50, 5
 """Most steps of the first fit of all constants, and of the last fit, on all rows."""
+
+_NO_NATS = 0.1
+"""Log-likelihood that nobody misses."""
 
 _NATS_A_NODE = 0.5
 """Log-likelihood that simple constants may cost, for each node of the formula."""
@@ -62,23 +65,24 @@ def polished(
     sample = dataset.sampled(POLISHING_ROWS, np.random.default_rng(0))
     linearizer = linearizer_of(sample)
     fitted = _fitted(population, linearizer, _STEPS, tolerance)
-    simple = snapped(
-        fitted,
-        linearizer,
-        sample.effective_rows,
-        least_error(sample),
-        log_likelihood=log_likelihood,
-        out_of_time=out_of_time,
-    )
+    rows, least = sample.effective_rows, least_error(sample)
+    simple = snapped(fitted, linearizer, rows, least, log_likelihood=log_likelihood, out_of_time=out_of_time)
+    # Simplified in between: the product of two constants needs fewer digits than both of them.
+    simple = population_of(_simplified(simple, primitives), primitives)
+    simple = rounded_off(simple, linearizer, rows, least, log_likelihood=log_likelihood, out_of_time=out_of_time)
     if sample is not dataset:
         fitted = _fitted(fitted, linearizer_of(dataset), _LAST_STEPS, tolerance)
     for individuals in (fitted, simple):
-        complete = (individuals.tree(index) for index in range(len(individuals)))
-        yield [simplify(tree, primitives, functions=COMPILED) for tree in complete]
+        yield _simplified(without_idle_digits(individuals, linearizer, rows, least), primitives)
+
+
+def _simplified(individuals: Population, primitives: PrimitiveSet) -> list[Tree]:
+    complete = (individuals.tree(index) for index in range(len(individuals)))
+    return [simplify(tree, primitives, functions=COMPILED) for tree in complete]
 
 
 def preferred(models: Sequence[Model], nats: Callable[[Model, Model], float]) -> Model:
-    """The last version of a formula if it is as good as the best within the noise; else the best.
+    """The last version of a formula if it is as good as the best within the noise; else the last that is as good.
 
     Parameters
     ----------
@@ -88,9 +92,11 @@ def preferred(models: Sequence[Model], nats: Callable[[Model, Model], float]) ->
         Log-likelihood by which the second of two models is better than the first.
     """
     best, last = min(models, key=lambda model: model.loss), models[-1]
-    if not math.isfinite(last.loss):
-        return best
-    return last if nats(last, best) <= _NATS_A_NODE * last.complexity else best
+    if math.isfinite(last.loss) and nats(last, best) <= _NATS_A_NODE * last.complexity:
+        return last
+    # Digits that the data do not determine are not worth keeping, even if they make the loss a little smaller.
+    found = (model for model in reversed(models) if math.isfinite(model.loss) and nats(model, best) <= _NO_NATS)
+    return next(found, best)
 
 
 def population_of(trees: Sequence[Tree], primitives: PrimitiveSet) -> Population:

@@ -20,6 +20,7 @@ from shine.fitness.scores import Scores, lines_like, simpler_lines
 from shine.gp.constants import places
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.evolution import Outcome
+from shine.gp.numerals import rounded_to
 from shine.gp.phase_reduction import reduced_phases
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
@@ -84,7 +85,7 @@ def refined(
     domain = Domain(dataset)
     power = loss_of(loss).log_likelihood * dataset.effective_rows
     individuals, forms = individuals_to_refine(outcome, domain, math.exp(min(TIED / power, 1.0)))
-    constant = Tree(dataset.features, ast.Constant(dataset.target_mean))
+    constant = Tree(dataset.features, ast.Constant(_mean(dataset)))
     complete = _completed(individuals, forms, dataset, threads)
     found = [constant, *(tree for tree in complete if fitted_constants(tree) < max(dataset.effective_rows, 2))]
     trees = [simplify(tree, primitives, functions=COMPILED) for tree in found]
@@ -97,13 +98,14 @@ def refined(
     if rules is not None:
         versions.insert(0, found)  # a simplified formula may break a constraint
     models = [_measured(version, dataset, loss, weights, primitives, threads, rules) for version in versions]
-    # The constant formula comes first. Its best version stays, not its simplest: all others are compared with it.
-    constant_model = min((version[0] for version in models), key=lambda model: model.loss)
     floor = rounding_loss(dataset, loss)
 
     def nats(worse: Model, better: Model) -> float:
         return power * math.log(max(worse.loss, floor) / max(better.loss, floor))
 
+    # The constant formula comes first. Its best version stays, not its simplest: all others are compared with it.
+    least = min(version[0].loss for version in models)
+    constant_model = next(version[0] for version in models if version[0].loss <= least * (1 + TOLERANCE))
     versions_of_each = zip(*(version[1:] for version in models), strict=True)
     chosen = [constant_model, *preferred_and_defined(versions_of_each, partial(preferred, nats=nats), domain)]
     # Individuals have at most this size; with their lines they may be larger.
@@ -111,6 +113,12 @@ def refined(
     kept = without_poles(finite, enough, domain)
     odd = dict(zip(kept, oddities_of([model.tree for model in kept], primitives), strict=True))
     return pareto_front(kept, enough, lambda model: model.loss * math.exp(odd[model] / power))
+
+
+def _mean(dataset: Dataset) -> float:
+    """The target's mean, without digits that change the loss by less than `TOLERANCE`."""
+    deviation = math.sqrt(dataset.target_square / dataset.weight)
+    return rounded_to(dataset.target_mean, deviation * math.sqrt(TOLERANCE))
 
 
 def _completed(individuals: Population, forms: Scores, dataset: Dataset, threads: int) -> Iterator[Tree]:

@@ -13,7 +13,7 @@ from shine.data.dataset import Dataset
 from shine.evaluators.gradients import MachineLinearizer
 from shine.gp.constants import TOLERANCE
 from shine.gp.creation import ptc2
-from shine.gp.snapping import snapped
+from shine.gp.snapping import rounded_off, snapped, without_idle_digits
 from shine.lang.growth import Terminals
 from shine.lang.library import STANDARD
 from shine.lang.population import Population
@@ -159,3 +159,60 @@ def test_no_constant_changes_once_time_is_over():
     population = Population.from_sources(["1.9999*x + 3.0001*y"], ("x", "y"))
     found = snapped(population, linearizer, dataset.weight, ROUNDING, log_likelihood=0.5, out_of_time=lambda: True)
     assert np.array_equal(found.values, population.values)
+
+
+def digits(number):
+    return len(repr(abs(float(number))).partition("e")[0].replace(".", "").strip("0"))
+
+
+def measured_after(text, target, rows, noise, seed):
+    """Constants of a formula in noisy rows, made simple and rounded off."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(1.0, 50.0, rows)
+    dataset = Dataset(np.array([x]), target(x) * (1 + noise * rng.normal(size=rows)), None, ("x",))
+    linearizer = MachineLinearizer(dataset, "mse")
+    population = Population.from_sources([text], ("x",))
+    fitted = linearizer.fit(population, np.ones(1), np.zeros(1), 100, tolerance=1e-13, scaled=False)
+    least = float(np.sum((8 * 2.0**-52 * dataset.target) ** 2))
+    simple = snapped(fitted.population, linearizer, dataset.weight, least, log_likelihood=0.5)
+    simple = rounded_off(simple, linearizer, dataset.weight, least, log_likelihood=0.5)
+    return simple.values[0][simple.codes[0] == CONSTANT].tolist()
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("scale", [1.0, 1e-34, 1e30])
+def test_noisy_constants_have_the_digits_that_the_data_determine(scale, seed):
+    found = measured_after("2.0*log(x) + 10.0", lambda x: 15.70796 - 0.95493 * np.log(x), 26, 0.003, seed)
+    assert all(2 <= digits(constant) <= 4 for constant in found), found
+    assert found == pytest.approx([-0.955, 15.71], rel=0.03)
+    (slope,) = measured_after(f"{scale}*x", lambda x: 1.8965437 * scale * x, 26, 0.01, seed)
+    assert digits(slope) <= 4
+    assert slope == pytest.approx(1.8965437 * scale, rel=0.01)
+
+
+@pytest.mark.parametrize("number", [6.674e-11, 1.381e-23, 8.988e9, 0.0821, 1 / 26, 137.0])
+def test_exact_data_give_the_constant_as_it_was_written(number):
+    assert measured_after(f"{1.3 * number}*x", lambda x: number * x, 200, 0.0, 0) == [number]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_term_that_the_data_do_not_need_becomes_zero_whatever_its_size(seed):
+    # The offset of a proportionality may be 50, and still be nothing but noise.
+    gone = measured_after("400.0*x + 5.0", lambda x: 474.5 * x, 20, 0.02, seed)[1]
+    assert gone == 0.0 or abs(gone) > 100
+    assert measured_after("2e30*x + 1e15", lambda x: 1.5e30 * x, 50, 0.0, seed) == [1.5e30, 0.0]
+
+
+def test_a_constant_without_influence_does_not_keep_the_others_from_becoming_simple():
+    found = measured_after("2.9*x + 0.7*(x - x)", lambda x: 3.0 * x, 50, 0.0, 0)
+    assert found[0] == 3.0
+
+
+def test_idle_digits_are_dropped_at_once():
+    dataset = dataset_of(lambda x, y: 1.2345678 * x, 0.01)
+    linearizer = MachineLinearizer(dataset, "mse")
+    population = Population.from_sources([f"{math.pi}*y", "1.23456789123*x", "x"], ("x", "y"))
+    found = without_idle_digits(population, linearizer, dataset.weight, ROUNDING)
+    constants = found.values[found.codes == CONSTANT].tolist()
+    assert constants[0] == math.pi
+    assert 4 <= digits(constants[1]) <= 6
