@@ -104,18 +104,26 @@ def _told(
     """Print the result; returns the exit code."""
     failed = any(notice.failed for notice in notices)
     kept = "what could be written is" if failed else "result.json, front.csv, log.jsonl and config.yaml are"
-    _print_result(result_record(result, config.target_name, config.primitive_texts), f"{kept} in {folder}", printed)
+    record = result_record(result, config.target_name, config.primitive_texts)
+    if printed == "json":
+        print_json(record.model_dump(mode="json"))
+    else:
+        _print_result(_readable(record, result), f"{kept} in {folder}", printed)
     if result.stopped_by == "interrupted":
         return interruption.code
     return FAILURE if failed else 0
 
 
+def _readable(record: ResultRecord, result: Result) -> ResultRecord:
+    """The record with formulas as people write them; a file has all details of their trees."""
+    models = zip(record.front, result.front, strict=True)
+    front = tuple(entry.model_copy(update={"expression": model.expression}) for entry, model in models)
+    return record.model_copy(update={"front": front, "best": front[result.best_index]})
+
+
 def _print_result(record: ResultRecord, kept: str, printed: str) -> None:
     if printed == "formula":
         click.echo(record.best.expression)
-        return
-    if printed == "json":
-        print_json(record.model_dump(mode="json"))
         return
     # Lines fit a terminal; a file or a pipe gets every formula in full.
     width = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None

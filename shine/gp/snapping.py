@@ -32,7 +32,7 @@ _ROUNDING = 2.0**-52
 """Relative error of a product."""
 
 _MOST_CANCELLED = 1e10
-"""Rounding errors of large terms count up to so many times those of the target. Formulas with larger ones are chaotic."""
+"""Rounding errors of large terms count up to so many times those of the target; a formula with more is chaotic."""
 
 _CAUTION = 2.0
 """Weight of what the fit loses by a number: people keep a digit that is half certain."""

@@ -127,6 +127,20 @@ class Tree:
             return expression_source(self.result)
         return definition_source(self.name, self.parameters, self.assignments, self.result)
 
+    @property
+    def readable(self) -> str:
+        """The formula as people write it: ``2*x**2`` for ``2.0*square(x)``; text of the same values.
+
+        Examples
+        --------
+        >>> from shine.lang.parse import parse
+        >>> parse("6.283185307179586*sqrt(square(a))").readable
+        '2*pi*sqrt(a**2)'
+        """
+        if self.assignments:
+            return str(self)
+        return expression_source(self.result, readable=True, named="pi" not in self.parameters)
+
     def __repr__(self) -> str:
         text = str(self)
         return f"Tree({text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + '...'!r})"

@@ -163,7 +163,7 @@ def result_record(result: Result, target: str = "y", primitives: Sequence[str] =
 
 def _model_record(model: Model) -> ModelRecord:
     r2 = model.r2 if math.isfinite(model.r2) else None
-    return ModelRecord(expression=model.expression, loss=model.loss, complexity=model.complexity, r2=r2)
+    return ModelRecord(expression=str(model.tree), loss=model.loss, complexity=model.complexity, r2=r2)
 
 
 def front_csv(result: Result) -> str:

@@ -47,8 +47,8 @@ class Model:
 
     @property
     def expression(self) -> str:
-        """The formula as Python text."""
-        return str(self.tree)
+        """The formula as Python text, as people write it (see `shine.lang.tree.Tree.readable`)."""
+        return self.tree.readable
 
     @property
     def complexity(self) -> int:
@@ -138,7 +138,7 @@ class Model:
         # As text: compiled code cannot be copied to another process, and reading text executes nothing.
         own = _definitions(self.tree)
         return _model_of, (
-            self.expression, self.tree.parameters, own, self.loss, self.r2, dict(self.weights),
+            str(self.tree), self.tree.parameters, own, self.loss, self.r2, dict(self.weights),
         )  # fmt: skip
 
 

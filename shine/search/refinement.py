@@ -34,6 +34,7 @@ from shine.search.model import Model
 from shine.search.poles import individuals_to_refine, preferred_and_defined, without_poles
 from shine.search.polishing import oddities_of, polished, population_of, preferred
 from shine.search.rounding import rounding_error, rounding_loss
+from shine.search.tidying import tidied
 
 TIED = 3.0
 """Nats by which an individual may describe the data worse than the front and still be refined: fitting to convergence
@@ -108,6 +109,8 @@ def refined(
     constant_model = next(version[0] for version in models if version[0].loss <= least * (1 + TOLERANCE))
     versions_of_each = zip(*(version[1:] for version in models), strict=True)
     chosen = [constant_model, *preferred_and_defined(versions_of_each, partial(preferred, nats=nats), domain)]
+    if rules is None:  # a tidy formula may break a constraint
+        chosen = tidied(chosen, dataset)
     # Individuals have at most this size; with their lines they may be larger.
     finite = [model for model in chosen if math.isfinite(model.loss) and model.tree.size <= max_size]
     kept = without_poles(finite, enough, domain)

@@ -38,6 +38,9 @@ class Algebra(FunctionBuilder):
         Functions that a rule may introduce.
     """
 
+    largest_expanded = 1
+    """Largest power of a sum that is multiplied out."""
+
     def __init__(self, terms: Terms, allowed: frozenset[str]) -> None:
         super().__init__(terms, allowed)
         self._simplified: dict[int, int] = {}
@@ -78,7 +81,7 @@ class Algebra(FunctionBuilder):
         except Unfit:
             return self._as_it_was(term, region)
         try:
-            result = self._written_sum(table) if isinstance(table, Sum) else self.written_product(table)
+            result = self.written_sum(table) if isinstance(table, Sum) else self.written_product(table)
             sizes, simplified = self.terms.sizes, self._simplified
             saved = sum(sizes[leaf] - sizes[simplified[leaf]] for _, leaf in region.leaves)
             if sizes[result] <= sizes[term] - saved:
@@ -113,33 +116,36 @@ class Algebra(FunctionBuilder):
                 parts[part] = plus(parts[part], scaled) if part in parts else scaled
         return Sum(constant, {part: factor for part, factor in parts.items() if factor[0] != 0})
 
-    def _written_sum(self, total: Sum) -> int:
+    def written_sum(self, total: Sum) -> int:
+        """The shortest formula found for a sum."""
         if len(total.parts) == 1 and total.constant[0] == 0:
             ((part, factor),) = total.parts.items()
             own, factors = self.product_of(part)
             return self.written_product(Product(times(factor, own), factors))
         result = self.shortest_sum(total)
-        expanded = self._expanded(total)
+        expanded = self.expanded(total)
         if expanded is not None:
             other = self.shortest_sum(expanded)
             if self.terms.sizes[other] < self.terms.sizes[result]:
                 return other
         return result
 
-    def _expanded(self, total: Sum) -> Sum | None:
+    def expanded(self, total: Sum) -> Sum | None:
         """The sum with products of sums multiplied out; None if there are no such products or too many parts."""
         constant, parts, changed = total.constant, dict[int, Coefficient](), False
         if len(total.parts) > _MOST_EXPANDED:
             return None
         for part, factor in total.parts.items():
             own, factors = self.product_of(part)
-            base = next((base for base, exponent in factors.items() if exponent == 1 and self.is_sum(base)), None)
+            base = next(
+                (base for base, e in factors.items() if 1 <= e <= self.largest_expanded and self.is_sum(base)), None
+            )
             if base is None:
                 parts[part] = plus(parts.get(part, ZERO), factor)
                 continue
             changed = True
             inner = self.sum_of(base)
-            rest = {other: exponent for other, exponent in factors.items() if other != base}
+            rest = combined(factors, {base: -1})
             items: list[tuple[Coefficient, Mapping[int, int]]] = [(inner.constant, {})]
             items += [
                 (times(c, self.product_of(p).coefficient), self.product_of(p).factors) for p, c in inner.parts.items()
@@ -148,7 +154,7 @@ class Algebra(FunctionBuilder):
                 return None
             for c, inner_factors in items:
                 scale = times(times(factor, own), c)
-                product = _combined(rest, inner_factors)
+                product = combined(rest, inner_factors)
                 if scale[0] == 0:
                     continue
                 if not product:
@@ -203,7 +209,7 @@ class Algebra(FunctionBuilder):
                 del result[base]
                 own, inside = self.product_of(inner)
                 constant = times(constant, to_the_power(own, exponent))
-                result = _combined(result, {factor: e * exponent for factor, e in inside.items()})
+                result = combined(result, {factor: e * exponent for factor, e in inside.items()})
         return constant, result
 
     def _roots(self, factors: dict[int, int]) -> Mapping[int, int]:
@@ -221,7 +227,7 @@ class Algebra(FunctionBuilder):
             else:
                 halves = exponent
             whole, odd = int(halves / 2), halves % 2
-            factors = _combined(factors, {factor: e * whole for factor, e in inside.items() if whole})
+            factors = combined(factors, {factor: e * whole for factor, e in inside.items() if whole})
             if odd:
                 factors[base] = 1 if halves > 0 else -1
         return factors
@@ -254,7 +260,7 @@ class Algebra(FunctionBuilder):
             own, inside = self.product_of(inner)
             rest = {other: e for other, e in factors.items() if other != base}
             inside = {factor: e * exponent for factor, e in inside.items()}
-            return self.product(to_the_power(own, exponent), _combined(rest, inside))
+            return self.product(to_the_power(own, exponent), combined(rest, inside))
         except Unfit:
             return None
 
@@ -269,14 +275,14 @@ class Algebra(FunctionBuilder):
                 inner = self.sum_of(self.terms.arguments[base][0])
                 total = _plus_sum(total, times_sum((float(factors[base]), 1.0), inner))
             rest = {base: exponent for base, exponent in factors.items() if base not in exponentials}
-            power = self.function("exp", (self._written_sum(total),))
+            power = self.function("exp", (self.written_sum(total),))
             own, inside = self.product_of(power)
-            return self.product(times(constant, own), _combined(rest, inside))
+            return self.product(times(constant, own), combined(rest, inside))
         except Unfit:
             return None
 
 
-def _combined(one: Mapping[int, int], other: Mapping[int, int]) -> dict[int, int]:
+def combined(one: Mapping[int, int], other: Mapping[int, int]) -> dict[int, int]:
     """The product of two products."""
     result = dict(one)
     for base, exponent in other.items():

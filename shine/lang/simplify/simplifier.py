@@ -60,9 +60,28 @@ def simplify(
     >>> str(simplify(parse("(a*2 + 4)*0.5 + b/b")))
     'a + 3'
     """
+
+    def step(terms: Terms) -> Callable[[int], int]:
+        allowed = ARITHMETIC.union(terms.operations) if primitives is None else frozenset(primitives.function_codes)
+        return Algebra(terms, allowed).simplified if rounding else _Exact(terms, allowed).simplified
+
+    return settled(tree, step, functions)
+
+
+def settled(tree: Tree, step: Callable[[Terms], Callable[[int], int]], functions: Functions) -> Tree:
+    """A formula after as many passes as change it.
+
+    Parameters
+    ----------
+    tree : Tree
+    step : callable
+        Makes the function that simplifies one term once, given all terms of a formula.
+    functions : mapping of str to callable
+        The functions that fold constants.
+    """
     equal_sized = [tree]
     for _ in range(_MOST_PASSES):
-        following = _pass(tree, primitives, rounding, functions)
+        following = _pass(tree, step, functions)
         if following in equal_sized:
             # If passes turn formulas into each other in a circle, always choose the same one.
             return min(equal_sized[equal_sized.index(following) :], key=lambda tree: tree.tokens)
@@ -73,7 +92,7 @@ def simplify(
     return tree
 
 
-def _pass(tree: Tree, primitives: PrimitiveSet | None, rounding: bool, functions: Functions) -> Tree:
+def _pass(tree: Tree, step: Callable[[Terms], Callable[[int], int]], functions: Functions) -> Tree:
     """Simplify every subformula once."""
     nodes = [*(value for _, value in tree.assignments), tree.result]
     # Only names in the formula: a table may have many thousand columns.
@@ -81,10 +100,8 @@ def _pass(tree: Tree, primitives: PrimitiveSet | None, rounding: bool, functions
     names = sorted(known & {name for node in nodes for name in _names(node)}, key=natural_order)
     terms = Terms(names, tree.functions, functions)
     given = [terms.term(node) for node in nodes]
-    allowed = ARITHMETIC.union(terms.operations) if primitives is None else frozenset(primitives.function_codes)
-    step: Callable[[int], int]
-    step = Algebra(terms, allowed).simplified if rounding else _Exact(terms, allowed).simplified
-    *values, result = [terms.node(step(term)) for term in given]
+    simplified = step(terms)
+    *values, result = [terms.node(simplified(term)) for term in given]
     assignments = tuple((name, value) for (name, _), value in zip(tree.assignments, values, strict=True))
     return replace(tree, assignments=_needed(assignments, result), result=result)
 

@@ -113,7 +113,8 @@ class Builder:
         above = [(base, exponent) for base, exponent in factors.items() if exponent > 0]
         below = [(base, -exponent) for base, exponent in factors.items() if exponent < 0]
         number, divisor = factor
-        if divisor != 1 and (abs(number) != 1 or "div" not in self.allowed):
+        if divisor != 1 and (abs(number) != 1 or not divisor.is_integer() or "div" not in self.allowed):
+            # People divide by whole numbers, and multiply by others: 0.3*x, not x/3.3333.
             number, divisor = value(factor), 1.0
         if divisor != 1:
             # The constant absorbs the sign.

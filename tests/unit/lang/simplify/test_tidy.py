@@ -1,0 +1,145 @@
+"""Tidy formulas have the same values, no more nodes, and the form that people write."""
+
+from __future__ import annotations
+
+import ast
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import PARAMETERS, trees
+
+from shine.arrays import COMPILED
+from shine.lang.interpret import evaluate
+from shine.lang.library import STANDARD
+from shine.lang.parse import parse
+from shine.lang.simplify.tidy import short, tidy
+from shine.lang.tree import Tree
+
+FORMS = {
+    "-1.0*(v1*v2*cos(v3))": "-v1*v2*cos(v3)",
+    "sqrt(square(v2))*x": "x*abs(v2)",
+    "2.25 - 2.0*x*y - square(x - 1.5)": "x*(3 - x - 2*y)",
+    "367*sqrt(cube(x))": "367*x**1.5",
+    "365.2*x*sqrt(x)": "365.2*x**1.5",
+    "x**1.5*x": "x**2.5",
+    "x**1.5/x": "sqrt(x)",
+    "(x**1.5)**0.5": "x**0.75",
+    "exp(1.5*log(x) + y)": "x**1.5*exp(y)",
+    "exp(1.38629436111989 - 0.5*x)": "4*exp(-0.5*x)",
+    "x/3.3333333333333335": "0.3*x",
+    "0.3333333333333333*x*y": "x*y/3",
+    "4.0*exp(x/-26.0)": "4*exp(-x/26)",
+    "3.0*sin(x)*cos(x)": "1.5*sin(2*x)",
+    "0.5*sin(2.0*x)": "sin(x)*cos(x)",
+    "sin(x)*cos(x)": "sin(x)*cos(x)",
+    "1.0 - 2.0*square(sin(x))": "cos(2*x)",
+    "1.0 - square(sin(x))": "cos(x)**2",
+    "3.0*square(sin(x)) + 3.0*square(cos(x)) + y": "y + 3",
+    "sin(x)/cos(x)": "tan(x)",
+    "log(x) - log(y)": "log(x/y)",
+    "log(x) + log(y) + 3.0": "log(x*y) + 3",
+    "1.9*log(sqrt(x))": "0.95*log(x)",
+    "x*x - 3.0*x + 2.25": "(x - 1.5)**2",
+    "sqrt(x)*sqrt(x + y*(y/x - 2.0*cos(z)))": "sqrt(x*(x - 2*y*cos(z)) + y**2)",
+    "4.1887902047863905*(square(x)*x - square(y)*y)": "4*pi/3*(x**3 - y**3)",
+    "cos(c)*b*(a + b)*square(a)": "a**2*b*(a + b)*cos(c)",
+    "-0.955*log(x) + 15.7": "15.7 - 0.955*log(x)",
+    "0.1 + 0.2*x*3.0": "0.6*x + 0.1",
+    "-1.0*x*(a - b)": "x*(b - a)",
+    "y*inv(x)": "y/x",
+}
+
+
+@pytest.mark.parametrize("text", FORMS)
+def test_formulas_are_written_as_people_write_them(text):
+    tree = parse(text)
+    found = tidy(tree, COMPILED)
+    assert found.readable == FORMS[text]
+    assert found.size <= tree.size
+    assert tidy(found, COMPILED) == found
+
+
+def precise(node, point):
+    """The value with 60 digits, by mpmath; only operators and functions of real numbers."""
+    names = ("sqrt", "exp", "log", "sin", "cos", "tan")
+    functions = {name: getattr(mpmath, name) for name in names}
+    functions |= {
+        "abs": abs,
+        "square": lambda x: x * x,
+        "cube": lambda x: x**3,
+        "inv": lambda x: 1 / x,
+        "pi": mpmath.pi,
+    }
+    functions["pow"] = mpmath.power
+    code = compile(node, "formula", "eval")
+    with mpmath.workdps(60):
+        return eval(code, {"__builtins__": {}}, {**functions, **{name: mpmath.mpf(v) for name, v in point.items()}})
+
+
+def ordinary(tree, rows):
+    """Rows in which no subformula is infinite, undefined, huge or tiny."""
+    count = len(rows[0])
+    good = np.ones(count, np.bool_)
+    with np.errstate(all="ignore"):
+        for node in ast.walk(tree.result):
+            if isinstance(node, ast.expr) and not (isinstance(node, ast.Name) and node.id not in PARAMETERS):
+                values = evaluate(Tree(PARAMETERS, node, functions=STANDARD), rows, np.float64, COMPILED)
+                sizes = np.broadcast_to(abs(values), count)
+                good &= np.isfinite(sizes) & (sizes < 1e100) & ((sizes == 0) | (sizes > 1e-100))
+    return good
+
+
+SMOOTH = ("add", "sub", "mul", "div", "neg", "abs", "sqrt", "exp", "log", "sin", "cos", "tan", "square", "cube", "inv",
+          "pow")  # fmt: skip
+
+
+@settings(max_examples=150)
+@given(trees(SMOOTH), st.integers(0, 2**32))
+def test_values_are_equal_for_an_independent_oracle(tree, seed):
+    found = tidy(tree, COMPILED)
+    assert found.size <= tree.size
+    rng = np.random.default_rng(seed)
+    for _ in range(8):
+        point = {name: float(rng.uniform(-3.0, 3.0)) for name in PARAMETERS}
+        row = [np.array([value]) for value in point.values()]
+        if not ordinary(tree, row).all():
+            continue
+        expected = precise(str(tree), point)
+        if abs(float(evaluate(tree, row, np.float64, COMPILED)[0]) - expected) > 1e-12 * max(abs(expected), 1):
+            continue  # rounding is magnified too much
+        assert isinstance(expected, mpmath.mpf | int | float)
+        nearby = precise(str(tree), {name: value * (1 + 1e-13) for name, value in point.items()})
+        value = precise(str(found), point)
+        # Constants are rounded to about 1e-15, which a formula may magnify as it magnifies changes of its arguments.
+        assert abs(value - expected) <= 1e-9 * max(abs(expected), 1) + 100 * abs(nearby - expected), (str(tree), point)
+
+
+@settings(max_examples=150)
+@given(trees(), st.integers(0, 2**32))
+def test_all_functions_keep_their_values(tree, seed):
+    found = tidy(tree, COMPILED)
+    assert found.size <= tree.size
+    rows = list(np.random.default_rng(seed).uniform(0.5, 2.5, (len(PARAMETERS), 50)))
+    with np.errstate(all="ignore"):
+        expected, values = (np.broadcast_to(evaluate(form, rows, np.float64, COMPILED), 50) for form in (tree, found))
+        moved = [evaluate(tree, [x * (1 + s * 1e-12) for x in rows], np.float64, COMPILED) for s in (-1, 1)]
+        change = sum(abs(np.broadcast_to(values, 50) - expected) for values in moved)
+        smooth = ordinary(tree, rows) & (change <= 1e-9 * abs(expected))
+        wrong = ~(abs(values - expected) <= 1e-8 * abs(expected) + 1e-12)
+    assert not (smooth & wrong).any(), (str(tree), str(found))
+
+
+@given(trees())
+def test_tidying_again_changes_nothing(tree):
+    found = tidy(tree, COMPILED)
+    assert tidy(found, COMPILED) == found
+
+
+def test_numbers_lose_the_digits_of_rounding_only():
+    assert short(0.1 + 0.2) == 0.3
+    assert short(1.3 * 1.7) == 2.21
+    assert short(1 / 3) == 1 / 3
+    assert short(1.00000000001) == 1.00000000001
