@@ -26,6 +26,7 @@ from shine.search.lines import with_functions
 from shine.search.model import Model
 from shine.search.poles import individuals_to_refine, preferred_and_defined, without_poles
 from shine.search.polishing import polished, population_of, preferred
+from shine.search.tidying import tidied
 
 TOLERANCE = 1e-5
 """Relative gain below which constants count as fitted to convergence."""
@@ -72,7 +73,8 @@ class OddsRefinement:
             versions += self._polished(versions[-1], primitives)
         measured = [self._measured(version, primitives) for version in versions]
         chosen = preferred_and_defined(zip(*measured, strict=True), partial(preferred, nats=self._nats), domain)
-        models = [*self._measured([constant], primitives), *chosen]
+        tidy = list(chosen) if self.rules is not None else tidied(list(chosen), self.dataset)
+        models = [*self._measured([constant], primitives), *tidy]
         return without_poles([model for model in models if math.isfinite(model.loss)], 0.0, domain)
 
     def _polished(self, trees: Sequence[Tree], primitives: PrimitiveSet) -> Iterator[list[Tree]]:

@@ -184,7 +184,18 @@ class _Tidy(Algebra):
                 continue
             if self.terms.sizes[candidate] < self.terms.sizes[result]:
                 result = candidate
-        return result
+        multiplied = self._multiplied_out(product)
+        return result if multiplied is None or self.terms.sizes[multiplied] >= self.terms.sizes[result] else multiplied
+
+    def _multiplied_out(self, product: Product) -> int | None:
+        """``x*(2 - y/x)`` as ``2*x - y``; None if there is no sum to multiply with."""
+        if not product.factors or not any(self.is_sum(base) for base in product.factors):
+            return None
+        try:
+            total = self.expanded(Sum(ZERO, {self.product(ONE, product.factors): product.coefficient}))
+            return None if total is None or len(total.parts) < 2 else self.shortest_sum(total)
+        except Unfit:
+            return None
 
     def _divided(self, factor: Coefficient) -> Coefficient:
         """A third as a divisor: ``x/3``, not ``0.3333333333333333*x``."""

@@ -50,6 +50,7 @@ FORMS = {
     "0.1 + 0.2*x*3.0": "0.6*x + 0.1",
     "-1.0*x*(a - b)": "x*(b - a)",
     "y*inv(x)": "y/x",
+    "y*(2.5*abs(x) - z/y)": "2.5*y*abs(x) - z",
 }
 
 
@@ -110,7 +111,8 @@ def test_values_are_equal_for_an_independent_oracle(tree, seed):
         expected = precise(str(tree), point)
         if abs(float(evaluate(tree, row, np.float64, COMPILED)[0]) - expected) > 1e-12 * max(abs(expected), 1):
             continue  # rounding is magnified too much
-        assert isinstance(expected, mpmath.mpf | int | float)
+        if not isinstance(expected, mpmath.mpf | int | float):
+            continue  # a root of a negative number that float64 takes for whole
         nearby = precise(str(tree), {name: value * (1 + 1e-13) for name, value in point.items()})
         value = precise(str(found), point)
         # Constants are rounded to about 1e-15, which a formula may magnify as it magnifies changes of its arguments.
