@@ -60,7 +60,7 @@ def test_a_run_keeps_what_it_used_and_found(job: Job, tmp_path: Path) -> None:
     ]  # fmt: skip
     assert read_config(tmp_path / "out" / "config.yaml") == job.config
     record = read_result(tmp_path / "out")
-    assert (record.best.expression, record.features, record.target) == (result.best.expression, ("a",), "y")
+    assert (record.best.expression, record.features, record.target) == (str(result.best.tree), ("a",), "y")
     assert [line["generation"] for line in open_run(tmp_path / "out").history] == reported == list(range(7))
 
 
