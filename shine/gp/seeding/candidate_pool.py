@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 
-from shine.arrays import dot, log
+from shine.arrays import log
+from shine.gp.seeding.estimates import node_price
 from shine.gp.seeding.formula_writer import Nodes, Unwritable, Writer, tape
+from shine.gp.seeding.free_constants import unknown, with_constants
 from shine.gp.seeding.skeletons import Rows, Skeleton
+from shine.gp.seeding.target_errors import LINE, TargetErrors, together
 from shine.gp.subtrees import depths
 from shine.lang.population import Population
 from shine.typing import Floats, Mask
@@ -27,6 +31,17 @@ ROUNDING = 1e-20
 NEARLY = 1e-14
 """Share of variance unexplained that may be rounding of the data, or the rest of a truncated series of another
 function."""
+
+MORE_ROWS = 2
+"""An exact formula must fit this many different rows beyond the constants that were fitted to them: n constants fit n
+rows of anything."""
+
+BEST_OF_SIZE, BEST_OF_KIND = 4, 3
+"""Formulas of each size and of each kind that are handed on whatever their errors: with noise, the law is rarely the
+best of its size."""
+
+BEST_OF_FORM = 2
+"""Most formulas that differ in their constants only."""
 
 FLOOR = 1e-22
 """Share of variance unexplained below which formulas fit equally well."""
@@ -75,7 +90,14 @@ class CandidatePool:
     ) -> None:
         self.rows, self.training, self.held_out, self.writer, self.predict = rows, training, held_out, writer, predict
         self.max_size, self.max_depth, self.linear_scaling, self.price = max_size, max_depth, linear_scaling, price
-        self._train = Rows(rows.columns[:, training], rows.target[training], rows.weights[training])
+        self._errors = TargetErrors.of(rows.target, rows.weights)
+        self._train = [
+            Rows(rows.columns[:, training], rows.target[training], weights[training])
+            for weights in self._errors.weights
+        ]
+        self._distinct = len(np.unique(rows.columns, axis=1).T)
+        self._price = node_price(price, int(held_out.sum()))
+        self._surely: float = np.inf
         self.unexplained: dict[Nodes, float] = {}
         self.kinds: dict[Nodes, str] = {}
         self.failures: list[str] = []
@@ -89,13 +111,13 @@ class CandidatePool:
 
     @property
     def exact(self) -> bool:
-        """Whether a formula fits to within rounding."""
-        return self.least_unexplained < ROUNDING
+        """Whether a formula fits to within rounding: all rows of a wide target, and more rows than it has constants."""
+        return self._surely < ROUNDING
 
     @property
     def nearly_exact(self) -> bool:
         """Whether a formula fits so well that no further round is worth its time."""
-        return self.least_unexplained < NEARLY
+        return self._surely < NEARLY
 
     @contextmanager
     def surviving(self, search: str) -> Iterator[None]:
@@ -113,9 +135,10 @@ class CandidatePool:
         with np.errstate(all="ignore"):
             for skeleton in skeletons:
                 try:
-                    for nodes in skeleton.complete(self._train, values, self.writer, self.linear_scaling):
-                        written.setdefault(nodes, skeleton.kind)
-                        self._ingredients.setdefault(nodes, skeleton.parts)
+                    for rows in self._train:
+                        for nodes in skeleton.complete(rows, values, self.writer, self.linear_scaling):
+                            written.setdefault(nodes, skeleton.kind)
+                            self._ingredients.setdefault(nodes, skeleton.parts)
                 except Unwritable:
                     continue
         self.add(written)
@@ -144,9 +167,17 @@ class CandidatePool:
         population = self._population(new)
         shallow = depths(population) <= self.max_depth
         shares = self._unexplained(np.asarray(self.predict(population), np.float64))
-        for nodes, ok, share in zip(new, shallow.tolist(), shares.tolist(), strict=True):
-            if ok and np.isfinite(share) and share < 1:
-                self.keep(nodes, formulas[nodes], share)
+        rows = self._distinct
+        for nodes, ok, share, most in zip(new, shallow.tolist(), *shares.T.tolist(), strict=True):
+            constants = len(unknown(nodes)) + (LINE if self.linear_scaling else 0)
+            if constants >= rows:
+                continue
+            # Constants that were fitted to the measured rows make their error too small (Craven and Wahba 1978).
+            corrected = share if self._split else share * (rows / (rows - constants)) ** 2
+            if ok and np.isfinite(corrected) and share < 1:
+                self.keep(nodes, formulas[nodes], corrected)
+                if rows - constants >= MORE_ROWS:
+                    self._surely = min(self._surely, most)
 
     def keep(self, nodes: Nodes, kind: str, unexplained: float) -> None:
         """Put a measured formula into the pool."""
@@ -154,27 +185,24 @@ class CandidatePool:
         self.kinds[nodes] = kind
         self.unexplained[nodes] = unexplained
 
-    def _unexplained(self, predictions: Floats) -> Floats:
-        """Share of the held-out target's variance that predictions leave; inf where one is not finite.
+    @property
+    def _split(self) -> bool:
+        """Whether formulas are measured on other rows than their constants are fitted on."""
+        return not self.training.all()
 
-        With linear scaling, slope and intercept are fitted on the training rows.
+    def _unexplained(self, predictions: Floats) -> Floats:
+        """Share of the held-out target's variance that predictions leave, and the largest by any measure.
+
+        inf where a prediction is not finite. With linear scaling, slope and intercept are fitted on the training rows.
         """
-        weights, target = self.rows.weights, self.rows.target
-        fit, held = np.where(self.training, weights, 0), np.where(self.held_out, weights, 0)
-        fit, held = fit / fit.sum(), held / held.sum()
-        with np.errstate(all="ignore"):
-            mean, target_mean = dot(predictions, fit), dot(target, fit)
-            centered = predictions - mean[:, None]
-            slopes = dot(centered, fit * (target - target_mean)) / dot(centered**2, fit)
-            lines = target_mean + slopes[:, None] * centered
-            errors = target - (lines if self.linear_scaling else predictions)
-            shares = dot(errors**2, held) / dot((target - dot(target, held)) ** 2, held)
+        shares = self._errors.held_out(predictions, self.training, self.held_out, self.linear_scaling)
         usable = np.isfinite(predictions).all(axis=1)
-        return np.where(usable, shares, np.inf)
+        both = np.column_stack([together(shares), shares.max(axis=0)])
+        return np.where(usable[:, None], both, np.inf)
 
     def criterion(self, nodes: Nodes) -> float:
         """The criterion that orders candidates: the logarithm of the error plus a price for each node."""
-        return float(log(np.array(self.unexplained[nodes] + FLOOR))) + self.price * len(nodes)
+        return float(log(np.array(self.unexplained[nodes] + FLOOR))) + self._price * len(nodes)
 
     def best_ingredients(self, formulas: int) -> dict[Nodes, float]:
         """Parts of the best formulas, each with the least share of variance that a formula with this part leaves."""
@@ -185,7 +213,7 @@ class CandidatePool:
         return found
 
     def chosen(self, most: int) -> tuple[Population, Floats, tuple[str, ...]]:
-        """The candidates, best first: at least the best of each size and of each kind.
+        """The candidates, best first: among them the best of each size and of each kind.
 
         Returns
         -------
@@ -196,11 +224,20 @@ class CandidatePool:
             The kind of each.
         """
         order = sorted(self.unexplained, key=lambda nodes: (self.criterion(nodes), nodes))
-        firsts: dict[object, Nodes] = {}
+        counts: Counter[object] = Counter()
+        different: list[Nodes] = []
+        firsts: list[Nodes] = []
         for nodes in order:
-            firsts.setdefault(len(nodes), nodes)
-            firsts.setdefault(self.kinds[nodes], nodes)
-        kept = set(list(dict.fromkeys([*firsts.values(), *order]))[:most])
+            size, kind, form = len(nodes), self.kinds[nodes], with_constants(nodes, unknown(nodes), 0.0)
+            counts[form] += 1
+            if counts[form] > BEST_OF_FORM:
+                continue
+            different.append(nodes)
+            if counts[size] < BEST_OF_SIZE or counts[kind] < BEST_OF_KIND:
+                firsts.append(nodes)
+                counts.update([size, kind])
+        # The best of all come first if there is no room for both.
+        kept = set(list(dict.fromkeys([*different[: most // 2], *firsts, *different]))[:most])
         best = [nodes for nodes in order if nodes in kept]
         return (
             self._population(best, self.max_size),

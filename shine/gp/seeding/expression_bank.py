@@ -16,7 +16,11 @@ BLOCK = 8192
 """Expressions computed at a time, which bounds the memory."""
 
 LARGEST = 1e12
-"""Largest absolute value of a member: beyond it, rounding hides differences between expressions."""
+"""Largest absolute value of a function that is not algebraic: beyond it, rounding hides differences between
+expressions."""
+
+LARGEST_ALGEBRAIC = 1e75
+"""Largest absolute value of other members: units may be small. The squares of a few stay finite."""
 
 LEAST_SPREAD = 1e-9
 """Least range of a member's values, relative to the largest: below it the member is a constant with rounding."""
@@ -104,7 +108,9 @@ class ExpressionBank:
         """Add features, or formulas that count as one; the new members, shape (n,)."""
         new = []
         for row, formula in zip(values, nodes, strict=True):
-            for member in self._append(row[None], np.full(1, -1, np.int16), None, None).tolist():
+            for member in self._append(
+                row[None], np.full(1, -1, np.int16), None, None, np.full(1, LARGEST_ALGEBRAIC)
+            ).tolist():
                 self._leaves[member] = formula
                 self.sizes[member], self.costs[member], self.only_leaf[member] = len(formula), 1, member
                 new.append(member)
@@ -159,8 +165,10 @@ class ExpressionBank:
             arguments = [left[now]] if right is None else [left[now], right[now]]
             with np.errstate(all="ignore"):
                 values = apply(function, *(self.values[argument] for argument in arguments))
+            transcendental = transcends | np.any([self.transcendental[a] for a in arguments], axis=0)
             codes = np.full(len(values), code, np.int16)
-            found = self._append(values, codes, left[now], None if right is None else right[now])
+            limits = np.where(transcendental, LARGEST, LARGEST_ALGEBRAIC)
+            found = self._append(values, codes, left[now], None if right is None else right[now], limits)
             both = [self.left[found]] if right is None else [self.left[found], self.right[found]]
             self.sizes[found] = 1 + sum(self.sizes[argument] for argument in both)
             self.costs[found] = 1 + sum(self.costs[argument] for argument in both)
@@ -172,12 +180,14 @@ class ExpressionBank:
             new.append(found)
         return np.concatenate(new) if new else np.zeros(0, np.int64)
 
-    def _append(self, values: Floats, codes: Codes, left: Indices | None, right: Indices | None) -> Indices:
-        """Add rows of values that no member has, while there is room; the new members."""
+    def _append(
+        self, values: Floats, codes: Codes, left: Indices | None, right: Indices | None, limits: Floats
+    ) -> Indices:
+        """Add rows of values that no member has, below their limits, while there is room; the new members."""
         largest = np.abs(values).max(axis=1, initial=0.0)
         with np.errstate(invalid="ignore"):
             spread = values.max(axis=1) - values.min(axis=1)
-            usable = np.flatnonzero((largest < LARGEST) & (spread > LEAST_SPREAD * largest))
+            usable = np.flatnonzero((largest < limits) & (spread > LEAST_SPREAD * largest))
         keys = fingerprints(values[usable], largest[usable], self._multipliers)
         keys, first = np.unique(keys, return_index=True)
         at = np.searchsorted(self._seen, keys)

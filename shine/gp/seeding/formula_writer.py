@@ -22,6 +22,10 @@ MOST_MULTIPLIED = 8
 """Highest power that is written as a lower one times its base: beyond it, formulas get too large."""
 
 
+MOST_ROOTED = 2.0
+"""Multiples of 1/4 below this are written with two square roots."""
+
+
 class Unwritable(Exception):
     """The primitive set lacks the functions that a formula needs."""
 
@@ -42,6 +46,10 @@ class Writer:
     def has(self, name: str) -> bool:
         """Whether the set has a function of this name."""
         return name in self.primitives.function_codes
+
+    def is_exponential(self, nodes: Nodes) -> bool:
+        """Whether the outermost function of a formula is the exponential."""
+        return self.has("exp") and nodes[-1][0] == self.primitives.function_codes["exp"]
 
     def call(self, name: str, *arguments: Nodes) -> Nodes:
         """A function of the set applied to formulas."""
@@ -86,6 +94,10 @@ class Writer:
         if self.has("sub") and a[-1][0] == self.primitives.function_codes["sub"]:
             left, right = self._operands(a)
             return self.call("sub", right, left)
+        if self.has("sub") and self.has("add") and a[-1][0] == self.primitives.function_codes["add"]:
+            left, right = self._operands(a)
+            if is_constant(right):
+                return self.call("sub", constant(-right[0][1]), left)
         return self.shortest(
             lambda: self.call("neg", a),
             lambda: self.call("sub", constant(0.0), a),
@@ -132,13 +144,14 @@ class Writer:
         )
 
     def power(self, a: Nodes, exponent: float) -> Nodes:
-        """a to a power; multiples of 1/3 need `cbrt` or `pow`, and powers besides halves and thirds need `pow`."""
+        """a to a power; without `cbrt` or `pow`, thirds and others need `exp` and `log`, and a positive a."""
         if exponent == 0:
             return constant(1.0)
         if exponent < 0:
             return self.shortest(
                 lambda: self.call("pow", a, constant(exponent)) if exponent != -1 else self.call("inv", a),
                 lambda: self.divide(constant(1.0), self.power(a, -exponent)),
+                lambda: self._exponential_power(a, exponent),
             )
         if exponent == 1:
             return a
@@ -154,7 +167,24 @@ class Writer:
             forms.append(lambda: self.multiply(self.power(a, exponent - 1), a))
         elif 3 * exponent == 2:
             forms.append(lambda: self.power(self.call("cbrt", a), 2.0))
+        elif 4 * exponent % 1 == 0 and exponent < MOST_ROOTED:
+            forms.append(lambda: self.call("sqrt", self.power(a, 2 * exponent)))
+        forms.append(lambda: self._exponential_power(a, exponent))
         return self.shortest(*forms)
+
+    def _exponential_power(self, a: Nodes, exponent: float) -> Nodes:
+        """exp(exponent * log(a)); the power of an exponential has the argument multiplied."""
+        if self.is_exponential(a):
+            return self.call("exp", self.scaled(exponent, a[:-1]))
+        return self.call("exp", self.multiply(constant(exponent), self.call("log", a)))
+
+    def scaled(self, factor: float, a: Nodes) -> Nodes:
+        """A constant times a formula, in which it becomes part of a constant factor."""
+        if self.has("mul") and a[-1][0] == self.primitives.function_codes["mul"]:
+            left, right = self._operands(a)
+            if is_constant(left):
+                return self.multiply(constant(factor * left[0][1]), right)
+        return self.multiply(constant(factor), a)
 
     def product(self, factors: Sequence[Factor], coefficient: float = 1.0) -> Nodes:
         """A constant times a product of powers, as one quotient; factors with the same exponent share a power."""

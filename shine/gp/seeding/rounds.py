@@ -152,7 +152,7 @@ class Rounds:
             if len(found) % ESTIMATES_BETWEEN_LOOKS == 0 and self.out_of_time():
                 break
         skeletons: list[Skeleton] = []
-        for estimate in most_promising(found):
+        for estimate in most_promising(found, len(self.screened)):
             with suppress(Unwritable):
                 skeletons.append(estimate.skeleton())
         return skeletons

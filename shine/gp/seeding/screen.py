@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shine.arrays import dot
 from shine.gp.seeding import target_views
 from shine.gp.seeding.coordinates import Coordinates
 from shine.gp.seeding.correlations import Normalized
@@ -14,6 +13,7 @@ from shine.gp.seeding.expression_bank import ExpressionBank
 from shine.gp.seeding.formula_writer import Nodes, Writer
 from shine.gp.seeding.monomial_projection import beyond_monomials, monomial_basis
 from shine.gp.seeding.skeletons import ProductSkeleton, SumSkeleton
+from shine.gp.seeding.target_errors import TargetErrors, together
 from shine.gp.seeding.target_views import Chain, View
 from shine.lang.lazy import cached_property
 from shine.typing import Floats, Indices, Singles
@@ -81,8 +81,7 @@ class Screen:
         self.bases = tuple(nodes for nodes, _ in bases)
         self.base_values = [values for _, values in bases]
         self.monomial_basis = monomial_basis(self.base_values, weights)
-        centered = target - dot(target, weights)
-        self._unit = centered * np.sqrt(weights) / np.sqrt(dot(weights, centered**2))
+        self._errors = TargetErrors.of(target, weights)
         self.best_divisors: list[tuple[float, int]] = []
         self.triples_searched = 0
         self.refresh()
@@ -137,6 +136,8 @@ class Screen:
     def unexplained(self, predictions: Floats) -> Floats:
         """Share of the target's variance that each prediction, times the factor, leaves unexplained by its best line.
 
+        For a wide target, the geometric mean of that and of the same share for relative errors.
+
         Parameters
         ----------
         predictions : ndarray of shape (n, n_rows)
@@ -148,28 +149,26 @@ class Screen:
             1 where a number is not finite.
         """
         with np.errstate(all="ignore"):
-            predictions = predictions * self.coordinates.factor
-            centered = (predictions - dot(predictions, self.weights)[:, None]) * np.sqrt(self.weights)
-            squares = dot(centered, centered)
-            along = dot(centered, self._unit)
-            # The squared sine of the angle between prediction and target: the same whichever is projected on the other.
-            rest = centered - along[:, None] * self._unit
-            share = dot(rest, rest) / squares
-        return np.where(np.isfinite(share), share, 1.0)
+            return together(self._errors.unexplained(predictions * self.coordinates.factor))
 
     def sum_skeleton(self, kind: str, view: View, terms: Sequence[int], divisors: Sequence[int] = ()) -> SumSkeleton:
         """A view as a sum of members, or as a quotient of such sums."""
         above, below = (tuple(self.bank.nodes(m) for m in which) for which in (terms, divisors))
         return SumSkeleton(kind, view.chain, self._multiplier(view.divisor), above, below)
 
-    def sum_of_formulas(self, kind: str, chain: Chain, terms: tuple[Nodes, ...]) -> SumSkeleton:
-        """The target after a chain as a sum of formulas."""
-        return SumSkeleton(kind, chain, self._multiplier(None), terms)
+    def sum_of_formulas(
+        self, kind: str, chain: Chain, terms: tuple[Nodes, ...], divisor: Nodes | None = None
+    ) -> SumSkeleton:
+        """The target, divided by a formula, after a chain as a sum of formulas."""
+        return SumSkeleton(kind, chain, self._multiplier(divisor), terms)
 
     def product_skeleton(self, kind: str, view: View, factors: Sequence[int]) -> ProductSkeleton:
         """A view as a monomial times powers of members."""
-        nodes = tuple(self.bank.nodes(m) for m in factors)
-        return ProductSkeleton(kind, view.chain, self._multiplier(view.divisor), nodes, self.bases)
+        return self.product_of_formulas(kind, view, tuple(self.bank.nodes(m) for m in factors))
+
+    def product_of_formulas(self, kind: str, view: View, factors: tuple[Nodes, ...]) -> ProductSkeleton:
+        """A view as a monomial times powers of formulas."""
+        return ProductSkeleton(kind, view.chain, self._multiplier(view.divisor), factors, self.bases)
 
     def _multiplier(self, divisor: Nodes | None) -> Nodes | None:
         """The factor of the target times the divisor of a view; None for 1."""

@@ -12,7 +12,9 @@ from shine.gp.seeding.searches.affine import affine
 from shine.gp.seeding.searches.factor_times_affine import factor_times_affine
 from shine.gp.seeding.searches.factor_times_shifted_product import factor_times_shifted_product
 from shine.gp.seeding.searches.factor_times_sum import factor_times_sum
+from shine.gp.seeding.searches.functions_with_constants import functions_with_constants
 from shine.gp.seeding.searches.products import products
+from shine.gp.seeding.searches.products_with_constants import products_with_constants
 from shine.gp.seeding.searches.quadratic_forms import quadratic_forms
 from shine.gp.seeding.searches.quotients_of_sums import quotients_of_sums
 from shine.gp.seeding.searches.separable_sums import separable_sums
@@ -59,6 +61,11 @@ SEARCHES = (
     Search(partial(sums_of_two, most=2500, pairs=24)),
     # For each of four powers all pairs: `divisors` times `others`. The next two searches need its divisors.
     Search(partial(factor_times_affine, divisors=1000, others=10_000, each=3, estimated=40)),
+    # Some thousand functions with all views, and a fit of the constants of each estimate. They look at small
+    # members only, so once is enough.
+    Search(partial(functions_with_constants, arguments=24, simplest=4, divisors=6), only_round=0),
+    # The same with logarithms, and all pairs: the square of `pairs_of`.
+    Search(partial(products_with_constants, arguments=24, pairs_of=1000, pairs=24), only_round=0),
     # All members with some `divisors` times eight views: one product of matrices.
     Search(partial(factor_times_shifted_product, divisors=30, each=3, estimated=40)),
     # For each term a few passes over `most` members, for some `divisors` times four views.

@@ -8,12 +8,14 @@ from functools import partial
 
 import numpy as np
 
-from shine.arrays import log, power
+from shine.arrays import dot, log, power
+from shine.arrays.regression import Regression
 from shine.gp.seeding import target_views
 from shine.gp.seeding.formula_writer import Factor, Nodes, Unwritable, Writer
+from shine.gp.seeding.free_constants import fitted
 from shine.gp.seeding.quotient_regression import quotient_of_sums, squared_error, variance
 from shine.gp.seeding.target_views import Chain
-from shine.typing import Floats
+from shine.typing import Floats, Mask
 
 NEGLIGIBLE = 1e-8
 """Standard deviation of a term, as a share of the whole sum's, below which it is left out."""
@@ -23,6 +25,12 @@ MOST_LEADS = 2
 
 GAIN_OF_INTERCEPT = 6.0
 """An intercept must lower the squared error by this share, divided by the number of rows: less is noise."""
+
+CLOSER = 0.7
+"""A less simple fraction must be closer to an exponent by this factor to replace a simpler one."""
+
+STANDARD_ERRORS = 2.0
+"""An exponent that is fewer standard errors from zero may be chance."""
 
 ROUNDING = 1e-26
 """Squared error, as a share of the variance, that is rounding."""
@@ -162,8 +170,8 @@ class ProductSkeleton:
     def complete(self, rows: Rows, values: Mapping[Nodes, Floats], writer: Writer, linear_scaling: bool) -> list[Nodes]:
         """The formula with its exponents, found by a regression of logarithms.
 
-        Exponents are rounded to halves; to halves or thirds if the set has `pow` or `cbrt`; and with `pow` also kept as
-        found.
+        Exponents are rounded to halves; to halves, thirds or quarters; and also kept as found, if the set can write
+        them. Those of exponentials are never rounded.
         """
         factor = np.ones_like(rows.target) if self.multiplier is None else values[self.multiplier]
         scaled = rows.target / factor
@@ -175,13 +183,7 @@ class ProductSkeleton:
         found = quotient_of_sums(columns, [], log(np.abs(view)), weights, True)
         if found is None:
             return []
-        exponents = found[:-1]
-        forms = [np.round(2 * exponents) / 2]
-        if writer.has("pow") or writer.has("cbrt"):
-            thirds = np.round(3 * exponents) / 3
-            forms.append(np.where(np.abs(thirds - exponents) < np.abs(forms[0] - exponents), thirds, forms[0]))
-        if writer.has("pow"):
-            forms.append(exponents)
+        forms = self._exponents(found[:-1], self._significant(columns, view, weights), writer)
         written = []
         for form in forms:
             try:
@@ -189,6 +191,26 @@ class ProductSkeleton:
             except Unwritable:
                 continue
         return list(dict.fromkeys(written))
+
+    def _exponents(self, found: Floats, significant: Mask, writer: Writer) -> list[Floats]:
+        """Rounded exponents, to halves and to simple fractions, and those found, without what may be chance."""
+        continuous = np.array([writer.is_exponential(nodes) for nodes in (*self.factors, *self.bases)], bool)
+        halves, thirds, quarters = (np.round(n * found) / n for n in (2, 3, 4))
+        simple = halves
+        for other in (thirds, quarters):
+            simple = np.where(np.abs(other - found) < CLOSER * np.abs(simple - found), other, simple)
+        forms = [np.where(continuous, found, form) for form in (halves, simple)]
+        return [*forms, np.where(significant, found, 0.0), np.where(significant | continuous, forms[1], 0.0)]
+
+    def _significant(self, columns: Sequence[Floats], view: Floats, weights: Floats) -> Mask:
+        """Whether each exponent is some standard errors away from zero."""
+        root = np.sqrt(weights)
+        logs = log(np.abs(view)) * root
+        regression = Regression.of(np.stack([*columns, np.ones_like(view)]) * root)
+        rest = regression.rest(logs)
+        errors = np.sqrt(dot(rest, rest) * regression.variances / max(len(view) - len(columns) - 1, 1))
+        significant: Mask = np.abs(regression.coefficients(logs)) > STANDARD_ERRORS * errors
+        return significant[:-1]
 
     def _written(
         self,
@@ -220,7 +242,50 @@ class ProductSkeleton:
         return result if self.multiplier is None else writer.multiply(self.multiplier, result)
 
 
-Skeleton = SumSkeleton | ProductSkeleton
+@dataclass(frozen=True)
+class RefinedSkeleton:
+    """A skeleton whose formulas have constants inside that are only near the right ones.
+
+    Parameters
+    ----------
+    start : SumSkeleton or ProductSkeleton
+    """
+
+    start: SumSkeleton | ProductSkeleton
+
+    @property
+    def kind(self) -> str:
+        """The kind of formula."""
+        return self.start.kind
+
+    @property
+    def parts(self) -> tuple[Nodes, ...]:
+        """Formulas whose values the regression needs."""
+        return self.start.parts
+
+    def complete(self, rows: Rows, values: Mapping[Nodes, Floats], writer: Writer, linear_scaling: bool) -> list[Nodes]:
+        """The formulas of the skeleton with the constants that fit the target best.
+
+        With linear scaling they are fitted with a slope and an intercept, and also with a slope only.
+        """
+        found = []
+        for nodes in self.start.complete(rows, values, writer, linear_scaling):
+            for intercept in (True, False) if linear_scaling else (False,):
+                found.append(
+                    fitted(
+                        nodes,
+                        rows.columns,
+                        rows.target,
+                        rows.weights,
+                        writer.primitives,
+                        slope=linear_scaling,
+                        intercept=intercept,
+                    )
+                )
+        return list(dict.fromkeys(found))
+
+
+Skeleton = SumSkeleton | ProductSkeleton | RefinedSkeleton
 
 
 def _leads(coefficients: Floats) -> Floats:

@@ -1,0 +1,116 @@
+"""Tables of functions with unknown constants: their values for every argument and every choice on the grids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shine.gp.seeding.correlations import Normalized
+from shine.gp.seeding.formula_writer import Nodes, Unwritable
+from shine.gp.seeding.function_families import Family
+from shine.gp.seeding.screen import Screen
+from shine.lang.primitives import CONSTANT
+from shine.typing import Floats, Indices
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The rows of a table that have one function and one argument.
+
+    Parameters
+    ----------
+    family : Family
+    argument : int
+        A member of the bank.
+    first : int
+        The first of its rows.
+    constants : ndarray of shape (n, n_constants)
+    """
+
+    family: Family
+    argument: int
+    first: int
+    constants: Floats
+
+    @property
+    def rows(self) -> slice:
+        """Its rows of the table."""
+        return slice(self.first, self.first + len(self.constants))
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Functions of members of a bank with constants from grids.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, n_rows)
+        Up to a factor.
+    groups : tuple of Group
+    """
+
+    values: Floats
+    groups: tuple[Group, ...]
+
+    @classmethod
+    def of(cls, screen: Screen, families: Sequence[Family], arguments: Indices) -> Table:
+        """All functions of some members that the primitive set can write."""
+        blocks, groups, first = [np.zeros((0, len(screen.weights)))], [], 0
+        with np.errstate(all="ignore"):
+            for argument in arguments.tolist():
+                values = screen.values[argument]
+                for family in families:
+                    grid = family.grid(values)
+                    if not len(grid) or not _writable(screen, family, argument, grid):
+                        continue
+                    blocks.append(family.values(values, grid))
+                    groups.append(Group(family, argument, first, grid))
+                    first += len(grid)
+        return cls(np.concatenate(blocks), tuple(groups))
+
+    def normalized(self, weights: Floats) -> Normalized:
+        """The values, normalized."""
+        return Normalized.of(self.values, weights)
+
+    def place(self, row: int) -> tuple[Group, tuple[float, ...]]:
+        """The function of a row, and its constants."""
+        group = self.groups[int(np.searchsorted([g.first for g in self.groups], row, side="right")) - 1]
+        return group, tuple(group.constants[row - group.first].tolist())
+
+    def size(self, screen: Screen, row: int) -> int:
+        """Nodes of a row's formula, about."""
+        group, _ = self.place(row)
+        return group.family.size + int(screen.sizes[group.argument])
+
+    def nodes(self, screen: Screen, row: int) -> Nodes:
+        """A row as a formula; raises `Unwritable` if the set has no functions for it."""
+        group, constants = self.place(row)
+        return group.family.write(screen.writer, screen.bank.nodes(group.argument), constants)
+
+    def best_of_groups(self, correlations: Floats) -> Iterator[Indices]:
+        """For each group, the row with the largest correlation with each view.
+
+        Parameters
+        ----------
+        correlations : ndarray of shape (n_views, n)
+        """
+        for group in self.groups:
+            yield group.first + np.argmax(correlations[:, group.rows], axis=1)
+
+
+def arguments_of(screen: Screen, most: int) -> Indices:
+    """The cheapest members that may be the argument of a function: algebraic, and none an affine function of others."""
+    bank, members = screen.bank, screen.distinct_in_sums
+    algebraic = ~bank.transcendental[members] & (bank.codes[members] != CONSTANT)
+    return members[algebraic][:most]
+
+
+def _writable(screen: Screen, family: Family, argument: int, grid: Floats) -> bool:
+    """Whether the primitive set has the functions that a family needs."""
+    try:
+        family.write(screen.writer, screen.bank.nodes(argument), tuple(grid[0].tolist()))
+    except Unwritable:
+        return False
+    return True
