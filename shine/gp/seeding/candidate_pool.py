@@ -36,7 +36,7 @@ MORE_ROWS = 2
 """An exact formula must fit this many different rows beyond the constants that were fitted to them: n constants fit n
 rows of anything."""
 
-BEST_OF_SIZE, BEST_OF_KIND = 4, 3
+BEST_OF_SIZE, BEST_OF_KIND = 8, 3
 """Formulas of each size and of each kind that are handed on whatever their errors: with noise, the law is rarely the
 best of its size."""
 

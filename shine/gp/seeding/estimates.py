@@ -24,7 +24,7 @@ FEW_ROWS = 160
 """Below this many rows, estimates of each size are chosen, whatever their errors: with few rows and noise, the law is
 rarely the best."""
 
-BEST_OF_SIZE, LARGEST_SMALL = 3, 12
+BEST_OF_SIZE, LARGEST_SMALL = 8, 16
 """Estimates that are chosen then of each size, and the largest of these sizes."""
 
 ORDERS = ((1e-13, 0.02, 2), (1e-6, 0.1, 1))

@@ -121,10 +121,20 @@ class Writer:
             if is_constant(one) and one[0][1] == 1:
                 return other
         return self.shortest(
+            lambda: self._constant_over(a, b),
             lambda: self.call("mul", a, b),
             lambda: self.call("div", b, self._inverted_constant(a)),
             lambda: self.call("div", a, self.call("div", constant(1.0), b)),
         )
+
+    def _constant_over(self, a: Nodes, b: Nodes) -> Nodes:
+        """a * b, if a is a constant and b is a constant divided by something."""
+        if not is_constant(a) or not self.has("div") or b[-1][0] != self.primitives.function_codes["div"]:
+            raise Unwritable
+        above, below = self._operands(b)
+        if not is_constant(above):
+            raise Unwritable
+        return self.call("div", constant(a[0][1] * above[0][1]), below)
 
     def _inverted_constant(self, a: Nodes) -> Nodes:
         """1 / a, if a is a constant other than 0."""

@@ -29,7 +29,7 @@ EXPONENTS = np.array([sign * 0.1 * i for i in range(1, 61) for sign in (1, -1)])
 CENTRES = np.array([i / 24 for i in range(-12, 37)])
 """Places of a centre, as shares of the range from its lower end."""
 
-FEW_CENTRES = np.array([i / 20 for i in range(21)])
+FEW_CENTRES = np.array([i / 16 for i in range(-6, 23)])
 """The same, for functions with a width besides."""
 
 WIDTHS = np.array([1.25**i for i in range(22)])

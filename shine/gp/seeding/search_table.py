@@ -13,6 +13,7 @@ from shine.gp.seeding.searches.factor_times_affine import factor_times_affine
 from shine.gp.seeding.searches.factor_times_shifted_product import factor_times_shifted_product
 from shine.gp.seeding.searches.factor_times_sum import factor_times_sum
 from shine.gp.seeding.searches.functions_with_constants import functions_with_constants
+from shine.gp.seeding.searches.oscillations import oscillations
 from shine.gp.seeding.searches.products import products
 from shine.gp.seeding.searches.products_with_constants import products_with_constants
 from shine.gp.seeding.searches.quadratic_forms import quadratic_forms
@@ -20,6 +21,7 @@ from shine.gp.seeding.searches.quotients_of_sums import quotients_of_sums
 from shine.gp.seeding.searches.separable_sums import separable_sums
 from shine.gp.seeding.searches.sums_of_three import sums_of_three
 from shine.gp.seeding.searches.sums_of_two import sums_of_two
+from shine.gp.seeding.searches.sums_with_constants import sums_with_constants
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,10 @@ SEARCHES = (
     Search(partial(functions_with_constants, arguments=24, simplest=4, divisors=6), only_round=0),
     # The same with logarithms, and all pairs: the square of `pairs_of`.
     Search(partial(products_with_constants, arguments=24, pairs_of=1000, pairs=24), only_round=0),
+    # Sines and cosines of all frequencies, and of some decays.
+    Search(partial(oscillations, arguments=16, simplest=4, divisors=4, most=300), only_round=0),
+    # For each view all pairs: the square of `most + members`.
+    Search(partial(sums_with_constants, arguments=8, most=1200, members=200, pairs=16), only_round=0),
     # All members with some `divisors` times eight views: one product of matrices.
     Search(partial(factor_times_shifted_product, divisors=30, each=3, estimated=40)),
     # For each term a few passes over `most` members, for some `divisors` times four views.

@@ -26,6 +26,9 @@ MOST_LEADS = 2
 GAIN_OF_INTERCEPT = 6.0
 """An intercept must lower the squared error by this share, divided by the number of rows: less is noise."""
 
+LARGEST_EXPONENT = 300.0
+"""Largest exponent of an exponential that is written without the intercept that keeps it small."""
+
 CLOSER = 0.7
 """A less simple fraction must be closer to an exponent by this factor to replace a simpler one."""
 
@@ -123,8 +126,7 @@ class SumSkeleton:
             intercept = 0.0
         if not own.any():
             raise Unwritable
-        # Linear scaling adds the intercept.
-        shifted = linear_scaling and not self.chain and self.multiplier is None and not self.divisors
+        shifted = linear_scaling and not self.divisors and self._adds_nothing(own, above)
         leads = np.ones(1)
         if linear_scaling and target_views.homogeneous(self.chain):
             leads = _leads(own) if self.chain else _leads(own) * np.sign(own[np.flatnonzero(own)[0]])
@@ -139,6 +141,13 @@ class SumSkeleton:
             numerator = writer.divide(numerator, writer.linear(self.divisors, under.tolist(), one))
         result = target_views.write(self.chain, writer, numerator)
         return result if self.multiplier is None else writer.multiply(self.multiplier, result)
+
+    def _adds_nothing(self, coefficients: Floats, above: Sequence[Floats]) -> bool:
+        """Whether linear scaling makes an intercept superfluous: it adds one, or a factor for that of an exponent."""
+        if not self.chain:
+            return self.multiplier is None
+        total = sum((c * v for c, v in zip(coefficients, above, strict=True)), np.zeros(1))
+        return self.chain[0].name == "exp" and len(self.chain) == 1 and bool(np.abs(total).max() < LARGEST_EXPONENT)
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,9 @@ LEAST_RANGE = 1e-9
 DIFFERENCE = 1e-6
 """Step of a numeric derivative, as a share of the target's spread and size."""
 
+SMALL = 1e-3
+"""Share of the target's spread below which a value of a target of one sign is small: its step is a share of itself."""
+
 PROBE: Nodes = ((1, 0.0),)
 """Any formula, to test whether a form can be written."""
 
@@ -181,7 +184,11 @@ def homogeneous(chain: Sequence[Step]) -> bool:
 
 def slope(chain: Chain, target: Floats) -> Floats:
     """Derivative of the target after a chain by the target, from a central difference."""
-    step = DIFFERENCE * (np.std(target) + np.abs(target))
+    size, spread = np.abs(target), np.std(target)
+    step = DIFFERENCE * (spread + size)
+    if (target > 0).all() or (target < 0).all():
+        # A step across zero would leave the range of a logarithm or a root.
+        step = np.where(size < SMALL * spread, DIFFERENCE * size, step)
     return (forward(chain, target + step) - forward(chain, target - step)) / (2 * step)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 
 import numpy as np
 
-from shine.arrays import Panels, inner
+from shine.arrays import Panels, dot, inner
 from shine.gp.seeding.correlations import best_pairs
 from shine.gp.seeding.estimates import Estimate
 from shine.gp.seeding.formula_writer import Nodes, constant
@@ -18,11 +19,14 @@ from shine.gp.seeding.monomial_projection import beyond_monomials
 from shine.gp.seeding.screen import Screen
 from shine.gp.seeding.skeletons import RefinedSkeleton
 from shine.gp.seeding.tabulated_functions import Table, arguments_of
-from shine.gp.seeding.target_views import Chain
-from shine.typing import Floats, Indices
+from shine.gp.seeding.target_views import Chain, View
+from shine.typing import Floats, Indices, Singles
 
 KIND = "product with constants"
 """The kind of the formulas."""
+
+POWERS = (1.0, -1.0)
+"""Powers of a factor that are tried besides those from a regression."""
 
 SIZE_OF_EXPONENTIAL = 4
 """Nodes that an exponential takes besides its argument."""
@@ -47,6 +51,7 @@ def products_with_constants(screen: Screen, arguments: int, pairs_of: int, pairs
         factors = _Factors.of(screen, members, views)
         if factors.nodes:
             yield from _single(screen, views, factors)
+            yield from _of_fixed_power(screen, views, factors)
             yield from _pairs(screen, views, factors, pairs_of, pairs)
 
 
@@ -66,14 +71,16 @@ class _Factors:
     sizes : ndarray of shape (n,)
     groups : tuple of slice
         Factors that differ in a constant only.
+    rest : ndarray of shape (n, n_rows)
     logs : ndarray of shape (n, n_rows), float32
-        Scaled to length 1.
+        The same, scaled to length 1.
     """
 
     nodes: tuple[partial[Nodes], ...]
     sizes: Indices
     groups: tuple[slice, ...]
-    logs: Floats
+    rest: Floats
+    logs: Singles
 
     @classmethod
     def of(cls, screen: Screen, arguments: Indices, views: Logarithms) -> _Factors:
@@ -88,8 +95,10 @@ class _Factors:
         sizes += [g.family.size + int(screen.sizes[g.argument]) for g in table.groups for _ in range(len(g.constants))]
         groups = [slice(i, i + 1) for i in range(count)]
         groups += [slice(count + g.rows.start, count + g.rows.stop) for g in table.groups]
-        rest, _ = beyond_monomials(np.concatenate([*own, table.values]), views.basis, views.weights)
-        return cls(tuple(nodes), np.array(sizes, np.int64), tuple(groups), rest.astype(np.float32))
+        rest, lengths = beyond_monomials(np.concatenate([*own, table.values]), views.basis, views.weights)
+        return cls(
+            tuple(nodes), np.array(sizes, np.int64), tuple(groups), rest * lengths[:, None], rest.astype(np.float32)
+        )
 
 
 def _writable_exponential(screen: Screen) -> bool:
@@ -130,6 +139,27 @@ def _pairs(screen: Screen, views: Logarithms, factors: _Factors, of: int, most: 
         for i, j, share in zip(members[first].tolist(), members[second].tolist(), shares.tolist(), strict=True):
             size = int(factors.sizes[[i, j]].sum()) + 2 * len(screen.bases)
             yield Estimate(share, size, partial(_skeleton, screen, views, k, factors, (i, j)))
+
+
+def _of_fixed_power(screen: Screen, views: Logarithms, factors: _Factors) -> Iterator[Estimate]:
+    """chain(y) = c * M * factor^k with a simple k, which regression blurs where a monomial is nearly the factor"""
+    rest = views.rest * views.lengths[:, None]
+    along, squares = inner(factors.rest, rest), dot(factors.rest, factors.rest)
+    # The factor divides the target itself, so there is no chain.
+    for k, power in product(np.flatnonzero([not view.chain for view in views.views]).tolist(), POWERS):
+        errors = power * (power * squares - 2 * along[:, k])
+        chosen = [g.start + int(np.argmin(errors[g])) for g in factors.groups if g.stop - g.start > 1]
+        residuals = rest[k] - power * factors.rest[chosen]
+        shares = views.unexplained(screen, k, residuals)
+        for i, share in zip(chosen, shares.tolist(), strict=True):
+            size = int(factors.sizes[i]) + 2 * len(screen.bases)
+            yield Estimate(share, size, partial(_divided, screen, views.views[k], factors.nodes[i], power))
+
+
+def _divided(screen: Screen, view: View, factor: partial[Nodes], power: float) -> RefinedSkeleton:
+    """A monomial times a power of a factor."""
+    divided = View(view.chain, screen.writer.power(factor(), power))
+    return RefinedSkeleton(screen.product_of_formulas(KIND, divided, ()))
 
 
 def _skeleton(screen: Screen, views: Logarithms, k: int, factors: _Factors, which: tuple[int, ...]) -> RefinedSkeleton:
