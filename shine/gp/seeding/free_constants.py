@@ -22,8 +22,8 @@ DIFFERENCE = 1e-7
 """Step of a numeric derivative, as a share of the constant: about the root of the rounding error."""
 
 LEAST_GAIN = 0.01
-"""A step that lowers the squared error by a smaller share ends the fit: close to an exact fit, steps gain much more, and
-in noise the evolution fits the constants again."""
+"""A step that lowers the squared error by a smaller share ends the fit: close to an exact fit, steps gain much more;
+otherwise the evolution fits the constants again."""
 
 ROUNDING = 1e-28
 """Squared error, as a share of the target's square, that is rounding."""

@@ -63,15 +63,6 @@ SEARCHES = (
     Search(partial(sums_of_two, most=2500, pairs=24)),
     # For each of four powers all pairs: `divisors` times `others`. The next two searches need its divisors.
     Search(partial(factor_times_affine, divisors=1000, others=10_000, each=3, estimated=40)),
-    # Some thousand functions with all views, and a fit of the constants of each estimate. They look at small
-    # members only, so once is enough.
-    Search(partial(functions_with_constants, arguments=24, simplest=4, divisors=6), only_round=0),
-    # The same with logarithms, and all pairs: the square of `pairs_of`.
-    Search(partial(products_with_constants, arguments=24, pairs_of=1000, pairs=24), only_round=0),
-    # Sines and cosines of all frequencies, and of some decays.
-    Search(partial(oscillations, arguments=16, simplest=4, divisors=4, most=300), only_round=0),
-    # For each view all pairs: the square of `most + members`.
-    Search(partial(sums_with_constants, arguments=8, most=1200, members=200, pairs=16), only_round=0),
     # All members with some `divisors` times eight views: one product of matrices.
     Search(partial(factor_times_shifted_product, divisors=30, each=3, estimated=40)),
     # For each term a few passes over `most` members, for some `divisors` times four views.
@@ -80,6 +71,16 @@ SEARCHES = (
     Search(partial(quotients_of_sums, above=1000, below=600, simplest=110, kept=16)),
     # For each view the square of `simplest` times `most`.
     Search(partial(sums_of_three, simplest=32, most=8000, triples=16)),
+    # Functions with unknown constants inside. They look at small members only, so once is enough; the bank of the first
+    # round may lack some of these, and many formulas are found without constants.
+    # Some thousand functions with all views, and a fit of the constants of each estimate.
+    Search(partial(functions_with_constants, arguments=24, simplest=4, divisors=6), only_round=1),
+    # The same with logarithms, and all pairs: the square of `pairs_of`.
+    Search(partial(products_with_constants, arguments=24, pairs_of=1000, pairs=24), only_round=1),
+    # Sines and cosines of all frequencies, and of some decays.
+    Search(partial(oscillations, arguments=16, simplest=4, divisors=4, most=300), only_round=1),
+    # For each view all pairs: the square of `most + members`.
+    Search(partial(sums_with_constants, arguments=8, most=1200, members=200, pairs=16), only_round=1),
     # Mostly the time to fill its bank. It runs late, because small formulas are found without it.
     Search(partial(separable_sums, candidates=200), only_round=1, bank_of_one=True),
 )

@@ -32,6 +32,9 @@ LARGEST_EXPONENT = 300.0
 CLOSER = 0.7
 """A less simple fraction must be closer to an exponent by this factor to replace a simpler one."""
 
+MOST_FITTED = 200
+"""Most rows that constants inside functions are fitted on: the evolution fits them again on more."""
+
 STANDARD_ERRORS = 2.0
 """An exponent that is fewer standard errors from zero may be chance."""
 
@@ -278,14 +281,16 @@ class RefinedSkeleton:
         With linear scaling they are fitted with a slope and an intercept, and also with a slope only.
         """
         found = []
+        every = -(-len(rows.target) // MOST_FITTED)
+        few = Rows(rows.columns[:, ::every], rows.target[::every], rows.weights[::every])
         for nodes in self.start.complete(rows, values, writer, linear_scaling):
             for intercept in (True, False) if linear_scaling else (False,):
                 found.append(
                     fitted(
                         nodes,
-                        rows.columns,
-                        rows.target,
-                        rows.weights,
+                        few.columns,
+                        few.target,
+                        few.weights,
                         writer.primitives,
                         slope=linear_scaling,
                         intercept=intercept,
