@@ -22,19 +22,30 @@ DIFFERENCE = 1e-7
 """Step of a numeric derivative, as a share of the constant: about the root of the rounding error."""
 
 LEAST_GAIN = 0.01
-"""A step that lowers the squared error by a smaller share ends the fit: close to an exact fit, steps gain much more;
+"""A step that lowers the squared error by a smaller share is slow: close to an exact fit, steps gain much more;
 otherwise the evolution fits the constants again."""
 
 ROUNDING = 1e-28
 """Squared error, as a share of the target's square, that is rounding."""
+
+MOST_SLOW = 2
+"""Slow steps in a row that end a fit."""
+
+LARGEST_WHOLE = 20
+"""Largest whole number that belongs to the form of a formula; large numbers are whole by rounding."""
 
 MOST_UNKNOWN = 8
 """Most constants that are fitted: a formula with more is left as it is."""
 
 
 def unknown(nodes: Nodes) -> tuple[int, ...]:
-    """Places of the constants that a fit may change: those that are no whole numbers."""
-    return tuple(i for i, (code, value) in enumerate(nodes) if code == CONSTANT and value != round(value))
+    """Places of the constants that a fit may change: those that are no small whole numbers."""
+    return tuple(i for i, (code, value) in enumerate(nodes) if code == CONSTANT and not _whole(value))
+
+
+def _whole(value: float) -> bool:
+    """Whether a constant belongs to the form of a formula, such as an exponent; it is no constant of the data."""
+    return abs(value) <= LARGEST_WHOLE and value == round(value)
 
 
 def with_constants(nodes: Nodes, places: Sequence[int], values: Floats | float) -> Nodes:
@@ -131,6 +142,7 @@ def fitted(
         own = np.array([nodes[place][1] for place in places])
         rest = errors(own[None])[0]
         error, least = float(dot(rest, rest)), ROUNDING * float(dot(goal, goal))
+        slow = 0
         for _ in range(STEPS):
             if not least < error < np.inf:
                 break
@@ -146,7 +158,8 @@ def fitted(
                 break
             gain = 1 - float(sizes[best]) / error
             own, rest, error = choices[best], found[best], float(sizes[best])
-            if gain < LEAST_GAIN:
+            slow = slow + 1 if gain < LEAST_GAIN else 0
+            if slow == MOST_SLOW:
                 break
     return with_constants(nodes, places, own) if np.isfinite(own).all() else nodes
 

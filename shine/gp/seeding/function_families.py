@@ -171,7 +171,7 @@ def _write_step(writer: Writer, nodes: Nodes, constants: Constants) -> Nodes:
 
 
 def _saturation(argument: Floats, constants: Floats) -> Floats:
-    return 1 / (1 + exp(-constants[:, :1] * (log(argument) - constants[:, 1:])))
+    return 1 / (1 + exp(constants[:, :1] * (log(argument) - constants[:, 1:])))
 
 
 def _write_saturation(writer: Writer, nodes: Nodes, constants: Constants) -> Nodes:
@@ -233,6 +233,9 @@ FAMILIES = (
     _one_sided("sqrt", np.sqrt, -1),
 )
 """Functions with one constant, of which an affine function is the target or a view of it."""
+
+STEEP = FAMILIES[:3]
+"""Those that differ most from each other: sums of two of them are worth a search."""
 
 WIDER_FAMILIES = (
     Family("bell", 7, _centres_and_widths, _bell, _write_bell),

@@ -14,6 +14,12 @@ from shine.gp.seeding.screen import Screen
 from shine.lang.primitives import CONSTANT
 from shine.typing import Floats, Indices
 
+MONOMIALS = ("mul", "div", "square", "inv")
+"""Functions at the root of likely arguments. Leaves have the code -1."""
+
+COST_OF_MONOMIAL = 4
+"""Highest cost of a likely argument."""
+
 
 @dataclass(frozen=True, eq=False)
 class Group:
@@ -101,10 +107,22 @@ class Table:
 
 
 def arguments_of(screen: Screen, most: int) -> Indices:
-    """The cheapest members that may be the argument of a function: algebraic, and none an affine function of others."""
+    """The cheapest members that may be the argument of a function: algebraic, and none an affine function of others.
+
+    Leaves come first, then products, quotients and squares: laws have them inside functions more often than others.
+    """
     bank, members = screen.bank, screen.distinct_in_sums
-    algebraic = ~bank.transcendental[members] & (bank.codes[members] != CONSTANT)
-    return members[algebraic][:most]
+    members = members[~bank.transcendental[members] & (bank.codes[members] != CONSTANT)]
+    codes = [bank.primitives.function_codes.get(name, -1) for name in MONOMIALS]
+    likely = np.isin(bank.codes[members], codes) & (bank.costs[members] <= COST_OF_MONOMIAL)
+    return members[np.argsort(~likely, kind="stable")][:most]
+
+
+def best_of_pairs(first: Indices, second: Indices, groups: Indices, most: int) -> Indices:
+    """Places of the first pair, in the given order, of each two groups; at most `most`."""
+    both = np.sort(np.column_stack([groups[first], groups[second]]), axis=1)
+    _, places = np.unique(both, axis=0, return_index=True)
+    return np.sort(places)[:most]
 
 
 def _writable(screen: Screen, family: Family, argument: int, grid: Floats) -> bool:

@@ -18,7 +18,7 @@ from shine.gp.seeding.logarithms import Logarithms, residuals_of_pairs
 from shine.gp.seeding.monomial_projection import beyond_monomials
 from shine.gp.seeding.screen import Screen
 from shine.gp.seeding.skeletons import RefinedSkeleton
-from shine.gp.seeding.tabulated_functions import Table, arguments_of
+from shine.gp.seeding.tabulated_functions import Table, arguments_of, best_of_pairs
 from shine.gp.seeding.target_views import Chain, View
 from shine.typing import Floats, Indices, Singles
 
@@ -128,12 +128,15 @@ def _single(screen: Screen, views: Logarithms, factors: _Factors) -> Iterator[Es
 def _pairs(screen: Screen, views: Logarithms, factors: _Factors, of: int, most: int) -> Iterator[Estimate]:
     """y = c * M * factor1^k1 * factor2^k2"""
     step = -(-len(factors.logs) // of)
-    members = np.unique([i for g in factors.groups for i in range(g.start, g.stop, step)])
+    members = np.concatenate([np.arange(g.start, g.stop, step) for g in factors.groups])
+    groups = np.repeat(np.arange(len(factors.groups)), [len(range(g.start, g.stop, step)) for g in factors.groups])
     logs = factors.logs[members]
     gram = inner(logs, logs)
     for k in np.flatnonzero([not view.chain for view in views.views]).tolist():
         unit = views.rest[k].astype(np.float32)
-        first, second, _ = best_pairs(logs, unit, gram, most)
+        first, second, _ = best_pairs(logs, unit, gram, len(logs))
+        best = best_of_pairs(first, second, groups, most)
+        first, second = first[best], second[best]
         residuals = residuals_of_pairs(unit, logs[first], logs[second]) * views.lengths[k]
         shares = views.unexplained(screen, k, residuals)
         for i, j, share in zip(members[first].tolist(), members[second].tolist(), shares.tolist(), strict=True):

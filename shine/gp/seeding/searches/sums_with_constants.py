@@ -12,11 +12,11 @@ from shine.arrays.regression import combined, least_squares
 from shine.gp.seeding.correlations import Normalized, best_pairs
 from shine.gp.seeding.estimates import Estimate
 from shine.gp.seeding.formula_writer import Nodes
-from shine.gp.seeding.function_families import FAMILIES
+from shine.gp.seeding.function_families import STEEP
 from shine.gp.seeding.screen import Screen
 from shine.gp.seeding.skeletons import RefinedSkeleton
 from shine.gp.seeding.sum_estimates import COST_OF_TERM
-from shine.gp.seeding.tabulated_functions import Table, arguments_of
+from shine.gp.seeding.tabulated_functions import Table, arguments_of, best_of_pairs
 from shine.gp.seeding.target_views import View
 
 
@@ -35,13 +35,15 @@ def sums_with_constants(screen: Screen, arguments: int, most: int, members: int,
     pairs : int
         Best pairs of each view, which are estimated.
     """
-    table = Table.of(screen, FAMILIES, arguments_of(screen, arguments))
+    table = Table.of(screen, STEEP, arguments_of(screen, arguments))
     rows = np.arange(0, len(table.values), max(-(-len(table.values) // most), 1))
     plain = screen.distinct_in_sums[:members]
     values = np.concatenate([table.values[rows], screen.values[plain]])
     functions = [partial(table.nodes, screen, row) for row in rows.tolist()]
     functions += [partial(screen.bank.nodes, member) for member in plain.tolist()]
     sizes = [*(table.size(screen, row) for row in rows.tolist()), *screen.sizes[plain].tolist()]
+    own = [k for k, group in enumerate(table.groups) for _ in range(len(group.constants))]
+    groups = np.concatenate([np.array(own, np.int64)[rows], len(own) + np.arange(len(plain))])
     normal = Normalized.of(values, screen.weights)
     usable = np.flatnonzero(normal.lengths > 0)
     units = normal.units[usable]
@@ -49,7 +51,9 @@ def sums_with_constants(screen: Screen, arguments: int, most: int, members: int,
     for view in screen.simple_views:
         seen = view.of(screen.target)
         unit = Normalized.of(seen[None], screen.weights).units[0]
-        first, second, _ = best_pairs(units, unit, gram, pairs)
+        first, second, _ = best_pairs(units, unit, gram, len(units))
+        best = best_of_pairs(usable[first], usable[second], groups, pairs)
+        first, second = first[best], second[best]
         chosen = usable[np.column_stack([first, second])]
         design = np.ones((len(chosen), 3, len(root)))
         design[:, :2] = values[chosen]

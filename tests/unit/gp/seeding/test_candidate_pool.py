@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from shine.gp.seeding.candidate_pool import CandidatePool
-from shine.gp.seeding.formula_writer import Writer
+from shine.gp.seeding.estimates import node_price
+from shine.gp.seeding.formula_writer import Writer, constant
 from shine.gp.seeding.skeletons import Rows, SumSkeleton
 from shine.lang.interpret import evaluate_tape
 from shine.lang.library import STANDARD
@@ -71,7 +72,8 @@ def test_the_best_of_each_kind_is_chosen():
     _, unexplained, kinds = found.chosen(3)
     assert len(kinds) == 3
     assert set(kinds) <= {"one", "two"}
-    assert found.criterion(X) == pytest.approx(np.log(found.unexplained[X]) + 0.02)
+    price = found.criterion(X) - np.log(found.unexplained[X])
+    assert price == pytest.approx(node_price(0.02, 40))
     assert unexplained[0] == min(found.unexplained.values())
 
 
@@ -84,3 +86,29 @@ def test_a_failure_is_counted_and_logged_and_an_interrupt_is_not(caplog):
             raise KeyboardInterrupt
     assert found.failures == ["a search"]
     assert [record.getMessage() for record in caplog.records] == ["the search 'a search' was skipped"]
+
+
+def test_of_formulas_that_differ_in_constants_only_the_best_two_are_chosen():
+    found = pool(COLUMNS[0] + 0.1 * COLUMNS[1])
+    found.add({WRITER.multiply(X, WRITER.add(Y, constant(c))): "one" for c in (0.3, 0.4, 0.5, 0.6)})
+    assert len(found.unexplained) == 4
+    assert len(found.chosen(10)[0]) == 2
+
+
+def test_as_many_constants_as_rows_are_no_exact_fit():
+    x = np.array([[1.0, 2.0, 3.0, 5.0]])
+    primitives = PrimitiveSet(tuple(STANDARD[name] for name in ("add", "mul", "square")), ("x",))
+    writer, every = Writer(primitives), np.ones(4, bool)
+
+    def found_with(formula, target):
+        def predict(population):
+            tapes = [population.tape(i) for i in range(len(population))]
+            return np.array([evaluate_tape(t.codes, t.values, primitives, list(x)) for t in tapes])
+
+        own = CandidatePool(Rows(x, target, np.full(4, 0.25)), every, every, writer, predict, 30, 10, True, 0.02)
+        own.add({formula: "a"})
+        return own
+
+    shifted = writer.call("square", writer.add(((1, 0.0),), constant(0.3)))
+    assert not found_with(shifted, (x[0] + 0.3) ** 2).exact
+    assert found_with(writer.call("square", ((1, 0.0),)), x[0] ** 2).exact

@@ -22,6 +22,10 @@ LAWS = {
     "factor_times_sum": lambda x: x[0] / x[1] * (x[2] ** 2 + 1.3 * np.cos(x[1]) + 0.2),
     "quotients_of_sums": lambda x: (x[0] * x[1] + 2 * x[2]) / (x[0] + 1.7 * x[1]),
     "sums_of_three": lambda x: x[0] + 0.7 * np.sin(x[2]) + 3.1 * x[1] * x[2] / x[0],
+    "functions_with_constants": lambda x: 2 - 3 * np.exp(-0.37 * x[0] / x[1]),
+    "products_with_constants": lambda x: x[1] ** 2 * np.exp(-0.37 * x[0]) * (x[2] + 0.83),
+    "oscillations": lambda x: 2 + np.exp(-0.31 * x[0]) * np.sin(5.3 * x[0] + 0.4),
+    "sums_with_constants": lambda x: np.exp(-0.73 * x[0]) + 2.1 / (x[1] + 0.83),
     "separable_sums": lambda x: np.exp(np.sin(x[0])) + 2 * np.sqrt(1 + np.exp(x[1])),
 }
 """A law that each search finds."""
