@@ -196,7 +196,7 @@ class CandidatePool:
         inf where a prediction is not finite. With linear scaling, slope and intercept are fitted on the training rows.
         """
         shares = self._errors.held_out(predictions, self.training, self.held_out, self.linear_scaling)
-        usable = np.isfinite(predictions).all(axis=1)
+        usable: Mask = np.logical_and.reduce(np.isfinite(predictions), axis=1)
         both = np.column_stack([together(shares), shares.max(axis=0)])
         return np.where(usable[:, None], both, np.inf)
 

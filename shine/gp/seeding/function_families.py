@@ -197,16 +197,18 @@ LARGEST_EXPONENT = 300.0
 
 EXPONENTIAL = Family("exponential", 3, _rates, _exponentials, lambda w, n, c: w.call("exp", _write_scaled(w, n, c[0])))
 
-BOSE, FERMI = (
-    Family(
-        f"exponential {sign:+.0f}",
-        5,
-        _rates,
-        lambda z, c, sign=sign: np.abs(exp(np.minimum(c[:, :1] * z, LARGEST_EXPONENT)) + sign),
-        lambda w, n, c, sign=sign: w.add(w.call("exp", _write_scaled(w, n, c[0])), constant(sign)),
-    )
-    for sign in (-1.0, 1.0)
-)
+
+def _exponential_plus(sign: float) -> Family:
+    """exp(c * argument) plus or minus 1."""
+
+    def values(argument: Floats, constants: Floats) -> Floats:
+        return np.abs(exp(np.minimum(constants[:, :1] * argument, LARGEST_EXPONENT)) + sign)
+
+    def write(writer: Writer, nodes: Nodes, constants: Constants) -> Nodes:
+        return writer.add(writer.call("exp", _write_scaled(writer, nodes, constants[0])), constant(sign))
+
+    return Family(f"exponential {sign:+.0f}", 5, _rates, values, write)
+
 
 SHIFTED = Family("shifted", 2, _beyond, _shifted, lambda w, n, c: _write_shifted(w, n, c[0]))
 
@@ -245,5 +247,5 @@ WIDER_FAMILIES = (
 )
 """Functions with two constants."""
 
-FACTORS = (SHIFTED, BOSE, FERMI)
+FACTORS = (SHIFTED, _exponential_plus(-1.0), _exponential_plus(1.0))
 """Functions with one constant, of which a power is a factor of the target."""

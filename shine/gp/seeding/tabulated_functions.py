@@ -15,7 +15,13 @@ from shine.lang.primitives import CONSTANT
 from shine.typing import Floats, Indices
 
 MONOMIALS = ("mul", "div", "square", "inv")
-"""Functions at the root of likely arguments. Leaves have the code -1."""
+"""Functions at the root of likely arguments, besides leaves."""
+
+NUDGE = 1e-6
+"""Relative distance by which constants of a grid are moved away from whole numbers."""
+
+LEAF = -1
+"""Code of a leaf in a bank."""
 
 COST_OF_MONOMIAL = 4
 """Highest cost of a likely argument."""
@@ -83,7 +89,8 @@ class Table:
     def place(self, row: int) -> tuple[Group, tuple[float, ...]]:
         """The function of a row, and its constants."""
         group = self.groups[int(np.searchsorted([g.first for g in self.groups], row, side="right")) - 1]
-        return group, tuple(group.constants[row - group.first].tolist())
+        # A fit takes whole numbers for parts of the form: move those of a grid a little.
+        return group, tuple(value * (1 + NUDGE) for value in group.constants[row - group.first].tolist())
 
     def size(self, screen: Screen, row: int) -> int:
         """Nodes of a row's formula, about."""
@@ -113,7 +120,7 @@ def arguments_of(screen: Screen, most: int) -> Indices:
     """
     bank, members = screen.bank, screen.distinct_in_sums
     members = members[~bank.transcendental[members] & (bank.codes[members] != CONSTANT)]
-    codes = [bank.primitives.function_codes.get(name, -1) for name in MONOMIALS]
+    codes = [LEAF, *(bank.primitives.function_codes.get(name, LEAF) for name in MONOMIALS)]
     likely = np.isin(bank.codes[members], codes) & (bank.costs[members] <= COST_OF_MONOMIAL)
     return members[np.argsort(~likely, kind="stable")][:most]
 

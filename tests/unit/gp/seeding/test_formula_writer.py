@@ -113,3 +113,22 @@ def test_tidy_rounds_only_numbers_that_are_whole_up_to_rounding():
     assert tidy(0.1 + 0.2) == 0.1 + 0.2
     assert tidy(1e-13) == 1e-13
     assert constant(2)[0] == (0, 2.0)
+
+
+@pytest.mark.parametrize("exponent", [0.37, -1.6, 0.75, 0.25, 1 / 3, 2.5])
+def test_any_power_can_be_written_with_exp_and_log(exponent):
+    writer = writer_of(("add", "sub", "mul", "div", "sqrt", "square", "exp", "log"))
+    assert value(writer, writer.power(LEAVES[0], exponent)) == pytest.approx(COLUMNS[0] ** exponent)
+
+
+def test_the_power_of_an_exponential_is_one_exponential():
+    writer = writer_of(("mul", "div", "exp", "log"))
+    written = writer.power(writer.call("exp", writer.multiply(constant(0.5), LEAVES[0])), -0.6)
+    assert written == writer.call("exp", writer.multiply(constant(-0.3), LEAVES[0]))
+
+
+def test_a_constant_times_a_quotient_of_a_constant_is_one_quotient():
+    writer = writer_of(("add", "mul", "div"))
+    assert writer.multiply(constant(3.0), writer.divide(constant(1.0), LEAVES[0])) == writer.call(
+        "div", constant(3.0), LEAVES[0]
+    )

@@ -373,3 +373,43 @@ def test_an_interrupt_is_not_a_failure(monkeypatch):
     x = uniform(3, 600, 1, 3)
     guesses = Problem(x, PLANTED["monomial"](x)).guesses()
     assert guesses.interrupted and not guesses.failures
+
+
+FEW_ROWS = {
+    "decay with an offset": (lambda x: 21 + 68 * np.exp(-0.043 * x), np.linspace(0, 60, 13)),
+    "growth to a limit": (lambda x: 640 / (1 + np.exp(-0.55 * (x - 8.6))), np.linspace(0, 18, 19)),
+    "power with an offset": (lambda x: 12 + 0.8 * x**1.6, np.linspace(0.5, 20, 20)),
+    "oscillation": (lambda x: 14.2 + 9.3 * np.sin(0.517 * x + 2.2), np.linspace(1, 12, 12)),
+    "bell with an offset": (lambda x: 20 + 150 * np.exp(-(((x - 42.3) / 5.2) ** 2)), np.linspace(25, 60, 36)),
+}
+"""Laws with a constant inside a function, the few rows they are known by."""
+
+
+@pytest.mark.parametrize("unit", [pytest.param(1e-30, marks=pytest.mark.slow), 1.0])
+@pytest.mark.parametrize("kind", FEW_ROWS)
+def test_a_law_with_constants_inside_is_near_the_top_despite_few_noisy_rows(kind, unit):
+    law, x = FEW_ROWS[kind]
+    clean = law(x)
+    noisy = clean + 0.01 * np.std(clean) * np.random.default_rng(4).standard_normal(len(x))
+    problem = Problem([x * unit], noisy)
+    guesses = problem.guesses(settings=SeedingSettings(members=500))
+    fresh = np.linspace(x[0], x[-1], 200)
+    assert guesses.failures == ()
+    assert min(problem.unexplained(guesses, [fresh * unit], law(fresh), index=i) for i in range(10)) < 2e-4
+
+
+def test_a_target_over_many_decades_is_exact_in_every_row_only_with_its_law():
+    x = np.array([np.linspace(0.05, 1.5, 60), np.random.default_rng(2).uniform(1, 3, 60)])
+    problem = Problem(x, x[1] * (np.exp(38.7 * x[0]) - 1))
+    guesses = problem.guesses(settings=SeedingSettings(members=1000))
+    assert guesses.exact
+    prediction = problem.predict(guesses.candidates.take([0]))[0]
+    ratio = prediction / problem.target
+    assert np.ptp(ratio) < 1e-8 * np.abs(ratio).max()
+
+
+def test_six_noisy_rows_are_never_exact():
+    rng = np.random.default_rng(3)
+    problem = Problem(rng.uniform(1, 3, (2, 6)), rng.standard_normal(6))
+    guesses = problem.guesses(settings=SeedingSettings(members=2000))
+    assert not guesses.exact and guesses.failures == ()
