@@ -56,6 +56,10 @@ _LEAST_STEP = 1e-9
 _WHOLE = 2.0**53
 """From this size on, every float64 is a whole number."""
 
+NEARER = 0.25
+"""Share of the smallest value of a positive column that fresh values may have. At an eighth and less, x**-4 would be a
+thousand times the known range away, and count as a pole."""
+
 _SEED = 0
 _LARGEST = float(np.finfo(np.float64).max)
 
@@ -211,9 +215,10 @@ class Column:
         The sides below and above the median.
     step : float
         All values are multiples of it: 1 for whole numbers; 0 if there is none.
-    few, sparse : bool
+    few, sparse, counts : bool
         Whether the column has few values; whether nearly all values are the same, and the others too few to tell their
-        sign.
+        sign; whether it seems to count something, so that there may be none. Counts repeat; multiples of a step that
+        are all different are ranks or settings of an instrument, where laws such as 1/x hold.
     """
 
     values: Floats
@@ -224,6 +229,7 @@ class Column:
     step: float
     few: bool
     sparse: bool
+    counts: bool
 
     @classmethod
     def of(cls, values: Floats) -> Column:
@@ -236,11 +242,14 @@ class Column:
         with np.errstate(all="ignore"):
             down = Tail.of(sample, low, median, first, third, one_sign)
             up = Tail.of(sample, high, median, third, first, one_sign)
-        few = (1 + int(np.count_nonzero(sample[1:] != sample[:-1]))) * _REPEATS <= len(sample)
+        distinct = 1 + int(np.count_nonzero(sample[1:] != sample[:-1]))
+        few = distinct * _REPEATS <= len(sample)
         step = _step(sample)
         others = int(np.count_nonzero(sample != median))
         sparse = 0 < others < min(_SPARSE, len(sample) / 2) and not (few and step)
-        return cls(values, ends, median, down, up, step, few, sparse)
+        multiples = step == 1 or 0 < min(abs(low), abs(high)) <= step
+        counts = multiples and distinct < len(sample)
+        return cls(values, ends, median, down, up, step, few, sparse, counts)
 
     @property
     def low(self) -> float:
@@ -264,9 +273,9 @@ class Column:
         further = np.where(up, self.up.further, self.down.further)
         by_ratio = np.where(up, self.up.by_ratio, self.down.by_ratio)
         moved = self.median + further * (values - self.median)
-        # A column of one sign keeps it. Its values come nearer to zero by a factor of at most ten, unless by ratio.
+        # A column of one sign keeps it. Its values come nearer to zero by a factor of at most four, unless by ratio.
         # Only positive counts may become zero.
-        nearer = 0.0 if self.step == 1 or 0 < min(abs(self.low), abs(self.high)) <= self.step else 0.1
+        nearer = 0.0 if self.counts else NEARER
         if self.low >= 0:
             moved = np.maximum(moved, nearer * self.low)
         elif self.high <= 0:
@@ -276,6 +285,6 @@ class Column:
             moved = np.where(by_ratio, self.median * ratios, moved)
         moved = np.where(up, _multiples(moved, self.step, np.ceil), _multiples(moved, self.step, np.floor))
         moved = np.clip(moved, -_LARGEST, _LARGEST)
-        # Values that underflow to zero keep their sign, too.
-        vanished = (moved == 0) & (not self.step) & ((self.low > 0) | (self.high < 0))
+        # Values that underflow or are rounded to zero keep their sign, too.
+        vanished = (moved == 0) & (not self.counts) & ((self.low > 0) | (self.high < 0))
         return np.where(vanished, values, moved)
