@@ -112,6 +112,12 @@ class _Tidy(Algebra):
     def _number(self, number: float) -> int:
         return super()._number(short(number))
 
+    def _power(self, base: int, exponent: int) -> int:
+        """``x**4`` instead of ``square(square(x))``, which has as many nodes."""
+        if exponent <= 3:
+            return super()._power(base, exponent)
+        return self.terms.make("pow", base, self.terms.constant(float(exponent)))
+
     # Functions of powers.
 
     def _root_of_power(self, arguments: tuple[int, ...]) -> int | None:

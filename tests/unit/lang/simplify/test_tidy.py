@@ -145,3 +145,11 @@ def test_numbers_lose_the_digits_of_rounding_only():
     assert short(1.3 * 1.7) == 2.21
     assert short(1 / 3) == 1 / 3
     assert short(1.00000000001) == 1.00000000001
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("square(square(x))", "x**4"), ("y/square(cube(x))", "y/x**6"), ("square(2.0*square(x))", "4*x**4")],
+)
+def test_powers_are_written_with_their_exponent(text, expected):
+    assert tidy(parse(text, ("x", "y"))).readable == expected
