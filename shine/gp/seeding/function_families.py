@@ -210,6 +210,27 @@ def _exponential_plus(sign: float) -> Family:
     return Family(f"exponential {sign:+.0f}", 5, _rates, values, write)
 
 
+def _hyperbolic(sign: float) -> Family:
+    """exp(c * argument) plus or minus exp(-c * argument), the largest of each row scaled to about 1."""
+
+    def grid(argument: Floats) -> Floats:
+        # Both exponentials have the constant, so its sign does not matter; it counts from zero, not over the range.
+        return (DECAYS / float(np.abs(argument).max()))[:, None]
+
+    def values(argument: Floats, constants: Floats) -> Floats:
+        product = constants[:, :1] * argument
+        largest = np.abs(product).max(axis=1)[:, None]
+        return exp(product - largest) + sign * exp(-product - largest)
+
+    def write(writer: Writer, nodes: Nodes, constants: Constants) -> Nodes:
+        rising, falling = (writer.call("exp", _write_scaled(writer, nodes, c)) for c in (constants[0], -constants[0]))
+        return writer.add(rising, falling) if sign > 0 else writer.subtract(rising, falling)
+
+    return Family(f"hyperbolic {sign:+.0f}", 8, grid, values, write)
+
+
+HYPERBOLIC_COSINE = _hyperbolic(1.0)
+
 SHIFTED = Family("shifted", 2, _beyond, _shifted, lambda w, n, c: _write_shifted(w, n, c[0]))
 
 FAMILIES = (
@@ -233,6 +254,8 @@ FAMILIES = (
     _one_sided("log", log, -1),
     _one_sided("sqrt", np.sqrt, 1),
     _one_sided("sqrt", np.sqrt, -1),
+    HYPERBOLIC_COSINE,
+    _hyperbolic(-1.0),
 )
 """Functions with one constant, of which an affine function is the target or a view of it."""
 
@@ -247,5 +270,5 @@ WIDER_FAMILIES = (
 )
 """Functions with two constants."""
 
-FACTORS = (SHIFTED, _exponential_plus(-1.0), _exponential_plus(1.0))
+FACTORS = (SHIFTED, _exponential_plus(-1.0), _exponential_plus(1.0), HYPERBOLIC_COSINE)
 """Functions with one constant, of which a power is a factor of the target."""
