@@ -55,7 +55,7 @@ class Task:
 
 
 def run_shine(task: Task) -> Found:
-    """Shine with its defaults, for as many generations as time allows."""
+    """Shine with its defaults, which end a search that no longer improves."""
     import shine
 
     begin = time.perf_counter()
@@ -63,7 +63,6 @@ def run_shine(task: Task) -> Found:
         task.X,
         task.y,
         features=task.features,
-        generations=10**9,
         seconds=task.budget,
         threads=task.threads,
         seed=task.seed,

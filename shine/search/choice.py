@@ -11,7 +11,7 @@ from shine.gp.description import DescriptionLength
 from shine.lang.tree import Tree
 from shine.search.model import Model
 
-NATS_A_TURN = 1.0
+NATS_A_TURN = 0.5
 """Price of a maximum or minimum within the data (see `shine.search.turns`)."""
 
 

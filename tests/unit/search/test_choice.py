@@ -36,12 +36,12 @@ def fitted(text: str, loss: float) -> Model:
         # The simplest that is good enough, even if later ones are better.
         ([(1, 1.0), (3, 1e-13), (5, 1e-20)], 1e-12, 100, True, 3),
         ([(1, 1.0), (3, 1e-13), (5, 0.0)], 0.0, 100, True, 5),
-        # With 100 rows, two nodes pay from a factor of exp(-2*2*2/100) = 0.923 on.
-        ([(1, 1.0), (3, 0.93)], 0.0, 100, True, 1),
-        ([(1, 1.0), (3, 0.92)], 0.0, 100, True, 3),
+        # With 100 rows, two nodes pay from a factor of exp(-2*1.25*2/100) = 0.951 on.
+        ([(1, 1.0), (3, 0.96)], 0.0, 100, True, 1),
+        ([(1, 1.0), (3, 0.94)], 0.0, 100, True, 3),
         # A loss that is not squared counts twice: the square root of that factor is enough.
-        ([(1, 1.0), (3, 0.965)], 0.0, 100, False, 1),
-        ([(1, 1.0), (3, 0.955)], 0.0, 100, False, 3),
+        ([(1, 1.0), (3, 0.98)], 0.0, 100, False, 1),
+        ([(1, 1.0), (3, 0.97)], 0.0, 100, False, 3),
         # More rows are more evidence.
         ([(1, 1.0), (3, 0.95)], 0.0, 20, True, 1),
         ([(1, 1.0), (3, 0.95)], 0.0, 1000, True, 3),
@@ -91,7 +91,7 @@ def test_constants_inside_assignments_count():
 
 def test_the_reason_names_the_next_best():
     models = [model(1, 1.0), model(3, 0.5), model(5, 0.49)]
-    assert choose(models, 0.0, description(100)).reason.endswith("formula 2 needs 3.0 nats more")
+    assert choose(models, 0.0, description(100)).reason.endswith("formula 2 needs 1.5 nats more")
     assert "exact" in choose(models, 0.6, description(100)).reason
 
 
