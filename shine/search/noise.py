@@ -33,16 +33,17 @@ WIDE = 100.0
 absolute noise look alike, and users expect squared errors."""
 
 LEAST_SHARE = 1e-2
-"""Relative noise of values near zero is that of this share of the target's root mean square; if all values have one
-sign, there are no such values."""
+"""Values below this share of the lower quartile have the noise of that share: a few readings near zero, where an
+oscillation happens to vanish, must not outweigh all others. If the target has both signs, the share is that of its root
+mean square."""
 
 EXACT = 1e-20
 """Share of the variance below which squared errors are rounding."""
 
-PROBED_MEMBERS, PROBED_ROWS = 1500, 200
+PROBED_MEMBERS, PROBED_ROWS = 600, 100
 """Expressions and rows of the short seeding whose finds decide between the models."""
 
-PROBING = 0.1
+PROBING = 0.05
 """Most of the seconds that this seeding may take, as a share."""
 
 
@@ -127,15 +128,15 @@ def with_expected_noise(dataset: Dataset, noise: str, predictions: Floats, loss:
     # A formula that is off by more than this says little about the noise of a row.
     near = np.clip(ratios, 1 / 3, 3.0)
     expected = dataset.target / near
-    again = _weighted(dataset.without_deviations, np.abs(expected), loss)
+    again = _weighted(dataset.without_deviations, sizes(expected), loss)
     return again if noise == "relative" else replace(again, target=expected * (1 + log(near)))
 
 
 def sizes(target: Floats) -> Floats:
-    """Absolute values of the target, none of them zero."""
+    """Absolute values of the target, without those that are much smaller than most (see `LEAST_SHARE`)."""
     absolute = np.abs(target)
     if _one_sign(target):
-        return absolute
+        return np.maximum(absolute, LEAST_SHARE * np.sort(absolute)[len(absolute) // 4])
     scale = float(absolute.max())
     mean = scale * math.sqrt(float(stable_sum((absolute / scale) ** 2)) / len(target)) if scale > 0 else 1.0
     return np.maximum(absolute, LEAST_SHARE * mean)

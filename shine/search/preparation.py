@@ -104,11 +104,16 @@ def seeded(
     settings: EvolutionSettings,
     linear_scaling: bool,
     threads: int,
+    noise: str,
     rng: np.random.Generator,
     deadline: float,
 ) -> Guesses:
-    """Guesses that the seeding finds (see `shine.gp.seeding`)."""
+    """Guesses that the seeding finds (see `shine.gp.seeding`).
+
+    It measures the errors of wide targets in both ways itself, and needs even weights for its derivatives.
+    """
     rows = sample.sampled(SEEDING_ROWS, rng)
+    rows = rows if noise == "sigma" else rows.without_deviations
     return find_guesses(
         rows.columns,
         rows.target,

@@ -107,7 +107,7 @@ def search(
         fitter=fitter(linearizer, evolving.constant_steps, scaled=scaled) if evolving.constant_steps else None,
         errors=partial(sampled_errors, sample, scaled, evolving.lexicase_rows),
         initial=task.guesses,
-        seeding=partial(seeded, sample, task.primitives, evolving, scaled, threads),
+        seeding=partial(seeded, sample, task.primitives, evolving, scaled, threads, noise),
         description=_description_length(sample, loss),
         clock=time.monotonic,
         report=evolution.ignore if report is None else report_in_given_units(report, task, loss_of(loss).degree),

@@ -71,7 +71,8 @@ class Guesses:
     candidates : Population
         Complete formulas, the best first; among them the best of each size and of each kind.
     unexplained : ndarray of shape (n_candidates,)
-        Share of the target's variance that each leaves unexplained on rows that had no part in finding it.
+        Share of the target's variance that each leaves unexplained on rows that had no part in finding it; with few
+        rows, on all rows, with a correction for the number of constants.
     kinds : tuple of str
         The kind of each, as the search that found it names it.
     parts : Population

@@ -71,16 +71,16 @@ SEARCHES = (
     Search(partial(quotients_of_sums, above=1000, below=600, simplest=110, kept=16)),
     # For each view the square of `simplest` times `most`.
     Search(partial(sums_of_three, simplest=32, most=8000, triples=16)),
-    # Functions with unknown constants inside. They look at small members only, so once is enough; the bank of the first
-    # round may lack some of these, and many formulas are found without constants.
+    # Functions with unknown constants inside. They look at small members only, so once is enough; many formulas are
+    # found without constants, in the first rounds of a merged system of coordinates.
     # Some thousand functions with all views, and a fit of the constants of each estimate.
-    Search(partial(functions_with_constants, arguments=40, simplest=4, divisors=6), only_round=1),
+    Search(partial(functions_with_constants, arguments=40, simplest=4, divisors=6), only_round=2),
     # The same with logarithms, and all pairs: the square of `pairs_of`.
-    Search(partial(products_with_constants, arguments=32, pairs_of=1000, pairs=24), only_round=1),
+    Search(partial(products_with_constants, arguments=32, pairs_of=1000, pairs=24), only_round=2),
     # Sines and cosines of all frequencies, and of some decays.
-    Search(partial(oscillations, arguments=16, simplest=4, divisors=4, most=300), only_round=1),
+    Search(partial(oscillations, arguments=16, simplest=4, divisors=4, most=300), only_round=2),
     # For each view all pairs: the square of `most + members`.
-    Search(partial(sums_with_constants, arguments=6, most=1500, members=200, pairs=20), only_round=1),
+    Search(partial(sums_with_constants, arguments=6, most=1500, members=200, pairs=20), only_round=2),
     # Mostly the time to fill its bank. It runs late, because small formulas are found without it.
     Search(partial(separable_sums, candidates=200), only_round=1, bank_of_one=True),
 )

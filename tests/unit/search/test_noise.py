@@ -95,7 +95,9 @@ def test_large_relative_noise_does_not_bias_the_formula():
 
 def test_values_near_zero_have_the_noise_of_a_hundredth_of_the_whole():
     assert sizes(np.array([-100.0, 0.0, 100.0, 1e-9])) == pytest.approx([100, 0.7071, 100, 0.7071], rel=1e-4)
-    assert sizes(np.array([1e-9, 5.0])).tolist() == [1e-9, 5.0]
+    assert sizes(np.array([1e-3, 5.0, 6.0, 7.0])).tolist() == [0.05, 5.0, 6.0, 7.0]
+    decades = np.array([1e-9, 1e-6, 1e-3, 1.0])
+    assert sizes(decades).tolist() == [1e-8, 1e-6, 1e-3, 1.0]
 
 
 def test_a_formula_that_is_far_off_does_not_decide_the_noise_of_a_row():
