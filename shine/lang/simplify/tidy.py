@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from shine.lang.facts import names_where
 from shine.lang.folding import EXACT, Functions
 from shine.lang.library import STANDARD
 from shine.lang.simplify.algebra import Algebra, combined
@@ -27,13 +28,16 @@ from shine.lang.simplify.coefficients import (
     to_the_power,
     value,
 )
-from shine.lang.simplify.simplifier import ARITHMETIC, settled
+from shine.lang.simplify.simplifier import settled
 from shine.lang.simplify.sums import Product, Sum
 from shine.lang.simplify.terms import NAME
 from shine.lang.tree import Tree
 
-COMMON = ARITHMETIC | {"neg", "abs", "sqrt", "square", "cube", "pow", "sin", "cos", "tan"}
-"""Functions that a tidy formula may use besides its own."""
+COMMON = names_where(
+    lambda facts: facts.family == "arithmetic" or facts.period or (facts.family == "function" and facts.nests_freely)
+) - {"inv", "cbrt"}
+"""Functions that a tidy formula may use besides its own: arithmetic, roots and sines, but no names where people write
+`1/x` and `x**(1/3)`."""
 
 _SHORT = 12
 """Most digits of a decimal that replaces a number which differs from it by rounding only."""
