@@ -12,7 +12,7 @@ import numpy as np
 from shine.gp.subtrees import Subtrees
 from shine.lang.facts import names_where
 from shine.lang.population import Population
-from shine.typing import Floats
+from shine.typing import Floats, Indices, Mask
 
 NESTED = 1.0
 """Nats for a function inside another function."""
@@ -37,19 +37,20 @@ def oddities(population: Population) -> Floats:
     return total
 
 
-def _is_one_of(population: Population, names: frozenset[str]) -> np.ndarray:
+def _is_one_of(population: Population, names: frozenset[str]) -> Mask:
     """Whether each cell is a call of one of the functions, shape (n_individuals, width)."""
     codes = [code for name, code in population.primitives.function_codes.items() if name in names]
     in_use = np.arange(population.width) < population.sizes[:, None]
-    found: np.ndarray = np.isin(population.codes, codes) & in_use
+    found: Mask = np.isin(population.codes, codes) & in_use
     return found
 
 
-def _count_around(population: Population, marked: np.ndarray) -> np.ndarray:
+def _count_around(population: Population, marked: Mask) -> Indices:
     """Number of marked nodes that each node is an argument of, directly or not, shape (n_individuals, width)."""
     rows, ends = np.nonzero(marked)
     begins = ends + 1 - Subtrees.of(population).sizes[rows, ends]
     changes = np.zeros((len(population), population.width + 1), np.int64)
     np.add.at(changes, (rows, begins), 1)
     np.add.at(changes, (rows, ends), -1)
-    return np.cumsum(changes, axis=1)[:, :-1]
+    around: Indices = np.cumsum(changes, axis=1)[:, :-1]
+    return around

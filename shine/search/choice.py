@@ -10,6 +10,7 @@ import numpy as np
 from shine.gp.description import DescriptionLength
 from shine.lang.tree import Tree
 from shine.search.model import Model
+from shine.typing import Indices
 
 NATS_A_TURN = 0.5
 """Price of a maximum or minimum within the data (see `shine.search.turns`)."""
@@ -71,6 +72,6 @@ def fitted_constants(tree: Tree) -> int:
     return sum(token[0] == "constant" for token in tree.tokens[1:])
 
 
-def _sizes_and_constants(front: Sequence[Model]) -> tuple[np.ndarray, np.ndarray]:
+def _sizes_and_constants(front: Sequence[Model]) -> tuple[Indices, Indices]:
     trees = [model.tree for model in front]
     return np.array([tree.size for tree in trees]), np.array([fitted_constants(tree) for tree in trees])
