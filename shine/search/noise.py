@@ -23,7 +23,7 @@ from shine.gp.description import NATS_A_NODE
 from shine.gp.seeding import SeedingSettings, find_guesses
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
-from shine.search.rounding import rounding_loss
+from shine.search.yardsticks import rounding_loss
 from shine.typing import Floats
 
 Noise = Literal["auto", "absolute", "relative", "log"]
@@ -160,7 +160,7 @@ def _is_relative(
     """
     absolute = dataset.sampled(PROBED_ROWS, rng)
     relative = absolute.with_deviations(sizes(absolute.target))
-    guesses = find_guesses(
+    found = find_guesses(
         relative.columns,
         relative.target,
         relative.weights,
@@ -170,7 +170,10 @@ def _is_relative(
         settings=SeedingSettings(members=PROBED_MEMBERS),
         clock=time.monotonic,
         deadline=deadline,
-    ).candidates
+    )
+    if found.interrupted:
+        raise KeyboardInterrupt
+    guesses = found.candidates
     least, shortest = _best(guesses, absolute, threads)
     return least <= EXACT * absolute.target_square / absolute.weight or _best(guesses, relative, threads)[1] < shortest
 

@@ -33,8 +33,8 @@ from shine.search.lines import LINE_FUNCTIONS, with_functions, with_line
 from shine.search.model import Model
 from shine.search.poles import individuals_to_refine, preferred_and_defined, without_poles
 from shine.search.polishing import oddities_of, polished, population_of, preferred
-from shine.search.rounding import rounding_error, rounding_loss
 from shine.search.tidying import tidied
+from shine.search.yardsticks import rounding_error, rounding_loss
 
 TIED = 3.0
 """Nats by which an individual may describe the data worse than the front and still be refined: fitting to convergence

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shine.data.dataset import Dataset, stable_sum
+from shine.data.dataset import Dataset
 from shine.errors import DataError
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.gradients import MachineLinearizer
@@ -24,7 +24,6 @@ from shine.gp import evolution
 from shine.gp.constants import fitter
 from shine.gp.constraints.compiled import CompiledConstraints, ConstrainedEvaluator
 from shine.gp.constraints.constraints import Constraints
-from shine.gp.description import DescriptionLength
 from shine.gp.evolution import Outcome, Progress
 from shine.gp.run_state import State
 from shine.lang.parse import PrimitiveSource
@@ -38,9 +37,12 @@ from shine.search.noise import check_noise, with_expected_noise, with_noise
 from shine.search.polishing import oddities_of
 from shine.search.preparation import Task, constraint_compiler, prepared, seeded
 from shine.search.refinement import refined
-from shine.search.rounding import rounding_loss
 from shine.search.settings import DEFAULT_PRIMITIVES, SearchSettings, settings_from
 from shine.search.turns import turns
+from shine.search.yardsticks import description_length, good_enough
+
+Finished = tuple[Dataset, tuple[Model, ...]]
+"""Rows, and the front that is fitted to them."""
 
 PROBE = 1
 """Number of the random generator that examines the noise, beside that of the search."""
@@ -88,27 +90,30 @@ def search(
     rng = np.random.default_rng(settings.seed)
     # A generator of its own: the search is the same whether the noise was examined or not.
     probing = np.random.default_rng((settings.seed, PROBE))
-    rows, noise = with_noise(
-        task.dataset, fitness.noise, task.primitives, probing, threads, settings.stop.seconds, loss
-    )
+    stop, interrupted = settings.stop, False
+    try:
+        rows, noise = with_noise(task.dataset, fitness.noise, task.primitives, probing, threads, stop.seconds, loss)
+    except KeyboardInterrupt:
+        rows, noise, interrupted = task.dataset, "absolute", True
+        stop = replace(stop, generations=0)  # the first population, without seeding
     task = replace(task, dataset=rows)
     sample = task.dataset.sampled(evolving.rows, rng)
     rules = constraint_compiler(settings.constraints, sample, threads)
     evaluator = _evaluator(sample, task, settings, rules)
     linearizer = MachineLinearizer(sample.sampled(evolving.fitting_rows, rng), loss, threads)
-    enough = _enough(task.dataset, settings)
+    enough = good_enough(rows, loss, settings.stop.loss, fitness.dtype)
 
     outcome = evolution.evolve(
         evaluator,
         task.primitives,
         evolving,
-        replace(settings.stop, loss=enough, seconds=budget.for_evolution()),
+        replace(stop, loss=enough, seconds=budget.for_evolution()),
         rng,
         fitter=fitter(linearizer, evolving.constant_steps, scaled=scaled) if evolving.constant_steps else None,
         errors=partial(sampled_errors, sample, scaled, evolving.lexicase_rows),
         initial=task.guesses,
         seeding=partial(seeded, sample, task.primitives, evolving, scaled, threads, noise),
-        description=_description_length(sample, loss),
+        description=description_length(sample, loss),
         clock=time.monotonic,
         report=evolution.ignore if report is None else report_in_given_units(report, task, loss_of(loss).degree),
         state=state,
@@ -124,13 +129,22 @@ def search(
         rules=None if rules is None else partial(rules, scaling="written" if scaled else "none"),
         out_of_time=budget.is_over,
     )
-    if noise in ("relative", "log"):
-        models = refine(outcome, rows, enough=enough, polish=False)
-        if models:
-            best = models[_chosen(models, enough, rows, loss).index]
-            rows = with_expected_noise(rows, noise, best.predict(rows.columns.T), loss)
-            enough = _enough(rows, settings)
-    outcome, front = _refined(outcome, partial(refine, dataset=rows, enough=enough))
+    if interrupted:
+        outcome = replace(outcome, stopped_by="interrupted")
+    share, dtype = settings.stop.loss, fitness.dtype
+
+    def finished(outcome: Outcome, polish: bool) -> tuple[Dataset, tuple[Model, ...]]:
+        """The rows with the noise that the best formula implies, and the front that is fitted to them."""
+        judged = rows
+        if noise in ("relative", "log"):
+            models = refine(outcome, rows, enough=enough, polish=False)
+            if models:
+                best = models[_chosen(models, enough, rows, loss).index]
+                judged = with_expected_noise(rows, noise, best.predict(rows.columns.T), loss)
+        return judged, refine(outcome, judged, enough=good_enough(judged, loss, share, dtype), polish=polish)
+
+    outcome, (rows, front) = _finished(outcome, finished)
+    enough = good_enough(rows, loss, share, dtype)
     _check_not_empty(front, loss, constrained=rules is not None)
     front = front_in_given_units(front, task, enough)
 
@@ -144,7 +158,7 @@ def _chosen(
     front: Sequence[Model], enough: float, rows: Dataset, loss: str, further: Sequence[float] | None = None
 ) -> Choice:
     """The formula to recommend."""
-    return choose(front, enough, _description_length(rows, loss), further)
+    return choose(front, enough, description_length(rows, loss), further)
 
 
 def _further_nats(front: Sequence[Model], task: Task) -> list[float]:
@@ -152,18 +166,6 @@ def _further_nats(front: Sequence[Model], task: Task) -> list[float]:
     trees = [model.tree for model in front]
     odd = oddities_of(trees, with_functions(task.primitives, LINE_FUNCTIONS))
     return [nats + NATS_A_TURN * turns(tree, task.given) for nats, tree in zip(odd, trees, strict=True)]
-
-
-def _enough(rows: Dataset, settings: SearchSettings) -> float:
-    """The loss that is good enough."""
-    loss = settings.fitness.loss
-    return max(settings.stop.loss * _constant_loss(rows, loss), rounding_loss(rows, loss, settings.fitness.dtype))
-
-
-def _description_length(rows: Dataset, loss: str) -> DescriptionLength:
-    """The length of the rows' description by formulas with given losses."""
-    worst, power = _constant_loss(rows, loss), loss_of(loss).log_likelihood
-    return DescriptionLength.with_unknown_noise(rows.effective_rows, power, worst if worst > 0 else 1.0)
 
 
 def _evaluator(
@@ -177,14 +179,14 @@ def _evaluator(
     return ConstrainedEvaluator(plain, rules(task.primitives, "implied" if fitness.linear_scaling else "none"))
 
 
-def _refined(outcome: Outcome, refine: Callable[..., tuple[Model, ...]]) -> tuple[Outcome, tuple[Model, ...]]:
-    """The front; without the slow part of refinement if the user interrupts, now or before."""
+def _finished(outcome: Outcome, finish: Callable[..., Finished]) -> tuple[Outcome, Finished]:
+    """The end of a search; without the slow part of refinement if the user interrupts, now or before."""
     if outcome.stopped_by != "interrupted":
         try:
-            return outcome, refine(outcome, polish=True)
+            return outcome, finish(outcome, polish=True)
         except KeyboardInterrupt:
             outcome = replace(outcome, stopped_by="interrupted")
-    return outcome, refine(outcome, polish=False)
+    return outcome, finish(outcome, polish=False)
 
 
 def _check_not_empty(front: Sequence[Model], loss: str, constrained: bool) -> None:
@@ -194,17 +196,6 @@ def _check_not_empty(front: Sequence[Model], loss: str, constrained: bool) -> No
     if constrained:
         raise DataError(f"found no formula of finite {loss} that the constraints allow; search longer, or relax them")
     raise DataError(f"no formula has a finite {loss}, not even a constant; rescale the target")
-
-
-def _constant_loss(dataset: Dataset, loss: str) -> float:
-    """Loss of the target's mean."""
-    square = dataset.target_square
-    of_loss = loss_of(loss)
-    total = square
-    if not of_loss.kind.follows_from_moments:
-        errors = of_loss.kind.of_residuals(dataset.target - dataset.target_mean)
-        total = float(stable_sum(dataset.row_weights * errors))
-    return float(of_loss.of_sum(np.array(total), dataset.weight, square)) if square > 0 else 0.0
 
 
 def evolve(

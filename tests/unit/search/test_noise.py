@@ -109,3 +109,33 @@ def test_a_formula_that_is_far_off_does_not_decide_the_noise_of_a_row():
     assert expected.deviations is not None
     assert expected.deviations / expected.deviations[0] == pytest.approx([1.0, 2.0, 12.0])
     assert with_expected_noise(rows, "relative", np.array([1.0, 2.0, -4.0])) is rows
+
+
+def test_an_interrupt_while_the_noise_is_examined_ends_the_search(monkeypatch):
+    def interrupted(*given, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shine.search.noise.find_guesses", interrupted)
+    x = np.geomspace(0.1, 10, 30)
+    result = shine.evolve(x[:, None], 3 * x**3, generations=50, population=50)
+    assert result.stopped_by == "interrupted"
+    assert result.generations == 0
+    assert np.isfinite(result.predict(x[:, None])).all()
+
+
+def test_an_interrupt_while_the_noise_is_fitted_keeps_what_was_found(monkeypatch):
+    calls = []
+
+    def interrupted_once(rows, *given):
+        calls.append(rows)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return rows
+
+    monkeypatch.setattr("shine.search.run.with_expected_noise", interrupted_once)
+    rng = np.random.default_rng(0)
+    x = np.geomspace(0.1, 10, 30)
+    result = shine.evolve(x[:, None], 3 * x**3 * np.exp(0.1 * rng.normal(size=30)), generations=2, population=50)
+    assert result.stopped_by == "interrupted"
+    assert len(calls) == 2
+    assert result.best.r2 > 0.9
