@@ -14,7 +14,7 @@ import numpy as np
 
 from shine.arrays import exp
 from shine.fitness.scores import Scores
-from shine.gp.complexity import code_weights, complexities, line_complexities
+from shine.gp.complexity import code_weights, complexities, constant_counts, line_complexities
 from shine.gp.description import DescriptionLength
 from shine.gp.oddity import oddities
 from shine.gp.subtrees import Subtrees
@@ -72,10 +72,8 @@ class Archive:
     @cached_property
     def constants(self) -> Indices:
         """Number of constants of each formula, that of its line included."""
-        inside = np.arange(self.individuals.width) < self.individuals.sizes[:, None]
-        own = np.count_nonzero((self.individuals.codes == CONSTANT) & inside, axis=1)
         slopes = (self.scores.slopes != 1) & ~_have_coefficient(self.individuals)
-        total: Indices = own + slopes + (self.scores.intercepts != 0)
+        total: Indices = constant_counts(self.individuals) + slopes + (self.scores.intercepts != 0)
         return total
 
     def lengths(self, description: DescriptionLength) -> Floats:

@@ -38,6 +38,13 @@ def complexities(population: Population, weights: Mapping[str, int]) -> Indices:
     return totals
 
 
+def constant_counts(population: Population) -> Indices:
+    """Number of constants in each individual, shape (n_individuals,), int64."""
+    inside = np.arange(population.width) < population.sizes[:, None]
+    counts: Indices = np.count_nonzero((population.codes == CONSTANT) & inside, axis=1)
+    return counts
+
+
 def line_complexities(slopes: Floats, intercepts: Floats, weights: Mapping[str, int]) -> Indices:
     """Complexity that slope and intercept add to individuals; none for a slope of 1 and for an intercept of 0.
 

@@ -19,10 +19,11 @@ from shine.data.dataset import Dataset, stable_sum
 from shine.errors import DataError
 from shine.evaluators.machine_tier import MachineEvaluator
 from shine.fitness.losses import SQUARED, loss_of
-from shine.gp.description import NATS_A_NODE
+from shine.gp.complexity import constant_counts
+from shine.gp.description import DescriptionLength
 from shine.gp.seeding import SeedingSettings, find_guesses
 from shine.lang.population import Population
-from shine.lang.primitives import CONSTANT, PrimitiveSet
+from shine.lang.primitives import PrimitiveSet
 from shine.search.yardsticks import rounding_loss
 from shine.typing import Floats
 
@@ -181,22 +182,22 @@ def _is_relative(
 def _best(guesses: Population, rows: Dataset, threads: int) -> tuple[float, float]:
     """The least loss of the guesses, and the nats of the shortest description that one of them gives."""
     scores = MachineEvaluator(rows, "mse", True, "float64", threads).score(guesses)
-    inside = np.arange(guesses.width) < guesses.sizes[:, None]
-    own = np.count_nonzero((guesses.codes == CONSTANT) & inside, axis=1)
+    description = DescriptionLength.with_unknown_noise(rows.effective_rows, SQUARED.log_likelihood, _worst(rows))
+    own, least = constant_counts(guesses), rounding_loss(rows, "mse")
     lengths = [np.full(1, np.inf)]
     for form in scores.forms:
         line = (form.slopes != 1).astype(np.int64) + (form.intercepts != 0)
-        free = np.maximum(rows.effective_rows - own - line, 0)
-        errors = 0.5 * free * (log(np.maximum(form.losses, rounding_loss(rows, "mse"))) + _volume(rows))
-        lengths.append(np.where(np.isfinite(form.losses), errors + NATS_A_NODE * (guesses.sizes + 2 * line), np.inf))
+        losses = np.maximum(form.losses, least)
+        lengths.append(description.lengths(losses, guesses.sizes + 2 * line, own + line))
     return float(scores.losses.min(initial=np.inf)), float(np.concatenate(lengths).min())
 
 
-def _volume(rows: Dataset) -> float:
-    """Logarithm of the squared geometric mean of the deviations, relative to the target's spread.
+def _worst(rows: Dataset) -> float:
+    """The loss that those of different models of the noise are compared with, in the unit of this model's losses.
 
-    The losses of different models of the noise are comparable after adding it to their logarithms.
+    It is the target's variance, divided by the squared geometric mean of the deviations: the volume that a density of
+    the target has to spread over.
     """
     plain = rows.without_deviations
-    own = 0.0 if rows.deviations is None else 2 * float(stable_sum(log(rows.deviations))) / rows.n_rows
-    return own - math.log(plain.target_square / plain.weight)
+    volume = 0.0 if rows.deviations is None else 2 * float(stable_sum(log(rows.deviations))) / rows.n_rows
+    return plain.target_square / plain.weight / math.exp(volume)
