@@ -51,16 +51,18 @@ class Domain:
 
     dataset: Dataset
     _columns: dict[str, Column] = field(default_factory=dict)
-    _segments: dict[tuple[str, ...], LineSegments] = field(default_factory=dict)
-    _known: dict[Tree, bool] = field(default_factory=dict)
+    _segments: dict[tuple[tuple[str, ...], bool], LineSegments] = field(default_factory=dict)
+    _known: dict[tuple[Tree, bool], bool] = field(default_factory=dict)
 
-    def defines(self, tree: Tree) -> bool:
+    def defines(self, tree: Tree, recombined: bool = True) -> bool:
         """Whether a formula seems to have plausible values throughout the neighbourhood.
 
         Parameters
         ----------
         tree : Tree
             A formula whose parameters are features of the data set.
+        recombined : bool
+            Whether fresh rows may combine the values of the columns anew (see `shine.domain.neighbourhood`).
 
         Returns
         -------
@@ -68,28 +70,30 @@ class Domain:
             False if the formula is undefined or infinite at some point, or far from the values that it and the target
             have on the known rows.
         """
-        if tree not in self._known:
+        key = (tree, recombined)
+        if key not in self._known:
             with np.errstate(all="ignore"):
-                self._known[tree] = self._defines(tree)
-        return self._known[tree]
+                self._known[key] = self._defines(tree, recombined)
+        return self._known[key]
 
-    def _defines(self, tree: Tree) -> bool:
+    def _defines(self, tree: Tree, recombined: bool) -> bool:
         tokens = set(tree.tokens[1:])
         used = tuple(name for name in tree.parameters if ("name", name) in tokens)
         if not used:
             return bool(np.isfinite(evaluate(tree, [np.zeros(1)] * len(tree.parameters), np.float64, COMPILED)).all())
-        return _Course(tree, used, self._along(used), self._target_range).is_plausible()
+        return _Course(tree, used, self._along(used, recombined), self._target_range).is_plausible()
 
     @cached_property
     def _target_range(self) -> float:
         target = self.dataset.target
         return float(target.max() - target.min())
 
-    def _along(self, used: tuple[str, ...]) -> LineSegments:
+    def _along(self, used: tuple[str, ...], recombined: bool) -> LineSegments:
         """Segments in the columns that a formula reads; the other columns have no influence."""
-        if used not in self._segments:
-            self._segments[used] = neighbourhood([self._column(name) for name in used])
-        return self._segments[used]
+        key = (used, recombined)
+        if key not in self._segments:
+            self._segments[key] = neighbourhood([self._column(name) for name in used], recombined)
+        return self._segments[key]
 
     def _column(self, name: str) -> Column:
         if name not in self._columns:

@@ -2,7 +2,8 @@
 
 Fresh rows of the same kind combine the values of the columns anew, lie between the known rows, and reach a little
 beyond them: further if fewer rows are known, and further along the longer tails of a column. Columns keep their kind: a
-column of few values has no other values, whole numbers stay whole, and columns without negative values get none.
+column of few values has no other values, whole numbers stay whole, and columns without negative values get none. They
+keep their order, too: if an inner radius is smaller than the outer one in every row, it is so in fresh rows.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 
@@ -60,6 +62,12 @@ NEARER = 0.25
 """Share of the smallest value of a positive column that fresh values may have. At an eighth and less, x**-4 would be a
 thousand times the known range away, and count as a pole."""
 
+_MOST_ORDERED = 64
+"""Largest number of columns whose order is examined, as every pair is."""
+
+_CHANCE = 1e-3
+"""Largest probability that a pair of columns has the same order in all rows by chance."""
+
 _SEED = 0
 _LARGEST = float(np.finfo(np.float64).max)
 
@@ -88,7 +96,7 @@ class LineSegments:
         return _multiples(points, self.steps[:, None], np.rint)
 
 
-def neighbourhood(columns: Sequence[Column]) -> LineSegments:
+def neighbourhood(columns: Sequence[Column], recombined: bool = True) -> LineSegments:
     """Segments from rows to other rows, to new combinations of the columns, and to the margins.
 
     Visibly correlated columns stay together: a new combination has their values from one row.
@@ -97,16 +105,19 @@ def neighbourhood(columns: Sequence[Column]) -> LineSegments:
     ----------
     columns : sequence of Column
         At least one.
+    recombined : bool
+        Whether columns may be combined anew; otherwise they also keep any order that they have in all known rows, even
+        if it may be due to chance.
 
     Returns
     -------
     LineSegments
     """
     with np.errstate(all="ignore"):
-        return _neighbourhood(columns, np.random.default_rng(_SEED))
+        return _neighbourhood(columns, np.random.default_rng(_SEED), recombined)
 
 
-def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator) -> LineSegments:
+def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator, recombined: bool) -> LineSegments:
     rows = _rows(columns, rng)
     known = np.array([column.values[rows] for column in columns])
     few = np.array([column.few for column in columns])
@@ -115,8 +126,12 @@ def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator) -> LineS
     for group in _groups(known, len(columns[0].values)):
         mixed[group] = known[group][:, rng.integers(0, known.shape[1], known.shape[1])]
     pulled = np.array([column.pulled(values) for column, values in zip(columns, known, strict=True)])
-    ends = np.concatenate([partners, mixed, pulled], axis=1)
-    starts = np.concatenate([known, known, known], axis=1)
+    places = [partners, mixed, pulled] if recombined else [partners, pulled]
+    ends, starts = np.concatenate(places, axis=1), np.tile(known, len(places))
+    for small, large in _ordered(columns, known, _CHANCE if recombined else 1.0):
+        gaps = columns[large].values - columns[small].values
+        # A line between two rows with the order has it everywhere. Rows without it are no rows of this kind.
+        ends = np.where(ends[large] - ends[small] >= NEARER * gaps.min(), ends, starts)
     return LineSegments(np.where(few[:, None], ends, starts), ends, np.array([column.step for column in columns]))
 
 
@@ -144,6 +159,21 @@ def _groups(known: Floats, rows: int) -> list[list[int]]:
         groups = [group for group in groups if not any(group is other for other in linked)]
         groups.append([*(member for group in linked for member in group), column])
     return groups
+
+
+def _ordered(columns: Sequence[Column], known: Floats, chance: float) -> list[tuple[int, int]]:
+    """Pairs of columns of which the first is smaller in every row, though its values alone do not make it so."""
+    if len(columns) > _MOST_ORDERED:
+        return []
+    pairs = []
+    for small, large in permutations(range(len(columns)), 2):
+        if not (known[small] < known[large]).all() or columns[small].high < columns[large].low:
+            continue
+        above = np.searchsorted(np.sort(known[small]), known[large], side="left")
+        by_chance = float(above.mean()) / known.shape[1]
+        if by_chance ** len(columns[small].values) <= chance and (columns[small].values < columns[large].values).all():
+            pairs.append((small, large))
+    return pairs
 
 
 def _step(sample: Floats) -> float:

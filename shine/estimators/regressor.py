@@ -44,7 +44,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         The loss that is minimized.
     noise : {"auto", "absolute", "relative", "log"}
         How the noise of the target grows: not at all, with its values, or with their logarithms; "auto" lets evidence
-        decide if the target spans two decades.
+        decide if the target has one sign and is wide.
     linear_scaling : bool
         Whether each formula is judged with its best slope and intercept, which become part of it.
     stop_loss : float

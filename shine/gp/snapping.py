@@ -37,8 +37,13 @@ _MOST_CANCELLED = 1e10
 _CAUTION = 2.0
 """Weight of what the fit loses by a number: people keep a digit that is half certain."""
 
-_ROUNDED_OFF = LOG_10 + 1.0
-"""Nats that a constant may lose when it is rounded off: a digit that is begun but not complete, and some of the fit."""
+_ROUNDED_OFF = 2 * LOG_10 + 1.0
+"""Nats that a constant may lose when it is rounded off: a digit that is begun but not complete, another that is due
+because of `_ROUND_CAUTION`, and some of the fit."""
+
+_ROUND_CAUTION = 15.0
+"""The same as `_CAUTION` when a constant is rounded off: a digit more is due if the constant would otherwise move by
+more than 0.55 standard deviations. So 424 +- 42 becomes 420, not 400, as people write it."""
 
 _SHORT = 8
 """A constant of at most so many digits has been rounded already: a fitted one has more."""
@@ -73,7 +78,7 @@ def snapped(
     out_of_time : callable
         Says whether to stop, with the constants replaced so far.
     """
-    search = _Search(linearizer, rows, least_error, log_likelihood, 0.0)
+    search = _Search(linearizer, rows, least_error, log_likelihood, 0.0, _CAUTION)
     return search.replaced(population, _nothing_fixed(population), out_of_time)
 
 
@@ -94,7 +99,7 @@ def rounded_off(
     for i, column, rank in zip(*(part.tolist() for part in places(population)), strict=True):
         value = float(population.values[i, column])
         fixed[i, rank] = is_simple(value) or (math.isfinite(value) and value == rounded(value, _SHORT))
-    search = _Search(linearizer, rows, least_error, log_likelihood, _ROUNDED_OFF)
+    search = _Search(linearizer, rows, least_error, log_likelihood, _ROUNDED_OFF, _ROUND_CAUTION)
     return search.replaced(population, fixed, out_of_time)
 
 
@@ -115,6 +120,8 @@ class _Search:
         See `snapped`.
     allowance : float
         Nats that a replacement may cost more than the constant with just the digits that the data determine.
+    caution : float
+        Weight of what the fit loses.
     """
 
     linearizer: Linearizer
@@ -122,6 +129,7 @@ class _Search:
     least_error: float
     log_likelihood: float
     allowance: float
+    caution: float
 
     def replaced(self, population: Population, fixed: Mask, out_of_time: Callable[[], bool]) -> Population:
         """The individuals with all replacements that pay."""
@@ -192,7 +200,7 @@ class _Search:
         with np.errstate(all="ignore"):
             # Loss of log-likelihood of each number, to lowest order.
             losses = 0.5 * ((candidates.numbers - value) / deviation) ** 2
-        gains = savings - np.where(candidates.numbers == 0, losses, _CAUTION * losses)
+        gains = savings - np.where(candidates.numbers == 0, losses, self.caution * losses)
         for position in np.argsort(-gains, kind="stable").tolist():
             number = float(candidates.numbers[position])
             if gains[position] <= 0:

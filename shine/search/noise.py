@@ -29,9 +29,16 @@ from shine.typing import Floats
 
 Noise = Literal["auto", "absolute", "relative", "log"]
 
-WIDE = 100.0
+WIDE = 5.0
 """Ratio of the largest to the smallest target from which the noise is examined: in narrower targets, relative and
 absolute noise look alike, and users expect squared errors."""
+
+DECADES = 100.0
+"""Ratio from which relative noise need only be the better model. In narrower targets it has to be much better, as users
+expect squared errors: by `MARGIN` nats, or odds of 7 to 1. And it must be small, at most `LARGEST`: readings that are
+far off give their rows weights that are far off."""
+
+MARGIN, LARGEST = 2.0, 0.3
 
 LEAST_SHARE = 1e-2
 """Values below this share of the lower quartile have the noise of that share: a few readings near zero, where an
@@ -70,7 +77,7 @@ def with_noise(
     dataset : Dataset
         If it has standard deviations already, they stay.
     noise : {"auto", "absolute", "relative", "log"}
-        With "auto", the model is chosen by evidence if the target has one sign and spans two decades; otherwise the
+        With "auto", the model is chosen by evidence if the target has one sign and is wide (see `WIDE`); otherwise the
         noise is absolute.
     primitives : PrimitiveSet
         For formulas that the models are compared with.
@@ -93,7 +100,7 @@ def with_noise(
         )
     if noise == "auto":
         deadline = math.inf if seconds is None else time.monotonic() + PROBING * seconds
-        wide = _spans_decades(dataset)
+        wide = _spans(dataset, WIDE)
         noise = "relative" if wide and _is_relative(dataset, primitives, rng, threads, deadline) else "absolute"
     if noise == "absolute":
         return dataset, noise
@@ -147,9 +154,9 @@ def _one_sign(target: Floats) -> bool:
     return bool((target > 0).all() or (target < 0).all())
 
 
-def _spans_decades(dataset: Dataset) -> bool:
+def _spans(dataset: Dataset, ratio: float) -> bool:
     target = np.abs(dataset.target[dataset.row_weights > 0])
-    return _one_sign(dataset.target) and bool(target.max() >= WIDE * target.min())
+    return _one_sign(dataset.target) and bool(target.max() >= ratio * target.min())
 
 
 def _is_relative(
@@ -175,21 +182,30 @@ def _is_relative(
     if found.interrupted:
         raise KeyboardInterrupt
     guesses = found.candidates
-    least, shortest = _best(guesses, absolute, threads)
-    return least <= EXACT * absolute.target_square / absolute.weight or _best(guesses, relative, threads)[1] < shortest
+    least, shortest, _ = _best(guesses, absolute, threads)
+    if least <= EXACT * absolute.target_square / absolute.weight:
+        return True
+    _, also_shortest, loss = _best(guesses, relative, threads)
+    if _spans(dataset, DECADES):
+        return also_shortest < shortest
+    deviations = relative.deviations
+    assert deviations is not None
+    share = math.sqrt(loss) * float((deviations / sizes(absolute.target))[0])
+    return also_shortest < shortest - MARGIN and share <= LARGEST
 
 
-def _best(guesses: Population, rows: Dataset, threads: int) -> tuple[float, float]:
-    """The least loss of the guesses, and the nats of the shortest description that one of them gives."""
+def _best(guesses: Population, rows: Dataset, threads: int) -> tuple[float, float, float]:
+    """The least loss of the guesses, the nats of the shortest description that one of them gives, and its loss."""
     scores = MachineEvaluator(rows, "mse", True, "float64", threads).score(guesses)
     description = DescriptionLength.with_unknown_noise(rows.effective_rows, SQUARED.log_likelihood, _worst(rows))
     own, least = constant_counts(guesses), rounding_loss(rows, "mse")
-    lengths = [np.full(1, np.inf)]
+    lengths, losses = [np.full(1, np.inf)], [np.full(1, np.inf)]
     for form in scores.forms:
         line = (form.slopes != 1).astype(np.int64) + (form.intercepts != 0)
-        losses = np.maximum(form.losses, least)
-        lengths.append(description.lengths(losses, guesses.sizes + 2 * line, own + line))
-    return float(scores.losses.min(initial=np.inf)), float(np.concatenate(lengths).min())
+        losses.append(np.maximum(form.losses, least))
+        lengths.append(description.lengths(losses[-1], guesses.sizes + 2 * line, own + line))
+    every, best = np.concatenate(losses), int(np.argmin(np.concatenate(lengths)))
+    return float(scores.losses.min(initial=np.inf)), float(np.concatenate(lengths)[best]), float(every[best])
 
 
 def _worst(rows: Dataset) -> float:

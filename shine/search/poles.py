@@ -1,9 +1,10 @@
 """Formulas with poles near the data make room for formulas that can predict fresh rows.
 
 A formula with a pole between two rows is useless, however small its loss. It also hides useful formulas: those of the
-same or a larger complexity with a little more loss. So a front has no formula with poles, with one exception, because
-laws of nature have poles too: a formula stays if it fits to within rounding, or if it fits so much better than
-everything without poles that the data themselves speak for its poles.
+same or a larger complexity with a little more loss. So a front has no formula with poles, with exceptions, because laws
+of nature have poles too: a formula stays if it fits to within rounding, or if it fits so much better than everything
+without poles that the data themselves speak for its poles. Less will do if its poles lie only where columns are
+combined anew, as at n = m for 1/n**2 - 1/m**2: perhaps the columns cannot be combined so.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from shine.domain import Domain
 from shine.fitness.scores import Scores
 from shine.gp.evolution import Outcome
 from shine.lang.population import Population
+from shine.lang.tree import Tree
 from shine.search.choice import fitted_constants
 from shine.search.lines import with_line
 from shine.search.model import Model
@@ -23,6 +25,9 @@ from shine.search.model import Model
 EARNED = 1e-4
 """A formula keeps its poles if its loss is at most this share of the least loss without poles. The share is small
 because a pole at a single outlier removes most of the loss, too."""
+
+EARNED_APART = 0.5
+"""The same for poles only where columns are combined anew, in comparison with formulas that are no longer."""
 
 
 def individuals_to_refine(outcome: Outcome, domain: Domain, factor: float = 1.0) -> tuple[Population, Scores]:
@@ -98,14 +103,24 @@ def without_poles(models: Sequence[Model], enough: float, domain: Domain) -> lis
     list of Model
         All models if each of them has poles.
     """
-    defined = [domain.defines(model.tree) for model in models]
-    if not any(defined):
+    defined = [model for model in models if domain.defines(model.tree)]
+    if not defined:
         return list(models)
-    least = min(model.loss for model, fine in zip(models, defined, strict=True) if fine)
-    allowed, rows = max(enough, EARNED * least), np.count_nonzero(domain.dataset.row_weights)
-    # A formula with as many constants as rows fits any data.
-    return [
-        model
-        for model, fine in zip(models, defined, strict=True)
-        if fine or (model.loss <= allowed and fitted_constants(model.tree) < rows)
-    ]
+    rows = np.count_nonzero(domain.dataset.row_weights)
+    earned = []
+    for model in models:
+        # Another version avoids the pole by an ill-determined digit: it says nothing against this one.
+        others = [other for other in defined if _form(other.tree) != _form(model.tree)]
+        shorter = [other.loss for other in others if other.complexity <= model.complexity]
+        apart = shorter and not domain.defines(model.tree) and domain.defines(model.tree, recombined=False)
+        most = max(enough, EARNED * min(other.loss for other in defined), EARNED_APART * min(shorter) if apart else 0.0)
+        # A formula with as many constants as rows fits any data.
+        if model.loss <= most and fitted_constants(model.tree) < rows:
+            earned.append(model)
+    # The other versions are not needed any more.
+    forms = {_form(model.tree) for model in earned}
+    return [model for model in models if model in earned or (model in defined and _form(model.tree) not in forms)]
+
+
+def _form(tree: Tree) -> tuple[object, ...]:
+    return tuple("constant" if token[0] == "constant" else token for token in tree.tokens)

@@ -237,7 +237,7 @@ def evolve(
     loss : {"mse", "rmse", "mae", "nmse", "r2"}
     noise : {"auto", "absolute", "relative", "log"}
         How the noise of the target grows: not at all, with its values, or with their logarithms. "auto" lets evidence
-        decide if the target has one sign and spans two decades, and is "absolute" otherwise. Losses are weighted
+        decide if the target has one sign and is wide (5 times), and is "absolute" otherwise. Losses are weighted
         accordingly.
     sigma : array-like of shape (n_rows,), optional
         Standard deviation of the noise in each row, if it is known; it replaces `noise`.

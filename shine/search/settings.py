@@ -27,7 +27,7 @@ class FitnessSettings:
     """The loss to minimize; `nmse` is the mse over the target's variance, and `r2` is the same number, 1 - R^2."""
     noise: Literal["auto", "absolute", "relative", "log"] = "auto"
     """How the noise of the target grows: not at all (`absolute`), with its values (`relative`, `log` if it is that of
-    their logarithms), or chosen by evidence if the target has one sign and spans two decades, and absolute otherwise
+    their logarithms), or chosen by evidence if the target has one sign and is wide, and absolute otherwise
     (`auto`). The standard deviations of the rows, if they are known, are part of the data."""
     linear_scaling: bool = True
     """Judge `intercept + slope * formula` with the best slope and intercept, instead of the formula itself."""

@@ -32,9 +32,17 @@ def test_evidence_tells_relative_noise_from_absolute(seed):
 
 
 def test_narrow_targets_and_targets_of_both_signs_have_absolute_noise():
-    x = np.linspace(1, 5, 30)
+    x = np.linspace(1, 4, 30)
     assert model_of(x * np.exp(0.1 * np.sin(99 * x)), x) == "absolute"
     assert model_of(x**5 - 30, x) == "absolute"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_within_a_decade_relative_noise_must_be_small(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(1, 3, 60)
+    assert model_of(3 * x**2 * np.exp(0.05 * rng.normal(size=60)), x) == "relative"
+    assert model_of(3 * x**2 * rng.uniform(0.1, 2, size=60), x) == "absolute"
 
 
 def test_exact_data_over_decades_are_judged_by_relative_errors():

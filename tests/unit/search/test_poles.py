@@ -49,6 +49,47 @@ def test_a_formula_far_better_than_all_without_poles_keeps_them():
     assert texts(without_poles(models, 0.0, DOMAIN)) == ["2", "1/a", "a + b"]
 
 
+def levels(rows: int) -> np.ndarray:
+    """Quantum numbers: the second is larger than the first in every row."""
+    rng = np.random.default_rng(1)
+    first = rng.integers(1, 4, rows)
+    return np.column_stack([first, first + rng.integers(1, 7, rows)]).astype(float)
+
+
+def test_poles_where_columns_are_combined_anew_are_earned_by_half_the_loss():
+    # By chance alone, eight such rows could well have this order.
+    few = Domain(Dataset.from_arrays(levels(8), levels(8)[:, 0], features=FEATURES))
+    law, twin = "1/(1/a**2 - 1/b**2)", "1/(1/a**2 - 1.05/b**2)"
+    assert not few.defines(shine.parse(law, FEATURES))
+    models = [
+        model("2.0", 1.0),
+        model("a**2", 0.5),
+        model(twin, 0.099),
+        model(law, 0.1),
+        model("a*b*(a + b)*(a - 3)/(3*a*a + 2*b) - 1", 0.05),
+    ]
+    assert law in texts(without_poles(models, 0.0, few))
+    assert twin not in texts(without_poles(models, 0.0, few))
+    models[3] = model(law, 0.3)
+    assert law not in texts(without_poles(models, 0.0, few))
+
+
+def test_an_order_of_columns_that_is_no_chance_holds_for_fresh_rows():
+    many = Domain(Dataset.from_arrays(levels(120), levels(120)[:, 0], features=FEATURES))
+    assert many.defines(shine.parse("1/(1/a**2 - 1/b**2)", FEATURES))
+    assert many.defines(shine.parse("log(b - a)", FEATURES))
+    radii = np.sort(np.random.default_rng(2).uniform(0, 1, (100, 2)), axis=1)
+    assert Domain(Dataset.from_arrays(radii, radii[:, 0], features=FEATURES)).defines(
+        shine.parse("sqrt(b - a)", FEATURES)
+    )
+    assert not Domain(Dataset.from_arrays(radii, radii[:, 0], features=FEATURES)).defines(
+        shine.parse("1/(b - a - 0.3)", FEATURES)
+    )
+    unordered = np.random.default_rng(2).uniform(0, 1, (100, 2))
+    domain = Domain(Dataset.from_arrays(unordered, unordered[:, 0], features=FEATURES))
+    assert not domain.defines(shine.parse("sqrt(b - a)", FEATURES))
+
+
 def test_a_formula_with_as_many_constants_as_rows_does_not_earn_its_poles():
     few, flexible = Domain(Dataset.from_arrays(X[:3], X[:3, 0], features=FEATURES)), "1.5*a/(b - 0.5) - 2.5"
     models = [model("2.0", 1.0), model(flexible, 0.0), model("a + b", 0.5)]
