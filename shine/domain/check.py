@@ -16,7 +16,7 @@ from shine.arrays import COMPILED
 from shine.data.dataset import Dataset
 from shine.domain.bounds import bounds
 from shine.domain.interval import Interval
-from shine.domain.neighbourhood import Column, LineSegments, neighbourhood
+from shine.domain.neighbourhood import Column, LineSegments, Reach, neighbourhood
 from shine.lang.interpret import evaluate
 from shine.lang.lazy import cached_property
 from shine.lang.tree import Tree
@@ -51,18 +51,18 @@ class Domain:
 
     dataset: Dataset
     _columns: dict[str, Column] = field(default_factory=dict)
-    _segments: dict[tuple[tuple[str, ...], bool], LineSegments] = field(default_factory=dict)
-    _known: dict[tuple[Tree, bool], bool] = field(default_factory=dict)
+    _segments: dict[tuple[tuple[str, ...], Reach], LineSegments] = field(default_factory=dict)
+    _known: dict[tuple[Tree, Reach], bool] = field(default_factory=dict)
 
-    def defines(self, tree: Tree, recombined: bool = True) -> bool:
+    def defines(self, tree: Tree, reach: Reach = "recombined") -> bool:
         """Whether a formula seems to have plausible values throughout the neighbourhood.
 
         Parameters
         ----------
         tree : Tree
             A formula whose parameters are features of the data set.
-        recombined : bool
-            Whether fresh rows may combine the values of the columns anew (see `shine.domain.neighbourhood`).
+        reach : {"between", "beyond", "recombined"}
+            Where fresh rows may lie (see `shine.domain.neighbourhood.neighbourhood`).
 
         Returns
         -------
@@ -70,29 +70,29 @@ class Domain:
             False if the formula is undefined or infinite at some point, or far from the values that it and the target
             have on the known rows.
         """
-        key = (tree, recombined)
+        key = (tree, reach)
         if key not in self._known:
             with np.errstate(all="ignore"):
-                self._known[key] = self._defines(tree, recombined)
+                self._known[key] = self._defines(tree, reach)
         return self._known[key]
 
-    def _defines(self, tree: Tree, recombined: bool) -> bool:
+    def _defines(self, tree: Tree, reach: Reach) -> bool:
         tokens = set(tree.tokens[1:])
         used = tuple(name for name in tree.parameters if ("name", name) in tokens)
         if not used:
             return bool(np.isfinite(evaluate(tree, [np.zeros(1)] * len(tree.parameters), np.float64, COMPILED)).all())
-        return _Course(tree, used, self._along(used, recombined), self._target_range).is_plausible()
+        return _Course(tree, used, self._along(used, reach), self._target_range).is_plausible()
 
     @cached_property
     def _target_range(self) -> float:
         target = self.dataset.target
         return float(target.max() - target.min())
 
-    def _along(self, used: tuple[str, ...], recombined: bool) -> LineSegments:
+    def _along(self, used: tuple[str, ...], reach: Reach) -> LineSegments:
         """Segments in the columns that a formula reads; the other columns have no influence."""
-        key = (used, recombined)
+        key = (used, reach)
         if key not in self._segments:
-            self._segments[key] = neighbourhood([self._column(name) for name in used], recombined)
+            self._segments[key] = neighbourhood([self._column(name) for name in used], reach)
         return self._segments[key]
 
     def _column(self, name: str) -> Column:

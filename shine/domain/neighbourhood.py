@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from typing import Literal
 
 import numpy as np
 
@@ -62,6 +63,9 @@ NEARER = 0.25
 """Share of the smallest value of a positive column that fresh values may have. At an eighth and less, x**-4 would be a
 thousand times the known range away, and count as a pole."""
 
+Reach = Literal["between", "beyond", "recombined"]
+"""How far the neighbourhood reaches: see `neighbourhood`."""
+
 _MOST_ORDERED = 64
 """Largest number of columns whose order is examined, as every pair is."""
 
@@ -96,7 +100,7 @@ class LineSegments:
         return _multiples(points, self.steps[:, None], np.rint)
 
 
-def neighbourhood(columns: Sequence[Column], recombined: bool = True) -> LineSegments:
+def neighbourhood(columns: Sequence[Column], reach: Reach = "recombined") -> LineSegments:
     """Segments from rows to other rows, to new combinations of the columns, and to the margins.
 
     Visibly correlated columns stay together: a new combination has their values from one row.
@@ -105,19 +109,19 @@ def neighbourhood(columns: Sequence[Column], recombined: bool = True) -> LineSeg
     ----------
     columns : sequence of Column
         At least one.
-    recombined : bool
-        Whether columns may be combined anew; otherwise they also keep any order that they have in all known rows, even
-        if it may be due to chance.
+    reach : {"between", "beyond", "recombined"}
+        Only between rows, or also in the margins, or also at new combinations. Unless these are asked for, columns keep
+        any order that they have in all known rows, even if it may be due to chance.
 
     Returns
     -------
     LineSegments
     """
     with np.errstate(all="ignore"):
-        return _neighbourhood(columns, np.random.default_rng(_SEED), recombined)
+        return _neighbourhood(columns, np.random.default_rng(_SEED), reach)
 
 
-def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator, recombined: bool) -> LineSegments:
+def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator, reach: Reach) -> LineSegments:
     rows = _rows(columns, rng)
     known = np.array([column.values[rows] for column in columns])
     few = np.array([column.few for column in columns])
@@ -126,9 +130,9 @@ def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator, recombin
     for group in _groups(known, len(columns[0].values)):
         mixed[group] = known[group][:, rng.integers(0, known.shape[1], known.shape[1])]
     pulled = np.array([column.pulled(values) for column, values in zip(columns, known, strict=True)])
-    places = [partners, mixed, pulled] if recombined else [partners, pulled]
+    places = {"between": [partners], "beyond": [partners, pulled], "recombined": [partners, mixed, pulled]}[reach]
     ends, starts = np.concatenate(places, axis=1), np.tile(known, len(places))
-    for small, large in _ordered(columns, known, _CHANCE if recombined else 1.0):
+    for small, large in _ordered(columns, known, _CHANCE if reach == "recombined" else 1.0):
         gaps = columns[large].values - columns[small].values
         # A line between two rows with the order has it everywhere. Rows without it are no rows of this kind.
         ends = np.where(ends[large] - ends[small] >= NEARER * gaps.min(), ends, starts)

@@ -3,8 +3,8 @@
 A formula with a pole between two rows is useless, however small its loss. It also hides useful formulas: those of the
 same or a larger complexity with a little more loss. So a front has no formula with poles, with exceptions, because laws
 of nature have poles too: a formula stays if it fits to within rounding, or if it fits so much better than everything
-without poles that the data themselves speak for its poles. Less will do if its poles lie only where columns are
-combined anew, as at n = m for 1/n**2 - 1/m**2: perhaps the columns cannot be combined so.
+without poles that the data themselves speak for its poles. Less will do if its poles lie apart from the rows: where
+columns are combined anew, as at n = m for 1/n**2 - 1/m**2, or beyond the rows, as at n = 2 for 1/4 - 1/n**2.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from shine.domain import Domain
+from shine.domain.neighbourhood import Reach
 from shine.fitness.scores import Scores
 from shine.gp.evolution import Outcome
 from shine.lang.population import Population
@@ -26,8 +27,9 @@ EARNED = 1e-4
 """A formula keeps its poles if its loss is at most this share of the least loss without poles. The share is small
 because a pole at a single outlier removes most of the loss, too."""
 
-EARNED_APART = 0.5
-"""The same for poles only where columns are combined anew, in comparison with formulas that are no longer."""
+EARNED_APART: dict[Reach, float] = {"beyond": 0.5, "between": 0.1}
+"""The same for formulas without poles within some reach of the rows, in comparison with formulas that are no longer:
+perhaps the columns cannot be combined so, or cannot reach so far."""
 
 
 def individuals_to_refine(outcome: Outcome, domain: Domain, factor: float = 1.0) -> tuple[Population, Scores]:
@@ -112,14 +114,21 @@ def without_poles(models: Sequence[Model], enough: float, domain: Domain) -> lis
         # Another version avoids the pole by an ill-determined digit: it says nothing against this one.
         others = [other for other in defined if _form(other.tree) != _form(model.tree)]
         shorter = [other.loss for other in others if other.complexity <= model.complexity]
-        apart = shorter and not domain.defines(model.tree) and domain.defines(model.tree, recombined=False)
-        most = max(enough, EARNED * min(other.loss for other in defined), EARNED_APART * min(shorter) if apart else 0.0)
+        share = _share(model.tree, domain) if shorter else 0.0
+        most = max(enough, EARNED * min(other.loss for other in defined), share * min(shorter, default=0.0))
         # A formula with as many constants as rows fits any data.
         if model.loss <= most and fitted_constants(model.tree) < rows:
             earned.append(model)
     # The other versions are not needed any more.
     forms = {_form(model.tree) for model in earned}
     return [model for model in models if model in earned or (model in defined and _form(model.tree) not in forms)]
+
+
+def _share(tree: Tree, domain: Domain) -> float:
+    """The share of the least loss of shorter formulas that a formula with poles apart from the rows may have, or 0."""
+    if domain.defines(tree):
+        return 0.0
+    return next((share for reach, share in EARNED_APART.items() if domain.defines(tree, reach)), 0.0)
 
 
 def _form(tree: Tree) -> tuple[object, ...]:

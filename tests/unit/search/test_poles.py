@@ -172,3 +172,16 @@ def test_a_law_with_a_pole_is_found_and_recommended():
     )  # fmt: skip
     assert result.best.loss < 1e-20
     assert result.best is result.front[-1]
+
+
+def test_poles_beyond_the_rows_are_earned_by_a_tenth_of_the_loss():
+    n = np.array([3.0, 4, 5, 7, 8, 9, 10])
+    lines = Domain(Dataset.from_arrays(np.column_stack([n, n]), n, features=FEATURES))
+    law, long = "4/(a**2 - 4) + 1", "sin(a)*a + sin(a**2)*(a - 1.5) + 1"
+    assert not lines.defines(shine.parse(law, FEATURES))
+    models = [model("2.0", 1.0), model("a**2", 0.5), model(law, 0.01), model(long, 0.001)]
+    assert law in texts(without_poles(models, 0.0, lines))
+    models[2] = model(law, 0.1)
+    assert law not in texts(without_poles(models, 0.0, lines))
+    between = model("4/(a**2 - 36) + 1", 0.001)
+    assert between.expression not in texts(without_poles([*models, between], 0.0, lines))
