@@ -59,6 +59,11 @@ class ResultLike(Protocol):
         ...
 
     @property
+    def reason(self) -> str:
+        """Why it was chosen; formulas are called by their position. Empty if it is not known."""
+        ...
+
+    @property
     def generations(self) -> int:
         """Generations bred."""
         ...

@@ -153,6 +153,11 @@ class Result:
         """The recommended formula."""
         return self.front[self.best_index]
 
+    @property
+    def reason(self) -> str:
+        """Why it is recommended; empty if it is not known."""
+        return self.front.reason
+
     def predict(self, X: ArrayLike) -> Floats:
         """Values of the recommended formula (see `Model.predict`)."""
         return self.best.predict(X)

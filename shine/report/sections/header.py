@@ -34,6 +34,7 @@ def header(result: ResultLike, best: ModelLike, dataset: Dataset, title: str, ta
             formula(best.tree, head),
             element("div", element("code", best.expression, id="chosen"), copy_button("chosen", "the chosen formula"),
                     class_="bar"),
+            element("p", f"Why: {result.reason}.", class_="summary") if result.reason else None,
             class_="card hero",
         ),
     ]  # fmt: skip

@@ -23,7 +23,7 @@ def search_charts(result: ResultLike, best: ModelLike, history: Sequence[Mapping
 def front_table(result: ResultLike) -> Content:
     """A table of the formulas on the Pareto front."""
     rows = [_front_row(model, position, position == result.best_index) for position, model in enumerate(result.front)]
-    headings = [("Complexity", "number"), ("Loss", "number"), ("R²", "number"), ("Formula", None)]
+    headings = [("#", "number"), ("Complexity", "number"), ("Loss", "number"), ("R²", "number"), ("Formula", None)]
     head = element("tr", [element("th", text, scope="col", class_=class_) for text, class_ in headings],
                    element("th", element("span", "Copy", class_="unseen"), scope="col", class_="action"))  # fmt: skip
     caption = "The best formula of each complexity that is better than all simpler ones; the chosen one is marked."
@@ -42,6 +42,7 @@ def _front_row(model: ModelLike, position: int, chosen: bool) -> Element:
     badge = element("span", "chosen", class_="badge") if chosen else None
     return element(
         "tr",
+        element("td", str(position), class_="number", data_label="#"),
         element("td", count(model.complexity), class_="number", data_label="Complexity"),
         element("td", number(model.loss), class_="number", data_label="Loss"),
         element("td", fraction(model.r2), class_="number", data_label="R²"),

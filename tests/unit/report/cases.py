@@ -45,6 +45,7 @@ class Found:
     seconds: float = 5.5
     seed: int = 42
     stopped_by: str = "seconds"
+    reason: str = ""
 
     @cached_property
     def best(self) -> Formula:

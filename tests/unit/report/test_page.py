@@ -123,6 +123,20 @@ def test_the_front_is_a_table_with_headings_and_the_chosen_row_marked(page):
     assert {"a*b + 1", "a*b", "1.0"} <= set(read.texts["code"])
 
 
+def test_it_names_the_reason_of_the_choice_by_positions_that_the_table_shows(data):
+    result = found(["1.0", "a*b", "a*b + 1"], data)
+    result.reason = "the shortest description; formula 1 needs 7.5 nats more"
+    read = Page(report_html(result, data))
+    assert "Why: the shortest description; formula 1 needs 7.5 nats more." in read.texts["p"]
+    numbers = [own for own in read.all("td") if own.get("data-label") == "#"]
+    assert len(numbers) == 3
+    assert {"0", "1", "2"} <= set(read.texts["td"])
+
+
+def test_a_result_without_a_reason_gives_none(page):
+    assert "Why" not in page
+
+
 def test_every_reference_leads_to_an_element(page):
     read = Page(page)
     names = [own["id"] for _, own in read.elements if "id" in own]
