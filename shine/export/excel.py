@@ -96,6 +96,7 @@ class _Excel(Corrected):
 
     form = "Excel"
     sum, product, power, unary = 3, 4, 5, 6
+    pi = word("PI()")
 
     def table(self) -> Mapping[str, Callable[..., Phrase]]:
         functions = {

@@ -15,9 +15,9 @@ from shine.lang.tree import Tree
 def sympy_expression(tree: Tree) -> Any:
     """The formula as a SymPy expression of real symbols with the names of the features.
 
-    Whole numbers become integers, all others floats of 53 bits. Comparisons become relations; a comparison used as a
-    number becomes a `Piecewise` of 1 and 0. SymPy applies the identities of real numbers, so values can differ by
-    rounding.
+    Whole numbers become integers, numbers with names symbolic (see `shine.lang.named_numbers`), all others floats of 53
+    bits. Comparisons become relations; a comparison used as a number becomes a `Piecewise` of 1 and 0. SymPy applies
+    the identities of real numbers, so values can differ by rounding.
 
     Parameters
     ----------
@@ -115,6 +115,7 @@ class _Sympy(Translation[Any]):
     def __init__(self, sympy: Any) -> None:
         super().__init__()
         self.sympy = sympy
+        self.pi = sympy.pi
         self._rules = self._table(sympy)
 
     def rules(self) -> Mapping[str, Callable[..., Any]]:

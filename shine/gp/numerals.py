@@ -16,6 +16,7 @@ from functools import cache
 
 import numpy as np
 
+from shine.lang.named_numbers import LARGEST_DENOMINATOR, LARGEST_NUMERATOR, named_numbers
 from shine.typing import Floats
 
 LOG_10 = math.log(10)
@@ -30,19 +31,11 @@ _DECIMAL, _ONE, _FRACTION, _NAMED = math.log(2), math.log(6), math.log(30), math
 _ZERO = _DECIMAL - 1.5
 """Zero is a decimal without digits, and its term or factor need not be written down either."""
 
-_LARGEST_DENOMINATOR = 12
-_LARGEST_NUMERATOR = 48
-"""Largest terms of the fractions tried: people seldom write larger ones."""
-
 _LARGEST_DIVISOR = 99_999
 """Largest whole number whose inverse is tried: ``x/26``."""
 
-_RARER = (
-    1 / math.pi, math.e, 1 / math.e, math.sqrt(2), math.sqrt(3), math.sqrt(math.pi), 1 / math.sqrt(math.pi),
-    math.sqrt(2 * math.pi), 1 / math.sqrt(2 * math.pi), math.pi**2, 1 / math.pi**2,
-)  # fmt: skip
-_UNITS = {math.pi: math.log(4), **dict.fromkeys(_RARER, math.log(15))}
-"""Numbers with names, and the cost of naming each: pi is more common than all others together."""
+_PI, _RARER = math.log(4), math.log(15)
+"""Costs of naming a unit: pi is more common than all others together."""
 
 
 @dataclass(frozen=True)
@@ -119,13 +112,13 @@ def _fractions() -> Numerals:
 
 @cache
 def _by_number() -> dict[float, float]:
-    """The cost of each positive fraction, and of its products with the units."""
+    """The cost of each positive fraction, and of each number with a name."""
     found: dict[float, float] = {}
-    for unit, kind in {1.0: _FRACTION, **{unit: _NAMED + cost for unit, cost in _UNITS.items()}}.items():
-        for denominator in range(1, _LARGEST_DENOMINATOR + 1):
-            for numerator in range(1, _LARGEST_NUMERATOR + 1):
-                if math.gcd(numerator, denominator) == 1:
-                    number = numerator * unit / denominator
-                    cost = kind + _whole_cost(numerator) + _whole_cost(denominator)
-                    found[number] = min(cost, found.get(number, math.inf))
+    for denominator in range(1, LARGEST_DENOMINATOR + 1):
+        for numerator in range(1, LARGEST_NUMERATOR + 1):
+            if math.gcd(numerator, denominator) == 1:
+                found[numerator / denominator] = _FRACTION + _whole_cost(numerator) + _whole_cost(denominator)
+    for number, named in named_numbers().items():
+        kind = _NAMED + (_PI if named.unit == "pi" and not named.is_below else _RARER)
+        found[number] = kind + _whole_cost(named.numerator) + _whole_cost(named.denominator)
     return found

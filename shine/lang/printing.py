@@ -49,7 +49,7 @@ def expression_source(node: ast.expr, readable: bool = False, named: bool = Fals
         Whether squares and cubes are written as powers, and floats as short as possible. Parsing such a text gives an
         expression with the same values, but not always the same nodes.
     named : bool
-        Whether a readable text has multiples of pi: not if a feature has that name.
+        Whether a readable text has named numbers: not if a feature is called pi.
 
     Examples
     --------

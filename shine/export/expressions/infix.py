@@ -129,7 +129,9 @@ class Infix(Translation[Phrase]):
         return self._signed(left, right, self.multiplied)
 
     def div(self, left: Phrase, right: Phrase) -> Phrase:
-        """``a/b``."""
+        """``a/b``; if b is -2, ``-a/2``, which has the same bits."""
+        if right.value is not None and right.opposite is not None:
+            left, right = self.negated(left), right.opposite
         return self._signed(left, right, self.divided)
 
     def multiplied(self, left: Phrase, right: Phrase) -> Phrase:
@@ -149,6 +151,11 @@ class Infix(Translation[Phrase]):
         """``-a``."""
         number = self.numeric(operand)
         return with_opposite(phrase("-", self.enclosed(number, self.unary + 1), strength=self.unary), number)
+
+    def negated(self, operand: Phrase) -> Phrase:
+        """A phrase without its leading minus, or with one if it has none."""
+        opposite = self.numeric(operand).opposite
+        return self.neg(operand) if opposite is None else opposite
 
     def comparison(self, symbol: str, strength: int) -> Callable[[Phrase, Phrase], Phrase]:
         """The rule of a comparison: a condition."""

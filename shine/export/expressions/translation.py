@@ -13,8 +13,9 @@ from typing import Generic, TypeVar
 from shine.errors import ExportError
 from shine.lang.interpretation import Interpretation
 from shine.lang.library import STANDARD
+from shine.lang.named_numbers import named_number
 from shine.lang.primitives import BASIC
-from shine.lang.tree import Primitive, Tree
+from shine.lang.tree import BINARY_OPERATORS, Primitive, Tree
 from shine.lang.visitor import Visit
 
 NODE_KINDS = frozenset({"constant", "name", "assign", "compare"})
@@ -30,6 +31,8 @@ class Translation(Interpretation, Generic[Value]):
     ----------
     form : str
         Name of the other language, for errors.
+    pi : Value or None
+        Translation of pi, if numbers are written by name: ``4*pi/3``, ``sqrt(2)``. None for digits.
     names : dict of str to Value
         Translation of each parameter and of each assigned name.
     functions : mapping of str to Primitive
@@ -37,10 +40,12 @@ class Translation(Interpretation, Generic[Value]):
     """
 
     form = "another form"
+    pi: Value | None = None
 
     def __init__(self) -> None:
         self.names: dict[str, Value] = {}
         self.functions: Mapping[str, Primitive] = {}
+        self._pi_is_a_feature = False
 
     def rules(self) -> Mapping[str, Callable[..., Value]]:
         """The rule of each primitive that has one."""
@@ -60,6 +65,7 @@ class Translation(Interpretation, Generic[Value]):
 
     def translate(self, tree: Tree, arguments: Sequence[Value]) -> Value:
         """Translate a formula, given the translations of its parameters."""
+        self._pi_is_a_feature = "pi" in tree.parameters
         # The outermost body is walked by hand: `visit` starts from a node of the syntax tree.
         self.names, self.functions = dict(zip(tree.parameters, arguments, strict=True)), tree.functions
         for name, value in tree.assignments:
@@ -83,7 +89,25 @@ class Translation(Interpretation, Generic[Value]):
 
     def visit_Constant(self, node: ast.Constant) -> Value:
         assert isinstance(node.value, int | float)
-        return self.number(node.value)
+        named = None if self.pi is None else named_number(abs(float(node.value)))
+        if named is None or self._pi_is_a_feature:
+            return self.number(node.value)
+        positive = self._written(named.expression)
+        return positive if node.value > 0 else self.rules()["neg"](positive)
+
+    def _written(self, node: ast.expr) -> Value:
+        """The translation of a named number, which is not computed."""
+        match node:
+            case ast.Constant(value=int(value)):
+                return self.number(value)
+            case ast.Constant():
+                assert self.pi is not None
+                return self.pi
+            case ast.Call(func=ast.Name(id=name), args=operands):
+                pass
+            case ast.BinOp(left=left, op=operator, right=right):
+                name, operands = BINARY_OPERATORS[type(operator)], [left, right]
+        return self.rules()[name](*(self._written(operand) for operand in operands))
 
     def visit_Name(self, node: ast.Name) -> Value:
         return self.names[node.id]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from shine.export.expressions.infix import Infix
 from shine.export.expressions.phrases import ATOM, Phrase, number_text, phrase, with_opposite, written
 from shine.export.latex.names import latex_name, latex_names, operator
+from shine.lang.readable_numbers import readable_number
 from shine.lang.tree import Primitive, Tree
 from shine.lang.visitor import Visit
 
@@ -79,6 +80,7 @@ class _Latex(Infix):
 
     def __init__(self, digits: int | None) -> None:
         super().__init__(digits)
+        self.pi = _symbol(r"\pi")
         self.exponential = True
         self.symbols: dict[str, str] = {}
         self.lines: list[tuple[str, Phrase]] = []
@@ -148,10 +150,16 @@ class _Latex(Infix):
     def positive(self, value: int | float) -> Phrase:
         if not math.isfinite(value):
             return _symbol(r"\mathrm{NaN}" if math.isnan(value) else r"\infty")
-        mantissa, _, exponent = number_text(value, self.digits).removesuffix(".0").partition("e")
-        text = mantissa.removesuffix(".0") + (rf" \cdot 10^{{{int(exponent)}}}" if exponent else "")
+        mantissa, _, exponent = self._text(value).partition("e")
+        power = rf"10^{{{int(exponent)}}}" if exponent else ""
+        text = power if power and mantissa == "1" else mantissa + (rf" \cdot {power}" if power else "")
         strength = self.product if exponent else ATOM
         return Formula((text,), strength, len(text), 0, digit_first=True, digit_last=True)
+
+    def _text(self, value: int | float) -> str:
+        if self.digits is None:
+            return readable_number(float(value), named=False)
+        return number_text(value, self.digits).removesuffix(".0")
 
     def enclosed(self, operand: Phrase, minimum: int) -> Phrase:
         if operand.strength >= minimum:
@@ -222,6 +230,8 @@ class _Latex(Infix):
         return replace(made, fraction_first=True)
 
     def div(self, left: Phrase, right: Phrase) -> Phrase:
+        if right.value is not None and right.opposite is not None:
+            left, right = self.negated(left), right.opposite
         numerator = self.numeric(left)
         if numerator.opposite is None:
             return self.divided(numerator, right)

@@ -45,7 +45,9 @@ def typeset(tree: Tree) -> tuple[Typeset, ...]:
         A tree of any depth.
     """
     lines = [*tree.assignments, (None, tree.result)]
-    return tuple(Typeset(name, tuple(math(*term) for term in _terms(value))) for name, value in lines)
+    # Besides a feature of that name, pi would be ambiguous.
+    typesetter = Typesetter(named="pi" not in tree.parameters)
+    return tuple(Typeset(name, tuple(math(*term) for term in _terms(value, typesetter))) for name, value in lines)
 
 
 def math(*content: Content) -> Element:
@@ -53,9 +55,8 @@ def math(*content: Content) -> Element:
     return element("math", *content, displaystyle="true")
 
 
-def _terms(node: ast.expr) -> Iterator[tuple[Content, ...]]:
+def _terms(node: ast.expr, typesetter: Typesetter) -> Iterator[tuple[Content, ...]]:
     """The content of each ``<math>`` element of an expression, one for each term."""
-    typesetter = Typesetter()
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub)):
         yield (typesetter.visit(node).markup,)
         return

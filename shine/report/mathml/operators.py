@@ -100,9 +100,10 @@ def _quotient(node: ast.BinOp) -> Visit:
     upper = yield node.left
     lower = yield node.right
     negative = upper.opposite is not None
-    made = Piece(
-        element("mfrac", (upper.opposite or upper).markup, lower.markup), FRACTION, nodes=upper.nodes + lower.nodes + 1
-    )
+    upper = upper.opposite or upper
+    if isinstance(node.right, ast.Constant) and lower.opposite is not None:
+        lower, negative = lower.opposite, not negative
+    made = Piece(element("mfrac", upper.markup, lower.markup), FRACTION, nodes=upper.nodes + lower.nodes + 1)
     return negated(made) if negative else made
 
 

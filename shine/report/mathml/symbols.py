@@ -46,7 +46,8 @@ def number_element(value: float, exact: str) -> Element:
         return element("mn", mantissa, data_exact=told)
     exponent = element("mn", str(power).replace("-", MINUS))
     scale = element("msup", element("mn", "10"), exponent)
-    return element("mrow", element("mn", mantissa), element("mo", "×"), scale, data_exact=told)
+    mantissa_times = () if mantissa == "1" else (element("mn", mantissa), element("mo", "×"))
+    return element("mrow", *mantissa_times, scale, data_exact=told)
 
 
 def _split(name: str) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from shine.lang.named_numbers import named_number
 from shine.lang.visitor import TreeVisitor, Visit
 from shine.report.markup import Content, Element, element
 from shine.report.mathml.functions import CALLS, applied
@@ -32,11 +33,27 @@ _COMPARED: dict[type[ast.cmpop], str] = {
 }  # fmt: skip
 
 
-class Typesetter(TreeVisitor):
-    """Makes a `Piece` of each node."""
+PI = Piece(element("mi", "π"), name="π")
 
-    def visit_Constant(self, node: ast.Constant) -> Piece:
+
+class Typesetter(TreeVisitor):
+    """Makes a `Piece` of each node.
+
+    Parameters
+    ----------
+    named : bool
+        Whether numbers with a name are written by it (see `shine.lang.named_numbers`).
+    """
+
+    def __init__(self, named: bool = True) -> None:
+        self.named = named
+
+    def visit_Constant(self, node: ast.Constant) -> Visit:
         value: Any = node.value
+        named = named_number(abs(float(value))) if self.named else None
+        if named is not None:
+            piece = PI if named.text == "pi" else (yield named.expression)
+            return negated(piece) if value < 0 else piece
         exact = repr(value)
         if exact.startswith("-"):
             positive = number_element(value, exact.removeprefix("-"))

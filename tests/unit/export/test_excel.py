@@ -73,6 +73,10 @@ class ExcelReader(Reader):
             value = self.expression()
             self.expect(")")
             return value
+        if token == "PI":
+            self.expect("(")
+            self.expect(")")
+            return np.float64(np.pi)
         if token in FUNCTIONS:
             self.expect("(")
             arguments = [self.expression()]
@@ -146,6 +150,9 @@ def test_any_tree_is_exported_or_refused(tree):
         ("(a > b) + (not b)", "=IF(A1>B1, 1, 0) + IF(B1=0, 1, 0)"),
         ("ceil(a)*1e308", "=(5E+307*2)*-INT(-A1)"),
         ("cbrt(a)", "=SIGN(A1)*ABS(A1)^(1/3)"),
+        ("-4.1887902047863905*a**3", "=-(4*PI()/3)*A1^3"),
+        ("a/3.141592653589793 + 1.4142135623730951", "=A1/PI() + SQRT(2)"),
+        ("4*exp(a/-26.0)", "=4*EXP(-A1/26)"),
     ],
 )
 def test_formulas_read_as_one_would_write_them(formula, expected):

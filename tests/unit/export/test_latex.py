@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,8 @@ class LatexReader(Reader):
         if token == "e" and self.token == "^":
             self.next()
             return mp.exp(self.group())
+        if token == r"\pi" and token not in self.values:
+            return mp.mpf(math.pi)
         return self.values[token] if token in self.values else mp.mpf(float(token))
 
     def case(self) -> Any:
@@ -196,6 +199,12 @@ def test_random_trees_are_read_back():
         ("floor(a) + a % b + a//b", r"\left\lfloor a\right\rfloor + \left(a \bmod b\right) + "
          r"\left\lfloor \frac{a}{b}\right\rfloor"),
         ("hypot(a, b)/inv(c)", r"\frac{\sqrt{a^{2} + b^{2}}}{\frac{1}{c}}"),
+        ("6.283185307179586*sqrt(a/b)", r"2 \pi \sqrt{\frac{a}{b}}"),
+        ("-4.1887902047863905*a**3", r"-\frac{4 \pi}{3} a^{3}"),
+        ("a/17.32050807568877", r"\frac{a}{10 \sqrt{3}}"),
+        ("a**3.141592653589793", r"a^{\pi}"),
+        ("4*exp(a/-26.0)", r"4 e^{-\frac{a}{26}}"),
+        ("1e13*a*b", r"10^{13} a b"),
     ],
 )  # fmt: skip
 def test_formulas_read_as_one_would_write_them(formula, expected):
@@ -224,6 +233,10 @@ def test_formulas_read_as_one_would_write_them(formula, expected):
 )
 def test_names_are_typeset(name, expected):
     assert latex_name(name) == expected
+
+
+def test_digits_stand_for_pi_beside_a_feature_of_that_name():
+    assert latex(parse("3.141592653589793*pi", ("pi",))) == r"3.141592653589793 \pi"
 
 
 def test_names_that_would_look_the_same_are_told_apart():

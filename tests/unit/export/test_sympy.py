@@ -76,6 +76,8 @@ def test_random_trees_keep_their_values():
         ("x if x > 0 else min(x, y)", "Piecewise((x, x > 0), (Min(x, y), True))"),
         ("(x < y) + 1", "Piecewise((1, x < y), (0, True)) + 1"),
         ("floor(x) + x % 2 - log(x)", "-log(x) + Mod(x, 2) + floor(x)"),
+        ("6.283185307179586*sqrt(x/y)", "2*pi*sqrt(x/y)"),
+        ("-17.32050807568877*x", "-10*sqrt(3)*x"),
     ],
 )
 def test_expressions_are_those_one_would_write(formula, expected):

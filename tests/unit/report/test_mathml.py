@@ -133,6 +133,10 @@ def test_a_reader_of_the_page_gets_the_values_of_the_formula(tree):
         ("(a and b) or not x1", "a and b or  not x1"),
         ("a and (b or x1)", "a and (b or x1)"),
         ("(a % b) % x1", "(a%b)%x1"),
+        ("6.283185307179586*a", "2*π*a"),
+        ("a/-17.32050807568877", "-((a)/(10*sqrt(3)))"),
+        ("b**-17.32050807568877", "b**(-10*sqrt(3))"),
+        ("a/-2.0 + 1e20*b", "-((a)/(2))+10**(20)*b"),
     ],
 )
 def test_parentheses_stand_where_they_are_needed(code, read_as):

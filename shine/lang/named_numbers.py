@@ -1,0 +1,120 @@
+"""Numbers that people write by name: fractions of pi, e and some roots, and of their inverses."""
+
+from __future__ import annotations
+
+import ast
+import math
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+LARGEST_NUMERATOR, LARGEST_DENOMINATOR = 48, 12
+"""Largest terms of the fractions: people seldom write larger ones."""
+
+UNITS = {
+    "pi": math.pi,
+    "exp(1)": 2.7182818284590455,
+    "sqrt(2)": math.sqrt(2),
+    "sqrt(3)": math.sqrt(3),
+    "sqrt(pi)": math.sqrt(math.pi),
+    "sqrt(2*pi)": math.sqrt(2 * math.pi),
+    "pi**2": math.pi * math.pi,
+}
+"""Numbers with names, with the bits that formulas give them: `exp(1)` has a last bit more than `math.e`."""
+
+_WITH_INVERSES = frozenset(UNITS) - {"sqrt(2)", "sqrt(3)"}
+"""Units that people divide by: ``1/sqrt(2)`` is ``sqrt(2)/2``."""
+
+_ROUNDING = 4.0 * 2.0**-53
+"""Share of a number by which others differ from it by rounding only."""
+
+
+@dataclass(frozen=True)
+class NamedNumber:
+    """A fraction of a unit.
+
+    Parameters
+    ----------
+    numerator, denominator : int
+        Positive, without a common factor.
+    unit : str
+        One of `UNITS`.
+    is_below : bool
+        Whether the unit is a factor of the denominator.
+    """
+
+    numerator: int
+    unit: str
+    denominator: int
+    is_below: bool = False
+
+    @property
+    def value(self) -> float:
+        """The number, as Python computes its text."""
+        if self.is_below:
+            return self.numerator / (self.denominator * UNITS[self.unit])
+        return self.numerator * UNITS[self.unit] / self.denominator
+
+    @property
+    def text(self) -> str:
+        """The number in Shine's language."""
+        if self.is_below:
+            below = self.unit if self.denominator == 1 else f"{self.denominator}*{self.unit}"
+            return f"{self.numerator}/({below})" if "*" in _outer(below) else f"{self.numerator}/{below}"
+        above = self.unit if self.numerator == 1 else f"{self.numerator}*{self.unit}"
+        return above if self.denominator == 1 else f"{above}/{self.denominator}"
+
+    @property
+    def expression(self) -> ast.expr:
+        """The text as an expression of whole numbers and of pi, which is a constant."""
+        return _PiAsConstant().visit(ast.parse(self.text, mode="eval").body)
+
+
+@cache
+def named_numbers() -> dict[float, NamedNumber]:
+    """The numbers with names, by their values, in ascending order."""
+    found: dict[float, NamedNumber] = {}
+    for number in _all():
+        found.setdefault(number.value, number)
+    return dict(sorted(found.items()))
+
+
+def named_number(value: float) -> NamedNumber | None:
+    """The named number that has a value; None if there is none."""
+    return named_numbers().get(value)
+
+
+def nearest_named(value: float) -> float | None:
+    """The value of the named number that a number is, up to rounding and its sign; None if there is none."""
+    values = _values()
+    place = bisect_left(values, abs(value))
+    for near in values[max(place - 1, 0) : place + 1]:
+        if abs(near - abs(value)) <= _ROUNDING * near:
+            return math.copysign(near, value)
+    return None
+
+
+@cache
+def _values() -> tuple[float, ...]:
+    return tuple(named_numbers())
+
+
+def _all() -> Iterator[NamedNumber]:
+    for unit in UNITS:
+        for denominator in range(1, LARGEST_DENOMINATOR + 1):
+            for numerator in range(1, LARGEST_NUMERATOR + 1):
+                if math.gcd(numerator, denominator) == 1:
+                    yield NamedNumber(numerator, unit, denominator)
+                    if unit in _WITH_INVERSES:
+                        yield NamedNumber(numerator, unit, denominator, is_below=True)
+
+
+def _outer(text: str) -> str:
+    """A text without the part in parentheses; a power binds more strongly than a division, so it counts as a name."""
+    return text.partition("(")[0].replace("**", "")
+
+
+class _PiAsConstant(ast.NodeTransformer):
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.Constant(math.pi) if node.id == "pi" else node
