@@ -86,8 +86,9 @@ def test_a_scale_of_the_weights_changes_nothing_but_last_digits():
     weights = RNG.uniform(0.1, 2, 100)
     X, y = np.column_stack([ONE, TWO]), np.sin(ONE) * TWO + 0.1 * NOISE
     model = SymbolicRegressor(
-        max_time=None, generations=2, population_size=50, n_jobs=1, random_state=0, settings={"seeding_members": 2000}
-    )
+        primitives=["mul", "sin"], max_time=None, generations=2, population_size=50, n_jobs=1, random_state=0,
+        settings={"seeding_members": 500},
+    )  # fmt: skip
     expected = [formula.loss for formula in model.fit(X, y, weights).front_]
     assert [formula.loss for formula in model.fit(X, y, weights * 2.0**400).front_] == pytest.approx(expected)
 

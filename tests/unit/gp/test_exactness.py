@@ -40,6 +40,7 @@ def test_constants_of_the_line_count():
 def test_few_noisy_rows_do_not_end_a_search_by_chance():
     rng = np.random.default_rng(0)
     x = np.arange(1.0, 8.0)
-    result = shine.evolve(x[:, None], 3 * x + 0.1 * rng.normal(size=7), generations=3, population=100)
+    y = 3 * x + 0.1 * rng.normal(size=7)
+    result = shine.evolve(x[:, None], y, primitives=["add", "mul", "div"], generations=3, population=100)
     assert result.stopped_by == "generations"
     assert result.best.expression.endswith("*x0")

