@@ -19,16 +19,17 @@ from shine.lang.simplify.coefficients import (
     to_the_power,
     value,
 )
-from shine.lang.simplify.functions import FunctionBuilder
+from shine.lang.simplify.inner_constants import ConstantMover
 from shine.lang.simplify.regions import SUMS, Region, region_of
-from shine.lang.simplify.sums import LARGEST_EXPONENT, Product, Sum, times_sum
+from shine.lang.simplify.sums import LARGEST_EXPONENT
+from shine.lang.simplify.tables import Product, Sum, combined, plus_sum, raised, times_sum
 from shine.lang.simplify.terms import Terms
 
 _MOST_EXPANDED = 12
 """Most parts of a sum that is multiplied out to see whether parts cancel."""
 
 
-class Algebra(FunctionBuilder):
+class Algebra(ConstantMover):
     """Simplifies terms.
 
     Parameters
@@ -123,11 +124,11 @@ class Algebra(FunctionBuilder):
             own, factors = self.product_of(part)
             return self.written_product(Product(times(factor, own), factors))
         result = self.shortest_sum(total)
-        expanded = self.expanded(total)
-        if expanded is not None:
-            other = self.shortest_sum(expanded)
-            if self.terms.sizes[other] < self.terms.sizes[result]:
-                return other
+        for other in (self.expanded(total), self.sum_with_constants_outside(total)):
+            if other is not None:
+                candidate = self.shortest_sum(other)
+                if self.rank(candidate) < self.rank(result):
+                    result = candidate
         return result
 
     def expanded(self, total: Sum) -> Sum | None:
@@ -209,7 +210,7 @@ class Algebra(FunctionBuilder):
                 del result[base]
                 own, inside = self.product_of(inner)
                 constant = times(constant, to_the_power(own, exponent))
-                result = combined(result, {factor: e * exponent for factor, e in inside.items()})
+                result = combined(result, raised(inside, exponent))
         return constant, result
 
     def _roots(self, factors: dict[int, int]) -> Mapping[int, int]:
@@ -237,16 +238,18 @@ class Algebra(FunctionBuilder):
         constant, factors = product
         if not factors or constant[0] == 0:
             return self.terms.constant(value(constant) + 0.0)
-        sizes = self.terms.sizes
         result = self.product(constant, factors)
         candidates = []
         if constant != ONE:
             candidates += [self._absorbed(constant, factors, base) for base in list(factors)[:_MOST_EXPANDED]]
         for candidate in candidates:
-            if candidate is not None and sizes[candidate] < sizes[result] + (len(factors) == 1):
+            # Of equals, a sum is written without parentheses.
+            if candidate is not None and (self.rank(candidate), len(factors) > 1) < (self.rank(result), True):
                 result = candidate
-        merged = self._merged_exponentials(constant, factors)
-        return result if merged is None or sizes[merged] >= sizes[result] else merged
+        for other in (self._merged_exponentials(product), self.product_with_constants_outside(product)):
+            if other is not None and self.rank(other) < self.rank(result):
+                result = other
+        return result
 
     def _absorbed(self, constant: Coefficient, factors: Mapping[int, int], base: int) -> int | None:
         """The product with its coefficient multiplied into one of its factors, a sum; None if that is impossible."""
@@ -259,13 +262,13 @@ class Algebra(FunctionBuilder):
                 return inner
             own, inside = self.product_of(inner)
             rest = {other: e for other, e in factors.items() if other != base}
-            inside = {factor: e * exponent for factor, e in inside.items()}
-            return self.product(to_the_power(own, exponent), combined(rest, inside))
+            return self.product(to_the_power(own, exponent), combined(rest, raised(inside, exponent)))
         except Unfit:
             return None
 
-    def _merged_exponentials(self, constant: Coefficient, factors: Mapping[int, int]) -> int | None:
+    def _merged_exponentials(self, product: Product) -> int | None:
         """The product with its exponentials merged: ``exp(a)*exp(b)`` is ``exp(a + b)``."""
+        constant, factors = product
         exponentials = [base for base in factors if self.terms.operations[base] == "exp"]
         if not exponentials or (len(exponentials) == 1 and factors[exponentials[0]] == 1):
             return None
@@ -273,27 +276,10 @@ class Algebra(FunctionBuilder):
             total = Sum(ZERO, {})
             for base in exponentials:
                 inner = self.sum_of(self.terms.arguments[base][0])
-                total = _plus_sum(total, times_sum((float(factors[base]), 1.0), inner))
+                total = plus_sum(total, times_sum((float(factors[base]), 1.0), inner))
             rest = {base: exponent for base, exponent in factors.items() if base not in exponentials}
             power = self.function("exp", (self.written_sum(total),))
             own, inside = self.product_of(power)
             return self.product(times(constant, own), combined(rest, inside))
         except Unfit:
             return None
-
-
-def combined(one: Mapping[int, int], other: Mapping[int, int]) -> dict[int, int]:
-    """The product of two products."""
-    result = dict(one)
-    for base, exponent in other.items():
-        total = result.pop(base, 0) + exponent
-        if total:
-            result[base] = total
-    return result
-
-
-def _plus_sum(one: Sum, other: Sum) -> Sum:
-    parts = dict(one.parts)
-    for part, factor in other.parts.items():
-        parts[part] = plus(parts[part], factor) if part in parts else factor
-    return Sum(plus(one.constant, other.constant), {part: factor for part, factor in parts.items() if factor[0] != 0})

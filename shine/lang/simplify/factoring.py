@@ -15,7 +15,8 @@ from shine.lang.simplify.coefficients import (
     to_the_power,
     value,
 )
-from shine.lang.simplify.sums import Builder, Sum
+from shine.lang.simplify.sums import Builder
+from shine.lang.simplify.tables import Sum
 
 _DEEPEST = 4
 """Greatest nesting of factors that are taken out."""
@@ -41,7 +42,7 @@ class SumBuilder(Builder):
         result = plain
         if depth < _DEEPEST and len(total.parts) + (total.constant != ZERO) > 1:
             factored = _Factoring(self, total, depth).result()
-            if factored is not None and self.terms.sizes[factored] < self.terms.sizes[plain]:
+            if factored is not None and self.rank(factored) < self.rank(plain):
                 result = factored
         return self.remember_sum(result, total) if len(total.parts) > 1 or total.constant != ZERO else result
 
@@ -98,7 +99,7 @@ class _Factoring:
 
     def _take_out(self, key: _Key, alive: list[int]) -> bool:
         items = [item for index in alive if (item := self.items[index]) is not None]
-        builder, sizes = self.builder, self.builder.terms.sizes
+        builder = self.builder
         base = int(key[0])
         common = ONE if key[2] else key[:2]
         shared = {base: int(key[1]) * min(abs(factors[base]) for _, factors in items)} if key[2] else {}
@@ -107,8 +108,9 @@ class _Factoring:
             inner = self._sum([(times(factor, inverse), _quotient(factors, shared)) for factor, factors in items])
             own, within = builder.product_of(inner)
             together = times(common, own), _quotient(within, {base: -exponent for base, exponent in shared.items()})
-            apart = sum(sizes[builder.product(*item)] for item in items) + len(items) - 1
-            if sizes[builder.product(*together)] >= apart:
+            ranks = [builder.rank(builder.product(*item)) for item in items]
+            apart = sum(size for size, _ in ranks) + len(items) - 1, sum(more for _, more in ranks)
+            if builder.rank(builder.product(*together)) >= apart:
                 return False
         except Unfit:
             return False

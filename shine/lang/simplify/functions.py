@@ -18,7 +18,8 @@ from shine.lang.simplify.coefficients import (
 )
 from shine.lang.simplify.exact import NOT_NEGATIVE, ExactRules
 from shine.lang.simplify.factoring import SumBuilder
-from shine.lang.simplify.sums import LARGEST_EXPONENT, Product, times_sum
+from shine.lang.simplify.sums import LARGEST_EXPONENT
+from shine.lang.simplify.tables import Product, times_sum
 from shine.lang.simplify.terms import CONSTANT, Terms
 
 

@@ -1,13 +1,9 @@
-"""Sums and products as tables, and short formulas for them.
-
-A sum is a constant and a coefficient for each part. A product is a coefficient and an integer exponent for each factor.
-"""
+"""Formulas for the tables of sums and products, as the allowed functions can write them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from shine.lang.simplify.coefficients import (
     ONE,
@@ -19,6 +15,7 @@ from shine.lang.simplify.coefficients import (
     times,
     value,
 )
+from shine.lang.simplify.tables import Product, Sum, times_sum
 from shine.lang.simplify.terms import Terms
 
 LARGEST_EXPONENT = 64
@@ -26,20 +23,6 @@ LARGEST_EXPONENT = 64
 
 _NONE = -1
 """Marks a power that the allowed functions cannot express."""
-
-
-class Product(NamedTuple):
-    """A coefficient, and a nonzero exponent for each factor."""
-
-    coefficient: Coefficient
-    factors: Mapping[int, int]
-
-
-class Sum(NamedTuple):
-    """A constant, and a nonzero coefficient for each part. Parts themselves have no coefficients."""
-
-    constant: Coefficient
-    parts: Mapping[int, Coefficient]
 
 
 class Builder:
@@ -58,6 +41,10 @@ class Builder:
         self._products: dict[int, Product] = {}
         self._sums: dict[int, Sum] = {}
         self._powers: dict[int, list[int]] = {}
+
+    def rank(self, term: int) -> tuple[int, int]:
+        """What makes a formula worse than others of the same value: its size, and then what a subclass adds."""
+        return self.terms.sizes[term], 0
 
     def product_of(self, term: int) -> Product:
         """A simplified term as a product."""
@@ -113,7 +100,7 @@ class Builder:
         above = [(base, exponent) for base, exponent in factors.items() if exponent > 0]
         below = [(base, -exponent) for base, exponent in factors.items() if exponent < 0]
         number, divisor = factor
-        if divisor != 1 and (abs(number) != 1 or not divisor.is_integer() or "div" not in self.allowed):
+        if divisor != 1 and (abs(number) != 1 or not self._is_divisor(divisor) or "div" not in self.allowed):
             # People divide by whole numbers, and multiply by others: 0.3*x, not x/3.3333.
             number, divisor = value(factor), 1.0
         if divisor != 1:
@@ -131,6 +118,10 @@ class Builder:
             else:
                 result = self._make("mul", result, self._make("inv", bottom))
         return self._opposite(result) if number == -1 else result
+
+    def _is_divisor(self, number: float) -> bool:
+        """Whether people divide by a number, instead of multiplying by its inverse."""
+        return number.is_integer()
 
     def _number(self, number: float) -> int:
         return self.terms.constant(number + 0.0)
@@ -275,10 +266,3 @@ class Builder:
         if ("add" if positive else "sub") in self.allowed:
             return self.terms.make("add" if positive else "sub", left, self._number(abs(number)))
         return self._make("sub" if positive else "add", left, self._number(-abs(number)))
-
-
-def times_sum(factor: Coefficient, total: Sum) -> Sum:
-    """A multiple of a sum."""
-    if factor == ONE:
-        return total
-    return Sum(times(factor, total.constant), {part: times(factor, own) for part, own in total.parts.items()})

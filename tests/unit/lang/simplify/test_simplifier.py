@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import PARAMETERS, expressions, trees
 
+from shine.arrays import COMPILED
 from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
@@ -87,6 +88,8 @@ EXAMPLES = {
     "floor(ceil(x))": "ceil(x)",
     "sin(2 - 2)*x + cos(1 + 1 - 2)*y": "y",
     "(x + 0 if y*1 > 0 else z/1)": "x if y > 0 else z",
+    "3*sqrt(4*x)*y": "6*y*sqrt(x)",
+    "sqrt(2*x)*y": "y*sqrt(2*x)",
 }  # fmt: skip
 """Formulas and the simplified forms that users expect."""
 
@@ -94,6 +97,23 @@ EXAMPLES = {
 @pytest.mark.parametrize("given_text", EXAMPLES)
 def test_simplified_forms_are_those_that_users_expect(given_text):
     assert str(simplify(parse(given_text))) == EXAMPLES[given_text]
+
+
+@pytest.mark.parametrize(
+    ("redundant", "expected"),
+    [
+        ("2.5 + log(3.0*x)", lambda x: 2.5 + np.log(3) + np.log(x)),
+        ("log(3.0/x) - 2.5", lambda x: np.log(3) - 2.5 - np.log(x)),
+        ("2.5*(3.0*x)**1.5", lambda x: 2.5 * 3**1.5 * x**1.5),
+        ("2.5*exp(x + 3.0)", lambda x: 2.5 * np.exp(3) * np.exp(x)),
+        ("2.5/sqrt(3.0*x)", lambda x: 2.5 / np.sqrt(3) / np.sqrt(x)),
+    ],
+)
+def test_a_constant_inside_a_function_joins_the_one_outside(redundant, expected):
+    found = simplify(parse(redundant), functions=COMPILED)
+    assert found.size <= parse(redundant).size - 1
+    x = np.linspace(0.1, 4, 20)
+    assert np.allclose(evaluate(found, [x]), expected(x), rtol=1e-14)
 
 
 @pytest.mark.parametrize("given_text", EXAMPLES)
