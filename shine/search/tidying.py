@@ -1,8 +1,8 @@
-"""Models in the form that people write, if that form has the same values."""
+"""Models in the form that people write, if that form has the same values and keeps the constraints."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,29 +10,48 @@ import numpy as np
 from shine.arrays import COMPILED
 from shine.data.dataset import Dataset
 from shine.gp.complexity import tree_complexity
+from shine.gp.constraints.compiled import CompiledConstraints
 from shine.lang.interpret import evaluate
+from shine.lang.primitives import PrimitiveSet
 from shine.lang.simplify.tidy import tidy
 from shine.lang.tree import Tree
 from shine.search.model import Model
+from shine.search.polishing import population_of
 from shine.typing import Floats
+
+Rules = Callable[[PrimitiveSet], CompiledConstraints]
+"""Compiles the constraints for a primitive set."""
 
 CHECKED_ROWS = 1000
 """Rows on which a tidy formula must have the values of the formula that the search found."""
+
+_SAME_CHARGE = 1e-6
+"""Relative change of a penalty that counts as none."""
 
 _ALIKE = 1e-11
 """Largest difference of the values, as a share of the largest value, that counts as rounding."""
 
 
-def tidied(models: Sequence[Model], dataset: Dataset) -> list[Model]:
-    """The models in the form that people write; a model stays if that form is not simpler or not the same on the data.
+def tidied(models: Sequence[Model], dataset: Dataset, rules: Rules | None = None) -> list[Model]:
+    """The models in the form that people write.
+
+    A model stays as it is if that form is not simpler, has other values on the data, or breaks a constraint.
 
     Parameters
     ----------
     models : sequence of Model
     dataset : Dataset
+    rules : callable, optional
+        Compiles the constraints for a primitive set.
     """
     columns = list(dataset.sampled(CHECKED_ROWS, np.random.default_rng(0)).columns)
-    return [_tidied(model, columns) for model in models]
+    result = [_tidied(model, columns) for model in models]
+    changed = [at for at, model in enumerate(models) if result[at] is not model]
+    if rules is not None and changed:
+        kept = _keep_constraints([(models[at].tree, result[at].tree) for at in changed], rules)
+        for at, is_kept in zip(changed, kept, strict=True):
+            result[at] = result[at] if is_kept else models[at]
+    return result
 
 
 def _tidied(model: Model, columns: Sequence[Floats]) -> Model:
@@ -40,6 +59,16 @@ def _tidied(model: Model, columns: Sequence[Floats]) -> Model:
     if tree == model.tree or tree_complexity(tree, model.weights) > model.complexity:
         return model
     return replace(model, tree=tree) if _alike(model.tree, tree, columns) else model
+
+
+def _keep_constraints(pairs: Sequence[tuple[Tree, Tree]], rules: Rules) -> list[bool]:
+    """Whether the second formula of each pair keeps the constraints as well as the first."""
+    trees = [tree for pair in pairs for tree in pair]
+    population = population_of(trees, PrimitiveSet((), trees[0].parameters))
+    ones = np.ones(len(trees))
+    # What a loss of 1 becomes: more for broken monotonicity, inf for formulas that are not allowed.
+    charges = rules(population.primitives).charged(population, ones, ones)
+    return (charges[1::2] <= charges[::2] * (1 + _SAME_CHARGE)).tolist()
 
 
 def _alike(tree: Tree, other: Tree, columns: Sequence[Floats]) -> bool:
