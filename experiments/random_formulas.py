@@ -24,7 +24,7 @@ from quality.problems import Split
 from quality.random_trees import ROWS, random_problem
 from quality.records import Run
 from quality.runner import Measure
-from quality.summary import COLORS, grouped, settings_of, table
+from quality.summary import COLORS, grouped, settings_of, style_axes, table
 
 PRECISION = 1e-4
 """Errors of a formula found without noise, as a share of the target's standard deviation."""
@@ -91,9 +91,7 @@ def draw_curves(records: Sequence[LawRecord], path: Path, title: str) -> None:
     axes.set_ylim(0, 101)
     axes.set_xlabel("nodes of the formula")
     axes.set_ylabel("% recovered")
-    axes.grid(color="#e7e5e4", linewidth=0.8)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(title, loc="left", fontsize=12, fontweight="bold")
+    style_axes(axes, title)
     axes.legend(frameon=False, fontsize=8)
     figure.savefig(path, dpi=150)
 

@@ -25,7 +25,11 @@ def skipped(caplog):
 
 
 def fitted(X, y, weights=None, kind=SymbolicRegressor, **options):
-    model = kind(max_time=1, generations=2, population_size=50, random_state=0, n_jobs=1, **options)
+    # Few functions, so that the generations end the fit, and not the clock of a busy machine.
+    model = kind(
+        primitives=["add", "mul", "exp"], max_time=10, generations=2, population_size=50, random_state=0, n_jobs=1,
+        settings={"seeding_members": 100}, **options,
+    )  # fmt: skip
     return model.fit(X, y, sample_weight=weights)
 
 

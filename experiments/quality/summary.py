@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from quality.records import Record
 
@@ -158,6 +159,13 @@ def comparison(sources: Mapping[str, Sequence[Record]]) -> str:
 COLORS = ("#c2410c", "#0369a1", "#15803d", "#7c3aed", "#57534e")
 
 
+def style_axes(axes: Any, title: str) -> None:
+    """The look of all plots: a light grid, no box, the title at the left."""
+    axes.grid(color="#e7e5e4", linewidth=0.8)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_title(title, loc="left", fontsize=12, fontweight="bold")
+
+
 def save_plot(records: Sequence[Record], path: Path, title: str) -> None:
     """Plot the share of runs over the unexplained variance that they leave at most, one colour an engine.
 
@@ -192,8 +200,6 @@ def save_plot(records: Sequence[Record], path: Path, title: str) -> None:
     axes.set_ylim(0, 101)
     axes.set_xlabel("1 - R2 on held-out rows")
     axes.set_ylabel("% of runs with at most that")
-    axes.grid(color="#e7e5e4", linewidth=0.8)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(title, loc="left", fontsize=12, fontweight="bold")
+    style_axes(axes, title)
     axes.legend(frameon=False, fontsize=9, loc="upper left")
     figure.savefig(path, dpi=150)

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from helpers.awkward_tables import Case
@@ -61,32 +61,49 @@ def terminal() -> Iterator[list[str]]:
             found.append(file.read().decode(errors="replace").strip())
 
 
-def outcome(case_: Case, verbose: bool = False) -> tuple[str, str]:
-    """Verdict on a case: 'ok', 'error' (a clear one) or 'FAILED', and a message."""
+def judged(fit: Callable[[], tuple[str, str]], expected: Sequence[str] = (), verbose: bool = False) -> tuple[str, str]:
+    """Verdict of a fit: its own, 'error' (a clear one) or 'FAILED', and a message.
+
+    Parameters
+    ----------
+    fit : callable
+        Returns a verdict and a message.
+    expected : sequence of str
+        Patterns of messages of a legitimate `ValueError`.
+    verbose : bool
+        Whether the message of an internal error is its whole traceback.
+    """
     with warnings.catch_warnings(), terminal() as written:
         warnings.simplefilter("error")
         try:
-            model = case_.estimator.fit(case_.X, case_.y, sample_weight=case_.weights)
-            forward = model.transform if isinstance(model, SymbolicTransformer) else model.predict
-            predicted = np.asarray(forward(case_.fresh), float)
-            finite = np.isfinite(predicted)
-            if not finite.all():
-                shown = model.best_ if isinstance(model.best_, list) else [model.best_]
-                texts = "; ".join(one.expression[:200] for one in shown)
-                result = "FAILED", f"{(~finite).sum()} of {finite.size} predictions are not finite: {texts}"
-            else:
-                result = "ok", ""
+            result = fit()
         except DataError as error:
             result = "error", str(error)
         except Exception as error:
-            if type(error) is ValueError and any(re.search(text, str(error)) for text in EXPECTED):
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            where = f"{os.path.basename(place.filename)}:{place.name}"
+            result = "FAILED", f"{type(error).__name__} in {where}: {str(error)[:150]}"
+            if type(error) is ValueError and any(re.search(text, str(error)) for text in expected):
                 result = "error", str(error)
-            else:
-                place = traceback.extract_tb(error.__traceback__)[-1]
-                where = f"{os.path.basename(place.filename)}:{place.name}"
-                result = "FAILED", f"{type(error).__name__} in {where}: {str(error)[:150]}"
-                if verbose:
-                    result = "FAILED", traceback.format_exc()
+            elif verbose:
+                result = "FAILED", traceback.format_exc()
     if written[0] and result[0] != "FAILED":
         result = "FAILED", f"wrote to the terminal: {written[0][:150]}"
     return result
+
+
+def outcome(case_: Case, verbose: bool = False) -> tuple[str, str]:
+    """Verdict on a case: 'ok', 'error' (a clear one) or 'FAILED', and a message."""
+    return judged(lambda: _fitted(case_), EXPECTED, verbose)
+
+
+def _fitted(case_: Case) -> tuple[str, str]:
+    model = case_.estimator.fit(case_.X, case_.y, sample_weight=case_.weights)
+    forward = model.transform if isinstance(model, SymbolicTransformer) else model.predict
+    predicted = np.asarray(forward(case_.fresh), float)
+    finite = np.isfinite(predicted)
+    if finite.all():
+        return "ok", ""
+    shown = model.best_ if isinstance(model.best_, list) else [model.best_]
+    texts = "; ".join(one.expression[:200] for one in shown)
+    return "FAILED", f"{(~finite).sum()} of {finite.size} predictions are not finite: {texts}"

@@ -10,16 +10,12 @@ from __future__ import annotations
 
 import ast
 import math
-import os
-import traceback
-import warnings
 
 import numpy as np
-from helpers.fits import terminal
+from helpers.fits import judged
 from helpers.tiny_tables import TinyCase
 
 import shine
-from shine.errors import DataError
 
 NAMED = (math.pi, math.e)
 WHOLE = 1000
@@ -38,25 +34,15 @@ def fitted_constants(expression: str) -> int:
 
 def tiny_outcome(case: TinyCase, generations: int = 3, verbose: bool = False) -> tuple[str, str]:
     """Verdict on a case: 'ok', 'error' (a clear one) or 'FAILED', and the formula or a message."""
-    with warnings.catch_warnings(), terminal() as written:
-        warnings.simplefilter("error")
-        try:
-            result = shine.evolve(
-                case.X, case.y, generations=generations, seconds=None, population=60, seeding_members=MEMBERS,
-                threads=1, seed=case.number,
-            )  # fmt: skip
-            verdict = _verdict(case, result)
-        except DataError as error:
-            verdict = "error", str(error)
-        except Exception as error:
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            where = f"{os.path.basename(place.filename)}:{place.name}"
-            verdict = "FAILED", f"{type(error).__name__} in {where}: {str(error)[:150]}"
-            if verbose:
-                verdict = "FAILED", traceback.format_exc()
-    if written[0] and verdict[0] != "FAILED":
-        verdict = "FAILED", f"wrote to the terminal: {written[0][:150]}"
-    return verdict
+    return judged(lambda: _fitted(case, generations), verbose=verbose)
+
+
+def _fitted(case: TinyCase, generations: int) -> tuple[str, str]:
+    result = shine.evolve(
+        case.X, case.y, generations=generations, seconds=None, population=60, seeding_members=MEMBERS, threads=1,
+        seed=case.number,
+    )  # fmt: skip
+    return _verdict(case, result)
 
 
 def _verdict(case: TinyCase, result: shine.Result) -> tuple[str, str]:
