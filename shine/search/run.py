@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.data.dataset import Dataset
-from shine.errors import DataError
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import sampled_errors
@@ -24,25 +23,18 @@ from shine.gp import evolution
 from shine.gp.constants import fitter
 from shine.gp.constraints.compiled import CompiledConstraints, ConstrainedEvaluator
 from shine.gp.constraints.constraints import Constraints
-from shine.gp.evolution import Outcome, Progress
+from shine.gp.evolution import Progress
 from shine.gp.run_state import State
+from shine.gp.settings import StopSettings
 from shine.lang.parse import PrimitiveSource
 from shine.search.budget import TimeBudget
-from shine.search.choice import NATS_A_TURN, Choice, choose
-from shine.search.front import Front, Result
-from shine.search.given_units import front_in_given_units, model_in_given_units, report_in_given_units
-from shine.search.lines import LINE_FUNCTIONS, with_functions
-from shine.search.model import Model
-from shine.search.noise import check_noise, with_expected_noise, with_noise
-from shine.search.polishing import oddities_of
+from shine.search.finishing import Finish
+from shine.search.front import Result
+from shine.search.given_units import report_in_given_units
+from shine.search.noise import check_noise, with_noise
 from shine.search.preparation import Task, constraint_compiler, prepared, seeded
-from shine.search.refinement import refined
 from shine.search.settings import DEFAULT_PRIMITIVES, SearchSettings, settings_from
-from shine.search.turns import turns
 from shine.search.yardsticks import description_length, good_enough
-
-Finished = tuple[Dataset, tuple[Model, ...]]
-"""Rows, and the front that is fitted to them."""
 
 PROBE = 1
 """Number of the random generator that examines the noise, beside that of the search."""
@@ -81,33 +73,22 @@ def search(
         If the data, a formula, a graph or a setting is invalid.
     """
     budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds)
-    evolving, fitness = settings.evolution, settings.fitness
-    loss, scaled = fitness.loss, fitness.linear_scaling
+    evolving, loss, scaled = settings.evolution, settings.fitness.loss, settings.fitness.linear_scaling
 
-    check_noise(fitness.noise)
+    check_noise(settings.fitness.noise)
     task = prepared(dataset, settings, linear_scaling=scaled)
-    threads = fitness.threads or processors()
+    threads = settings.fitness.threads or processors()
     rng = np.random.default_rng(settings.seed)
-    # A generator of its own: the search is the same whether the noise was examined or not.
-    probing = np.random.default_rng((settings.seed, PROBE))
-    stop, interrupted = settings.stop, False
-    try:
-        rows, noise = with_noise(task.dataset, fitness.noise, task.primitives, probing, threads, stop.seconds, loss)
-    except KeyboardInterrupt:
-        rows, noise, interrupted = task.dataset, "absolute", True
-        stop = replace(stop, generations=0)  # the first population, without seeding
-    task = replace(task, dataset=rows)
+    task, noise, interrupted = _with_noise(task, settings, threads)
     sample = task.dataset.sampled(evolving.rows, rng)
     rules = constraint_compiler(settings.constraints, sample, threads)
-    evaluator = _evaluator(sample, task, settings, rules)
     linearizer = MachineLinearizer(sample.sampled(evolving.fitting_rows, rng), loss, threads)
-    enough = good_enough(rows, loss, settings.stop.loss, fitness.dtype)
 
     outcome = evolution.evolve(
-        evaluator,
+        _evaluator(sample, task, settings, rules),
         task.primitives,
         evolving,
-        replace(stop, loss=enough, seconds=budget.for_evolution()),
+        _stop(task, settings, budget, interrupted),
         rng,
         fitter=fitter(linearizer, evolving.constant_steps, scaled=scaled) if evolving.constant_steps else None,
         errors=partial(sampled_errors, sample, scaled, evolving.lexicase_rows),
@@ -119,53 +100,29 @@ def search(
         state=state,
         save=evolution.forget if save is None else save,
     )
-
-    refine = partial(
-        refined,
-        loss=loss,
-        weights=evolving.complexity,
-        max_size=evolving.max_size,
-        threads=threads,
-        rules=None if rules is None else partial(rules, scaling="written" if scaled else "none"),
-        out_of_time=budget.is_over,
-    )
     if interrupted:
         outcome = replace(outcome, stopped_by="interrupted")
-    share, dtype = settings.stop.loss, fitness.dtype
-
-    def finished(outcome: Outcome, polish: bool) -> tuple[Dataset, tuple[Model, ...]]:
-        """The rows with the noise that the best formula implies, and the front that is fitted to them."""
-        judged = rows
-        if noise in ("relative", "log"):
-            models = refine(outcome, rows, enough=enough, polish=False)
-            if models:
-                best = models[_chosen(models, enough, rows, loss).index]
-                judged = with_expected_noise(rows, noise, best.predict(rows.columns.T), loss)
-        return judged, refine(outcome, judged, enough=good_enough(judged, loss, share, dtype), polish=polish)
-
-    outcome, (rows, front) = _finished(outcome, finished)
-    enough = good_enough(rows, loss, share, dtype)
-    _check_not_empty(front, loss, constrained=rules is not None)
-    front = front_in_given_units(front, task, enough)
-
-    choice = _chosen(front, enough, rows, loss, _further_nats(front, task))
-    models = tuple(model_in_given_units(model, task, loss_of(loss).degree) for model in front)
-    found = outcome.generations, outcome.evaluations, budget.spent(), settings.seed, outcome.stopped_by
-    return Result(Front(models, choice.index, choice.reason), choice.index, *found)
+    return Finish(task, settings, noise, rules, threads, budget).result(outcome)
 
 
-def _chosen(
-    front: Sequence[Model], enough: float, rows: Dataset, loss: str, further: Sequence[float] | None = None
-) -> Choice:
-    """The formula to recommend."""
-    return choose(front, enough, description_length(rows, loss), further)
+def _with_noise(task: Task, settings: SearchSettings, threads: int) -> tuple[Task, str, bool]:
+    """The task with the weights of its noise, the model of the noise, and whether the user interrupted its choice."""
+    # A generator of its own: the search is the same whether the noise was examined or not.
+    probing = np.random.default_rng((settings.seed, PROBE))
+    fitness, seconds = settings.fitness, settings.stop.seconds
+    try:
+        rows, noise = with_noise(task.dataset, fitness.noise, task.primitives, probing, threads, seconds, fitness.loss)
+    except KeyboardInterrupt:
+        return task, "absolute", True
+    return replace(task, dataset=rows), noise, False
 
 
-def _further_nats(front: Sequence[Model], task: Task) -> list[float]:
-    """Nats of each formula's oddity and turns."""
-    trees = [model.tree for model in front]
-    odd = oddities_of(trees, with_functions(task.primitives, LINE_FUNCTIONS))
-    return [nats + NATS_A_TURN * turns(tree, task.given) for nats, tree in zip(odd, trees, strict=True)]
+def _stop(task: Task, settings: SearchSettings, budget: TimeBudget, interrupted: bool) -> StopSettings:
+    """When the evolution ends."""
+    enough = good_enough(task.dataset, settings.fitness.loss, settings.stop.loss, settings.fitness.dtype)
+    stop = replace(settings.stop, loss=enough, seconds=budget.for_evolution())
+    # After an interrupt: the first population, without seeding.
+    return replace(stop, generations=0) if interrupted else stop
 
 
 def _evaluator(
@@ -177,25 +134,6 @@ def _evaluator(
     if rules is None:
         return plain
     return ConstrainedEvaluator(plain, rules(task.primitives, "implied" if fitness.linear_scaling else "none"))
-
-
-def _finished(outcome: Outcome, finish: Callable[..., Finished]) -> tuple[Outcome, Finished]:
-    """The end of a search; without the slow part of refinement if the user interrupts, now or before."""
-    if outcome.stopped_by != "interrupted":
-        try:
-            return outcome, finish(outcome, polish=True)
-        except KeyboardInterrupt:
-            outcome = replace(outcome, stopped_by="interrupted")
-    return outcome, finish(outcome, polish=False)
-
-
-def _check_not_empty(front: Sequence[Model], loss: str, constrained: bool) -> None:
-    """Raise a `DataError` if the front is empty."""
-    if front:
-        return
-    if constrained:
-        raise DataError(f"found no formula of finite {loss} that the constraints allow; search longer, or relax them")
-    raise DataError(f"no formula has a finite {loss}, not even a constant; rescale the target")
 
 
 def evolve(

@@ -141,7 +141,7 @@ def test_an_interrupt_while_the_noise_is_fitted_keeps_what_was_found(monkeypatch
             raise KeyboardInterrupt
         return rows
 
-    monkeypatch.setattr("shine.search.run.with_expected_noise", interrupted_once)
+    monkeypatch.setattr("shine.search.finishing.with_expected_noise", interrupted_once)
     rng = np.random.default_rng(0)
     x = np.geomspace(0.1, 10, 30)
     y = 3 * x**3 * np.exp(0.1 * rng.normal(size=30))
