@@ -27,7 +27,7 @@ def skipped(caplog):
 def fitted(X, y, weights=None, kind=SymbolicRegressor, **options):
     # Few functions, so that the generations end the fit, and not the clock of a busy machine.
     model = kind(
-        primitives=["add", "mul", "exp"], max_time=10, generations=2, population_size=50, random_state=0, n_jobs=1,
+        primitives=["add", "mul", "exp"], max_time=60, generations=2, population_size=50, random_state=0, n_jobs=1,
         settings={"seeding_members": 100}, **options,
     )  # fmt: skip
     return model.fit(X, y, sample_weight=weights)
