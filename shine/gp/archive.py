@@ -17,7 +17,7 @@ from shine.fitness.scores import Scores
 from shine.gp.complexity import code_weights, complexities, constant_counts, line_complexities
 from shine.gp.description import DescriptionLength
 from shine.gp.oddity import oddities
-from shine.gp.subtrees import Subtrees
+from shine.gp.subtrees import begins
 from shine.lang.lazy import cached_property
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
@@ -109,9 +109,10 @@ class Archive:
         every = Scores.concatenate([replace(form, simpler=()) for form in scores.forms])
         which = np.tile(np.arange(len(population)), len(scores.forms))
         levels = form_complexities(population, every, which, self.weights) - 1
-        better = np.flatnonzero(every.losses < self.criteria[levels])
+        known = self.criteria
+        better = np.flatnonzero(every.losses < known[levels])
         criteria = self._priced(every.losses[better], population.take(which[better]))
-        ahead = criteria < self.criteria[levels[better]]
+        ahead = criteria < known[levels[better]]
         better, criteria = better[ahead], criteria[ahead]
         if not len(better):
             return self
@@ -186,7 +187,5 @@ def _have_coefficient(population: Population) -> Mask:
     # If the first operand is a constant, the second has all other nodes.
     maybe = np.flatnonzero(products & ~last & (population.codes[:, 0] == CONSTANT))
     if len(maybe):
-        some = population.take(maybe)
-        second = Subtrees.of(some).sizes[np.arange(len(some)), some.sizes - 2]
-        found[maybe] = second == some.sizes - 2
+        found[maybe] = begins(population, maybe, population.sizes[maybe] - 2) == 1
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shine.gp.subtrees import Subtrees
+from shine.gp.subtrees import begins
 from shine.lang.facts import names_where
 from shine.lang.population import Population
 from shine.typing import Floats, Indices, Mask
@@ -31,9 +31,13 @@ _SUMS = frozenset({"add", "sub"})
 def oddities(population: Population) -> Floats:
     """Nats of each individual, shape (n_individuals,), float64."""
     nests, periodic, sums = (_is_one_of(population, names) for names in (_NESTS, _PERIODIC, _SUMS))
-    inside = _count_around(population, nests) > 0
-    nats = NESTED * (nests & inside) + PERIODIC * periodic + SUM_INSIDE * (sums & inside)
-    total: Floats = nats.sum(axis=1)
+    total: Floats = PERIODIC * periodic.sum(axis=1)
+    # Most individuals have no function around anything odd; subtrees take most of the time.
+    which = np.flatnonzero(nests.any(axis=1) & ((nests | sums).sum(axis=1) > 1))
+    if len(which):
+        nests, sums = nests[which], sums[which]
+        inside = _count_around(population.take(which), nests) > 0
+        total[which] += (NESTED * (nests & inside) + SUM_INSIDE * (sums & inside)).sum(axis=1)
     return total
 
 
@@ -48,9 +52,8 @@ def _is_one_of(population: Population, names: frozenset[str]) -> Mask:
 def _count_around(population: Population, marked: Mask) -> Indices:
     """Number of marked nodes that each node is an argument of, directly or not, shape (n_individuals, width)."""
     rows, ends = np.nonzero(marked)
-    begins = ends + 1 - Subtrees.of(population).sizes[rows, ends]
     changes = np.zeros((len(population), population.width + 1), np.int64)
-    np.add.at(changes, (rows, begins), 1)
+    np.add.at(changes, (rows, begins(population, rows, ends)), 1)
     np.add.at(changes, (rows, ends), -1)
     around: Indices = np.cumsum(changes, axis=1)[:, :-1]
     return around

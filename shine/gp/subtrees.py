@@ -93,6 +93,21 @@ def depths(population: Population) -> Integers:
     return Subtrees.of(population).depths[np.arange(len(population)), population.sizes - 1]
 
 
+def begins(population: Population, rows: Indices, ends: Indices) -> Indices:
+    """First position of the subtree that ends at each of some positions, shape (n_positions,).
+
+    For few subtrees this takes less time than all of them (`Subtrees`). Postfix notation leaves values on a stack. A
+    subtree begins after the last position before its end that left fewer values than the end does.
+    """
+    arities = population.primitives.arities[population.codes]
+    heights = np.cumsum(1 - arities.astype(np.int64), axis=1)
+    lower = heights[rows] < heights[rows, ends][:, None]
+    lower &= np.arange(population.width) < ends[:, None]
+    last = population.width - 1 - np.argmax(lower[:, ::-1], axis=1)
+    found: Indices = np.where(lower.any(axis=1), last + 1, 0)
+    return found
+
+
 def _subtrees(arities: Codes, lengths: Indices) -> tuple[Indices, Indices]:
     """Sizes and depths of the subtrees, shape (width, n), from arities of shape (width, n).
 

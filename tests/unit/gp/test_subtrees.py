@@ -2,7 +2,7 @@ import numpy as np
 from unit.gp.oracles import population_of, primitive_set, tree_of
 
 from shine.gp.creation import ptc2
-from shine.gp.subtrees import Parents, Subtrees, depths
+from shine.gp.subtrees import Parents, Subtrees, begins, depths
 from shine.lang.growth import Terminals
 
 
@@ -17,6 +17,15 @@ def test_sizes_depths_and_levels_agree_with_a_walk_of_the_tree():
         for node, level in tree_of(population, index).with_levels():
             found = [cells[index, node.position] for cells in (subtrees.sizes, subtrees.depths, subtrees.levels)]
             assert found == [node.size, node.depth, level]
+
+
+def test_begins_are_where_a_walk_of_the_tree_finds_them():
+    population = random_population()
+    for index in range(len(population)):
+        nodes = [node for node, _ in tree_of(population, index).with_levels()]
+        ends = np.array([node.position for node in nodes])
+        expected = [node.position + 1 - node.size for node in nodes]
+        assert begins(population, np.full(len(ends), index), ends).tolist() == expected
 
 
 def test_all_arrays_are_zero_beyond_the_end_of_a_tape():

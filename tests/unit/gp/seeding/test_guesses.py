@@ -16,7 +16,7 @@ from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
 
 STANDARD = ("add", "sub", "mul", "div", "sqrt", "square", "exp", "log", "sin", "cos")
-FEW = ("add", "mul", "div", "sin")
+FEW = ("add", "mul", "sin")
 """Functions for tests of noisy rows, on which every search runs to its end."""
 
 QUICK = SeedingSettings(members=400, rows=100, coordinates=2)
@@ -162,7 +162,7 @@ def test_constant_and_repeated_features_do_not_hide_the_law():
 @pytest.mark.parametrize("rows", [1, 2, 3, 5, 20])
 def test_few_rows_give_valid_candidates(rows):
     x = uniform(2, rows, 1, 3)
-    problem = Problem(x, x[0] / x[1], ("add", "mul", "div"))
+    problem = Problem(x, x[0] / x[1], ("mul", "div"))
     guesses = problem.guesses(settings=SeedingSettings(members=500))
     assert len(guesses.candidates) > 0
     assert guesses.candidates.is_valid
@@ -394,7 +394,7 @@ def test_a_law_with_constants_inside_is_near_the_top_despite_few_noisy_rows(kind
     law, x = FEW_ROWS[kind]
     clean = law(x)
     noisy = clean + 0.01 * np.std(clean) * np.random.default_rng(4).standard_normal(len(x))
-    problem = Problem([x * unit], noisy)
+    problem = Problem([x * unit], noisy, ("add", "sub", "mul", "div", "exp", "sin", "square", "pow"))
     guesses = problem.guesses(settings=SeedingSettings(members=500))
     fresh = np.linspace(x[0], x[-1], 200)
     assert guesses.failures == ()
