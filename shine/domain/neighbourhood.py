@@ -174,8 +174,9 @@ def _ordered(columns: Sequence[Column], known: Floats, chance: float) -> list[tu
         if not (known[small] < known[large]).all() or columns[small].high < columns[large].low:
             continue
         above = np.searchsorted(np.sort(known[small]), known[large], side="left")
-        by_chance = float(above.mean()) / known.shape[1]
-        if by_chance ** len(columns[small].values) <= chance and (columns[small].values < columns[large].values).all():
+        by_chance = int(np.add.reduce(above)) / (above.size * above.size)
+        likely = math.log(by_chance) * len(columns[small].values) > math.log(chance)
+        if not likely and (columns[small].values < columns[large].values).all():
             pairs.append((small, large))
     return pairs
 
