@@ -25,6 +25,8 @@ from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
 from shine.lang.printing import definition_source
 from shine.lang.tree import Tree
+from shine.search.kept_rows import kept_back
+from shine.search.settings import FitnessSettings
 
 
 def primitive_texts(
@@ -79,7 +81,7 @@ def data_problems(data: DataSettings) -> Iterator[Problem]:
     elif data.path is not None and data.target is None:
         yield ("data",), "path needs a target: the heading of the column to explain"
     elif data.generate is not None:
-        for key in ("target", "features", "weights", "sigma"):
+        for key in ("target", "features", "weights", "sigma", "groups"):
             if getattr(data, key) is not None:
                 yield ("data", key), "belongs to path; generated data have their own under generate"
         for loc, message in recipe_problems(data.generate):
@@ -92,7 +94,8 @@ def dataset_problems(data: DataSettings, base: Path) -> tuple[Dataset | None, li
         if data.generate is not None:
             return generate(data.generate), []
         assert data.path is not None and data.target is not None
-        return load_file(base / data.path, data.target, data.features, data.weights, data.sigma), []
+        columns = data.target, data.features, data.weights, data.sigma, data.groups
+        return load_file(base / data.path, *columns), []
     except DataError as error:
         loc = ("data", "path" if data.generate is None else "generate")
         return None, [(loc, line) for line in str(error).splitlines()]
@@ -152,6 +155,14 @@ def constraint_problems(
     table, names = primitive_table(primitives)
     for loc, message in constraints.problems(select(table, names), features, linear_scaling):
         yield ("constraints", *loc), message
+
+
+def validation_problems(fitness: FitnessSettings, dataset: Dataset, seed: int) -> Iterator[Problem]:
+    """Problems of keeping rows of the data back."""
+    try:
+        kept_back(dataset, fitness.validation, fitness.validation_fraction, seed)
+    except DataError as error:
+        yield ("fitness", "validation"), str(error)
 
 
 def complexity_problems(

@@ -39,6 +39,8 @@ class DataSettings(StrictModel):
     sigma: str | None = None
     """Heading of a column of standard deviations of the target's noise, if they are known; it replaces
     `fitness.noise`."""
+    groups: str | None = None
+    """Heading of a column that numbers the groups of rows that depend on one another; see `fitness.validation`."""
     generate: Recipe | None = None
     """Data made from a formula, instead of a file."""
 

@@ -16,6 +16,7 @@ from shine.config.checks import (
     dataset_problems,
     guess_formulas,
     primitive_texts,
+    validation_problems,
 )
 from shine.config.document import Document, Json, Loc
 from shine.config.models import Config, DataSettings, GraphGuess, StrictModel
@@ -112,6 +113,8 @@ class Sections:
         if dataset is not None and not wrong:
             linear_scaling = values["fitness"].linear_scaling
             found += constraint_problems(values["constraints"], values["primitives"], dataset.features, linear_scaling)
+        if dataset is not None and not any(self._wrong(name, problems) for name in ("fitness", "seed")):
+            found += validation_problems(values["fitness"], dataset, values["seed"])
         return dataset, found
 
     def finish(self, problems: Sequence[Problem]) -> Config:

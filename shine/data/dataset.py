@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from shine.errors import DataError
 from shine.lang.lazy import cached_property
 from shine.lang.names import identifier, name_problem, normalized, shown
-from shine.typing import Floats
+from shine.typing import Floats, Indices
 
 COPIED_BYTES = 1 << 25
 """Columns of at most this size are copied to be contiguous; larger ones stay as they are, to save memory."""
@@ -44,6 +44,8 @@ class Dataset:
         Name of each column, an identifier.
     deviations : ndarray of shape (n_rows,), float64, optional
         Standard deviation of the noise in each row, up to a common factor. The weights contain their inverse squares.
+    groups : ndarray of shape (n_rows,), int64, optional
+        Number of the group of each row, from 0: rows that depend on one another, such as those of one patient.
     """
 
     columns: Floats
@@ -51,6 +53,7 @@ class Dataset:
     weights: Floats | None
     features: tuple[str, ...]
     deviations: Floats | None = None
+    groups: Indices | None = None
 
     @classmethod
     def from_arrays(
@@ -60,6 +63,7 @@ class Dataset:
         sample_weight: ArrayLike | None = None,
         features: Sequence[str] | None = None,
         sigma: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Dataset:
         """Check arrays and arrange them by column.
 
@@ -72,12 +76,14 @@ class Dataset:
             Names of the columns; ``x0, x1, ...`` by default.
         sigma : array-like of shape (n_rows,), optional
             Standard deviation of the noise in each row; only their ratios count.
+        groups : array-like of shape (n_rows,), optional
+            Label of the group that each row belongs to: numbers or strings.
 
         Raises
         ------
         DataError
             If shapes do not fit, there is no row or no column, a value is not a finite number, a weight is negative,
-            none is positive, a standard deviation is not positive, or a name is invalid.
+            none is positive, a standard deviation is not positive, a group has no label, or a name is invalid.
         """
         matrix, target = numbers(X, "X", 2), numbers(y, "y", 1)
         rows, count = matrix.shape
@@ -98,7 +104,8 @@ class Dataset:
             weights = ordinary_weights(weights)
         # Columns that are contiguous already (Fortran order) are never copied.
         columns = np.ascontiguousarray(matrix.T) if matrix.nbytes <= COPIED_BYTES else matrix.T
-        plain = cls(columns, np.ascontiguousarray(target), weights, names)
+        numbered = None if groups is None else numbered_groups(groups, rows)
+        plain = cls(columns, np.ascontiguousarray(target), weights, names, groups=numbered)
         if sigma is None:
             return plain
         deviations = np.ascontiguousarray(numbers(sigma, "sigma", 1))
@@ -147,6 +154,7 @@ class Dataset:
             weights,
             self.features,
             None if self.deviations is None else self.deviations[at],
+            None if self.groups is None else self.groups[at],
         )
 
     def without(self, features: Collection[str]) -> Dataset:
@@ -290,6 +298,37 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> Floats:
         where = f"row {place[0]}" + (f", column {place[1]}" if dimensions == 2 else "")
         raise DataError(f"{name} has {(~finite).sum()} values that are NaN or infinite, the first in {where}")
     return array
+
+
+def numbered_groups(labels: ArrayLike, rows: int) -> Indices:
+    """Number of each row's group, in the order of their labels.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n_rows,)
+        Numbers or strings.
+    rows : int
+        Number of rows that need a label.
+
+    Raises
+    ------
+    DataError
+        If there is not one label for each row, or a label is missing.
+    """
+    check_unmasked(labels, "groups")
+    given = np.asarray(labels)
+    if given.shape != (rows,):
+        raise DataError(f"groups has shape {given.shape}; X has {rows} rows, so ({rows},) is needed")
+    if given.dtype.kind == "O":
+        # A column of a data frame has its texts, and None or NaN where one is missing.
+        missing = [label is None or label != label for label in given]
+        given = given.astype(str)
+    else:
+        missing = list(np.isnan(given)) if given.dtype.kind == "f" else []
+    if any(missing):
+        raise DataError(f"groups has no label in row {missing.index(True)}; give every row a label")
+    numbers: Indices = np.unique(given, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return numbers
 
 
 def check_features(names: Sequence[str]) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ def load_file(
     features: Sequence[str] | None = None,
     weights: str | None = None,
     sigma: str | None = None,
+    groups: str | None = None,
 ) -> Dataset:
     """Read a table of numbers.
 
@@ -51,6 +52,8 @@ def load_file(
         Heading of the column of sample weights.
     sigma : str, optional
         Heading of the column of standard deviations of the target's noise.
+    groups : str, optional
+        Heading of the column that numbers the group of each row.
 
     Returns
     -------
@@ -68,23 +71,19 @@ def load_file(
     if opener is None:
         raise DataError(f"{path}: data files end in one of {', '.join(FORMATS)}")
     source = opener(path)
-    apart = [source.index(name) for name in (target, weights, sigma) if name is not None]
+    others = {"sample_weight": weights, "sigma": sigma, "groups": groups}
+    roles = {"target": target} | {role: name for role, name in others.items() if name is not None}
+    apart = [source.index(name) for name in roles.values()]
     if features is None:
         chosen = [i for i in range(len(source.headings)) if i not in apart]
     else:
         chosen = [source.index(name) for name in features]
     _check_choice(source, apart, chosen)
     columns = source.read([*apart, *chosen])
-    sample_weight = columns[1] if weights is not None else None
-    deviations = columns[len(apart) - 1] if sigma is not None else None
+    given = dict(zip(roles, columns[: len(apart)], strict=True))
+    names = [source.names[i] for i in chosen]
     try:
-        return Dataset.from_arrays(
-            np.column_stack(columns[len(apart) :]),
-            columns[0],
-            sample_weight,
-            [source.names[i] for i in chosen],
-            deviations,
-        )
+        return Dataset.from_arrays(np.column_stack(columns[len(apart) :]), given.pop("target"), features=names, **given)
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
 
@@ -95,6 +94,6 @@ def _check_choice(source: Source, apart: Sequence[int], chosen: Sequence[int]) -
     index, uses = Counter([*apart, *chosen]).most_common(1)[0]
     if uses > 1:
         raise DataError(
-            f"{source.path}: column {shown(source.headings[index])} is used twice among target, weights, sigma and "
-            "features"
+            f"{source.path}: column {shown(source.headings[index])} is used twice among target, weights, sigma, "
+            "groups and features"
         )

@@ -11,7 +11,7 @@ from shine.frontends.guesses import Guess
 from shine.gp.evolution import Progress
 from shine.search.front import Result
 from shine.search.settings import SearchSettings
-from shine.typing import Floats
+from shine.typing import Floats, Indices
 
 USER = ("interrupted", "callback")
 """Reasons to stop that end the whole fit, not only the running search."""
@@ -72,6 +72,7 @@ class FitSearches:
         weights: Floats | None,
         guesses: Sequence[Guess],
         sigma: Floats | None = None,
+        groups: Indices | None = None,
     ) -> Result:
         """Search with a fair share of the time that is left.
 
@@ -86,7 +87,7 @@ class FitSearches:
         generations = 0 if self.stopped_by_user else settings.stop.generations
         stop = replace(settings.stop, generations=generations, seconds=self._share())
         result = search(
-            Dataset.from_arrays(X, y, weights, self.features, sigma),
+            Dataset.from_arrays(X, y, weights, self.features, sigma, groups),
             replace(settings, stop=stop, seed=settings.seed + number, guesses=tuple(guesses)),
             report=self.report(number),
         )

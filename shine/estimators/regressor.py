@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
-from shine.data.dataset import numbers
+from shine.data.dataset import numbered_groups, numbers
 from shine.estimators.base import Index, SymbolicEstimator, complete
 from shine.estimators.checks import checked_sigma, checked_weights, validated
-from shine.estimators.rows import merged
+from shine.estimators.rows import in_order, merged
 from shine.estimators.selection import Selection
 from shine.frontends.guesses import Guess
 from shine.lang.parse import PrimitiveSource
@@ -42,9 +42,15 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         on the machine's speed.
     loss : {"mse", "rmse", "mae", "nmse", "r2"}
         The loss that is minimized.
-    noise : {"auto", "absolute", "relative", "log"}
-        How the noise of the target grows: not at all, with its values, or with their logarithms; "auto" lets evidence
-        decide if the target has one sign and is wide.
+    noise : {"auto", "absolute", "relative", "log", "counts"}
+        How the noise of the target grows: not at all, with its values, with their logarithms, or with their roots;
+        "auto" lets evidence decide if the target has one sign and is wide, or has whole numbers from 0.
+    validation : {"random", "groups", "time"}, optional
+        Rows that the search never sees, and whose errors choose the formula; its constants are then fitted to all rows.
+        At random, whole groups of ``fit(..., groups=...)``, or the last rows. By default whole groups if there are
+        groups, and otherwise none: the shortest description of all rows is best.
+    validation_fraction : float
+        Least share of the rows to keep back.
     linear_scaling : bool
         Whether each formula is judged with its best slope and intercept, which become part of it.
     stop_loss : float
@@ -119,6 +125,8 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         max_time: float | None = 60.0,
         loss: str = "mse",
         noise: str = "auto",
+        validation: str | None = None,
+        validation_fraction: float = 0.25,
         linear_scaling: bool = True,
         stop_loss: float = 1e-20,
         parsimony: float = 0.02,
@@ -143,6 +151,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         sigma: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Search for formulas; Ctrl-C ends the search, keeps what it found, and warns.
 
@@ -156,6 +165,8 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
             A whole weight counts like as many equal rows.
         sigma : array-like of shape (n_rows,), optional
             Standard deviation of the target's noise in each row, if it is known; it replaces `noise`.
+        groups : array-like of shape (n_rows,), optional
+            Label of the group of each row, of rows that depend on one another; see `validation`.
 
         Returns
         -------
@@ -180,14 +191,20 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         single = given.ndim == 1
         targets = numbers(given, "y", given.ndim).reshape(len(given), -1)
         deviations = None if sigma is None else checked_sigma(sigma, rows)
-        rows, targets, weights, deviations = merged(rows, targets, checked_weights(sample_weight, rows), deviations)
+        weights, labels = checked_weights(sample_weight, rows), None
+        if groups is not None or self.validation is not None:
+            numbered = None if groups is None else numbered_groups(groups, len(rows))
+            rows, targets, weights, deviations, labels = in_order(rows, targets, weights, deviations, numbered)
+        else:
+            rows, targets, weights, deviations = merged(rows, targets, weights, deviations)
         count = targets.shape[1]
         titles = [""] if single else [f"output {number}" for number in range(count)]
-        fitness = {"loss": self.loss, "noise": self.noise, "linear_scaling": self.linear_scaling}
-        searches = self._fit_searches(count, titles, **fitness)
+        names = ("loss", "noise", "validation", "validation_fraction", "linear_scaling")
+        searches = self._fit_searches(count, titles, **{name: getattr(self, name) for name in names})
+        guesses = [self._guesses(number, self.linear_scaling) for number in range(count)]
         fronts = [
-            searches.run(search, rows, target, weights, self._guesses(number, self.linear_scaling), deviations).front
-            for number, target in enumerate(targets.T)
+            searches.run(search, rows, target, weights, own, deviations, labels).front
+            for target, own in zip(targets.T, guesses, strict=True)
         ]
         return self._found(searches, fronts, single)
 

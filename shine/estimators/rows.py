@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from shine.typing import Floats
+from shine.typing import Floats, Indices
 
 MOST_MERGED = 10_000
 """Most rows that are merged. A search takes a random sample of more rows, which merging cannot make equal."""
+
+
+def in_order(
+    X: Floats, Y: Floats, weights: Floats | None, sigma: Floats | None, groups: Indices | None
+) -> tuple[Floats, Floats, Floats | None, Floats | None, Indices | None]:
+    """Rows of positive weight, in their order, which tells the time (see `merged` for the parameters)."""
+    if weights is None or weights.all():
+        return X, Y, weights, sigma, groups
+    seen = weights > 0
+    sigma = None if sigma is None else sigma[seen]
+    return X[seen], Y[seen], weights[seen], sigma, None if groups is None else groups[seen]
 
 
 def merged(

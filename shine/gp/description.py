@@ -14,7 +14,7 @@ from typing import Self
 
 import numpy as np
 
-from shine.arrays import log
+from shine.arrays import exp, log
 from shine.typing import Floats, Indices, Mask
 
 NATS_A_NODE = 1.25
@@ -46,7 +46,12 @@ class DescriptionLength:
 
     @classmethod
     def with_unknown_noise(cls, rows: float, power: float, worst: float) -> Self:
-        """Errors whose scale is estimated from the rows that constants do not fit away.
+        """Errors whose scale is estimated from the rows.
+
+        A constant costs half the logarithm of the precision that it is written to. Its prior is as wide as one row
+        could tell: that makes half the logarithm of the number of rows (Kass and Wasserman 1995). With little noise,
+        such a prior is too narrow for the constants of a law; mixed over all widths (Zellner and Siow 1980), it makes
+        half the logarithm of rows + 1/share, where the share is that of the constant's loss.
 
         Parameters
         ----------
@@ -59,7 +64,11 @@ class DescriptionLength:
 
         def of_errors(losses: Floats, constants: Indices) -> Floats:
             with np.errstate(all="ignore"):
-                nats: Floats = power * (rows - constants) * log(losses / worst)
+                share = 2 * power * log(losses / worst)
+                # Half the logarithm of rows + 1/share for each constant, without the part that `lengths` adds. Written
+                # in this way, it is finite if the share is 0.
+                beyond = 0.5 * constants * log(exp(share) + 1 / rows)
+                nats: Floats = 0.5 * (rows - constants) * share + beyond
             return nats
 
         return cls(rows, of_errors, 1 / (power * rows))

@@ -25,6 +25,7 @@ from shine.gp.run_state_checks import (
     names_of,
     seconds_of,
     stagnation_of,
+    text_of,
     weights_of,
     whole_number,
 )
@@ -60,6 +61,8 @@ class State:
         Since the run began.
     random : mapping
         State of the run's generator (see `shine.gp.generator_state.generator_state`).
+    noise : str
+        Model of the noise that the losses are measured with; empty if it is not known.
     """
 
     islands: tuple[Island, ...]
@@ -71,6 +74,7 @@ class State:
     evaluations: int
     seconds: float
     random: Mapping[str, Any]
+    noise: str = ""
 
     @property
     def primitives(self) -> PrimitiveSet:
@@ -89,6 +93,7 @@ class State:
             "evaluations": self.evaluations,
             "seconds": self.seconds,
             "random": plain(self.random),
+            "noise": self.noise,
             "islands": [
                 {
                     "individuals": len(island.parents),
@@ -163,6 +168,8 @@ class State:
             whole_number(header["evaluations"], "evaluations"),
             seconds_of(header["seconds"]),
             random,
+            # States of older versions lack it.
+            text_of(header.get("noise", ""), "noise"),
         )
 
 

@@ -65,6 +65,13 @@ def whole_number(value: Any, name: str, least: int = 0, most: int = 2**63 - 1) -
     return value
 
 
+def text_of(value: Any, name: str) -> str:
+    """The value, if it is a text."""
+    if not isinstance(value, str):
+        raise ValueError(f"{name} must be a text, is {value_text(value)}")
+    return value
+
+
 def seconds_of(value: Any) -> float:
     """The value as a duration, if it is one."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:

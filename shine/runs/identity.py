@@ -34,7 +34,7 @@ def settings_of(config: Config) -> dict[str, Any]:
 def data_digest(dataset: Dataset) -> str:
     """SHA-256 of a data set's shape, names and numbers."""
     digest = hashlib.sha256(json.dumps([dataset.features, dataset.n_rows, dataset.weights is not None]).encode())
-    for array in (dataset.columns, dataset.target, dataset.weights):
+    for array in (dataset.columns, dataset.target, dataset.weights, dataset.groups):
         if array is not None:
             digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()

@@ -18,6 +18,7 @@ from shine.runs.files import read_file
 from shine.runs.records import ModelRecord, ResultRecord, read_result
 from shine.search.front import Front, Result
 from shine.search.model import Model
+from shine.search.noise_estimate import NoiseEstimate
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +73,7 @@ class Run:
             record.seconds,
             record.seed,
             record.stopped_by,
+            None if record.noise is None else NoiseEstimate(**record.noise.model_dump()),
         )
 
     @cached_property

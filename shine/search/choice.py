@@ -10,7 +10,7 @@ import numpy as np
 from shine.gp.description import DescriptionLength
 from shine.lang.tree import Tree
 from shine.search.model import Model
-from shine.typing import Indices
+from shine.typing import Floats, Indices
 
 NATS_A_TURN = 0.5
 """Price of a maximum or minimum within the data (see `shine.search.turns`)."""
@@ -53,9 +53,7 @@ def choose(
 
 def shortest(front: Sequence[Model], description: DescriptionLength, further: Sequence[float] | None = None) -> Choice:
     """The formula with the shortest description, the first of equals (see `choose`)."""
-    losses = np.array([model.loss for model in front])
-    lengths = description.lengths(losses, *_sizes_and_constants(front))
-    lengths = lengths + (0.0 if further is None else np.array(further))
+    lengths = lengths_of(front, description, further)
     best = int(np.argmin(lengths))
     others = np.delete(lengths, best)
     if not np.isfinite(others).any():
@@ -65,6 +63,15 @@ def shortest(front: Sequence[Model], description: DescriptionLength, further: Se
     if front[best].tree.size == 1:
         reason = "no formula describes the target so much better that it is worth its length"
     return Choice(best, f"{reason}; formula {second} needs {lengths[second] - lengths[best]:.1f} nats more")
+
+
+def lengths_of(
+    front: Sequence[Model], description: DescriptionLength, further: Sequence[float] | None = None
+) -> Floats:
+    """Nats of the description by each formula (see `choose`)."""
+    losses = np.array([model.loss for model in front])
+    lengths = description.lengths(losses, *_sizes_and_constants(front))
+    return lengths + (0.0 if further is None else np.array(further))
 
 
 def fitted_constants(tree: Tree) -> int:

@@ -12,17 +12,20 @@ from shine.fitness.losses import loss_of
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.evolution import Outcome
 from shine.search.budget import TimeBudget
-from shine.search.choice import NATS_A_TURN, Choice, choose
+from shine.search.choice import NATS_A_TURN, Choice, choose, lengths_of
 from shine.search.front import Front, Result
-from shine.search.given_units import front_in_given_units, model_in_given_units
+from shine.search.given_units import front_in_given_units, model_in_given_units, noise_in_given_units
+from shine.search.kept_rows import Split
 from shine.search.lines import LINE_FUNCTIONS, with_functions
 from shine.search.model import Model
-from shine.search.noise import with_expected_noise
+from shine.search.noise import FOLLOWING_THE_FORMULA, with_expected_noise, with_model
+from shine.search.noise_estimate import estimated_noise
 from shine.search.polishing import oddities_of
 from shine.search.preparation import Task
 from shine.search.refinement import refined
 from shine.search.settings import SearchSettings
 from shine.search.turns import turns
+from shine.search.validation import chosen_by, counterpart, to_refit
 from shine.search.yardsticks import description_length, good_enough
 
 Finished = tuple[Dataset, tuple[Model, ...]]
@@ -36,7 +39,9 @@ class Finish:
     Parameters
     ----------
     task : Task
-        Its data set has the weights of the noise.
+        Its data set has the rows that the search sees, with the weights of the noise.
+    split : Split
+        All rows, and which of them were kept back.
     settings : SearchSettings
     noise : str
         The model of the noise.
@@ -47,6 +52,7 @@ class Finish:
     """
 
     task: Task
+    split: Split
     settings: SearchSettings
     noise: str
     rules: Callable[..., CompiledConstraints] | None
@@ -61,10 +67,18 @@ class Finish:
         DataError
             If no formula has a finite loss.
         """
-        outcome, (rows, front) = self._finished(outcome)
-        self._check_not_empty(front)
+        outcome, (rows, front) = self._finished(outcome, self.task.dataset)
+        by_kept_rows = self._validated(front, rows) if self.split.way else None
+        if self.split.way:
+            learned, seen = front, front[by_kept_rows.index if by_kept_rows else 0]
+            every_row = with_model(self.split.dataset, self.noise, self.settings.fitness.loss)
+            outcome, (rows, front) = self._finished(to_refit(outcome, learned), every_row)
+            best = front[counterpart(front, seen)]
         front = front_in_given_units(front, self.task, self._enough(rows))
-        choice = self._chosen(front, rows, _further_nats(front, self.task))
+        if by_kept_rows is None:
+            choice = self._chosen(front, rows, self._further_nats(front, self.task.given))
+        else:
+            choice = replace(by_kept_rows, index=sum(model.loss >= best.loss for model in front) - 1)
         degree = loss_of(self.settings.fitness.loss).degree
         models = tuple(model_in_given_units(model, self.task, degree) for model in front)
         return Result(
@@ -75,27 +89,37 @@ class Finish:
             self.budget.spent(),
             self.settings.seed,
             outcome.stopped_by,
+            noise_in_given_units(estimated_noise(rows, self.noise), self.task),
         )
 
-    def _finished(self, outcome: Outcome) -> tuple[Outcome, Finished]:
+    def _validated(self, front: Sequence[Model], rows: Dataset) -> Choice | None:
+        """The choice by the rows that were kept back."""
+        fitness, primitives = self.settings.fitness, self.task.primitives
+        kept = with_model(self.split.kept, self.noise, fitness.loss)
+        lengths = lengths_of(front, description_length(rows, fitness.loss), self._further_nats(front, rows))
+        share = self.settings.stop.loss
+        return chosen_by(front, lengths, kept, self.split.way, fitness.loss, share, primitives, self.threads)
+
+    def _finished(self, outcome: Outcome, rows: Dataset) -> tuple[Outcome, Finished]:
         """The rows and the front; without the slow part of refinement if the user interrupts, now or before."""
         if outcome.stopped_by != "interrupted":
             try:
-                return outcome, self._front(outcome, polish=True)
+                return outcome, self._front(outcome, rows, polish=True)
             except KeyboardInterrupt:
                 outcome = replace(outcome, stopped_by="interrupted")
-        return outcome, self._front(outcome, polish=False)
+        return outcome, self._front(outcome, rows, polish=False)
 
-    def _front(self, outcome: Outcome, polish: bool) -> Finished:
+    def _front(self, outcome: Outcome, rows: Dataset, polish: bool) -> Finished:
         """The rows with the noise that the best formula implies, and the front that is fitted to them."""
-        rows = self.task.dataset
-        if self.noise in ("relative", "log"):
+        if self.noise in FOLLOWING_THE_FORMULA:
             models = self._refined(outcome, rows, polish=False)
             if models:
                 best = models[self._chosen(models, rows).index]
                 loss = self.settings.fitness.loss
                 rows = with_expected_noise(rows, self.noise, best.predict(rows.columns.T), loss)
-        return rows, self._refined(outcome, rows, polish)
+        front = self._refined(outcome, rows, polish)
+        self._check_not_empty(front)
+        return rows, front
 
     def _refined(self, outcome: Outcome, rows: Dataset, polish: bool) -> tuple[Model, ...]:
         scaling = "written" if self.settings.fitness.linear_scaling else "none"
@@ -131,9 +155,8 @@ class Finish:
             )
         raise DataError(f"no formula has a finite {loss}, not even a constant; rescale the target")
 
-
-def _further_nats(front: Sequence[Model], task: Task) -> list[float]:
-    """Nats of each formula's oddity and turns."""
-    trees = [model.tree for model in front]
-    odd = oddities_of(trees, with_functions(task.primitives, LINE_FUNCTIONS))
-    return [nats + NATS_A_TURN * turns(tree, task.given) for nats, tree in zip(odd, trees, strict=True)]
+    def _further_nats(self, front: Sequence[Model], rows: Dataset) -> list[float]:
+        """Nats of each formula's oddity and turns."""
+        trees = [model.tree for model in front]
+        odd = oddities_of(trees, with_functions(self.task.primitives, LINE_FUNCTIONS))
+        return [nats + NATS_A_TURN * turns(tree, rows) for nats, tree in zip(odd, trees, strict=True)]

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from shine.search import front_table
 from shine.search.model import Model
+from shine.search.noise_estimate import NoiseEstimate
 from shine.typing import Floats
 
 
@@ -133,6 +134,8 @@ class Result:
         Duration of the search.
     seed : int
     stopped_by : {"loss", "generations", "seconds", "stagnation", "interrupted", "callback"}
+    noise : NoiseEstimate, optional
+        The loss that noise alone leaves, by replicates or neighbouring rows; None if the rows do not tell.
     """
 
     front: Front
@@ -142,6 +145,7 @@ class Result:
     seconds: float
     seed: int
     stopped_by: str
+    noise: NoiseEstimate | None = None
 
     def __post_init__(self) -> None:
         # Any sequence of models becomes a front, which has the tables.

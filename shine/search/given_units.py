@@ -12,7 +12,11 @@ from shine.lang.population import Population
 from shine.search.front import pareto_front
 from shine.search.lines import with_functions
 from shine.search.model import Model
+from shine.search.noise_estimate import NoiseEstimate
 from shine.search.preparation import Task
+
+SQUARE = 2
+"""Power of the target's unit in an estimate of the noise."""
 
 Report = Callable[[Progress], object]
 """Receives the progress of every generation; ends the run by returning True."""
@@ -63,3 +67,11 @@ def model_in_given_units(model: Model, task: Task, degree: int) -> Model:
     """A model of all features, its loss in the units of the given target (see `report_in_given_units`)."""
     tree = replace(model.tree, parameters=task.features)
     return replace(model, tree=tree, loss=task.scaling.loss(model.loss, degree))
+
+
+def noise_in_given_units(noise: NoiseEstimate | None, task: Task) -> NoiseEstimate | None:
+    """An estimate of the noise in the units of the given target."""
+    if noise is None:
+        return None
+    loss, low, high = (task.scaling.loss(value, SQUARE) for value in (noise.loss, noise.low, noise.high))
+    return replace(noise, loss=loss, low=low, high=high)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -27,7 +28,7 @@ from shine.lang.primitives import PrimitiveSet
 from shine.search.yardsticks import rounding_loss
 from shine.typing import Floats
 
-Noise = Literal["auto", "absolute", "relative", "log"]
+Noise = Literal["auto", "absolute", "relative", "log", "counts"]
 
 WIDE = 5.0
 """Ratio of the largest to the smallest target from which the noise is examined: in narrower targets, relative and
@@ -48,6 +49,16 @@ mean square."""
 EXACT = 1e-20
 """Share of the variance below which squared errors are rounding."""
 
+LEAST_COUNT = 1.0
+"""Counts below this have its variance: a count of 0 does not say that the expected number is 0."""
+
+WIDE_COUNTS = 10.0
+"""Ratio of the largest to the smallest count from which their noise is examined (see `WIDE`)."""
+
+LARGEST_OF_COUNTS = 2.0
+"""Whole numbers that scatter more than this many times the root of the expected number are not counts of events, but
+scores or rounded measurements."""
+
 PROBED_MEMBERS, PROBED_ROWS = 600, 100
 """Expressions and rows of the short seeding whose finds decide between the models."""
 
@@ -59,6 +70,11 @@ def check_noise(noise: str) -> None:
     """Raise a `ValueError` if there is no such model."""
     if noise not in get_args(Noise):
         raise ValueError(f"unknown noise {noise!r}; use one of {', '.join(get_args(Noise))}, or sigma for each row")
+
+
+def resumed_noise(before: str, given: str) -> str:
+    """The model that a resumed search goes on with: that of its state, or the given one if the state has none."""
+    return before if before in ("absolute", *SIZES) else given
 
 
 def with_noise(
@@ -76,9 +92,9 @@ def with_noise(
     ----------
     dataset : Dataset
         If it has standard deviations already, they stay.
-    noise : {"auto", "absolute", "relative", "log"}
-        With "auto", the model is chosen by evidence if the target has one sign and is wide (see `WIDE`); otherwise the
-        noise is absolute.
+    noise : {"auto", "absolute", "relative", "log", "counts"}
+        With "auto", the model is chosen by evidence if the target has one sign and is wide (see `WIDE`), or has whole
+        numbers from 0 (see `WIDE_COUNTS`); otherwise the noise is absolute.
     primitives : PrimitiveSet
         For formulas that the models are compared with.
     rng : numpy.random.Generator
@@ -90,7 +106,8 @@ def with_noise(
     Raises
     ------
     DataError
-        If the noise is that of logarithms and the target has zeros or both signs.
+        If the noise is that of logarithms and the target has zeros or both signs, or that of counts and the target has
+        negative values.
     """
     if dataset.deviations is not None:
         return _weighted(dataset.without_deviations, dataset.deviations, loss), "sigma"
@@ -98,13 +115,28 @@ def with_noise(
         raise DataError(
             "noise='log' needs a target without zeros and of one sign; use noise='relative', or leave such rows out"
         )
+    if noise == "counts" and (dataset.target < 0).any():
+        raise DataError("noise='counts' needs a target without negative values; use noise='relative' or 'absolute'")
     if noise == "auto":
         deadline = math.inf if seconds is None else time.monotonic() + PROBING * seconds
-        wide = _spans(dataset, WIDE)
-        noise = "relative" if wide and _is_relative(dataset, primitives, rng, threads, deadline) else "absolute"
-    if noise == "absolute":
-        return dataset, noise
-    return _weighted(dataset, sizes(dataset.target), loss), noise
+        possible = _possible(dataset)
+        noise = _likeliest(dataset, possible, primitives, rng, threads, deadline) if possible else "absolute"
+    return with_model(dataset, noise, loss), noise
+
+
+def with_model(dataset: Dataset, noise: str, loss: str = "mse") -> Dataset:
+    """Other rows of the same data, with the weights of a model of the noise.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    noise : str
+        The name that `with_noise` returned.
+    loss : str
+    """
+    if noise == "sigma" and dataset.deviations is not None:
+        return _weighted(dataset.without_deviations, dataset.deviations, loss)
+    return dataset if noise not in SIZES else _weighted(dataset, SIZES[noise](dataset.target), loss)
 
 
 def _weighted(dataset: Dataset, deviations: Floats, loss: str) -> Dataset:
@@ -128,7 +160,11 @@ def with_expected_noise(dataset: Dataset, noise: str, predictions: Floats, loss:
         Of a formula that describes the target well.
     loss : str
     """
-    if noise not in ("relative", "log") or not _one_sign(dataset.target):
+    if noise == "counts":
+        # A formula of counts may be 0 or below where it is wrong.
+        expected = np.where(np.isfinite(predictions), np.maximum(predictions, LEAST_COUNT), dataset.target)
+        return _weighted(dataset.without_deviations, count_deviations(expected), loss)
+    if noise not in SIZES or not _one_sign(dataset.target):
         return dataset
     ratios = dataset.target / predictions
     if not (np.isfinite(ratios).all() and (ratios > 0).all()):
@@ -150,6 +186,18 @@ def sizes(target: Floats) -> Floats:
     return np.maximum(absolute, LEAST_SHARE * mean)
 
 
+def count_deviations(target: Floats) -> Floats:
+    """Standard deviations of counts, whose variance is their expected number (Poisson 1837), up to a factor."""
+    return np.sqrt(np.maximum(target, LEAST_COUNT))
+
+
+SIZES: dict[str, Callable[[Floats], Floats]] = {"relative": sizes, "log": sizes, "counts": count_deviations}
+"""Standard deviations that the values of the target or of a formula imply, by the model of the noise."""
+
+FOLLOWING_THE_FORMULA = tuple(SIZES)
+"""Models whose deviations follow the best formula at last."""
+
+
 def _one_sign(target: Floats) -> bool:
     return bool((target > 0).all() or (target < 0).all())
 
@@ -159,21 +207,38 @@ def _spans(dataset: Dataset, ratio: float) -> bool:
     return _one_sign(dataset.target) and bool(target.max() >= ratio * target.min())
 
 
-def _is_relative(
-    dataset: Dataset, primitives: PrimitiveSet, rng: np.random.Generator, threads: int, deadline: float
-) -> bool:
-    """Whether relative noise explains the target better, with formulas that a short seeding finds.
+def _possible(dataset: Dataset) -> list[str]:
+    """Models that the values of the target suggest, besides absolute noise."""
+    target, found = dataset.target[dataset.row_weights > 0], []
+    if _spans(dataset, WIDE):
+        found.append("relative")
+    whole = bool((target >= 0).all() and (target == np.floor(target)).all())
+    if whole and target.max() >= WIDE_COUNTS * max(float(target.min()), LEAST_COUNT):
+        found.append("counts")
+    return found
+
+
+def _likeliest(
+    dataset: Dataset,
+    possible: Sequence[str],
+    primitives: PrimitiveSet,
+    rng: np.random.Generator,
+    threads: int,
+    deadline: float,
+) -> str:
+    """The model that explains the target best, with formulas that a short seeding finds.
 
     If squared errors are down to rounding, only relative errors can tell formulas apart.
     """
     absolute = dataset.sampled(PROBED_ROWS, rng)
-    relative = absolute.with_deviations(sizes(absolute.target))
+    models = {name: with_model(absolute, name) for name in possible}
+    weighted = models[possible[0]]
     found = find_guesses(
-        relative.columns,
-        relative.target,
-        relative.weights,
+        weighted.columns,
+        weighted.target,
+        weighted.weights,
         primitives,
-        MachineEvaluator(relative, "mse", False, "float64", threads).predict,
+        MachineEvaluator(weighted, "mse", False, "float64", threads).predict,
         rng,
         settings=SeedingSettings(members=PROBED_MEMBERS),
         clock=time.monotonic,
@@ -182,16 +247,23 @@ def _is_relative(
     if found.interrupted:
         raise KeyboardInterrupt
     guesses = found.candidates
-    least, shortest, _ = _best(guesses, absolute, threads)
+    least, length, _ = _best(guesses, absolute, threads)
     if least <= EXACT * absolute.target_square / absolute.weight:
-        return True
-    _, also_shortest, loss = _best(guesses, relative, threads)
-    if _spans(dataset, DECADES):
-        return also_shortest < shortest
-    deviations = relative.deviations
+        return "relative" if "relative" in models else "absolute"
+    lengths = {"absolute": length}
+    for name, rows in models.items():
+        _, length, loss = _best(guesses, rows, threads)
+        decades = _spans(dataset, DECADES)
+        if _size(loss, rows, name) <= (LARGEST_OF_COUNTS if name == "counts" else math.inf if decades else LARGEST):
+            lengths[name] = length + (0.0 if decades else MARGIN)
+    return min(lengths, key=lambda name: lengths[name])
+
+
+def _size(loss: float, rows: Dataset, noise: str) -> float:
+    """Standard deviation that a loss stands for, as a share of that of the model."""
+    deviations = rows.deviations
     assert deviations is not None
-    share = math.sqrt(loss) * float((deviations / sizes(absolute.target))[0])
-    return also_shortest < shortest - MARGIN and share <= LARGEST
+    return math.sqrt(loss) * float((deviations / SIZES[noise](rows.target))[0])
 
 
 def _best(guesses: Population, rows: Dataset, threads: int) -> tuple[float, float, float]:

@@ -31,7 +31,8 @@ from shine.search.budget import TimeBudget
 from shine.search.finishing import Finish
 from shine.search.front import Result
 from shine.search.given_units import report_in_given_units
-from shine.search.noise import check_noise, with_noise
+from shine.search.kept_rows import Split, check_validation
+from shine.search.noise import check_noise, resumed_noise, with_noise
 from shine.search.preparation import Task, constraint_compiler, prepared, seeded
 from shine.search.settings import DEFAULT_PRIMITIVES, SearchSettings, settings_from
 from shine.search.yardsticks import description_length, good_enough
@@ -73,16 +74,25 @@ def search(
         If the data, a formula, a graph or a setting is invalid.
     """
     budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds)
-    evolving, loss, scaled = settings.evolution, settings.fitness.loss, settings.fitness.linear_scaling
+    evolving, fitness = settings.evolution, settings.fitness
+    loss, scaled = fitness.loss, fitness.linear_scaling
 
-    check_noise(settings.fitness.noise)
+    check_noise(fitness.noise)
+    check_validation(fitness.validation, fitness.validation_fraction)
     task = prepared(dataset, settings, linear_scaling=scaled)
-    threads = settings.fitness.threads or processors()
+    split = Split.of(task.dataset, fitness.validation, fitness.validation_fraction, settings.seed)
+    threads = fitness.threads or processors()
     rng = np.random.default_rng(settings.seed)
-    task, noise, interrupted = _with_noise(task, settings, threads)
+    # A resumed search goes on with the model that it began with, however long the examination may take now.
+    model = fitness.noise if state is None else resumed_noise(state.noise, fitness.noise)
+    task, noise, interrupted = _with_noise(replace(task, dataset=split.learned), settings, model, threads)
     sample = task.dataset.sampled(evolving.rows, rng)
     rules = constraint_compiler(settings.constraints, sample, threads)
     linearizer = MachineLinearizer(sample.sampled(evolving.fitting_rows, rng), loss, threads)
+
+    def save_with_noise(state: State) -> None:
+        if save is not None:
+            save(replace(state, noise=noise))
 
     outcome = evolution.evolve(
         _evaluator(sample, task, settings, rules),
@@ -98,20 +108,20 @@ def search(
         clock=time.monotonic,
         report=evolution.ignore if report is None else report_in_given_units(report, task, loss_of(loss).degree),
         state=state,
-        save=evolution.forget if save is None else save,
+        save=evolution.forget if save is None else save_with_noise,
     )
     if interrupted:
         outcome = replace(outcome, stopped_by="interrupted")
-    return Finish(task, settings, noise, rules, threads, budget).result(outcome)
+    return Finish(task, split, settings, noise, rules, threads, budget).result(outcome)
 
 
-def _with_noise(task: Task, settings: SearchSettings, threads: int) -> tuple[Task, str, bool]:
+def _with_noise(task: Task, settings: SearchSettings, model: str, threads: int) -> tuple[Task, str, bool]:
     """The task with the weights of its noise, the model of the noise, and whether the user interrupted its choice."""
     # A generator of its own: the search is the same whether the noise was examined or not.
     probing = np.random.default_rng((settings.seed, PROBE))
     fitness, seconds = settings.fitness, settings.stop.seconds
     try:
-        rows, noise = with_noise(task.dataset, fitness.noise, task.primitives, probing, threads, seconds, fitness.loss)
+        rows, noise = with_noise(task.dataset, model, task.primitives, probing, threads, seconds, fitness.loss)
     except KeyboardInterrupt:
         return task, "absolute", True
     return replace(task, dataset=rows), noise, False
@@ -146,6 +156,9 @@ def evolve(
     loss: str = "mse",
     noise: str = "auto",
     sigma: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    validation: str | None = None,
+    validation_fraction: float = 0.25,
     linear_scaling: bool = True,
     dtype: str = "float64",
     tier: str = "auto",
@@ -173,12 +186,20 @@ def evolve(
         Functions that formulas are made of: names of Shine's primitives, plain Python functions in the restricted
         language, or functions of other languages, read by `shine.primitive_from_llvm`.
     loss : {"mse", "rmse", "mae", "nmse", "r2"}
-    noise : {"auto", "absolute", "relative", "log"}
-        How the noise of the target grows: not at all, with its values, or with their logarithms. "auto" lets evidence
-        decide if the target has one sign and is wide (5 times), and is "absolute" otherwise. Losses are weighted
-        accordingly.
+    noise : {"auto", "absolute", "relative", "log", "counts"}
+        How the noise of the target grows: not at all, with its values, with their logarithms, or with their roots.
+        "auto" lets evidence decide if the target has one sign and is wide (5 times), or has whole numbers from 0 (10
+        times); otherwise it is "absolute". Losses are weighted accordingly.
     sigma : array-like of shape (n_rows,), optional
         Standard deviation of the noise in each row, if it is known; it replaces `noise`.
+    groups : array-like of shape (n_rows,), optional
+        Label of the group of each row, of rows that depend on one another: one patient, one day.
+    validation : {"random", "groups", "time"}, optional
+        Rows that the search never sees, and whose errors choose the formula; its constants are then fitted to all rows.
+        At random, whole groups, or the last rows; by default whole groups if there are groups, else none: then the
+        shortest description of all rows decides.
+    validation_fraction : float
+        Least share of the rows to keep back.
     linear_scaling : bool
         Whether each formula is judged with its best slope and intercept, which become part of the result.
     dtype : {"float64", "float32"}
@@ -225,6 +246,8 @@ def evolve(
         primitives=primitives,
         loss=loss,
         noise=noise,
+        validation=validation,
+        validation_fraction=validation_fraction,
         linear_scaling=linear_scaling,
         dtype=dtype,
         tier=tier,
@@ -238,4 +261,4 @@ def evolve(
         seeds=seeds,
         **settings,
     )
-    return search(Dataset.from_arrays(X, y, sample_weight, features, sigma), every, report=report)
+    return search(Dataset.from_arrays(X, y, sample_weight, features, sigma, groups), every, report=report)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal, TypeVar
 
-from annotated_types import Ge, Le
+from annotated_types import Ge, Gt, Le, Lt
 
 from shine.frontends.guesses import Guess
 from shine.gp.constraints.constraints import Constraints
@@ -25,10 +25,17 @@ class FitnessSettings:
 
     loss: Literal["mse", "rmse", "mae", "nmse", "r2"] = "mse"
     """The loss to minimize; `nmse` is the mse over the target's variance, and `r2` is the same number, 1 - R^2."""
-    noise: Literal["auto", "absolute", "relative", "log"] = "auto"
+    noise: Literal["auto", "absolute", "relative", "log", "counts"] = "auto"
     """How the noise of the target grows: not at all (`absolute`), with its values (`relative`, `log` if it is that of
-    their logarithms), or chosen by evidence if the target has one sign and is wide, and absolute otherwise
-    (`auto`). The standard deviations of the rows, if they are known, are part of the data."""
+    their logarithms), with their roots (`counts`), or chosen by evidence if the target has one sign and is
+    wide or has whole numbers from 0, and absolute otherwise (`auto`). The standard deviations of the
+    rows, if they are known, are part of the data."""
+    validation: Literal["random", "groups", "time"] | None = None
+    """Rows that the search never sees, and whose errors choose the formula: at random, whole groups, or the last rows
+    (`time`). When left out, whole groups if the data have groups; otherwise none, and the shortest description of all
+    rows decides."""
+    validation_fraction: Annotated[float, Gt(0), Lt(1)] = 0.25
+    """Least share of the rows to keep back."""
     linear_scaling: bool = True
     """Judge `intercept + slope * formula` with the best slope and intercept, instead of the formula itself."""
     dtype: Literal["float64", "float32"] = "float64"

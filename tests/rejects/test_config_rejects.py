@@ -46,6 +46,9 @@ SINGLE = {
     "fitness: {loss: mso}": (
         'c.yaml:2:11: fitness.loss: must be one of mse, rmse, mae, nmse, r2, is "mso"; did you mean "mse"?'
     ),
+    "fitness: {validation: last}": ('c.yaml:2:11: fitness.validation: must be one of random, groups, time, is "last"'),
+    "fitness: {validation_fraction: 1}": "c.yaml:2:11: fitness.validation_fraction: must be below 1, is 1",
+    "fitness: {validation: groups}": "c.yaml:2:11: fitness.validation: validation='groups' needs groups",
     "stop: {seconds: 0}": "c.yaml:2:8: stop.seconds: must be above 0, is 0",
     "seed: -1": "c.yaml:2:1: seed: must be at least 0, is -1",
     "seed: {}": "c.yaml:2:1: seed: must be a whole number, is {}",

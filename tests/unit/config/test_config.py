@@ -18,6 +18,7 @@ from shine.errors import ConfigError
 from shine.fitness.losses import LOSSES
 from shine.gp.constraints.constraints import Constraints
 from shine.gp.settings import EvolutionSettings, StopSettings
+from shine.search.run import search
 
 ROOT = Path(__file__).resolve().parents[3]
 CONFIGS = sorted((ROOT / "configs").glob("*.yaml"))
@@ -209,3 +210,14 @@ def default_cell(part: dict[str, Any]) -> str:
 @given(st.integers(0, 2**63 - 1))
 def test_every_allowed_seed_is_kept_exactly(seed: int) -> None:
     assert parse_document(f"seed: {seed}", "c").value == {"seed": seed}
+
+
+def test_a_column_of_groups_keeps_whole_groups_back(tmp_path: Path) -> None:
+    lines = [f"{row},{row % 5},{3 * row}" for row in range(40)]
+    (tmp_path / "d.csv").write_text("\n".join(["a,patient,y", *lines]))
+    text = "data: {path: d.csv, target: y, groups: patient}\nstop: {generations: 1, seconds: null}\n"
+    job = read_job(write(tmp_path, text), ["evolution.seeding=0", "evolution.population=30"])
+    assert job.dataset.features == ("a",)
+    assert "16 rows of groups" in search(job.dataset, job.config.search).front.reason
+    with pytest.raises(ConfigError, match=r"c.yaml:3:11: fitness.validation: validation='time' does not use"):
+        read_job(write(tmp_path, text + "fitness: {validation: time}\n"))

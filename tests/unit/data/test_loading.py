@@ -232,7 +232,7 @@ def test_weights_are_checked(tmp_path: Path) -> None:
 
 
 def test_a_column_is_used_once(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="column 'y' is used twice among target, weights, sigma and features"):
+    with pytest.raises(DataError, match="column 'y' is used twice among target, weights, sigma, groups and features"):
         load_file(write(tmp_path, "d.csv", "a,y\n1,2\n"), "y", ["a", "y"])
 
 
@@ -313,3 +313,12 @@ def test_a_bad_recipe_is_a_data_error() -> None:
         generate(Recipe(FEATURES, "z"))
     with pytest.raises(DataError, match=r"features\.v\.permute: 'w' is not a feature listed above 'v'; no feature is"):
         generate(Recipe({"v": Feature(permute="w")}, "v"))
+
+
+def test_a_column_numbers_the_groups(tmp_path: Path) -> None:
+    path = write(tmp_path, "d.csv", "a,day,y,w\n1,7,2,1\n2,3,4,2\n3,7,6,1\n")
+    dataset = load_file(path, "y", weights="w", groups="day")
+    assert dataset.features == ("a",)
+    assert dataset.groups is not None
+    assert dataset.groups.tolist() == [1, 0, 1]
+    assert dataset.take([0, 1]).groups.tolist() == [1, 0]

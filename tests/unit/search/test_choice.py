@@ -70,9 +70,15 @@ def test_nodes_without_constants_need_no_rows():
     assert choose(models, 0.0, description(6)).index == 2
 
 
-def test_a_constant_costs_half_the_logarithm_of_the_rows():
-    found = description(100).lengths(np.ones(2), np.array([3, 3]), np.array([0, 1]))
-    assert found == pytest.approx([3 * NATS_A_NODE, 3 * NATS_A_NODE + 0.5 * math.log(100)])
+@pytest.mark.parametrize("share", [1.0, 0.1, 1e-6, 1e-30])
+def test_a_constant_costs_half_the_logarithm_of_its_precision(share):
+    found = description(100).lengths(np.full(3, share), np.array([3, 3, 3]), np.array([0, 1, 2]))
+    without = 3 * NATS_A_NODE + 50 * math.log(share)
+    assert found == pytest.approx([without + 0.5 * constants * math.log(100 + 1 / share) for constants in range(3)])
+
+
+def test_an_exact_formula_has_the_shortest_description():
+    assert description(100).lengths(np.zeros(1), np.array([9]), np.array([3])).tolist() == [-math.inf]
 
 
 def test_an_exact_formula_of_many_nodes_needs_spare_rows():

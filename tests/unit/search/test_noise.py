@@ -12,6 +12,8 @@ from shine.errors import DataError
 from shine.lang.library import STANDARD
 from shine.lang.primitives import PrimitiveSet, select
 from shine.search.noise import sizes, with_expected_noise, with_noise
+from shine.search.run import search
+from shine.search.settings import settings_from
 
 PRIMITIVES = PrimitiveSet(select(STANDARD, ("mul", "square")), ("x0",))
 
@@ -85,7 +87,7 @@ def test_known_deviations_decide_which_rows_count():
 def test_noise_of_logarithms_needs_one_sign():
     with pytest.raises(DataError, match="noise='log' needs a target without zeros"):
         shine.evolve([[1.0], [2.0], [3.0]], [1.0, 0.0, 2.0], noise="log")
-    with pytest.raises(ValueError, match="unknown noise 'gaussian'; use one of auto, absolute, relative, log"):
+    with pytest.raises(ValueError, match="unknown noise 'gaussian'; use one of auto, absolute, relative, log, counts"):
         shine.evolve([[1.0], [2.0], [3.0]], [1.0, 0.0, 2.0], noise="gaussian")
 
 
@@ -149,3 +151,56 @@ def test_an_interrupt_while_the_noise_is_fitted_keeps_what_was_found(monkeypatch
     assert result.stopped_by == "interrupted"
     assert len(calls) == 2
     assert result.best.r2 > 0.9
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_evidence_tells_the_noise_of_counts(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(1, 5, 60)
+    expected = 2 * x**3
+    assert model_of(rng.poisson(expected).astype(float), x) == "counts"
+    assert model_of(np.maximum(np.rint(expected + 3 * rng.normal(size=60)), 0), x) == "absolute"
+    assert model_of(rng.poisson(expected) + 0.5, x) != "counts"
+    assert model_of(rng.poisson(1000, 60).astype(float), x) == "absolute"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_whole_numbers_that_scatter_too_much_are_no_counts(seed):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(1, 5, 200)
+    score = np.rint(20 * x + 4 * np.sqrt(20 * x) * rng.normal(size=200)).clip(0)
+    assert model_of(score, x) != "counts"
+
+
+def test_counts_weigh_by_their_expected_number():
+    dataset = Dataset.from_arrays([[1.0], [2.0], [3.0]], [0.0, 4.0, 100.0])
+    rows, _ = with_noise(dataset, "counts", PRIMITIVES, np.random.default_rng(0), 1, None)
+    assert rows.row_weights / rows.row_weights[1] == pytest.approx([4.0, 1.0, 0.04])
+    expected = with_expected_noise(rows, "counts", np.array([2.0, 8.0, -3.0]))
+    assert expected.row_weights / expected.row_weights[0] == pytest.approx([1.0, 1 / 4, 2.0])
+
+
+def test_counts_are_fitted_without_bias():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(1, 8, 400)
+    y = rng.poisson(2 * x).astype(float)
+    found = shine.evolve(x[:, None], y, noise="counts", primitives=["mul"], generations=3, population=100).best
+    # Weights 1/y would give the harmonic mean, which is too small. The standard error is 0.02.
+    assert found.predict([[1.0]])[0] == pytest.approx(2.0, abs=0.06)
+
+
+def test_counts_are_not_negative():
+    with pytest.raises(DataError, match="noise='counts' needs a target without negative values"):
+        shine.evolve([[1.0], [2.0], [3.0]], [1.0, -1.0, 2.0], noise="counts")
+
+
+def test_a_resumed_search_keeps_its_model_of_the_noise(monkeypatch):
+    x = np.geomspace(0.1, 10, 30)
+    rows = Dataset.from_arrays(x[:, None], 3 * x**3 * np.exp(0.1 * np.random.default_rng(0).normal(size=30)))
+    quick = settings_from(seconds=None, generations=2, population=50, seeding=0.0)
+    states = []
+    whole = search(rows, quick, save=states.append)
+    assert {state.noise for state in states} == {"relative"}
+    monkeypatch.setattr("shine.search.noise._likeliest", lambda *given: pytest.fail("examined again"))
+    resumed = search(rows, quick, state=states[0])
+    assert [str(model.tree) for model in resumed.front] == [str(model.tree) for model in whole.front]

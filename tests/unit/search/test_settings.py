@@ -22,7 +22,7 @@ from shine.search.settings import (
     settings_from,
 )
 
-DATA_AND_REPORT = {"X", "y", "sample_weight", "sigma", "features", "report"}
+DATA_AND_REPORT = {"X", "y", "sample_weight", "sigma", "groups", "features", "report"}
 """Parameters of `evolve` that are not settings."""
 
 ESTIMATOR_NAMES = {"population_size": "population", "max_time": "seconds"}
