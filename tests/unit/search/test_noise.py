@@ -11,7 +11,8 @@ from shine.data.dataset import Dataset
 from shine.errors import DataError
 from shine.lang.library import STANDARD
 from shine.lang.primitives import PrimitiveSet, select
-from shine.search.noise import sizes, with_expected_noise, with_noise
+from shine.search.noise import sizes, with_expected_noise
+from shine.search.noise_choice import with_noise
 from shine.search.run import search
 from shine.search.settings import settings_from
 
@@ -22,7 +23,7 @@ def model_of(y: np.ndarray, x: np.ndarray, noise: str = "auto") -> str:
     """The model that is chosen for a target."""
     rows = Dataset.from_arrays(x[:, None], y)
     with np.errstate(all="ignore"):
-        return with_noise(rows, noise, PRIMITIVES, np.random.default_rng(0), 1, None)[1]
+        return with_noise(rows, noise, PRIMITIVES, np.random.default_rng(0), 1, 20.0)[1]
 
 
 @pytest.mark.parametrize("seed", mostly_slow(range(4), fast=[0]))
@@ -32,6 +33,15 @@ def test_evidence_tells_relative_noise_from_absolute(seed):
     law = 3 * x**4
     assert model_of(law * np.exp(0.1 * rng.normal(size=30)), x) == "relative"
     assert model_of(law + rng.uniform(-2, 2, size=30), x) == "absolute"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_readings_that_are_near_zero_by_chance_do_not_speak_for_relative_noise(seed):
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.uniform(0.02, 2, 25))
+    y = np.abs(3 * x + 0.1 * rng.normal(size=25))
+    y[0] = 0.002
+    assert model_of(y, x) == "absolute"
 
 
 def test_narrow_targets_and_targets_of_both_signs_have_absolute_noise():
@@ -126,7 +136,7 @@ def test_an_interrupt_while_the_noise_is_examined_ends_the_search(monkeypatch):
     def interrupted(*given, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("shine.search.noise.find_guesses", interrupted)
+    monkeypatch.setattr("shine.search.noise_choice.find_guesses", interrupted)
     x = np.geomspace(0.1, 10, 30)
     result = shine.evolve(x[:, None], 3 * x**3, generations=50, population=50)
     assert result.stopped_by == "interrupted"
@@ -201,6 +211,6 @@ def test_a_resumed_search_keeps_its_model_of_the_noise(monkeypatch):
     states = []
     whole = search(rows, quick, save=states.append)
     assert {state.noise for state in states} == {"relative"}
-    monkeypatch.setattr("shine.search.noise._likeliest", lambda *given: pytest.fail("examined again"))
+    monkeypatch.setattr("shine.search.noise_choice._likeliest", lambda *given: pytest.fail("examined again"))
     resumed = search(rows, quick, state=states[0])
     assert [str(model.tree) for model in resumed.front] == [str(model.tree) for model in whole.front]
