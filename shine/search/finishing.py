@@ -72,7 +72,7 @@ class Finish:
         if self.split.way:
             learned, seen = front, front[by_kept_rows.index if by_kept_rows else 0]
             every_row = with_model(self.split.dataset, self.noise, self.settings.fitness.loss)
-            outcome, (rows, front) = self._finished(to_refit(outcome, learned), every_row)
+            outcome, (rows, front) = self._finished(outcome, every_row, learned)
             best = front[counterpart(front, seen)]
         front = front_in_given_units(front, self.task, self._enough(rows))
         if by_kept_rows is None:
@@ -100,14 +100,20 @@ class Finish:
         share = self.settings.stop.loss
         return chosen_by(front, lengths, kept, self.split.way, fitness.loss, share, primitives, self.threads)
 
-    def _finished(self, outcome: Outcome, rows: Dataset) -> tuple[Outcome, Finished]:
-        """The rows and the front; without the slow part of refinement if the user interrupts, now or before."""
+    def _finished(
+        self, outcome: Outcome, rows: Dataset, learned: Sequence[Model] | None = None
+    ) -> tuple[Outcome, Finished]:
+        """The rows and the front; without the slow part of refinement if the user interrupts, now or before.
+
+        A front that was learned from fewer rows takes the place of the outcome's individuals.
+        """
+        found = outcome if learned is None else to_refit(outcome, learned)
         if outcome.stopped_by != "interrupted":
             try:
-                return outcome, self._front(outcome, rows, polish=True)
+                return outcome, self._front(found, rows, polish=True)
             except KeyboardInterrupt:
                 outcome = replace(outcome, stopped_by="interrupted")
-        return outcome, self._front(outcome, rows, polish=False)
+        return outcome, self._front(found, rows, polish=False)
 
     def _front(self, outcome: Outcome, rows: Dataset, polish: bool) -> Finished:
         """The rows with the noise that the best formula implies, and the front that is fitted to them."""

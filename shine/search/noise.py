@@ -121,4 +121,5 @@ FOLLOWING_THE_FORMULA = tuple(SIZES)
 
 
 def one_sign(target: Floats) -> bool:
+    """Whether all values are positive, or all are negative."""
     return bool((target > 0).all() or (target < 0).all())

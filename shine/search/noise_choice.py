@@ -32,10 +32,12 @@ absolute noise look alike, and users expect squared errors."""
 
 DECADES = 100.0
 """Ratio from which relative noise need only be the better model. In narrower targets it has to be much better, as users
-expect squared errors: by `MARGIN` nats, or odds of 7 to 1. And it must be small, at most `LARGEST`: readings that are
-far off give their rows weights that are far off."""
+expect squared errors: by `MARGIN` nats, or odds of 7 to 1."""
 
-MARGIN, LARGEST = 2.0, 0.3
+MARGIN = 2.0
+
+LARGEST, LARGEST_OVER_DECADES = 0.3, 0.7
+"""Largest relative noise: readings that are far off give their rows weights that are far off."""
 
 EXACT = 1e-20
 """Share of the variance below which squared errors are rounding."""
@@ -136,7 +138,7 @@ def _likeliest(
         return "relative" if "relative" in possible else "absolute"
     lengths = {"absolute": length}
     decades = _spans(dataset, DECADES)
-    largest = {"counts": LARGEST_OF_COUNTS, "relative": math.inf if decades else LARGEST}
+    largest = {"counts": LARGEST_OF_COUNTS, "relative": LARGEST_OVER_DECADES if decades else LARGEST}
     for name in possible:
         _, length, share = _best(guesses, rows, name, threads)
         if share <= largest[name]:
