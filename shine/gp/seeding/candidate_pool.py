@@ -143,6 +143,12 @@ class CandidatePool:
                     continue
         self.add(written)
 
+    def values(self, formulas: Sequence[Nodes]) -> Floats:
+        """Values of formulas on all rows, shape (n, n_rows)."""
+        if not formulas:
+            return np.zeros((0, len(self.rows.target)))
+        return self.predict(self._population(formulas)).astype(np.float64)
+
     def _training_values(self, parts: list[Nodes]) -> Mapping[Nodes, Floats]:
         """Values of formulas on the training rows; each is predicted once."""
         new = [part for part in parts if part not in self._values]

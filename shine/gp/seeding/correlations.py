@@ -50,14 +50,20 @@ class Normalized:
         weights : ndarray of shape (n_rows,)
             They add up to 1.
         """
-        with np.errstate(all="ignore"):
-            means = dot(values, weights)
-            centered = (values - means[:, None]) * np.sqrt(weights)
-            lengths = np.sqrt(dot(centered, centered))
-            good = np.isfinite(lengths) & (lengths > LEAST_SPREAD * np.abs(means)) & (lengths > LEAST_LENGTH)
-            inverse = np.where(good, 1 / np.where(good, lengths, 1), 0)
-            units = np.where(good[:, None], centered, 0) * inverse[:, None]
-        return cls(units.astype(np.float32), np.where(good, means, 0), np.where(good, lengths, 0))
+        units, means, lengths = units_of(values, weights)
+        return cls(units.astype(np.float32), means, lengths)
+
+
+def units_of(values: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
+    """Rows of values, centered and scaled to length 1 in double precision; their means and lengths (see `Normalized`)."""
+    with np.errstate(all="ignore"):
+        means = dot(values, weights)
+        centered = (values - means[:, None]) * np.sqrt(weights)
+        lengths = np.sqrt(dot(centered, centered))
+        good = np.isfinite(lengths) & (lengths > LEAST_SPREAD * np.abs(means)) & (lengths > LEAST_LENGTH)
+        inverse = np.where(good, 1 / np.where(good, lengths, 1), 0)
+        units = np.where(good[:, None], centered, 0) * inverse[:, None]
+    return units, np.where(good, means, 0), np.where(good, lengths, 0)
 
 
 def best_matches(members: Panels, views: Singles, each: int) -> tuple[Indices, Indices, Floats]:

@@ -12,7 +12,7 @@ from shine.gp.seeding.correlations import best_matches
 from shine.typing import Floats, Indices, Singles
 
 NEARLY_PARALLEL = 1e-4
-"""Squared sine of the angle between a member and the span of the chosen ones, below which it is not chosen."""
+"""Squared sine of an angle below which single precision cannot tell how much a member adds to the chosen ones."""
 
 AT_ONCE = 1 << 23
 """Correlations held at a time, which bounds the memory."""
@@ -46,29 +46,31 @@ class Dictionary:
 
     Parameters
     ----------
-    units : ndarray of shape (n_members, n_rows), float32
+    units : ndarray of shape (n_members, n_rows), float32 or float64
         Rows of length 1, centered; rows of zeros are never chosen.
+    parallel : float
+        Squared sine of the angle between a member and the span of the chosen ones, below which it is not chosen.
     """
 
-    def __init__(self, units: Singles) -> None:
-        self.units = units
+    def __init__(self, units: Singles | Floats, parallel: float = NEARLY_PARALLEL) -> None:
+        self.units, self.parallel = units, parallel
         self.panels = Panels(units)
         self.lengths = dot(units, units)
 
 
-def first_terms(members: Dictionary, views: Singles, beams: int) -> Sums:
+def first_terms(members: Dictionary, views: Singles | Floats, beams: int) -> Sums:
     """Sums of one term: for each view the `beams` members that correlate best with it."""
     which, first, correlations = best_matches(members.panels, views, beams)
     return Sums(which, first[:, None], 1 - correlations**2)
 
 
-def with_another_term(members: Dictionary, views: Singles, sums: Sums) -> Sums:
+def with_another_term(members: Dictionary, views: Singles | Floats, sums: Sums) -> Sums:
     """Each sum with another term.
 
     Parameters
     ----------
     members : Dictionary
-    views : ndarray of shape (n_views, n_rows), float32
+    views : ndarray of shape (n_views, n_rows), float32 or float64
         Rows of length 1, centered.
     sums : Sums
 
@@ -81,7 +83,7 @@ def with_another_term(members: Dictionary, views: Singles, sums: Sums) -> Sums:
     return _measured(members, views, sums.views, np.column_stack([sums.chosen, _best_next(members, residuals, bases)]))
 
 
-def replaced(members: Dictionary, views: Singles, sums: Sums, sweeps: int = 1) -> Sums:
+def replaced(members: Dictionary, views: Singles | Floats, sums: Sums, sweeps: int = 1) -> Sums:
     """Sums after each term in turn is replaced by the best one, given the others.
 
     Forward selection chose the first terms before it knew the others.
@@ -94,13 +96,13 @@ def replaced(members: Dictionary, views: Singles, sums: Sums, sweeps: int = 1) -
     return _measured(members, views, sums.views, chosen)
 
 
-def _measured(members: Dictionary, views: Singles, which: Indices, chosen: Indices) -> Sums:
+def _measured(members: Dictionary, views: Singles | Floats, which: Indices, chosen: Indices) -> Sums:
     """Sums of chosen members, with the share of variance that they leave unexplained."""
     residuals, _ = _residuals(members, views[which], chosen)
     return Sums(which, chosen, dot(residuals, residuals))
 
 
-def _residuals(members: Dictionary, views: Singles, chosen: Indices) -> tuple[Floats, Floats]:
+def _residuals(members: Dictionary, views: Singles | Floats, chosen: Indices) -> tuple[Floats, Floats]:
     """Residuals of each view, and orthonormal bases of its members, shape (n_sums, n_terms, n_rows)."""
     regression = Regression.of(members.units[chosen].astype(np.float64))
     return regression.rest(views.astype(np.float64)), regression.basis
@@ -112,14 +114,14 @@ def _best_next(members: Dictionary, residuals: Floats, bases: Floats) -> Indices
     found = [np.zeros(0, np.int64)]
     for start in range(0, len(residuals), at_once):
         now = slice(start, start + at_once)
-        gain = members.panels.inner(residuals[now].astype(np.float32))
+        gain = members.panels.inner(residuals[now])
         gain *= gain
         apart = np.repeat(members.lengths[None], len(gain), axis=0)
         for place in range(bases.shape[1]):
-            along = members.panels.inner(bases[now, place].astype(np.float32))
+            along = members.panels.inner(bases[now, place])
             along *= along
             apart -= along
-        gain[apart < NEARLY_PARALLEL] = -1
-        gain /= np.maximum(apart, NEARLY_PARALLEL)
+        gain[apart < members.parallel] = -1
+        gain /= np.maximum(apart, members.parallel)
         found.append(np.argmax(gain, axis=1))
     return np.concatenate(found)

@@ -213,10 +213,6 @@ def _exponential_plus(sign: float) -> Family:
 def _hyperbolic(sign: float) -> Family:
     """exp(c * argument) plus or minus exp(-c * argument), the largest of each row scaled to about 1."""
 
-    def grid(argument: Floats) -> Floats:
-        # Both exponentials have the constant, so its sign does not matter; it counts from zero, not over the range.
-        return (DECAYS / float(np.abs(argument).max()))[:, None]
-
     def values(argument: Floats, constants: Floats) -> Floats:
         product = constants[:, :1] * argument
         largest = np.abs(product).max(axis=1)[:, None]
@@ -226,7 +222,21 @@ def _hyperbolic(sign: float) -> Family:
         rising, falling = (writer.call("exp", _write_scaled(writer, nodes, c)) for c in (constants[0], -constants[0]))
         return writer.add(rising, falling) if sign > 0 else writer.subtract(rising, falling)
 
-    return Family(f"hyperbolic {sign:+.0f}", 8, grid, values, write)
+    return Family(f"hyperbolic {sign:+.0f}", 8, _rates_from_zero, values, write)
+
+
+def _rates_from_zero(argument: Floats) -> Floats:
+    """Rates of functions in which both signs of a constant give the same: it counts from zero, not over the range."""
+    return (DECAYS / float(np.abs(argument).max()))[:, None]
+
+
+def _logistic(argument: Floats, constants: Floats) -> Floats:
+    return 1 / (1 + exp(np.minimum(constants[:, :1] * argument, LARGEST_EXPONENT)))
+
+
+def _write_logistic(writer: Writer, nodes: Nodes, constants: Constants) -> Nodes:
+    grown = writer.call("exp", _write_scaled(writer, nodes, constants[0]))
+    return writer.divide(constant(1.0), writer.add(grown, constant(1.0)))
 
 
 HYPERBOLIC_COSINE = _hyperbolic(1.0)
@@ -256,6 +266,8 @@ FAMILIES = (
     _one_sided("sqrt", np.sqrt, -1),
     HYPERBOLIC_COSINE,
     _hyperbolic(-1.0),
+    # The hyperbolic tangent is a line of it.
+    Family("logistic", 7, _rates_from_zero, _logistic, _write_logistic),
 )
 """Functions with one constant, of which an affine function is the target or a view of it."""
 

@@ -51,7 +51,11 @@ class Logarithms:
     @classmethod
     def of(cls, screen: Screen, wanted: Callable[[Chain], bool] = _any) -> Logarithms:
         """The views in which products are looked for, of the wanted ones; all rows with the screen's weights."""
-        views = [View(chain) for chain in screen.product_chains if wanted(chain)]
+        return cls.of_views(screen, [View(chain) for chain in screen.product_chains if wanted(chain)])
+
+    @classmethod
+    def of_views(cls, screen: Screen, views: list[View]) -> Logarithms:
+        """Some views; all rows with the screen's weights."""
         return cls._of(screen, views, screen.monomial_basis, screen.weights)
 
     @classmethod

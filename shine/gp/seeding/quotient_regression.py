@@ -13,6 +13,10 @@ from shine.typing import Floats
 REWEIGHTINGS = 4
 """Regressions of a quotient, each weighted by the divisor found before: more hardly change it."""
 
+NO_CONSTANT = 1e-12
+"""Constant of a divisor, as a share of the divisor's mean, that is rounding. It stands for 0, so that the constant can
+be scaled to 1."""
+
 
 def quotient_of_sums(
     above: Sequence[Floats], below: Sequence[Floats], view: Floats, weights: Floats, with_intercept: bool
@@ -55,7 +59,8 @@ def quotient_of_sums(
         found[:n], found[n + 1 :] = solution[:n], solution[len(solution) - len(below) :] if below else []
         found[n] = solution[n] if with_intercept else 0.0
         divisor = sum((c * v for c, v in zip(found[n + 1 :], centered, strict=True)), np.ones_like(view))
-    found /= 1 - float(dot(found[n + 1 :], means))
+    rest = 1 - float(dot(found[n + 1 :], means))
+    found /= rest if abs(rest) > NO_CONSTANT else NO_CONSTANT
     return found if np.isfinite(found).all() else None
 
 

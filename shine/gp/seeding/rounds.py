@@ -15,9 +15,10 @@ from shine.gp.seeding.candidate_pool import CandidatePool
 from shine.gp.seeding.coordinates import Coordinates
 from shine.gp.seeding.correlations import Normalized
 from shine.gp.seeding.estimates import Estimate, most_promising
-from shine.gp.seeding.expression_bank import ExpressionBank
+from shine.gp.seeding.expression_bank import SEVERAL_LEAVES, ExpressionBank
 from shine.gp.seeding.formula_writer import Nodes, Unwritable
 from shine.gp.seeding.monomial_projection import beyond_monomials
+from shine.gp.seeding.one_coordinate import one_coordinate_systems
 from shine.gp.seeding.screen import Screen
 from shine.gp.seeding.search_table import Search, searches_of
 from shine.gp.seeding.skeletons import Skeleton
@@ -29,6 +30,19 @@ MOST_FUNCTIONS_OF_ONE = 12_000
 
 BLOCKS_A_ROUND = 100
 """Building blocks of each sort that a round contributes."""
+
+MOST_COORDINATES = 1500
+"""Most members of a small bank that are tried as the only coordinate."""
+
+FIRST_BANK = 40
+"""Members of the first bank for each coordinate, about."""
+
+SYSTEMS_OF_ONE = 2
+"""Most systems of one coordinate: their banks grow first, and the others wait for them."""
+
+ROUNDS_OF_NEARLY = 4
+"""Rounds after which a nearly exact formula ends the stage: over a narrow range, a few terms of a small bank come so
+close to any smooth function, and the law is a member of the next bank."""
 
 ESTIMATES_BETWEEN_LOOKS = 64
 """Estimates after which a search looks at the clock."""
@@ -82,23 +96,39 @@ class Rounds:
         """
         blocks: dict[Nodes, float] = {}
         # All banks are in memory together, and fewer coordinates need smaller ones.
-        capacities = [self.capacity, *[max(self.capacity // 2, 1)] * (len(systems) - 1)]
-        rounds = [self._rounds_of(s, capacity, blocks) for s, capacity in zip(systems, capacities, strict=True)]
-        sizes: list[float] = [0.0] * len(rounds)
-        # A nearly exact formula ends the stage after its round only: it may be a series of a function, such as
-        # cosh(x), that a later search of the round finds.
-        while not (self.over or self.pool.nearly_exact) and min(sizes) < np.inf:
+        small = max(self.capacity // 2, 1)
+        bank = self._bank(self.capacity)
+        rounds = [self._rounds_of(systems[0], bank, blocks)]
+        rounds += [self._rounds_of(system, self._bank(small), blocks) for system in systems[1:]]
+        sizes = [0.0, *(float(FIRST_BANK * len(system.nodes)) for system in systems[1:])]
+        waited = 0
+        sorted_by_members = False
+        while not self.over and waited < ROUNDS_OF_NEARLY and min(sizes) < np.inf:
+            if not sorted_by_members and sizes[0] > 0:
+                sorted_by_members = True
+                with self.pool.surviving("one coordinate"):
+                    found = self._of_one_coordinate(systems[0], bank)
+                    rounds += [self._rounds_of(system, self._bank(small), blocks) for system in found]
+                    sizes += [0.0] * len(found)
             smallest = int(np.argmin(sizes))
             size = np.inf
             with self.pool.surviving("bank"):
                 size = next(rounds[smallest], np.inf)
             sizes[smallest] = size
+            waited = waited + 1 if self.pool.nearly_exact else 0
         return blocks
 
-    def _rounds_of(self, system: Coordinates, capacity: int, blocks: dict[Nodes, float]) -> Iterator[int]:
+    def _of_one_coordinate(self, features: Coordinates, bank: ExpressionBank) -> list[Coordinates]:
+        """Systems of one coordinate each: a monomial, or a member of a small bank over the features."""
+        members = np.flatnonzero(bank.only_leaf[: bank.count] == SEVERAL_LEAVES)
+        members = members[np.argsort(bank.costs[members], kind="stable")][:MOST_COORDINATES]
+        nodes = [bank.nodes(member) for member in members.tolist()]
+        values = self.pool.values(nodes)
+        return one_coordinate_systems(features, self.pool.rows.target, nodes, values, self.pool.writer, SYSTEMS_OF_ONE)
+
+    def _rounds_of(self, system: Coordinates, bank: ExpressionBank, blocks: dict[Nodes, float]) -> Iterator[int]:
         """Search a bank each time it has grown; yields its size and adds to the building blocks."""
         system = system.on(self.screened)
-        bank = self._bank(capacity)
         growth = BankGrowth(bank, system.values, system.nodes)
         screen: Screen | None = None
         for number, _ in enumerate(growth.rounds()):
@@ -108,7 +138,7 @@ class Rounds:
                 screen = self._screen(bank, system)
             else:
                 screen.refresh()
-            for search in searches_of(number):
+            for search in searches_of(number, len(system.nodes)):
                 if search.bank_of_one:
                     self._run_on_own_bank(search, screen)
                 elif self.over:

@@ -157,10 +157,15 @@ class Screen:
         return SumSkeleton(kind, view.chain, self._multiplier(view.divisor), above, below)
 
     def sum_of_formulas(
-        self, kind: str, chain: Chain, terms: tuple[Nodes, ...], divisor: Nodes | None = None
+        self,
+        kind: str,
+        chain: Chain,
+        terms: tuple[Nodes, ...],
+        divisor: Nodes | None = None,
+        divisors: tuple[Nodes, ...] = (),
     ) -> SumSkeleton:
-        """The target, divided by a formula, after a chain as a sum of formulas."""
-        return SumSkeleton(kind, chain, self._multiplier(divisor), terms)
+        """The target, divided by a formula, after a chain as a sum of formulas, or as a quotient of such sums."""
+        return SumSkeleton(kind, chain, self._multiplier(divisor), terms, divisors)
 
     def product_skeleton(self, kind: str, view: View, factors: Sequence[int]) -> ProductSkeleton:
         """A view as a monomial times powers of members."""

@@ -9,19 +9,25 @@ from functools import partial
 from shine.gp.seeding.estimates import Estimate
 from shine.gp.seeding.screen import Screen
 from shine.gp.seeding.searches.affine import affine
+from shine.gp.seeding.searches.close_sums import close_sums
 from shine.gp.seeding.searches.factor_times_affine import factor_times_affine
 from shine.gp.seeding.searches.factor_times_shifted_product import factor_times_shifted_product
 from shine.gp.seeding.searches.factor_times_sum import factor_times_sum
+from shine.gp.seeding.searches.functions_of_quotients import functions_of_quotients
 from shine.gp.seeding.searches.functions_with_constants import functions_with_constants
 from shine.gp.seeding.searches.oscillations import oscillations
 from shine.gp.seeding.searches.products import products
 from shine.gp.seeding.searches.products_with_constants import products_with_constants
 from shine.gp.seeding.searches.quadratic_forms import quadratic_forms
 from shine.gp.seeding.searches.quotients_of_sums import quotients_of_sums
+from shine.gp.seeding.searches.rational_forms import rational_forms
 from shine.gp.seeding.searches.separable_sums import separable_sums
 from shine.gp.seeding.searches.sums_of_three import sums_of_three
 from shine.gp.seeding.searches.sums_of_two import sums_of_two
 from shine.gp.seeding.searches.sums_with_constants import sums_with_constants
+
+ONLY_ROUND_OF_ONE = 1
+"""The last round of a bank over one coordinate in which a search runs that runs in one round only."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,12 @@ class Search:
     find: partial[Iterator[Estimate]]
     only_round: int | None = None
     bank_of_one: bool = False
+
+    def round_of(self, coordinates: int) -> int | None:
+        """The round in which it runs for a number of coordinates: a bank over one needs fewer to have the same."""
+        return (
+            self.only_round if coordinates > 1 or self.only_round is None else min(self.only_round, ONLY_ROUND_OF_ONE)
+        )
 
     @property
     def name(self) -> str:
@@ -67,10 +79,16 @@ SEARCHES = (
     Search(partial(factor_times_shifted_product, divisors=30, each=3, estimated=40)),
     # For each term a few passes over `most` members, for some `divisors` times four views.
     Search(partial(factor_times_sum, most=12_000, divisors=24, terms=4)),
+    # One regression for each homogeneous view and each of six pairs of degrees. It does not look at the bank either.
+    Search(partial(rational_forms, standard_errors=3.0), only_round=0),
     # For each view all pairs, the square of `above + below`, and all triples of the simplest, the cube of `simplest`.
     Search(partial(quotients_of_sums, above=1000, below=600, simplest=110, kept=16)),
     # For each view the square of `simplest` times `most`.
     Search(partial(sums_of_three, simplest=32, most=8000, triples=16)),
+    # All members with some hundred views, and once more with their logarithms.
+    Search(partial(functions_of_quotients, divisors=12, each=3)),
+    # For each view the square of `simplest` times `most`, in double precision.
+    Search(partial(close_sums, simplest=32, most=3000, kept=16, divisors=4)),
     # Functions with unknown constants inside. They look at small members only, so once is enough; many formulas are
     # found without constants, in the first rounds of a merged system of coordinates.
     # Some thousand functions with all views, and a fit of the constants of each estimate.
@@ -87,6 +105,6 @@ SEARCHES = (
 """All searches, the fast ones first: an exact formula ends the stage before the slow ones run."""
 
 
-def searches_of(number: int) -> tuple[Search, ...]:
-    """The searches that run in a round of a bank, from 0."""
-    return tuple(search for search in SEARCHES if search.only_round in (None, number))
+def searches_of(number: int, coordinates: int) -> tuple[Search, ...]:
+    """The searches that run in a round, from 0, of a bank over a number of coordinates."""
+    return tuple(search for search in SEARCHES if search.round_of(coordinates) in (None, number))

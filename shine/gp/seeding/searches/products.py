@@ -7,10 +7,11 @@ from functools import partial
 
 import numpy as np
 
-from shine.arrays import Panels, inner
-from shine.gp.seeding.correlations import best_matches, best_pairs
+from shine.arrays import inner
+from shine.gp.seeding.correlations import best_pairs
 from shine.gp.seeding.estimates import Estimate
 from shine.gp.seeding.logarithms import Logarithms, residuals_of_pairs
+from shine.gp.seeding.one_member import powers
 from shine.gp.seeding.screen import Screen
 
 
@@ -34,7 +35,7 @@ def products(screen: Screen, each: int, pairs_of: int, pairs: int) -> Iterator[E
         yield Estimate(0.0, len(screen.bases), partial(screen.product_skeleton, "monomial", view, ()))
         return
     yield from _monomials(screen, views)
-    yield from _with_one_member(screen, views, each)
+    yield from powers(screen, "product", views, each)
     yield from _with_two_members(screen, views, pairs_of, pairs)
 
 
@@ -45,18 +46,6 @@ def _monomials(screen: Screen, logarithms: Logarithms) -> Iterator[Estimate]:
         residuals = logarithms.rest[k] * logarithms.lengths[k]
         share = float(logarithms.unexplained(screen, k, residuals[None])[0])
         yield Estimate(share, size, partial(screen.product_skeleton, "monomial", view, ()))
-
-
-def _with_one_member(screen: Screen, logarithms: Logarithms, each: int) -> Iterator[Estimate]:
-    """chain(y) = c * M * g^k"""
-    rest = logarithms.rest
-    which, member, correlation = best_matches(Panels(screen.logs), rest.astype(np.float32), each)
-    residuals = rest[which] - correlation[:, None] * screen.logs[member]
-    for k, view in enumerate(logarithms.views):
-        at = np.flatnonzero(which == k)
-        shares = logarithms.unexplained(screen, k, residuals[at] * logarithms.lengths[k])
-        for m, share in zip(member[at].tolist(), shares.tolist(), strict=True):
-            yield Estimate(share, int(screen.sizes[m]), partial(screen.product_skeleton, "product", view, (m,)))
 
 
 def _with_two_members(screen: Screen, logarithms: Logarithms, of: int, most: int) -> Iterator[Estimate]:

@@ -12,16 +12,13 @@ from itertools import combinations
 
 import numpy as np
 
-from shine.arrays import dot
 from shine.arrays.regression import Regression, combined, least_squares
 from shine.gp.seeding.estimates import Estimate
 from shine.gp.seeding.formula_writer import Nodes, Unwritable
 from shine.gp.seeding.screen import Screen
+from shine.gp.seeding.significance import significant
 from shine.gp.seeding.sum_estimates import COST_OF_TERM
-from shine.typing import Floats, Mask
-
-ROUNDING = 1e-28
-"""Residual variance, as a share of the mean square, that rounding alone can cause."""
+from shine.typing import Floats
 
 
 def quadratic_forms(screen: Screen, rows_a_term: int, standard_errors: float) -> Iterator[Estimate]:
@@ -45,7 +42,7 @@ def quadratic_forms(screen: Screen, rows_a_term: int, standard_errors: float) ->
         regression = Regression.of(design * root)
         for view in screen.simple_views:
             values = view.of(screen.target)
-            kept = np.flatnonzero(_significant(regression, values * root, standard_errors)[1:])
+            kept = np.flatnonzero(significant(regression, values * root, standard_errors)[1:])
             if not len(kept):
                 continue
             chosen = design[[0, *(1 + kept)]]
@@ -68,15 +65,3 @@ def _terms(screen: Screen, with_products: bool) -> tuple[list[Nodes], list[Float
             terms.append(screen.writer.multiply(nodes[i], nodes[j]))
             columns.append(values[i] * values[j])
     return terms, columns
-
-
-def _significant(regression: Regression, values: Floats, standard_errors: float) -> Mask:
-    """Whether each coefficient of a regression is this many standard errors away from zero."""
-    rest = regression.rest(values)
-    # The squares of very large values overflow: then nothing is significant.
-    with np.errstate(over="ignore", invalid="ignore"):
-        residual_variance = float(dot(rest, rest)) / max(len(values) - len(regression.scale), 1)
-        noise = max(residual_variance, ROUNDING * float(dot(values, values)) / len(values))
-        errors = np.sqrt(noise * regression.variances)
-        significant: Mask = np.abs(regression.coefficients(values)) > standard_errors * errors
-    return significant

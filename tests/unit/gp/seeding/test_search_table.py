@@ -20,8 +20,11 @@ LAWS = {
     "factor_times_affine": lambda x: (x[0] + x[1]) * np.sqrt(1.3 + 0.4 * x[1] * x[2]),
     "factor_times_shifted_product": lambda x: x[0] * (1 + 0.2 * x[1] * np.cos(x[2])),
     "factor_times_sum": lambda x: x[0] / x[1] * (x[2] ** 2 + 1.3 * np.cos(x[1]) + 0.2),
+    "rational_forms": lambda x: (x[0] * x[1] - x[2]) * (x[1] + x[2]) / (x[0] + x[2]),
     "quotients_of_sums": lambda x: (x[0] * x[1] + 2 * x[2]) / (x[0] + 1.7 * x[1]),
     "sums_of_three": lambda x: x[0] + 0.7 * np.sin(x[2]) + 3.1 * x[1] * x[2] / x[0],
+    "functions_of_quotients": lambda x: x[1] * np.log(x[2] / (x[1] + np.exp(x[0]))),
+    "close_sums": lambda x: np.sin(x[0]) + 0.7 * np.sqrt(x[0]) - 1.3 * np.log(x[0]),
     "functions_with_constants": lambda x: 2 - 3 * np.exp(-0.37 * x[0] / x[1]),
     "products_with_constants": lambda x: x[1] ** 2 * np.exp(-0.37 * x[0]) * (x[2] + 0.83),
     "oscillations": lambda x: 2 + np.exp(-0.31 * x[0]) * np.sin(5.3 * x[0] + 0.4),
@@ -44,10 +47,15 @@ def test_the_docs_list_the_searches_in_their_order():
 
 
 def test_a_search_for_one_round_runs_in_that_round():
-    assert searches_of(0)[0].name == "quadratic_forms"
-    assert searches_of(1)[-1].name == "separable_sums"
-    assert searches_of(2)[-1].name == "sums_with_constants"
-    assert {search.name for search in searches_of(3)} == {s.name for s in SEARCHES if s.only_round is None}
+    assert searches_of(0, 3)[0].name == "quadratic_forms"
+    assert searches_of(1, 3)[-1].name == "separable_sums"
+    assert searches_of(2, 3)[-1].name == "sums_with_constants"
+    assert {search.name for search in searches_of(3, 3)} == {s.name for s in SEARCHES if s.only_round is None}
+
+
+def test_searches_for_constants_run_earlier_in_a_bank_over_one_coordinate():
+    assert "functions_with_constants" in {search.name for search in searches_of(1, 1)}
+    assert "functions_with_constants" not in {search.name for search in searches_of(2, 1)}
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.name)

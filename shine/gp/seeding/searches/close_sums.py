@@ -1,0 +1,61 @@
+"""Sums of three and four members that look alike, in double precision.
+
+Over a narrow range all smooth functions look like lines and parabolas: what tells the terms of a sum from others is
+beyond single precision, in which the other searches for sums compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from shine.gp.seeding.correlations import units_of
+from shine.gp.seeding.estimates import Estimate
+from shine.gp.seeding.forward_selection import Dictionary, Sums, replaced, with_another_term
+from shine.gp.seeding.screen import Screen
+from shine.gp.seeding.sum_estimates import estimates_of_sums
+from shine.gp.seeding.target_divisors import divided_views
+from shine.gp.seeding.target_views import homogeneous, values_of
+
+PARALLEL = 1e-10
+"""Squared sine of an angle below which double precision cannot tell how much a member adds to others."""
+
+LEAST_EXPLAINED = 0.99
+"""Share of a view's variance that the best sum of three must explain: otherwise terms do not look alike, and the other
+searches see as much."""
+
+
+def close_sums(screen: Screen, simplest: int, most: int, kept: int, divisors: int) -> Iterator[Estimate]:
+    """chain(y) = a*g1 + b*g2 + c*g3 + d, and with a fourth member; also for y / M
+
+    Parameters
+    ----------
+    screen : Screen
+    simplest : int
+        Members that are tried in all pairs.
+    most : int
+        Members that each pair is tried with.
+    kept : int
+        Best sums of each view, which are estimated and get a fourth member.
+    divisors : int
+        Likely monomials M.
+    """
+    members = screen.distinct_in_sums[:most]
+    dictionary = Dictionary(units_of(screen.values[members], screen.weights)[0], PARALLEL)
+    first, second = np.triu_indices(min(simplest, len(members)), 1)
+    if not len(first):
+        return
+    views = [v for v in screen.simple_views if homogeneous(v.chain) or v.chain[0].name == "exp"]
+    views += [v for v in divided_views(screen, divisors) if not v.chain]
+    values = values_of(views, screen.target)
+    units, _, _ = units_of(values, screen.weights)
+    for k in range(len(views)):
+        two = Sums(np.full(len(first), k), np.column_stack([first, second]), np.zeros(len(first)))
+        three = with_another_term(dictionary, units, two)
+        three = three.take(np.argsort(three.unexplained, kind="stable")[:kept])
+        if not three.unexplained[0] < 1 - LEAST_EXPLAINED:
+            continue
+        four = replaced(dictionary, units, with_another_term(dictionary, units, three))
+        for sums in (three, four):
+            yield from estimates_of_sums(screen, "close sum", views, values, members, sums)
