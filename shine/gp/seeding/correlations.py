@@ -55,7 +55,7 @@ class Normalized:
 
 
 def units_of(values: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
-    """Rows of values, centered and scaled to length 1 in double precision; their means and lengths (see `Normalized`)."""
+    """Rows of values, centered and scaled to length 1 in double precision; their means and lengths."""
     with np.errstate(all="ignore"):
         means = dot(values, weights)
         centered = (values - means[:, None]) * np.sqrt(weights)

@@ -25,8 +25,8 @@ from shine.gp.seeding.skeletons import Skeleton
 from shine.gp.seeding.target_views import values_of
 from shine.typing import Floats, Indices
 
-MOST_FUNCTIONS_OF_ONE = 12_000
-"""Most members of a bank of functions of one coordinate each; all of them are compared with each other."""
+MOST_OF_OWN_BANK = 12_000
+"""Most members of a bank for one search; many of them are compared with each other."""
 
 BLOCKS_A_ROUND = 100
 """Building blocks of each sort that a round contributes."""
@@ -139,8 +139,8 @@ class Rounds:
             else:
                 screen.refresh()
             for search in searches_of(number, len(system.nodes)):
-                if search.bank_of_one:
-                    self._run_on_own_bank(search, screen)
+                if search.fill is not None:
+                    self._run_on_own_bank(search, search.fill, screen)
                 elif self.over:
                     return
                 else:
@@ -159,13 +159,13 @@ class Rounds:
         weights = rows.weights[self.screened] / rows.weights[self.screened].sum()
         return Screen(bank, system, self._bases(system), rows.target[self.screened], weights, self.pool.writer)
 
-    def _run_on_own_bank(self, search: Search, screen: Screen) -> None:
-        """Run a search on a bank of functions of one coordinate each, if there are several coordinates."""
+    def _run_on_own_bank(self, search: Search, fill: Callable[[BankGrowth], None], screen: Screen) -> None:
+        """Run a search on a bank of its own, if there are several coordinates."""
         system = screen.coordinates
         if self.over or len(system.values) < 2:
             return
-        bank = self._bank(min(self.capacity, MOST_FUNCTIONS_OF_ONE))
-        BankGrowth(bank, system.values, system.nodes).fill_with_functions_of_one()
+        bank = self._bank(min(self.capacity, MOST_OF_OWN_BANK))
+        fill(BankGrowth(bank, system.values, system.nodes))
         if not self.over:
             self._run(search, screen.over(bank))
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from shine.gp.seeding.bank_growth import BankGrowth
 from shine.gp.seeding.estimates import Estimate
 from shine.gp.seeding.screen import Screen
 from shine.gp.seeding.searches.affine import affine
@@ -22,6 +23,7 @@ from shine.gp.seeding.searches.quadratic_forms import quadratic_forms
 from shine.gp.seeding.searches.quotients_of_sums import quotients_of_sums
 from shine.gp.seeding.searches.rational_forms import rational_forms
 from shine.gp.seeding.searches.separable_sums import separable_sums
+from shine.gp.seeding.searches.sums_of_products import sums_of_products
 from shine.gp.seeding.searches.sums_of_three import sums_of_three
 from shine.gp.seeding.searches.sums_of_two import sums_of_two
 from shine.gp.seeding.searches.sums_with_constants import sums_with_constants
@@ -40,13 +42,13 @@ class Search:
         A generator function with its budget; takes a `Screen` and yields estimates.
     only_round : int, optional
         The round of a bank, from 0, in which it runs; None for all rounds.
-    bank_of_one : bool
-        Whether it gets a bank of its own, of functions of one coordinate each, and a screen over that.
+    fill : callable, optional
+        Fills a bank of its own, over several coordinates; it then gets a screen over that.
     """
 
     find: partial[Iterator[Estimate]]
     only_round: int | None = None
-    bank_of_one: bool = False
+    fill: Callable[[BankGrowth], None] | None = None
 
     def round_of(self, coordinates: int) -> int | None:
         """The round in which it runs for a number of coordinates: a bank over one needs fewer to have the same."""
@@ -99,8 +101,14 @@ SEARCHES = (
     Search(partial(oscillations, arguments=16, simplest=4, divisors=4, most=300), only_round=2),
     # For each view all pairs: the square of `most + members`.
     Search(partial(sums_with_constants, arguments=6, most=1500, members=200, pairs=20), only_round=2),
+    # For each view the square of `simplest` times `most`.
+    Search(
+        partial(sums_of_products, simplest=32, most=12_000, triples=16),
+        only_round=1,
+        fill=BankGrowth.fill_with_products,
+    ),
     # Mostly the time to fill its bank. It runs late, because small formulas are found without it.
-    Search(partial(separable_sums, candidates=200), only_round=1, bank_of_one=True),
+    Search(partial(separable_sums, candidates=200), only_round=1, fill=BankGrowth.fill_with_functions_of_one),
 )
 """All searches, the fast ones first: an exact formula ends the stage before the slow ones run."""
 
