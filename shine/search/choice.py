@@ -12,6 +12,10 @@ from shine.lang.tree import Tree
 from shine.search.model import Model
 from shine.typing import Floats, Indices
 
+CONVINCING = 3.0
+"""Nats by which a formula's description must be shorter than the constant's, or nothing was found: odds of 20 to 1. The
+best of the many formulas that a search tries explains a little of anything."""
+
 NATS_A_TURN = 0.5
 """Price of a maximum or minimum within the data (see `shine.search.turns`)."""
 
@@ -58,11 +62,24 @@ def shortest(front: Sequence[Model], description: DescriptionLength, further: Se
     others = np.delete(lengths, best)
     if not np.isfinite(others).any():
         return Choice(best, "the only formula that the rows can determine")
+    best = _convincing(front, lengths, best)
     second = int(np.argmin(np.where(np.arange(len(front)) == best, np.inf, lengths)))
     reason = "the shortest description of formula, constants and errors"
-    if front[best].tree.size == 1:
+    if _is_constant(front[best]):
         reason = "no formula describes the target so much better that it is worth its length"
-    return Choice(best, f"{reason}; formula {second} needs {lengths[second] - lengths[best]:.1f} nats more")
+    nats = lengths[second] - lengths[best]
+    return Choice(best, f"{reason}; formula {second} needs {abs(nats):.1f} nats {'more' if nats >= 0 else 'less'}")
+
+
+def _is_constant(model: Model) -> bool:
+    return model.tree.size == 1 and fitted_constants(model.tree) == 1
+
+
+def _convincing(front: Sequence[Model], lengths: Floats, best: int) -> int:
+    """The best formula, or the constant if that needs hardly more nats (see `CONVINCING`)."""
+    constants = [at for at, model in enumerate(front) if _is_constant(model) and np.isfinite(lengths[at])]
+    near = [at for at in constants if lengths[at] < lengths[best] + CONVINCING]
+    return min(near, key=lambda at: lengths[at], default=best)
 
 
 def lengths_of(

@@ -58,7 +58,7 @@ class Dictionary:
         self.lengths = dot(units, units)
 
 
-def first_terms(members: Dictionary, views: Singles | Floats, beams: int) -> Sums:
+def first_terms(members: Dictionary, views: Singles, beams: int) -> Sums:
     """Sums of one term: for each view the `beams` members that correlate best with it."""
     which, first, correlations = best_matches(members.panels, views, beams)
     return Sums(which, first[:, None], 1 - correlations**2)

@@ -34,6 +34,13 @@ BLOCKS_A_ROUND = 100
 MOST_COORDINATES = 1500
 """Most members of a small bank that are tried as the only coordinate."""
 
+EXACT = 1e-24
+"""Share of variance unexplained below which an estimate is exact to within rounding."""
+
+MOST_EXACT = 6
+"""Exact estimates that are completed first, the most promising ones: if a formula fits exactly, no other is needed.
+Completing takes most of the time of a short stage."""
+
 FIRST_BANK = 40
 """Members of the first bank for each coordinate, about."""
 
@@ -172,20 +179,20 @@ class Rounds:
     def _run(self, search: Search, screen: Screen) -> None:
         """Complete the best finds of a search. If the search fails, it is skipped: there are others."""
         with self.pool.surviving(search.name):
-            self.pool.complete(self._skeletons(search, screen))
+            found = self._found(search, screen)
+            exact = [estimate for estimate in found if estimate.unexplained < EXACT][:MOST_EXACT]
+            self.pool.complete(_skeletons(exact))
+            if not self.pool.exact:
+                self.pool.complete(_skeletons([estimate for estimate in found if estimate not in exact]))
 
-    def _skeletons(self, search: Search, screen: Screen) -> list[Skeleton]:
-        """The best finds of a search before the time is up."""
+    def _found(self, search: Search, screen: Screen) -> list[Estimate]:
+        """The best finds of a search before the time is up, the most promising first."""
         found: list[Estimate] = []
         for estimate in search.estimates(screen):
             found.append(estimate)
             if len(found) % ESTIMATES_BETWEEN_LOOKS == 0 and self.out_of_time():
                 break
-        skeletons: list[Skeleton] = []
-        for estimate in most_promising(found, len(self.screened)):
-            with suppress(Unwritable):
-                skeletons.append(estimate.skeleton())
-        return skeletons
+        return most_promising(found, len(self.screened))
 
     def _bases(self, system: Coordinates) -> list[tuple[Nodes, Floats]]:
         """Factors of monomials: features and coordinates without zeros, none a monomial of the others."""
@@ -203,6 +210,15 @@ class Rounds:
                 logs.append(own)
                 found.append((nodes, values))
         return found
+
+
+def _skeletons(estimates: list[Estimate]) -> list[Skeleton]:
+    """The skeletons of estimates that can be written."""
+    skeletons: list[Skeleton] = []
+    for estimate in estimates:
+        with suppress(Unwritable):
+            skeletons.append(estimate.skeleton())
+    return skeletons
 
 
 def _closest_members(screen: Screen, most: int) -> dict[Nodes, float]:

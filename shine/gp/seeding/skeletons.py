@@ -197,7 +197,7 @@ class ProductSkeleton:
             return []
         forms = self._exponents(found[:-1], self._significant(columns, view, weights), writer)
         written = []
-        for form in forms:
+        for form in dict(zip((tuple(form.tolist()) for form in forms), forms, strict=True)).values():
             try:
                 written.append(self._written(form, own, view, weights, writer, linear_scaling))
             except Unwritable:

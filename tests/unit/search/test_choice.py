@@ -101,6 +101,14 @@ def test_the_reason_names_the_next_best():
     assert "exact" in choose(models, 0.6, description(100)).reason
 
 
+def test_a_formula_that_explains_hardly_more_than_a_constant_is_not_chosen():
+    # 100 rows: 50 nats times the logarithm of the loss, and 2.3 nats for the constant.
+    for loss, chosen in ((0.97, 0), (0.93, 1)):
+        found = choose([fitted("2.5", 1.0), fitted("-a", loss)], 0.0, description(100))
+        assert found.index == chosen
+        assert found.reason.startswith("no formula") == (chosen == 0)
+
+
 def test_noise_alone_is_described_by_a_constant():
     # The best of many functions of noise fits well by chance; the price of the nodes outweighs that.
     rng = np.random.default_rng(0)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from unit.gp.seeding.least_squares import VALUES, unexplained_by_least_squares, units
 
-from shine.gp.seeding.forward_selection import Dictionary, first_terms, replaced, with_another_term
+from shine.gp.seeding.correlations import units_of
+from shine.gp.seeding.forward_selection import Dictionary, Sums, first_terms, replaced, with_another_term
 
 RNG = np.random.default_rng(1)
 
@@ -31,3 +32,15 @@ def test_replacing_terms_never_loses_and_mends_a_bad_start():
     mended = replaced(Dictionary(u), t, bad, 2)
     assert sorted(mended.chosen[0].tolist()) == [5, 6, 7]
     assert mended.unexplained[0] < 1e-6
+
+
+def test_double_precision_tells_members_apart_that_look_alike():
+    x = np.linspace(2, 3, 60)
+    values = np.array([np.sqrt(x), np.log(x), 1 / x, x**1.5, x**2, np.sin(x), np.exp(-x), np.sqrt(1 + x)])
+    target = np.log(x) + 0.7 * np.sin(x) - 0.2 * x**2
+    wide, _, _ = units_of(values, np.full(60, 1 / 60))
+    goal, _, _ = units_of(target[None], np.full(60, 1 / 60))
+    start = Sums(np.zeros(1, np.int64), np.array([[1, 4]]), np.ones(1))
+    found = with_another_term(Dictionary(wide, 1e-10), goal, start)
+    assert found.chosen[0].tolist() == [1, 4, 5]
+    assert found.unexplained[0] < 1e-20

@@ -26,6 +26,14 @@ def test_a_quotient_has_the_coefficients_of_both_sums():
     assert squared_error(found, [A], [B, C], view, WEIGHTS) < 1e-20 * variance(view, WEIGHTS)
 
 
+def test_a_divisor_without_a_constant_has_large_coefficients():
+    view = (2 * A + 1) / (B + 0.5 * C)
+    found = quotient_of_sums([A], [B, C], view, WEIGHTS, True)
+    assert found is not None
+    assert found / found[2] == pytest.approx([2, 1, 1, 0.5])
+    assert abs(found[2]) > 1e8
+
+
 def test_values_that_are_not_finite_have_no_solution():
     assert quotient_of_sums([np.where(A > 2, np.inf, A)], [], B, WEIGHTS, True) is None
     assert quotient_of_sums([A], [], np.where(A > 2, np.nan, B), WEIGHTS, True) is None
