@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
+from math import prod
 
 import numpy as np
 
-from shine.arrays import power
+from shine.arrays import dot, power
 from shine.gp.seeding.coordinates import Coordinates
 from shine.gp.seeding.formula_writer import Nodes, Unwritable, Writer
 from shine.typing import Floats
@@ -100,7 +101,7 @@ def one_coordinate_systems(
 def _exponents(features: int, most: int) -> list[tuple[float, ...]]:
     """Exponents of monomials, of as many powers as there may be, the simplest first."""
     for powers in EXPONENTS:
-        if len(powers) ** features <= most:
+        if prod([len(powers)] * features) <= most:
             return sorted(product(powers, repeat=features), key=lambda own: sum(abs(e) for e in own))
     return [(0.0,) * features, *(tuple(e if i == j else 0.0 for j in range(features)) for i in range(features)
             for e in (1.0, -1.0))]  # fmt: skip
@@ -182,10 +183,11 @@ def _roughness(ranks: Floats) -> Floats:
     low, high = (ranks[:, :, 2:] + ranks[:, :, :-2]) / 2
     below, above = low - ranks[1, :, 1:-1], ranks[0, :, 1:-1] - high
     distance = np.maximum(np.maximum(below, above), 0)
-    return np.mean(distance**2, axis=1) / (1.5 * (count**2 - 1) / 12)
+    return dot(distance, distance) / (count - 2) / (1.5 * (count * count - 1) / 12)
 
 
 def _error(views: Floats, scales: Floats, target: Floats) -> float:
     """Median squared error of the target, from the neighbours' views, as a share of its variance; all rows sorted."""
     errors = scales[1:-1] * (views[2:] + views[:-2]) / 2 - target[1:-1]
-    return float(np.median(errors**2) / np.var(target))
+    centered = target - np.mean(target)
+    return float(np.median(errors**2) * len(target) / dot(centered, centered))

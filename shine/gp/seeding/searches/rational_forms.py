@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations_with_replacement
+from math import comb
 
 import numpy as np
 
@@ -46,13 +47,14 @@ def rational_forms(screen: Screen, standard_errors: float) -> Iterator[Estimate]
     standard_errors : float
         Terms are kept if their coefficients are this many standard errors from zero.
     """
-    if len(screen.coordinates.nodes) < FEWEST_COORDINATES:
+    count = len(screen.coordinates.nodes)
+    if count < FEWEST_COORDINATES:
         return
     views = [view for view in screen.simple_views if homogeneous(view.chain)]
     for above, below in DEGREES:
-        numerator, divisor = (_Polynomial.of(screen, degree) for degree in (above, below))
-        if len(numerator.nodes) + len(divisor.nodes) + SPARE_ROWS > len(screen.weights):
+        if comb(count + above, above) + comb(count + below, below) + SPARE_ROWS > len(screen.weights):
             continue
+        numerator, divisor = (_Polynomial.of(screen, degree) for degree in (above, below))
         for view in views:
             yield from _estimate(screen, view, numerator, divisor, standard_errors)
 
