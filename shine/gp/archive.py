@@ -1,4 +1,4 @@
-"""The best formula of each complexity, and the Pareto front of loss and complexity.
+"""The best formulas of each complexity, and the Pareto front of loss and complexity.
 
 A formula is an individual with a line: with slope and intercept, with one of them, or with none. Its complexity
 includes that of the line. So `x` as it is, `474.5*x` and `474.5*x + 1.0` compete, each at its own complexity.
@@ -16,22 +16,28 @@ from shine.arrays import exp
 from shine.fitness.scores import Scores
 from shine.gp.complexity import code_weights, complexities, constant_counts, line_complexities
 from shine.gp.description import DescriptionLength
+from shine.gp.memory import symbols
 from shine.gp.oddity import oddities
 from shine.gp.subtrees import begins
 from shine.lang.lazy import cached_property
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
-from shine.typing import Floats, Indices, Mask
+from shine.typing import Floats, Hashes, Indices, Mask
+
+KEPT = 3
+"""Formulas kept of each complexity. Where noise hides which is the law, the second or third best may be it; and as
+people write them, they differ in complexity."""
 
 
 @dataclass(frozen=True, eq=False)
 class Archive:
-    """The best formula seen of each complexity.
+    """The best formulas seen of each complexity, no two of the same symbols.
 
     Parameters
     ----------
     individuals : Population
-        One for each complexity 1, 2, ...; row ``complexity - 1`` is meaningless while its loss is infinite.
+        The best of each complexity 1, 2, ..., then the second best of each, and so on: `KEPT` times as many rows as
+        there are complexities. A row is meaningless while its loss is infinite.
     scores : Scores
         Losses and lines. A slope of 1 and an intercept of 0 are not written, and cost nothing.
     weights : mapping of str to int
@@ -53,11 +59,21 @@ class Archive:
         """An empty archive for individuals of at most `width` nodes, and their lines."""
         weights = weights or {}
         lines = line_complexities(np.full(2, 2.0), np.array([1.0, -1.0]), weights)
-        rows = width * int(code_weights(primitives, weights).max()) + int(lines.max())
+        rows = KEPT * (width * int(code_weights(primitives, weights).max()) + int(lines.max()))
         nobody = Population(
             np.zeros((rows, width), np.int16), np.zeros((rows, width)), np.ones(rows, np.int64), primitives
         )
         return cls(nobody, Scores(np.full(rows, np.inf), np.ones(rows), np.zeros(rows)), weights, nat)
+
+    @property
+    def levels(self) -> int:
+        """Number of complexities; row r has complexity ``1 + r % levels``."""
+        return len(self.individuals) // KEPT
+
+    @property
+    def best_losses(self) -> Floats:
+        """Loss of the best formula of each complexity, shape (levels,)."""
+        return self.scores.losses[: self.levels]
 
     @cached_property
     def criteria(self) -> Floats:
@@ -71,30 +87,32 @@ class Archive:
 
     @cached_property
     def constants(self) -> Indices:
-        """Number of constants of each formula, that of its line included."""
-        slopes = (self.scores.slopes != 1) & ~_have_coefficient(self.individuals)
-        total: Indices = constant_counts(self.individuals) + slopes + (self.scores.intercepts != 0)
+        """Number of constants of the best formula of each complexity, that of its line included."""
+        best = np.arange(self.levels)
+        individuals, scores = self.individuals.take(best), self.scores.take(best)
+        slopes = (scores.slopes != 1) & ~_have_coefficient(individuals)
+        total: Indices = constant_counts(individuals) + slopes + (scores.intercepts != 0)
         return total
 
     def lengths(self, description: DescriptionLength) -> Floats:
-        """Nats of the description by each formula; inf where there is none."""
-        return description.lengths(self.scores.losses, self._complexities, self.constants)
+        """Nats of the description by the best formula of each complexity; inf where there is none."""
+        return description.lengths(self.best_losses, self._complexities, self.constants)
 
     def solved(self, enough: float, description: DescriptionLength | None) -> bool:
         """Whether a formula reaches a loss, and not by chance because there are hardly more rows than constants."""
-        reached = self.scores.losses <= enough
+        reached = self.best_losses <= enough
         if description is not None:
             reached &= description.convinces(self._complexities, self.constants)
         return bool(reached.any())
 
     @property
     def _complexities(self) -> Indices:
-        return 1 + np.arange(len(self.individuals))
+        return 1 + np.arange(self.levels)
 
     @property
     def best_loss(self) -> float:
         """Lowest loss in the archive; inf if it is empty."""
-        return float(self.scores.losses.min())
+        return float(self.best_losses.min())
 
     def updated(self, population: Population, scores: Scores) -> Archive:
         """The archive after more individuals; of equal losses the first one stays.
@@ -109,23 +127,35 @@ class Archive:
         every = Scores.concatenate([replace(form, simpler=()) for form in scores.forms])
         which = np.tile(np.arange(len(population)), len(scores.forms))
         levels = form_complexities(population, every, which, self.weights) - 1
-        known = self.criteria
-        better = np.flatnonzero(every.losses < known[levels])
+        worst = self.criteria[-self.levels :]
+        better = np.flatnonzero(every.losses < worst[levels])
         criteria = self._priced(every.losses[better], population.take(which[better]))
-        ahead = criteria < known[levels[better]]
-        better, criteria = better[ahead], criteria[ahead]
+        ahead = criteria < worst[levels[better]]
+        better = better[ahead]
         if not len(better):
             return self
-        order = np.lexsort((criteria, levels[better]))
-        rows, first = np.unique(levels[better][order], return_index=True)
-        best = better[order[first]]
-        own, new = self.individuals, population.take(which[best])
+        # What is there comes first: of equals it stays.
+        touched = np.unique(levels[better])
+        there = (touched + self.levels * np.arange(KEPT)[:, None]).ravel()
+        everyone = Population.concatenate([self.individuals.take(there), population.take(which[better])])
+        scores = Scores.concatenate([replace(self.scores.take(there), simpler=()), every.take(better)])
+        own = np.concatenate([there % self.levels, levels[better]])
+        criteria = np.concatenate([self.criteria[there], criteria[ahead]])
+        best, ranks = _best_of_each(own, criteria, scores.losses, symbols(everyone))
+        return self._with(touched, own[best] + self.levels * ranks, everyone.take(best), scores.take(best))
+
+    def _with(self, touched: Indices, rows: Indices, new: Population, scores: Scores) -> Archive:
+        """The archive with these formulas of some complexities alone."""
+        own = self.individuals
         codes, values, sizes = own.codes.copy(), own.values.copy(), own.sizes.copy()
         codes[rows], values[rows], sizes[rows] = new.codes, new.values, new.sizes
+        emptied = (touched + self.levels * np.arange(KEPT)[:, None]).ravel()
+        losses = self.scores.losses.copy()
+        losses[emptied] = np.inf
         return replace(
             self,
             individuals=Population(codes, values, sizes, own.primitives),
-            scores=self.scores.replaced(rows, every.take(best)),
+            scores=replace(self.scores, losses=losses).replaced(rows, scores),
         )
 
     def front(self, enough: float = 0.0) -> tuple[Population, Scores]:
@@ -145,16 +175,28 @@ class Archive:
         return self.individuals.take(on_front), self.scores.take(on_front)
 
     def nearly_on_front(self, factor: float) -> Indices:
-        """Rows of the individuals whose loss is at most `factor` times that of the best simpler one or their own."""
-        best = np.minimum.accumulate(self.scores.losses)
-        return np.flatnonzero(np.isfinite(self.scores.losses) & (self.scores.losses <= factor * best))
+        """Rows of the individuals whose loss is at most `factor` times the best of their complexity and below it."""
+        limits = np.tile(factor * np.minimum.accumulate(self.best_losses), KEPT)
+        return np.flatnonzero(np.isfinite(self.scores.losses) & (self.scores.losses <= limits))
 
     def front_rows(self, enough: float = 0.0, without: Iterable[int] = ()) -> Indices:
         """Rows of the individuals on the front, as if the archive lacked some rows (see `front`)."""
-        losses = self.scores.losses.copy()
+        losses = self.best_losses.copy()
         losses[list(without)] = np.inf
         smaller = np.concatenate(([np.inf], np.minimum.accumulate(losses)[:-1]))
         return np.flatnonzero((losses < smaller) & ~(smaller <= enough))
+
+
+def _best_of_each(levels: Indices, criteria: Floats, losses: Floats, symbols: Hashes) -> tuple[Indices, Indices]:
+    """Positions of the best few different formulas of each level, and their ranks from 0."""
+    order = np.lexsort((criteria, levels))
+    order = order[np.isfinite(losses[order])]
+    # Of formulas of the same symbols, the best stays: most are the same function, or differ in constants only.
+    _, first = np.unique(np.column_stack([levels[order].astype(np.uint64), symbols[order]]), axis=0, return_index=True)
+    order = order[np.sort(first)]
+    ours = levels[order]
+    ranks: Indices = np.arange(len(order)) - np.searchsorted(ours, ours)
+    return order[ranks < KEPT], ranks[ranks < KEPT]
 
 
 def form_complexities(population: Population, forms: Scores, which: Indices, weights: Mapping[str, int]) -> Indices:

@@ -1,4 +1,8 @@
-"""Complexity of individuals: the sum of the weights of their nodes."""
+"""Complexity of individuals: the sum of the weights of their nodes, as people write them.
+
+A free power such as `x**1.37` is `exp(1.37*log(x))` in a search without `pow`. It counts as three nodes, not as five:
+so it competes with formulas of the complexity that it has in the end.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from shine.gp.subtrees import begins
 from shine.lang.names import listed, shown
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
@@ -15,9 +20,15 @@ from shine.typing import Floats, Indices
 CONSTANT_NAME = "constant"
 """Name of constants among complexity weights and constraints."""
 
+POWER = ("exp", "mul", "log")
+"""Functions that a power is written with if the search has no `pow`."""
+
+SHORTEST_POWER = 5
+"""Nodes of exp(c*log(x))."""
+
 
 def complexities(population: Population, weights: Mapping[str, int]) -> Indices:
-    """Complexity of each individual.
+    """Complexity of each individual; ``exp(c*log(...))`` with a constant c counts as a power.
 
     Parameters
     ----------
@@ -29,13 +40,38 @@ def complexities(population: Population, weights: Mapping[str, int]) -> Indices:
     -------
     ndarray of shape (n_individuals,), int64
     """
+    saved = sum(weights.get(name, 1) for name in POWER) - weights.get("pow", 1)
+    powers = max(saved, 0) * _power_counts(population)
     if not weights:
-        return population.sizes.astype(np.int64)
+        return population.sizes.astype(np.int64) - powers
     by_code = code_weights(population.primitives, weights)
     # Cells beyond the end of a tape have code 0, like constants.
     beyond = (population.width - population.sizes) * by_code[CONSTANT]
-    totals: Indices = by_code[population.codes].sum(axis=1) - beyond
+    totals: Indices = by_code[population.codes].sum(axis=1) - beyond - powers
     return totals
+
+
+def _power_counts(population: Population) -> Indices:
+    """Number of nodes exp(c*log(...)) or exp(log(...)*c) in each individual."""
+    known = population.primitives.function_codes
+    counts = np.zeros(len(population), np.int64)
+    if not all(name in known for name in POWER) or population.width < SHORTEST_POWER:
+        return counts
+    exp, mul, log = (known[name] for name in POWER)
+    codes = population.codes
+    rows, ends = np.nonzero((codes[:, 1:] == exp) & (codes[:, :-1] == mul))
+    ends = ends + 1
+    inside = (ends < population.sizes[rows]) & (ends >= SHORTEST_POWER - 1)
+    rows, ends = rows[inside], ends[inside]
+    last = (codes[rows, ends - 2] == CONSTANT) & (codes[rows, ends - 3] == log)
+    # With the constant first, the logarithm has all other nodes of the product.
+    maybe = np.flatnonzero(codes[rows, ends - 2] == log)
+    found = last.copy()
+    if len(maybe):
+        before = begins(population, rows[maybe], ends[maybe] - 2) - 1
+        found[maybe] = (before >= 0) & (codes[rows[maybe], before] == CONSTANT)
+    np.add.at(counts, rows[found], 1)
+    return counts
 
 
 def constant_counts(population: Population) -> Indices:

@@ -31,14 +31,31 @@ def hashes(population: Population) -> Hashes:
     -----
     The hash is the sum of one pseudorandom number for each node (Zobrist 1970).
     """
+    inside, cells = _cells(population)
+    at = np.nonzero(inside & (population.codes == CONSTANT))
+    # Hash the bits of a constant, with the sign of -0.0: 1 / -0.0 differs from 1 / 0.0.
+    cells[at] = _mixed(cells[at] ^ population.values[at].view(np.uint64))
+    return _added(cells, inside)
+
+
+def symbols(population: Population) -> Hashes:
+    """Hash of the symbols of each individual, in any order, without the values of constants (see `hashes`)."""
+    inside, _ = _cells(population)
+    numbers = _numbers(population.width, len(population.primitives.arities))
+    return _added(numbers.take(population.codes, mode="clip"), inside)
+
+
+def _cells(population: Population) -> tuple[Mask, Hashes]:
+    """Which cells are in use, and a pseudorandom number for each code and position."""
     width, known = population.width, len(population.primitives.arities)
     positions = np.arange(width)
     inside = positions < population.sizes[:, None]
     # Cells beyond the end of a tape may hold any code.
-    cells: Hashes = _numbers(width, known).take(population.codes + known * positions, mode="clip")
-    at = np.nonzero(inside & (population.codes == CONSTANT))
-    # Hash the bits of a constant, with the sign of -0.0: 1 / -0.0 differs from 1 / 0.0.
-    cells[at] = _mixed(cells[at] ^ population.values[at].view(np.uint64))
+    return inside, _numbers(width, known).take(population.codes + known * positions, mode="clip")
+
+
+def _added(cells: Hashes, inside: Mask) -> Hashes:
+    """The sum of the cells in use, never 0."""
     cells *= inside
     total: Hashes = np.add.reduce(cells, axis=1, dtype=np.uint64)
     return np.maximum(total, np.uint64(1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -174,10 +174,12 @@ class State:
 
 
 def _archive(individuals: Population, scores: Scores, weights: Mapping[str, int]) -> Archive:
-    """An archive of stored individuals; former versions have them in the rows of their complexity without lines."""
+    """An archive of stored individuals; former versions have one of each complexity, also without its line."""
     check_archive(individuals, scores, weights)
     seen = np.flatnonzero(np.isfinite(scores.losses))
     empty = Archive.empty(individuals.primitives, individuals.width, weights)
+    if len(individuals) == len(empty.individuals):
+        return replace(empty, individuals=individuals, scores=scores)
     return empty.updated(individuals.take(seen), scores.take(seen))
 
 

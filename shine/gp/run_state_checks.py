@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from shine.fitness.scores import Scores
-from shine.gp.archive import form_complexities
+from shine.gp.archive import Archive, form_complexities
 from shine.gp.complexity import complexities
 from shine.gp.memory import CAPACITY
 from shine.gp.stagnation import Stagnation
@@ -147,5 +147,6 @@ def check_archive(individuals: Population, scores: Scores, weights: Mapping[str,
     seen = np.flatnonzero(np.isfinite(scores.losses))
     found = individuals.take(seen)
     forms = form_complexities(found, scores.take(seen), np.arange(len(seen)), weights) - 1
-    if (forms != seen).any() and (complexities(found, weights) - 1 != seen).any():
+    levels = seen % Archive.empty(individuals.primitives, individuals.width, weights).levels
+    if (forms != levels).any() and (complexities(found, weights) - 1 != seen).any():
         raise ValueError("the archive has individuals in the rows of other complexities")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from functools import partial
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from shine.gp.seeding import SeedingSettings, find_guesses
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.search.noise import LEAST_COUNT, count_deviations, least_size, one_sign, with_model
+from shine.search.preparation import linearizer_of
 from shine.search.yardsticks import rounding_loss
 from shine.typing import Floats
 
@@ -156,6 +158,7 @@ def _guesses(
         primitives,
         MachineEvaluator(rows, "mse", False, "float64", threads).predict,
         rng,
+        linearizer_of=partial(linearizer_of, rows.features, threads),
         settings=SeedingSettings(members=PROBED_MEMBERS),
         clock=time.monotonic,
         deadline=deadline,

@@ -63,7 +63,7 @@ def individuals_to_refine(outcome: Outcome, domain: Domain, factor: float = 1.0)
             slope, intercept = float(archive.scores.slopes[row]), float(archive.scores.intercepts[row])
             if not domain.defines(with_line(archive.individuals.tree(row), slope, intercept)):
                 poles.add(row)
-    rows = np.array(sorted(looked_at.union(nearly)), np.int64)
+    rows = np.array(sorted(looked_at.union(nearly), key=lambda row: (row % archive.levels, row)), np.int64)
     return archive.individuals.take(rows), archive.scores.take(rows)
 
 

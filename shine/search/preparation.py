@@ -10,12 +10,15 @@ from functools import partial
 import numpy as np
 
 from shine.data.dataset import Dataset
+from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import MachineEvaluator
 from shine.evaluators.monotonic import Monotonicity
+from shine.fitness.protocols import Linearizer
 from shine.frontends.guesses import guess_tree
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.constraints.constraints import Constraints, check_constraints
 from shine.gp.seeding import Guesses, SeedingSettings, find_guesses
+from shine.gp.seeding.skeletons import Rows
 from shine.gp.settings import EvolutionSettings
 from shine.lang.parse import primitive_table
 from shine.lang.population import Population
@@ -124,7 +127,15 @@ def seeded(
         max_size=settings.max_size,
         max_depth=settings.max_depth,
         linear_scaling=linear_scaling,
+        linearizer_of=partial(linearizer_of, rows.features, threads),
         settings=SeedingSettings(members=settings.seeding_members),
         clock=time.monotonic,
         deadline=deadline,
+    )
+
+
+def linearizer_of(features: tuple[str, ...], threads: int, rows: Rows) -> Linearizer:
+    """What fits the constants of guesses to some rows by their squared errors."""
+    return MachineLinearizer(
+        Dataset(np.ascontiguousarray(rows.columns), rows.target, rows.weights, features), "mse", threads
     )

@@ -10,10 +10,12 @@ from contextlib import contextmanager
 import numpy as np
 
 from shine.arrays import log
+from shine.fitness.protocols import Linearizer
+from shine.gp.description import SPARE_ROWS
 from shine.gp.seeding.estimates import node_price
-from shine.gp.seeding.formula_writer import Nodes, Unwritable, Writer, tape
-from shine.gp.seeding.free_constants import unknown, with_constants
-from shine.gp.seeding.skeletons import Rows, Skeleton
+from shine.gp.seeding.formula_writer import Nodes, Unwritable, Writer, tape, unknown, with_constants
+from shine.gp.seeding.free_constants import ConstantFits
+from shine.gp.seeding.skeletons import RefinedSkeleton, Rows, Skeleton
 from shine.gp.seeding.target_errors import LINE, TargetErrors, together
 from shine.gp.subtrees import depths
 from shine.lang.population import Population
@@ -24,6 +26,12 @@ LOGGER = logging.getLogger("shine.gp.seeding")
 
 Predict = Callable[[Population], Floats]
 """Predictions of a population, shape (n_individuals, n_rows)."""
+
+LinearizerOf = Callable[[Rows], Linearizer]
+"""Makes what fits constants on some rows."""
+
+MOST_FITTED = 200
+"""Most rows that constants inside functions are fitted on: the evolution fits them again on more."""
 
 ROUNDING = 1e-20
 """Share of variance unexplained below which a formula fits exactly: the rest is rounding."""
@@ -65,6 +73,8 @@ class CandidatePool:
         Whether formulas are measured with their best slope and intercept; they then contain neither.
     price : float
         Price of a node, as a share of the error.
+    linearizer_of : callable, optional
+        Makes what fits constants inside functions on some rows; without it, they stay as the searches found them.
 
     Attributes
     ----------
@@ -74,6 +84,8 @@ class CandidatePool:
         The kind of each formula, as the search that found it names it.
     failures : list of str
         Searches that failed.
+    shortest : tuple of float and int
+        Nats of the shortest description of the rows, up to a constant, and the nodes of its formula.
     """
 
     def __init__(
@@ -87,6 +99,7 @@ class CandidatePool:
         max_depth: int,
         linear_scaling: bool,
         price: float,
+        linearizer_of: LinearizerOf | None = None,
     ) -> None:
         self.rows, self.training, self.held_out, self.writer, self.predict = rows, training, held_out, writer, predict
         self.max_size, self.max_depth, self.linear_scaling, self.price = max_size, max_depth, linear_scaling, price
@@ -95,14 +108,17 @@ class CandidatePool:
             Rows(rows.columns[:, training], rows.target[training], weights[training])
             for weights in self._errors.weights
         ]
+        self._fits = [] if linearizer_of is None else [self._fits_on(rows, linearizer_of) for rows in self._train]
         self._distinct = len(np.unique(rows.columns, axis=1).T)
         self._price = node_price(price, int(held_out.sum()))
         self._surely: float = np.inf
+        self.shortest: tuple[float, int] = np.inf, 0
         self.unexplained: dict[Nodes, float] = {}
         self.kinds: dict[Nodes, str] = {}
         self.failures: list[str] = []
         self._ingredients: dict[Nodes, tuple[Nodes, ...]] = {}
         self._values: dict[Nodes, Floats] = {}
+        self._completed: set[Skeleton] = set()
 
     @property
     def least_unexplained(self) -> float:
@@ -129,18 +145,27 @@ class CandidatePool:
             LOGGER.debug("the search %r was skipped", search, exc_info=True)
 
     def complete(self, skeletons: Sequence[Skeleton]) -> None:
-        """Complete skeletons on the training rows, and add the formulas."""
+        """Complete skeletons on the training rows, and add the formulas; those of earlier calls are left out."""
+        skeletons = [skeleton for skeleton in dict.fromkeys(skeletons) if skeleton not in self._completed]
+        self._completed.update(skeletons)
         values = self._training_values(list(dict.fromkeys(part for skeleton in skeletons for part in skeleton.parts)))
         written: dict[Nodes, str] = {}
+        starts: list[dict[Nodes, Skeleton]] = [{} for _ in self._fits]
         with np.errstate(all="ignore"):
             for skeleton in skeletons:
+                refined = isinstance(skeleton, RefinedSkeleton) and bool(self._fits)
                 try:
-                    for rows in self._train:
+                    for i, rows in enumerate(self._train):
                         for nodes in skeleton.complete(rows, values, self.writer, self.linear_scaling):
-                            written.setdefault(nodes, skeleton.kind)
-                            self._ingredients.setdefault(nodes, skeleton.parts)
+                            if refined:
+                                starts[i].setdefault(nodes, skeleton)
+                            else:
+                                self._write(nodes, skeleton, written)
                 except Unwritable:
                     continue
+            for own, fits in zip(starts, self._fits, strict=True):
+                for before, after in fits.of(list(own)):
+                    self._write(after, own[before], written)
         self.add(written)
 
     def values(self, formulas: Sequence[Nodes]) -> Floats:
@@ -148,6 +173,26 @@ class CandidatePool:
         if not formulas:
             return np.zeros((0, len(self.rows.target)))
         return self.predict(self._population(formulas)).astype(np.float64)
+
+    def _write(self, nodes: Nodes, skeleton: Skeleton, written: dict[Nodes, str]) -> None:
+        """Note a complete formula of a skeleton."""
+        written.setdefault(nodes, skeleton.kind)
+        self._ingredients.setdefault(nodes, skeleton.parts)
+
+    def _fits_on(self, rows: Rows, linearizer_of: LinearizerOf) -> ConstantFits:
+        """Fits of constants on some of the training rows."""
+        every = -(-len(rows.target) // MOST_FITTED)
+        which = np.flatnonzero(self.training)[::every]
+        few = Rows(rows.columns[:, ::every], rows.target[::every], rows.weights[::every] / rows.weights[::every].sum())
+        return ConstantFits(
+            lambda population: self.predict(population)[:, which],
+            few.columns,
+            few.target,
+            few.weights,
+            linearizer_of(few),
+            self.writer.primitives,
+            self.linear_scaling,
+        )
 
     def _training_values(self, parts: list[Nodes]) -> Mapping[Nodes, Floats]:
         """Values of formulas on the training rows; each is predicted once."""
@@ -179,11 +224,13 @@ class CandidatePool:
             if constants >= rows:
                 continue
             # Constants that were fitted to the measured rows make their error too small (Craven and Wahba 1978).
-            corrected = share if self._split else share * (rows / (rows - constants)) ** 2
+            corrected = share if self.split else share * (rows / (rows - constants)) ** 2
             if ok and np.isfinite(corrected) and share < 1:
                 self.keep(nodes, formulas[nodes], corrected)
                 if rows - constants >= MORE_ROWS:
                     self._surely = min(self._surely, most)
+                if rows - constants >= SPARE_ROWS * len(nodes):
+                    self.shortest = min(self.shortest, (rows / 2 * self.criterion(nodes), len(nodes)))
 
     def keep(self, nodes: Nodes, kind: str, unexplained: float) -> None:
         """Put a measured formula into the pool."""
@@ -192,7 +239,7 @@ class CandidatePool:
         self.unexplained[nodes] = unexplained
 
     @property
-    def _split(self) -> bool:
+    def split(self) -> bool:
         """Whether formulas are measured on other rows than their constants are fitted on."""
         return not self.training.all()
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 import numpy as np
 
 from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.lang.tape import Tape
+from shine.typing import Floats
 
 Nodes = tuple[tuple[int, float], ...]
 """A formula in postfix order: pairs of a code and the value of a constant, 0 for other codes."""
@@ -24,6 +26,10 @@ MOST_MULTIPLIED = 8
 
 MOST_ROOTED = 2.0
 """Multiples of 1/4 below this are written with two square roots."""
+
+
+LARGEST_WHOLE = 20
+"""Largest whole number that belongs to the form of a formula; large numbers are whole by rounding."""
 
 
 class Unwritable(Exception):
@@ -53,9 +59,10 @@ class Writer:
 
     def call(self, name: str, *arguments: Nodes) -> Nodes:
         """A function of the set applied to formulas."""
-        if name not in self.primitives.function_codes:
+        code = self.primitives.function_codes.get(name)
+        if code is None:
             raise Unwritable(name)
-        return (*(node for argument in arguments for node in argument), (self.primitives.function_codes[name], 0.0))
+        return (*chain.from_iterable(arguments), (code, 0.0))
 
     def shortest(self, *forms: Callable[[], Nodes]) -> Nodes:
         """The shortest of several forms; the first of those equally short."""
@@ -298,3 +305,21 @@ def tidy(value: float) -> float:
 def tape(nodes: Nodes) -> Tape:
     """The tape of a formula."""
     return Tape(np.array([code for code, _ in nodes], np.int16), np.array([value for _, value in nodes], np.float64))
+
+
+def unknown(nodes: Nodes) -> tuple[int, ...]:
+    """Places of the constants that a fit may change: those that are no small whole numbers."""
+    return tuple(i for i, (code, value) in enumerate(nodes) if code == CONSTANT and not is_whole(value))
+
+
+def is_whole(value: float) -> bool:
+    """Whether a constant belongs to the form of a formula, such as an exponent; it is no constant of the data."""
+    return abs(value) <= LARGEST_WHOLE and value == round(value)
+
+
+def with_constants(nodes: Nodes, places: Sequence[int], values: Floats | float) -> Nodes:
+    """A formula with other constants at some places."""
+    found = list(nodes)
+    for place, value in zip(places, np.broadcast_to(values, len(places)).tolist(), strict=True):
+        found[place] = (CONSTANT, value)
+    return tuple(found)

@@ -11,7 +11,7 @@ import numpy as np
 from annotated_types import Ge, Gt
 
 from shine.arrays import dot
-from shine.gp.seeding.candidate_pool import CandidatePool, Predict
+from shine.gp.seeding.candidate_pool import CandidatePool, LinearizerOf, Predict
 from shine.gp.seeding.coordinates import Coordinates
 from shine.gp.seeding.formula_writer import Nodes, Writer, constant, tape
 from shine.gp.seeding.relevant_features import relevant_features
@@ -109,6 +109,7 @@ def find_guesses(
     max_size: int = 30,
     max_depth: int = 10,
     linear_scaling: bool = True,
+    linearizer_of: LinearizerOf | None = None,
     settings: SeedingSettings | None = None,
     clock: Callable[[], float] = time.monotonic,
     deadline: float = float("inf"),
@@ -132,6 +133,8 @@ def find_guesses(
         Most nodes and levels of a candidate.
     linear_scaling : bool
         Whether formulas will be judged with their best slope and intercept. Candidates then contain neither.
+    linearizer_of : callable, optional
+        Makes what fits constants inside functions on some rows; without it, they stay as the searches found them.
     settings : SeedingSettings, optional
     clock : callable
         Seconds from any origin.
@@ -164,6 +167,7 @@ def find_guesses(
         max_depth,
         linear_scaling,
         settings.price,
+        linearizer_of,
     )
     parts: dict[Nodes, float] = {}
     interrupted = False

@@ -20,9 +20,10 @@ from shine.gp.seeding.formula_writer import Nodes, Unwritable
 from shine.gp.seeding.monomial_projection import beyond_monomials
 from shine.gp.seeding.one_coordinate import one_coordinate_systems
 from shine.gp.seeding.screen import Screen
-from shine.gp.seeding.search_table import Search, searches_of
+from shine.gp.seeding.search_table import EARLY_ROUNDS, Search, searches_of
 from shine.gp.seeding.skeletons import Skeleton
 from shine.gp.seeding.target_views import values_of
+from shine.gp.stagnation import Stagnation
 from shine.typing import Floats, Indices
 
 MOST_OF_OWN_BANK = 12_000
@@ -108,9 +109,11 @@ class Rounds:
         rounds = [self._rounds_of(systems[0], bank, blocks)]
         rounds += [self._rounds_of(system, self._bank(small), blocks) for system in systems[1:]]
         sizes = [0.0, *(float(FIRST_BANK * len(system.nodes)) for system in systems[1:])]
-        waited = 0
+        stagnation, count, waited = Stagnation(), 0, 0
         sorted_by_members = False
         while not self.over and waited < ROUNDS_OF_NEARLY and min(sizes) < np.inf:
+            if self._stagnant(stagnation, count, EARLY_ROUNDS * len(rounds)):
+                break
             if not sorted_by_members and sizes[0] > 0:
                 sorted_by_members = True
                 with self.pool.surviving("one coordinate"):
@@ -122,8 +125,16 @@ class Rounds:
             with self.pool.surviving("bank"):
                 size = next(rounds[smallest], np.inf)
             sizes[smallest] = size
+            count += 1
+            stagnation = stagnation.after(self.pool.shortest[0], count)
             waited = waited + 1 if self.pool.nearly_exact else 0
         return blocks
+
+    def _stagnant(self, stagnation: Stagnation, count: int, least: int) -> bool:
+        """Whether few noisy rows have nothing more to say: larger formulas would fit the noise."""
+        if self.pool.split or count < least:
+            return False
+        return stagnation.is_over(count, 1, self.pool.shortest[1] / self.pool.max_size)
 
     def _of_one_coordinate(self, features: Coordinates, bank: ExpressionBank) -> list[Coordinates]:
         """Systems of one coordinate each: a monomial, or a member of a small bank over the features."""
@@ -145,7 +156,7 @@ class Rounds:
                 screen = self._screen(bank, system)
             else:
                 screen.refresh()
-            for search in searches_of(number, len(system.nodes)):
+            for search in searches_of(number, len(system.nodes) == 1 or not self.pool.split):
                 if search.fill is not None:
                     self._run_on_own_bank(search, search.fill, screen)
                 elif self.over:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -28,8 +29,9 @@ from shine.gp.seeding.searches.sums_of_three import sums_of_three
 from shine.gp.seeding.searches.sums_of_two import sums_of_two
 from shine.gp.seeding.searches.sums_with_constants import sums_with_constants
 
-ONLY_ROUND_OF_ONE = 1
-"""The last round of a bank over one coordinate in which a search runs that runs in one round only."""
+EARLY_ROUNDS = 2
+"""Rounds of a bank within which all searches have run, if it is over one coordinate, where fewer members express the
+same, or if there are few rows: from larger banks noise chooses."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,6 @@ class Search:
     find: partial[Iterator[Estimate]]
     only_round: int | None = None
     fill: Callable[[BankGrowth], None] | None = None
-
-    def round_of(self, coordinates: int) -> int | None:
-        """The round in which it runs for a number of coordinates: a bank over one needs fewer to have the same."""
-        return (
-            self.only_round if coordinates > 1 or self.only_round is None else min(self.only_round, ONLY_ROUND_OF_ONE)
-        )
 
     @property
     def name(self) -> str:
@@ -113,6 +109,7 @@ SEARCHES = (
 """All searches, the fast ones first: an exact formula ends the stage before the slow ones run."""
 
 
-def searches_of(number: int, coordinates: int) -> tuple[Search, ...]:
-    """The searches that run in a round, from 0, of a bank over a number of coordinates."""
-    return tuple(search for search in SEARCHES if search.round_of(coordinates) in (None, number))
+def searches_of(number: int, early: bool) -> tuple[Search, ...]:
+    """The searches that run in a round of a bank, from 0; if they are early, all have run after `EARLY_ROUNDS`."""
+    last = EARLY_ROUNDS - 1 if early else math.inf
+    return tuple(s for s in SEARCHES if s.only_round is None or min(s.only_round, last) == number)

@@ -12,7 +12,6 @@ from shine.arrays import dot, log, power
 from shine.arrays.regression import Regression
 from shine.gp.seeding import target_views
 from shine.gp.seeding.formula_writer import Factor, Nodes, Unwritable, Writer
-from shine.gp.seeding.free_constants import fitted
 from shine.gp.seeding.quotient_regression import quotient_of_sums, squared_error, variance
 from shine.gp.seeding.target_views import Chain
 from shine.typing import Floats, Mask
@@ -31,9 +30,6 @@ LARGEST_EXPONENT = 300.0
 
 CLOSER = 0.7
 """A less simple fraction must be closer to an exponent by this factor to replace a simpler one."""
-
-MOST_FITTED = 200
-"""Most rows that constants inside functions are fitted on: the evolution fits them again on more."""
 
 STANDARD_ERRORS = 2.0
 """An exponent that is fewer standard errors from zero may be chance."""
@@ -276,27 +272,8 @@ class RefinedSkeleton:
         return self.start.parts
 
     def complete(self, rows: Rows, values: Mapping[Nodes, Floats], writer: Writer, linear_scaling: bool) -> list[Nodes]:
-        """The formulas of the skeleton with the constants that fit the target best.
-
-        With linear scaling they are fitted with a slope and an intercept, and also with a slope only.
-        """
-        found = []
-        every = -(-len(rows.target) // MOST_FITTED)
-        few = Rows(rows.columns[:, ::every], rows.target[::every], rows.weights[::every])
-        for nodes in self.start.complete(rows, values, writer, linear_scaling):
-            for intercept in (True, False) if linear_scaling else (False,):
-                found.append(
-                    fitted(
-                        nodes,
-                        few.columns,
-                        few.target,
-                        few.weights,
-                        writer.primitives,
-                        slope=linear_scaling,
-                        intercept=intercept,
-                    )
-                )
-        return list(dict.fromkeys(found))
+        """The formulas that the fits of the constants begin with."""
+        return self.start.complete(rows, values, writer, linear_scaling)
 
 
 Skeleton = SumSkeleton | ProductSkeleton | RefinedSkeleton

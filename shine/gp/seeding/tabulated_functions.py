@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -9,16 +10,15 @@ import numpy as np
 
 from shine.gp.seeding.correlations import Normalized
 from shine.gp.seeding.formula_writer import Nodes, Unwritable
+from shine.gp.seeding.free_constants import NUDGE
 from shine.gp.seeding.function_families import Family
 from shine.gp.seeding.screen import Screen
+from shine.lang.lazy import cached_property
 from shine.lang.primitives import CONSTANT
 from shine.typing import Floats, Indices
 
 MONOMIALS = ("mul", "div", "square", "inv")
 """Functions at the root of likely arguments, besides leaves."""
-
-NUDGE = 1e-6
-"""Relative distance by which constants of a grid are moved away from whole numbers."""
 
 LEAF = -1
 """Code of a leaf in a bank."""
@@ -88,14 +88,22 @@ class Table:
 
     def place(self, row: int) -> tuple[Group, tuple[float, ...]]:
         """The function of a row, and its constants."""
-        group = self.groups[int(np.searchsorted([g.first for g in self.groups], row, side="right")) - 1]
+        group = self._group(row)
         # A fit takes whole numbers for parts of the form: move those of a grid a little.
         return group, tuple(value * (1 + NUDGE) for value in group.constants[row - group.first].tolist())
 
     def size(self, screen: Screen, row: int) -> int:
         """Nodes of a row's formula, about."""
-        group, _ = self.place(row)
+        group = self._group(row)
         return group.family.size + int(screen.sizes[group.argument])
+
+    def _group(self, row: int) -> Group:
+        """The function of a row."""
+        return self.groups[bisect_right(self._firsts, row) - 1]
+
+    @cached_property
+    def _firsts(self) -> list[int]:
+        return [group.first for group in self.groups]
 
     def nodes(self, screen: Screen, row: int) -> Nodes:
         """A row as a formula; raises `Unwritable` if the set has no functions for it."""

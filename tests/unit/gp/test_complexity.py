@@ -14,6 +14,7 @@ from shine.gp.complexity import CONSTANT_NAME, code_weights, complexities, tree_
 from shine.gp.creation import ptc2
 from shine.lang.growth import Terminals
 from shine.lang.library import STANDARD
+from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
 from shine.search.model import Model
 
@@ -60,6 +61,27 @@ def test_the_complexity_of_a_model_follows_the_weights(text, weights, complexity
     assert Model(shine.parse(text, ("a", "b")), 0.0, 1.0, weights).complexity == complexity
 
 
+POWERS = PrimitiveSet(tuple(STANDARD[name] for name in ("add", "mul", "exp", "log")), ("x", "y"))
+
+
+@pytest.mark.parametrize(
+    ("text", "complexity"),
+    [
+        ("exp(1.37*log(x))", 3),
+        ("exp(log(x)*1.37)", 3),
+        ("exp(1.37*log(x + y))", 5),
+        ("y*exp(1.37*log(x)) + exp(0.2*log(y))", 9),
+        ("exp(x*log(y))", 5),
+        ("exp((x + 2.0)*log(y))", 7),
+        ("exp(2.5*x)", 4),
+    ],
+)
+def test_a_power_written_with_exp_and_log_counts_as_a_power(text, complexity):
+    population = Population.from_trees([shine.parse(text, ("x", "y"))], POWERS)
+    assert complexities(population, {}).tolist() == [complexity]
+    assert complexities(population, {"y": 1, "mul": 1}).tolist() == [complexity]
+
+
 def archive_of(losses, weights):
     primitives = primitive_set()
     population = population_of(["x", "x y add", "x neg neg neg"], primitives, 5)
@@ -68,8 +90,8 @@ def archive_of(losses, weights):
 
 def test_an_archive_keeps_the_best_of_each_complexity_rather_than_size():
     archive = archive_of([5.0, 3.0, 2.0], {"add": 8, "neg": 3})
-    assert np.flatnonzero(np.isfinite(archive.scores.losses)).tolist() == [0, 9]
-    assert archive.scores.losses[9] == 2.0
+    assert np.flatnonzero(np.isfinite(archive.best_losses)).tolist() == [0, 9]
+    assert archive.best_losses[9] == 2.0
 
 
 def test_a_front_ascends_in_complexity_rather_than_size():

@@ -112,3 +112,24 @@ def test_as_many_constants_as_rows_are_no_exact_fit():
     shifted = writer.call("square", writer.add(((1, 0.0),), constant(0.3)))
     assert not found_with(shifted, (x[0] + 0.3) ** 2).exact
     assert found_with(writer.call("square", ((1, 0.0),)), x[0] ** 2).exact
+
+
+def test_a_skeleton_is_completed_once():
+    found, completed = pool(3 * COLUMNS[0] + 2 * COLUMNS[1]), []
+
+    class Counted(SumSkeleton):
+        def complete(self, *arguments):
+            completed.append(self)
+            return super().complete(*arguments)
+
+    found.complete([Counted("sum", (), None, (X, Y))])
+    found.complete([Counted("sum", (), None, (X, Y)), Counted("sum", (), None, (X,))])
+    assert [skeleton.terms for skeleton in completed] == [(X, Y), (X,)]
+
+
+def test_the_shortest_description_is_that_of_a_formula_that_convinces():
+    found = pool(3 * COLUMNS[0] + 0.1 * COLUMNS[1])
+    found.add({X: "a", WRITER.add(X, Y): "b"})
+    nats, size = found.shortest
+    assert nats == pytest.approx(50 * min(found.criterion(nodes) for nodes in found.unexplained))
+    assert size == 1

@@ -9,11 +9,13 @@ from helpers.markers import mostly_slow
 
 from shine.gp.seeding import Guesses, SeedingSettings, find_guesses, search_table
 from shine.gp.seeding.search_table import SEARCHES, Search
+from shine.gp.seeding.searches.affine import affine
 from shine.gp.subtrees import depths
 from shine.lang.interpret import evaluate_tape
 from shine.lang.parse import primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
+from shine.search.preparation import linearizer_of
 
 STANDARD = ("add", "sub", "mul", "div", "sqrt", "square", "exp", "log", "sin", "cos")
 FEW = ("add", "mul", "sin")
@@ -38,6 +40,7 @@ class Problem:
     def guesses(self, generator=0, settings=None, **options) -> Guesses:
         settings = settings or SeedingSettings(members=3000, rows=120)
         rng = np.random.default_rng(generator)
+        options.setdefault("linearizer_of", partial(linearizer_of, self.primitives.features, 1))
         return find_guesses(
             self.columns, self.target, self.weights, self.primitives, self.predict, rng, settings=settings, **options
         )
@@ -416,3 +419,18 @@ def test_six_noisy_rows_are_never_exact():
     problem = Problem(rng.uniform(1, 3, (2, 6)), rng.standard_normal(6), FEW)
     guesses = problem.guesses(settings=SeedingSettings(members=2000))
     assert not guesses.exact and guesses.failures == ()
+
+
+def test_few_noisy_rows_have_two_rounds(monkeypatch):
+    rounds = []
+
+    def counted(screen):
+        rounds.append(screen.bank.count)
+        yield from affine(screen, each=12)
+
+    monkeypatch.setattr(search_table, "SEARCHES", (Search(partial(counted)),))
+    rng = np.random.default_rng(0)
+    x = uniform(1, 30, 1, 9)
+    target = 2 * np.sqrt(x[0]) * (1 + 0.03 * rng.standard_normal(30))
+    Problem(x, target).guesses(settings=SeedingSettings(members=3000, coordinates=0))
+    assert len(rounds) == 2
