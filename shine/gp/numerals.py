@@ -59,6 +59,12 @@ def cost_as_measured(value: float, deviation: float) -> float:
     return _DECIMAL + min(digits, MOST_DIGITS) * LOG_10
 
 
+def cost_as_written(value: float) -> float:
+    """Nats that it costs to write down just this number."""
+    found = numerals(value)
+    return float(found.costs.min(where=found.numbers == value, initial=_DECIMAL + MOST_DIGITS * LOG_10))
+
+
 def numerals(value: float) -> Numerals:
     """The numbers that may replace a constant: zero, decimals near it, simple fractions, numbers with names."""
     numbers, costs = [0.0, math.copysign(1.0, value)], [_ZERO, _ONE]

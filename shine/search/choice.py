@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shine.gp.description import DescriptionLength
+from shine.gp.description import NATS_A_NODE, DescriptionLength
+from shine.gp.numerals import cost_as_written
 from shine.lang.tree import Tree
 from shine.search.model import Model
 from shine.typing import Floats, Indices
@@ -89,6 +90,12 @@ def lengths_of(
     losses = np.array([model.loss for model in front])
     lengths = description.lengths(losses, *_sizes_and_constants(front))
     return lengths + (0.0 if further is None else np.array(further))
+
+
+def written_length(tree: Tree) -> float:
+    """Nats to write down a formula with the digits that its constants have."""
+    constants = (float(token[1]) for token in tree.tokens[1:] if token[0] == "constant")
+    return NATS_A_NODE * tree.size + sum(cost_as_written(value) for value in constants)
 
 
 def fitted_constants(tree: Tree) -> int:

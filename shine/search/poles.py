@@ -19,7 +19,7 @@ from shine.fitness.scores import Scores
 from shine.gp.evolution import Outcome
 from shine.lang.population import Population
 from shine.lang.tree import Tree
-from shine.search.choice import fitted_constants
+from shine.search.choice import fitted_constants, written_length
 from shine.search.lines import with_line
 from shine.search.model import Model
 
@@ -28,7 +28,7 @@ EARNED = 1e-4
 because a pole at a single outlier removes most of the loss, too."""
 
 EARNED_APART: dict[Reach, float] = {"beyond": 0.5, "between": 0.1}
-"""The same for formulas without poles within some reach of the rows, in comparison with formulas that are no longer:
+"""The same for formulas without poles within some reach of the rows, compared with formulas that need no more nats:
 perhaps the columns cannot be combined so, or cannot reach so far."""
 
 
@@ -113,7 +113,8 @@ def without_poles(models: Sequence[Model], enough: float, domain: Domain) -> lis
     for model in models:
         # Another version avoids the pole by an ill-determined digit: it says nothing against this one.
         others = [other for other in defined if _form(other.tree) != _form(model.tree)]
-        shorter = [other.loss for other in others if other.complexity <= model.complexity]
+        length = written_length(model.tree)
+        shorter = [other.loss for other in others if written_length(other.tree) <= length]
         share = _share(model.tree, domain) if shorter else 0.0
         most = max(enough, EARNED * min(other.loss for other in defined), share * min(shorter, default=0.0))
         # A formula with as many constants as rows fits any data.

@@ -27,7 +27,7 @@ from shine.lang.primitives import PrimitiveSet
 from shine.lang.simplify.simplifier import simplify
 from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
-from shine.search.choice import fitted_constants
+from shine.search.choice import fitted_constants, written_length
 from shine.search.front import pareto_front
 from shine.search.lines import LINE_FUNCTIONS, with_functions, with_line
 from shine.search.model import Model
@@ -114,7 +114,14 @@ def refined(
     finite = [model for model in chosen if math.isfinite(model.loss) and model.tree.size <= max_size]
     kept = without_poles(finite, enough, domain)
     odd = dict(zip(kept, oddities_of([model.tree for model in kept], primitives), strict=True))
-    return pareto_front(kept, enough, lambda model: model.loss * math.exp(odd[model] / power))
+
+    def surprise(model: Model) -> float:
+        """The loss that a plain formula without constants would have, if it were as likely."""
+        if model.tree.size == 1:
+            return model.loss  # of constants, the best stays: all others are compared with it
+        return model.loss * math.exp((odd[model] + written_length(model.tree)) / power)
+
+    return pareto_front(kept, enough, surprise)
 
 
 def _mean(dataset: Dataset) -> float:

@@ -208,8 +208,10 @@ def _varies(values: Floats, weights: Floats) -> bool:
     total = float(weights.sum())
     if len(values) < FEWEST_VARYING or not total > 0:
         return False
-    centered = values - float(dot(values, weights)) / total
-    return bool(np.sqrt(dot(centered**2, weights) / total) > LEAST_SPREAD * np.abs(values).max())
+    # With the weights of relative noise, the rounding errors of large values count as little as those of small ones.
+    scaled = values / np.abs(values).max(initial=np.finfo(np.float64).tiny)
+    centered = scaled - float(dot(scaled, weights)) / total
+    return bool(np.sqrt(dot(centered**2, weights)) > LEAST_SPREAD * np.sqrt(dot(scaled**2, weights)))
 
 
 def _parts(pool: CandidatePool, members: dict[Nodes, float], most: int, max_size: int) -> tuple[Population, Floats]:
