@@ -118,7 +118,8 @@ class Finish:
     def _front(self, outcome: Outcome, rows: Dataset, polish: bool) -> Finished:
         """The rows with the noise that the best formula implies, and the front that is fitted to them."""
         if self.noise in FOLLOWING_THE_FORMULA:
-            models = self._refined(outcome, rows, polish=False)
+            # "loss" says that only the front is to be refined: it is enough to know what rows to expect.
+            models = self._refined(replace(outcome, stopped_by="loss"), rows, polish=False)
             if models:
                 best = models[self._chosen(models, rows).index]
                 loss = self.settings.fitness.loss

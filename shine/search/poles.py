@@ -109,14 +109,17 @@ def without_poles(models: Sequence[Model], enough: float, domain: Domain) -> lis
     if not defined:
         return list(models)
     rows = np.count_nonzero(domain.dataset.row_weights)
+    least = min(model.loss for model in defined)
+    others = [(model.loss, _form(model.tree), written_length(model.tree)) for model in defined]
     earned = []
     for model in models:
-        # Another version avoids the pole by an ill-determined digit: it says nothing against this one.
-        others = [other for other in defined if _form(other.tree) != _form(model.tree)]
-        length = written_length(model.tree)
-        shorter = [other.loss for other in others if written_length(other.tree) <= length]
-        share = _share(model.tree, domain) if shorter else 0.0
-        most = max(enough, EARNED * min(other.loss for other in defined), share * min(shorter, default=0.0))
+        most = max(enough, EARNED * least)
+        share = _share(model.tree, domain)
+        if share > 0:
+            form, length = _form(model.tree), written_length(model.tree)
+            # Another version avoids the pole by an ill-determined digit: it says nothing against this one.
+            shorter = [other_loss for other_loss, other, nats in others if nats <= length and other != form]
+            most = max(most, share * min(shorter, default=0.0))
         # A formula with as many constants as rows fits any data.
         if model.loss <= most and fitted_constants(model.tree) < rows:
             earned.append(model)

@@ -77,8 +77,9 @@ def polished(
 
 
 def _simplified(individuals: Population, primitives: PrimitiveSet) -> list[Tree]:
-    complete = (individuals.tree(index) for index in range(len(individuals)))
-    return [simplify(tree, primitives, functions=COMPILED) for tree in complete]
+    complete = [individuals.tree(index) for index in range(len(individuals))]
+    simple = {tree: simplify(tree, primitives, functions=COMPILED) for tree in dict.fromkeys(complete)}
+    return [simple[tree] for tree in complete]
 
 
 def preferred(models: Sequence[Model], nats: Callable[[Model, Model], float]) -> Model:

@@ -109,7 +109,8 @@ def refined(
     constant_model = next(version[0] for version in models if version[0].loss <= least * (1 + TOLERANCE))
     versions_of_each = zip(*(version[1:] for version in models), strict=True)
     chosen = [constant_model, *preferred_and_defined(versions_of_each, partial(preferred, nats=nats), domain)]
-    chosen = tidied(chosen, dataset, rules)
+    # With simple constants, many formulas are the same.
+    chosen = tidied(list({model.tree: model for model in chosen}.values()), dataset, rules)
     # Individuals have at most this size; with their lines they may be larger.
     finite = [model for model in chosen if math.isfinite(model.loss) and model.tree.size <= max_size]
     kept = without_poles(finite, enough, domain)
