@@ -26,11 +26,12 @@ def skipped(caplog):
 
 def fitted(X, y, weights=None, kind=SymbolicRegressor, **options):
     settings = {"max_time": 1, "generations": 2, "population_size": 50, "random_state": 0, "n_jobs": 1}
+    settings["settings"] = {"seeding_members": 200}
     model = kind(**{**settings, **options})
     return model.fit(X, y, sample_weight=weights)
 
 
-TO_THE_END = {"max_time": 60, "primitives": ["add", "mul"], "settings": {"seeding_members": 100}}
+TO_THE_END = {"max_time": 60, "max_size": 9, "primitives": ["add", "mul"], "settings": {"seeding_members": 100}}
 """Options of fits that must find something, which a busy machine does not cut short."""
 
 ORDINARY = {
@@ -91,7 +92,7 @@ def test_a_scale_of_the_weights_changes_nothing_but_last_digits():
     X, y = np.column_stack([ONE, TWO]), np.sin(ONE) * TWO + 0.1 * NOISE
     model = SymbolicRegressor(
         primitives=["mul", "sin"], max_time=None, generations=2, population_size=50, n_jobs=1, random_state=0,
-        settings={"seeding_members": 500},
+        max_size=12, settings={"seeding_members": 200},
     )  # fmt: skip
     expected = [formula.loss for formula in model.fit(X, y, weights).front_]
     assert [formula.loss for formula in model.fit(X, y, weights * 2.0**400).front_] == pytest.approx(expected)
@@ -122,7 +123,7 @@ def test_one_row_has_a_formula():
 
 def test_many_columns_are_told_apart():
     X = RNG.standard_normal((150, 3000))
-    model = fitted(X, 3 * X[:, 1234] + 0.01 * NOISE[0], max_size=9, **TO_THE_END)
+    model = fitted(X, 3 * X[:, 1234] + 0.01 * NOISE[0], **TO_THE_END)
     assert "x1234" in model.best_.expression
 
 

@@ -108,7 +108,8 @@ def imported(node: ast.stmt) -> list[str]:
 
 def named(tree: ast.Module) -> Iterator[str]:
     """Modules of Shine that a module imports by their full names in strings."""
-    if not any(isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func) for node in ast.walk(tree)):
+    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    if not any("import_module" in (getattr(called, "attr", ""), getattr(called, "id", "")) for called in calls):
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in MODULES:

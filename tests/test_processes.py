@@ -139,7 +139,7 @@ SCENES = {
 }
 
 
-FAST = ["nested", "while a thread evaluates for DEAP", "a fork pool before use", "a search in the child"]
+FAST = ["after use", "while a thread evaluates for DEAP", "a fork pool before use", "a search in the child"]
 
 
 @pytest.mark.parametrize("scene", mostly_slow(SCENES, FAST))

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SMALL = """
 data: {generate: {rows: 20, features: {a: {uniform: {low: 1, high: 2}}, b: {uniform: {low: 1, high: 2}}}, target: a*b}}
 evolution: {population: 50, max_size: 5, seeding: 0}
-fitness: {tier: reference}
+fitness: {tier: reference, noise: absolute}
 stop: {generations: 5}
 """
 PRODUCTS = ("a*b", "b*a")

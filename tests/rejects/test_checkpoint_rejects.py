@@ -27,7 +27,7 @@ CONFIG = """
 data: {generate: {rows: 12, noise: 0.5, features: {a: {uniform: {low: 1, high: 2}}, b: {normal: {}}}, target: a*b}}
 primitives: [add, mul, sin]
 evolution: {population: 12, max_size: 7, max_depth: 4, islands: 2, seeding: 0, constant_steps: 2}
-fitness: {tier: reference, threads: 1}
+fitness: {tier: reference, threads: 1, noise: absolute}
 stop: {generations: 3, seconds: null}
 """
 HUGE = 10**400
@@ -292,7 +292,7 @@ def contents(good: Checkpoint, seed: int) -> Iterator[bytes]:
 @pytest.mark.parametrize("seed", mostly_slow(range(10), fast=[0]))
 def test_a_damaged_checkpoint_is_resumed_or_refused(seed: int, run: Path, good: Checkpoint, tmp_path: Path) -> None:
     every = contents(good, seed)
-    outcomes = [resumed(run, next(every), tmp_path / "r") for _ in range(100)]
+    outcomes = [resumed(run, next(every), tmp_path / "r") for _ in range(40)]
     for told in outcomes:
         assert told is None or max(map(len, told.splitlines())) < 500, told
-    assert len({told for told in outcomes if told}) > 20
+    assert len({told for told in outcomes if told}) > 10

@@ -2,12 +2,14 @@
 
 import contextlib
 import ctypes
+import itertools
 import re
 import struct
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 from llvmlite import ir
 
 from shine.aot import symbols
@@ -33,6 +35,7 @@ TARGETS = {
 
 TYPES = {"f64": np.float64, "f32": np.float32, "i64": np.int64, "i32": np.int32}
 LLVM_TYPES = {"f64": "double", "f32": "float", "i64": "i64", "i32": "i32"}
+TYPES_BY_NAME = ["float64", "float32", "int64", "int32"]
 ROWS = 4096
 
 
@@ -202,8 +205,13 @@ def test_the_smallest_integer_is_a_real_that_fits():
     assert run("fptosi", "f64", "i64", [-(2.0**63)])[0] == -(2**63)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "int32"])
-@pytest.mark.parametrize("triple", TARGETS)
+@pytest.mark.parametrize(
+    ("triple", "dtype"),
+    mostly_slow(
+        itertools.product(TARGETS, TYPES_BY_NAME),
+        fast=[*itertools.product(TARGETS, ["float64"]), *itertools.product(["armv7-linux-gnueabihf"], TYPES_BY_NAME)],
+    ),
+)
 def test_no_primitive_needs_a_library(triple, dtype):
     code = freestanding_object(module_of(every_primitive(), dtype), triple, *TARGETS[triple])
     assert not undefined_symbols(code)

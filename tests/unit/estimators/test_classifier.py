@@ -138,5 +138,5 @@ def test_constraints_hold_for_the_odds():
 
 
 def test_the_seeding_looks_for_the_classes_too():
-    model = quick(settings={"seeding": 1.0, "seeding_members": 300}, generations=1).fit(X, LABELS)
+    model = quick(settings={"seeding": 1.0, "seeding_members": 100}, generations=1, max_size=9).fit(X, LABELS)
     assert model.score(X, LABELS) > 0.7

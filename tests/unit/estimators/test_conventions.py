@@ -12,6 +12,7 @@ import pandas
 import polars
 import pyarrow
 import pytest
+from helpers.markers import mostly_slow
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -36,7 +37,7 @@ QUICK = {
 RNG = np.random.default_rng(0)
 X = RNG.uniform(1, 5, (60, 2))
 Y = X[:, 0] * X[:, 1]
-REGRESSOR = SymbolicRegressor(**QUICK | {"generations": 3, "population_size": 40})
+REGRESSOR = SymbolicRegressor(noise="absolute", **QUICK | {"generations": 3, "population_size": 40})
 CLASSIFIER = SymbolicClassifier(**QUICK | {"generations": 0, "max_size": 4})
 TRANSFORMER = SymbolicTransformer(n_components=2, **QUICK)
 ESTIMATORS = [REGRESSOR, CLASSIFIER, TRANSFORMER]
@@ -96,7 +97,7 @@ def test_a_clone_has_the_parameters_and_nothing_else(estimator):
     assert [name for name in vars(clone(found)) if name.endswith("_")] == []
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", mostly_slow([1, 2], fast=[1]))
 def test_a_grid_search_fits_in_other_processes(jobs):
     search = GridSearchCV(REGRESSOR, {"max_size": [3, 5]}, n_jobs=jobs, cv=2).fit(X, Y)
     assert search.best_score_ > 0.99

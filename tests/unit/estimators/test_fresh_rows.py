@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 
 from shine.data.dataset import Dataset
 from shine.domain import Domain
@@ -20,6 +21,8 @@ QUICK = {
     "n_jobs": 1,
     "settings": {"seeding": 0.0},
 }
+
+each_seed = pytest.mark.parametrize("seed", mostly_slow(range(4), fast=[0]))
 
 
 def rows(rng: np.random.Generator, count: int) -> np.ndarray:
@@ -43,7 +46,7 @@ def assert_defined(models, X: np.ndarray) -> None:
         assert domain.defines(model.tree), model.expression
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each_seed
 def test_regressors_do(seed):
     rng = np.random.default_rng(seed)
     X, fresh = rows(rng, 25), rows(rng, 10_000)
@@ -53,7 +56,7 @@ def test_regressors_do(seed):
     assert np.abs(model.predict(fresh)).max() < 1000 * np.ptp(y)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each_seed
 @pytest.mark.parametrize("selection", ["accuracy", "score"])
 def test_however_the_formula_is_chosen(seed, selection):
     rng = np.random.default_rng(seed)
@@ -62,7 +65,7 @@ def test_however_the_formula_is_chosen(seed, selection):
     assert np.isfinite(model.fit(X, target(rng, X)).predict(fresh)).all()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each_seed
 def test_classifiers_do(seed):
     rng = np.random.default_rng(seed)
     X, fresh = rows(rng, 30), rows(rng, 10_000)
@@ -72,7 +75,7 @@ def test_classifiers_do(seed):
     assert np.isfinite(model.best_.predict(fresh)).all()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each_seed
 def test_transformers_do(seed):
     rng = np.random.default_rng(seed)
     X, fresh = rows(rng, 30), rows(rng, 10_000)

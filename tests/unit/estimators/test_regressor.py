@@ -28,6 +28,7 @@ QUICK = {
     "random_state": 0,
     "n_jobs": 1,
     "settings": {"seeding": 0.0},
+    "noise": "absolute",
 }
 
 

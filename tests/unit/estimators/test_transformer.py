@@ -108,6 +108,6 @@ def test_a_component_has_no_more_nodes_than_there_are_rows(seed):
     x, y = rng.standard_normal((6, 3)), rng.standard_normal(6)
     model = SymbolicTransformer(
         n_components=1, primitives=["add", "mul", "sin"], generations=3, population_size=50, max_time=None, n_jobs=1,
-        random_state=seed, settings={"seeding_members": 500},
+        random_state=seed, settings={"seeding_members": 200},
     )  # fmt: skip
     assert model.fit(x, y).best_[0].tree.size <= 6

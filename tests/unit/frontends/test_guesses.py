@@ -206,7 +206,7 @@ def test_formulas_are_written_so_that_they_can_be_read_again():
 RNG = np.random.default_rng(0)
 X = RNG.uniform(1, 2, (60, 2))
 A, B = X.T
-FAST: dict[str, Any] = {"generations": 0, "population": 5, "seeding": 0.0, "features": ["a", "b"]}
+FAST: dict[str, Any] = {"generations": 0, "population": 5, "seeding": 0.0, "noise": "absolute", "features": ["a", "b"]}
 """Options of a search that finds nothing but its guesses."""
 
 

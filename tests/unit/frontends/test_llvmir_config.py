@@ -30,9 +30,10 @@ data:
     features: {u: {uniform: {low: 1, high: 5}}, v: {uniform: {low: 1, high: 5}}}
     target: u*sqrt(u*u + v*v)
 primitives: [add, mul, {llvm: leg.ll, function: leg}]
-evolution: {population: 100, complexity: {leg: 2}}
+evolution: {population: 100, complexity: {leg: 2}, seeding: 0}
 constraints: {nesting: {leg: {leg: 0}}}
 seeds: ["leg(u, v) + u"]
+fitness: {noise: absolute}
 stop: {generations: 30}
 """
 

@@ -114,7 +114,7 @@ def test_a_search_uses_the_weights():
     weights = {"sin": 6, "mul": 2}
     found = shine.evolve(
         X, np.sin(X[:, 0]) * X[:, 1], primitives=["add", "mul", "sin"], features=["a", "b"], population=100,
-        generations=5, seconds=None, seeding=0, complexity=weights,
+        generations=5, seconds=None, seeding=0, noise="absolute", complexity=weights,
     )  # fmt: skip
     counted = [tree_complexity(model.tree, weights) for model in found.front]
     assert [model.complexity for model in found.front] == counted == sorted(set(counted))

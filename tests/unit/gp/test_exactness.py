@@ -41,6 +41,9 @@ def test_few_noisy_rows_do_not_end_a_search_by_chance():
     rng = np.random.default_rng(0)
     x = np.arange(1.0, 8.0)
     y = 3 * x + 0.1 * rng.normal(size=7)
-    result = shine.evolve(x[:, None], y, primitives=["add", "mul", "div"], generations=3, population=100)
+    result = shine.evolve(
+        x[:, None], y, primitives=["add", "mul", "div"], generations=3, population=100, seeding_members=200,
+        noise="absolute",
+    )  # fmt: skip
     assert result.stopped_by == "generations"
     assert result.best.expression.endswith("*x0")

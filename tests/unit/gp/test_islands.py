@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 from unit.gp.habitats import (
     NEG,
     PRIMITIVES,
@@ -188,7 +189,7 @@ STOP = StopSettings(generations=12, seconds=None, loss=0.0)
 
 @pytest.mark.parametrize("survival", SURVIVALS)
 @pytest.mark.parametrize("selection", ["tournament", "lexicase"])
-@pytest.mark.parametrize("islands", [1, 3])
+@pytest.mark.parametrize("islands", mostly_slow([1, 3], fast=[3]))
 def test_a_seed_repeats_with_every_policy(survival, selection, islands):
     settings = replace(SETTINGS, survival=survival, selection=selection, islands=islands, migration_interval=3)
     one, other = (run(settings, STOP, errors=errors_of) for _ in range(2))
@@ -235,7 +236,7 @@ def front_of(seed=1, threads=1, **settings):
     return [(model.expression, model.loss, model.r2) for model in found.front], found.evaluations
 
 
-@pytest.mark.parametrize("loss", ["mse", "mae"])
+@pytest.mark.parametrize("loss", mostly_slow(["mse", "mae"], fast=["mse"]))
 @pytest.mark.parametrize(
     "settings",
     [

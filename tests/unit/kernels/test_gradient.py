@@ -4,6 +4,7 @@ import ast
 
 import numpy as np
 import pytest
+from helpers.markers import mostly_slow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import PARAMETERS, trees
@@ -54,7 +55,7 @@ def test_gradients_have_gradients():
     assert seeded(10.0, 2.0) == 120.0
 
 
-@pytest.mark.parametrize("rows", [0, 1, 7, 8, 9, 16, 17, 1000])
+@pytest.mark.parametrize("rows", mostly_slow([0, 1, 7, 8, 9, 16, 17, 1000], fast=[0, 1, 9, 1000]))
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_every_row_count_gives_the_bits_of_single_rows(rows, dtype):
     kernel = shine.grad("exp(sin(a)*b) + a/b", dtype=dtype, keep_outputs=True)

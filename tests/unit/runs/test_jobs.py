@@ -37,6 +37,7 @@ from shine.runs.checkpoints import Shelf
 SMALL = """
 data: {generate: {rows: 20, noise: 0.1, features: {a: {uniform: {low: 1, high: 2}}}, target: a*a}}
 evolution: {population: 20, max_size: 5, seeding: 0.0}
+fitness: {noise: absolute}
 stop: {generations: 6, seconds: null}
 """
 

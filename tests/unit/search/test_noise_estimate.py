@@ -96,7 +96,7 @@ def test_constant_columns_do_not_disturb():
 @pytest.mark.parametrize("scale", [1.0, 1e60, 1e-60])
 def test_a_result_has_the_estimate_in_the_unit_of_the_target(scale):
     X, y = replicated(np.random.default_rng(0))
-    few = {"generations": 1, "population": 50, "seeding": 0.0, "seconds": None, "threads": 1}
+    few = {"generations": 1, "population": 50, "seeding": 0.0, "seconds": None, "threads": 1, "noise": "absolute"}
     noise = shine.evolve(X, scale * y, primitives=["add", "mul"], **few).noise
     assert noise.model == "absolute"
     assert noise.loss / scale**2 == pytest.approx(estimate(X, y).loss)

@@ -30,6 +30,7 @@ def evolve(y, **options):
         "generations": 20,
         "seconds": None,
         "seeding": 0.0,
+        "noise": "absolute",
     }
     return shine.evolve(X, y, **defaults | options)
 
@@ -251,7 +252,7 @@ def test_a_function_must_not_have_the_name_of_a_primitive_of_shine():
 
 def test_the_front_does_not_depend_on_the_threads_that_share_the_seeding():
     y = np.sin(3.7 * A) * B + 0.1 * np.random.default_rng(5).standard_normal(len(A))
-    options = {"seeding": 1.0, "seeding_members": 300, "primitives": ["mul", "sin"], "generations": 3}
+    options = {"seeding": 1.0, "seeding_members": 150, "primitives": ["mul", "sin"], "generations": 1, "max_size": 12}
     one, two = (evolve(y, threads=threads, **options) for threads in (1, 2))
     assert front(one) == front(two)
     assert one.evaluations == two.evaluations

@@ -15,7 +15,7 @@ from shine.search.run import search
 from shine.search.settings import settings_from
 from shine.search.validation import chosen_by, least_error
 
-QUICK = {"seconds": None, "generations": 4, "population": 100, "threads": 1, "seeding": 0.0}
+QUICK = {"seconds": None, "generations": 4, "population": 100, "threads": 1, "seeding": 0.0, "noise": "absolute"}
 RNG = np.random.default_rng(0)
 X = RNG.uniform(1, 5, (80, 2))
 Y = 3 * X[:, 0] ** 2 + 0.1 * RNG.standard_normal(80)

@@ -13,6 +13,7 @@ import mpmath
 import numpy as np
 import pytest
 from helpers.equality import same_bits
+from helpers.markers import mostly_slow
 from llvmlite import ir
 
 from shine.aot.freestanding import prepare
@@ -306,7 +307,7 @@ def test_bits_depend_on_neither_lanes_nor_level_nor_position(name: str, dtype: t
 
 
 @pytest.mark.parametrize("triple", ["x86_64-linux-gnu", "aarch64-linux-gnu", "wasm32"])
-@pytest.mark.parametrize("dtype", PRECISIONS)
+@pytest.mark.parametrize("dtype", mostly_slow(PRECISIONS, fast=[np.float64]))
 @pytest.mark.parametrize("name", vecmath.FUNCTIONS)
 def test_no_foreign_symbol_is_called(name: str, dtype: type, triple: str) -> None:
     text = assembly(prepare(loop(name, 8, dtype), triple), triple)

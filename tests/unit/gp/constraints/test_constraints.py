@@ -263,7 +263,15 @@ def test_pairs_stay_within_the_data_and_a_feature_that_never_changes_is_monotone
 RNG = np.random.default_rng(7)
 X = RNG.uniform(1, 5, (200, 3))
 A, B, C = X.T
-SHORT = {"features": ["a", "b", "c"], "population": 300, "generations": 12, "seeding": 0, "threads": 1}
+SHORT = {
+    "features": ["a", "b", "c"],
+    "population": 200,
+    "generations": 6,
+    "max_size": 12,
+    "seeding": 0,
+    "threads": 1,
+    "noise": "absolute",
+}
 
 
 def arguments_of(tree: shine.Tree, name: str) -> list[ast.expr]:
@@ -334,17 +342,19 @@ def test_noisy_monotone_data_give_a_monotone_formula():
     options = {
         "features": ["x"],
         "primitives": ["add", "mul", "sin", "div"],
-        "population": 300,
+        "population": 200,
+        "max_size": 15,
         "seeding": 0,
         "threads": 1,
+        "noise": "absolute",
     }
     result = shine.evolve(
-        x[:, None], y, generations=15, constraints={"monotonic": {"x": "increasing"}, "penalty": 1000}, **options
+        x[:, None], y, generations=8, constraints={"monotonic": {"x": "increasing"}, "penalty": 1000}, **options
     )
     grid = np.linspace(x.min(), x.max(), 400)[:, None]
     assert (np.diff(result.predict(grid)) >= -1e-9).all()
     # Without the constraint, the prediction follows the data, which are not monotone.
-    free = shine.evolve(x[:, None], y, generations=15, **options)
+    free = shine.evolve(x[:, None], y, generations=8, **options)
     assert (np.diff(free.predict(grid)) < 0).any()
     assert parse(result.best.expression, ("x",)).size > 1
 
