@@ -25,7 +25,14 @@ def skipped(caplog):
 
 
 def fitted(X, y, weights=None, kind=SymbolicRegressor, **options):
-    settings = {"max_time": 1, "generations": 2, "population_size": 50, "random_state": 0, "n_jobs": 1}
+    settings = {
+        "max_time": 0.5,
+        "max_size": 15,
+        "generations": 2,
+        "population_size": 50,
+        "random_state": 0,
+        "n_jobs": 1,
+    }
     settings["settings"] = {"seeding_members": 200}
     model = kind(**{**settings, **options})
     return model.fit(X, y, sample_weight=weights)
@@ -62,7 +69,7 @@ EXTREME = {
 
 FAST = [
     "a flag beside numbers", "a constant target", "timestamps", "two rows", "more columns than rows",
-    "columns of 1e160", "a target of 1e200", "the smallest numbers", "the whole range",
+    "columns of 1e160", "the smallest numbers", "the whole range",
 ]  # fmt: skip
 """Tables that are fitted by default; the others are slow."""
 
@@ -127,7 +134,7 @@ def test_many_columns_are_told_apart():
     assert "x1234" in model.best_.expression
 
 
-@pytest.mark.parametrize("number", mostly_slow(range(40), fast=range(8)))
+@pytest.mark.parametrize("number", mostly_slow(range(40), fast=range(5)))
 def test_a_table_drawn_at_random_is_fitted_or_refused(number, skipped):
     kind, text = outcome(case(number, largest=500))
     assert kind in ("ok", "error"), text

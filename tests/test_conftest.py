@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,20 @@ def test_a_hanging_test_is_ended(waits: str, option: str, shown: str, workers: s
     (tmp_path / "test_hangs.py").write_text(f"import ctypes, threading\n\ndef test_hangs():\n    {waits}\n")
     code, output = outcome(tmp_path, option, "-n", workers)
     assert (code, shown in output) == (1, True), output
+
+
+def test_a_module_of_slow_tests_is_imported_only_where_they_are_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "test_slow.py").write_text(
+        "import pytest\nprint('imported')\npytestmark = pytest.mark.slow\n\ndef test_one():\n    pass\n"
+    )
+    (tmp_path / "test_quick.py").write_text("def test_two():\n    pass\n")
+    (tmp_path / "tests").mkdir()
+    shutil.move(tmp_path / "test_slow.py", tmp_path / "tests")
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path / "tests")
+    code, shown = outcome(tmp_path, "-s")
+    assert (code, "1 passed" in shown, "imported" in shown) == (0, True, False), shown
+    code, shown = outcome(tmp_path, "-s", "-m", "")
+    assert (code, "2 passed" in shown, "imported" in shown) == (0, True, True), shown
 
 
 def test_slow_tests_are_left_out_unless_they_are_asked_for(tmp_path: Path) -> None:

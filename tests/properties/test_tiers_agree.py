@@ -61,12 +61,12 @@ def tape(*nodes: int | float | str) -> Tape:
 def individuals(seed: int) -> Population:
     """Formulas as people write them, random ones of every shape, single leaves, and formulas of constants."""
     rng = np.random.default_rng(seed)
-    usual = [random_tree(rng, VOCABULARIES[i % len(VOCABULARIES)], int(rng.integers(1, 40))) for i in range(16)]
+    usual = [random_tree(rng, VOCABULARIES[i % len(VOCABULARIES)], int(rng.integers(1, 40))) for i in range(12)]
     written = [shine.parse(text, PRIMITIVES.features) for text in WRITTEN]
     leaves = [
         *(tape(feature) for feature in (1, 2, 3)),
         *(tape(constant) for constant in CONSTANTS),
-        *(tape(constant, 0.1, name) for constant in CONSTANTS for name in ("add", "div")),
+        *(tape(constant, 0.1, "div") for constant in CONSTANTS),
         tape(1.0, 2.0, "sub", 3.0, 4.0, "sub", "div"),
         tape(2.0, "sqrt"),
         tape(1.0, 2.0, 3.0, "where"),
@@ -84,7 +84,7 @@ def tiers() -> dict[str, Tiers]:
     return {dtype: Tiers(individuals(0), dtype) for dtype in ("float64", "float32")}
 
 
-@pytest.mark.parametrize("rows", range(9))
+@pytest.mark.parametrize("rows", mostly_slow(range(9), fast=[0, 1, 3, 6, 7]))
 @each_dtype
 def test_all_tiers_agree_around_the_sizes_of_vectors_tiles_and_chunks(dtype, rows, tiers):
     rng, count = np.random.default_rng([rows, len(dtype)]), row_counts(dtype)[rows]

@@ -66,7 +66,8 @@ def values(estimator, columns=X):
     ids=named,
 )
 def test_no_check_of_scikit_learn_fails(estimator):
-    results = check_estimator(clone(estimator), on_fail=None, on_skip=None)
+    short = clone(estimator).set_params(generations=1, population_size=20)
+    results = check_estimator(short, on_fail=None, on_skip=None)
     assert len(results) > 50
     assert [(each["check_name"], each["exception"]) for each in results if each["status"] == "failed"] == []
     # Arrays of other libraries are checked only where the environment says so before scikit-learn is imported.
