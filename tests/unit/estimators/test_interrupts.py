@@ -192,7 +192,7 @@ PARALLEL = ("processes", "joblib")
     ("name", "to"),
     mostly_slow(
         [(name, to) for name in ACTIONS for to in ("process", "group") if to == "process" or name.endswith(PARALLEL)],
-        fast=[("regressor", "process"), ("grid search in processes", "group")],
+        fast=[("regressor", "process"), ("grid search", "process")],
     ),
 )
 def test_a_real_signal(name, to, tmp_path):

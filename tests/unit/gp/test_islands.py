@@ -244,7 +244,7 @@ def front_of(seed=1, threads=1, **settings):
         {"linear_scaling": False},
         {"islands": 3, "migration_interval": 2, "patience": 3},
         {"selection": "lexicase", "survival": "nsga2"},
-        {"survival": "age", "constant_steps": 0},
+        pytest.param({"survival": "age", "constant_steps": 0}, marks=pytest.mark.slow),
     ],
     ids=str,
 )

@@ -113,5 +113,5 @@ def test_noise_alone_is_described_by_a_constant():
     # The best of many functions of noise fits well by chance; the price of the nodes outweighs that.
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 3)), rng.normal(size=40)
-    found = shine.evolve(X, y, population=100, generations=3, seconds=None, seeding_members=300)
+    found = shine.evolve(X, y, population=300, generations=10, seconds=None, seeding=0, max_size=15)
     assert found.best.tree.size <= 3
