@@ -10,6 +10,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -26,6 +27,17 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
     folder = tempfile.mkdtemp(prefix="shine-tests-")
     os.environ["SHINE_CACHE_DIR"] = folder
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+
+
+ALL_SLOW = "\npytestmark = pytest.mark.slow\n"
+"""A line of each module whose tests are all slow."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """True for a module of slow tests only, if they are left out: PyTorch, JAX and ONNX take seconds to import."""
+    if config.getoption("-m") != "not slow" or collection_path.suffix != ".py":
+        return None
+    return ALL_SLOW in collection_path.read_text(encoding="utf-8") or None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

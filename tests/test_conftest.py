@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -77,9 +76,6 @@ def test_a_module_of_slow_tests_is_imported_only_where_they_are_asked_for(tmp_pa
         "import pytest\nprint('imported')\npytestmark = pytest.mark.slow\n\ndef test_one():\n    pass\n"
     )
     (tmp_path / "test_quick.py").write_text("def test_two():\n    pass\n")
-    (tmp_path / "tests").mkdir()
-    shutil.move(tmp_path / "test_slow.py", tmp_path / "tests")
-    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path / "tests")
     code, shown = outcome(tmp_path, "-s")
     assert (code, "1 passed" in shown, "imported" in shown) == (0, True, False), shown
     code, shown = outcome(tmp_path, "-s", "-m", "")

@@ -61,12 +61,12 @@ def tape(*nodes: int | float | str) -> Tape:
 def individuals(seed: int) -> Population:
     """Formulas as people write them, random ones of every shape, single leaves, and formulas of constants."""
     rng = np.random.default_rng(seed)
-    usual = [random_tree(rng, VOCABULARIES[i % len(VOCABULARIES)], int(rng.integers(1, 40))) for i in range(12)]
+    usual = [random_tree(rng, VOCABULARIES[i % len(VOCABULARIES)], int(rng.integers(1, 40))) for i in range(16)]
     written = [shine.parse(text, PRIMITIVES.features) for text in WRITTEN]
     leaves = [
         *(tape(feature) for feature in (1, 2, 3)),
         *(tape(constant) for constant in CONSTANTS),
-        *(tape(constant, 0.1, "div") for constant in CONSTANTS),
+        *(tape(constant, 0.1, name) for constant in CONSTANTS for name in ("add", "div")),
         tape(1.0, 2.0, "sub", 3.0, 4.0, "sub", "div"),
         tape(2.0, "sqrt"),
         tape(1.0, 2.0, 3.0, "where"),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import PARAMETERS, trees
 
 import shine
 from shine.domain.bounds import bounds
@@ -17,7 +18,6 @@ from shine.domain.interval import Interval
 from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD
 from shine.lang.tree import Tree
-from tests.strategies import PARAMETERS, trees
 
 NAMES = ("a", "b", "c")
 SPECIAL = np.array(

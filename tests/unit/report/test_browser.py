@@ -134,7 +134,7 @@ def test_a_request_would_be_noticed(probed):
 
 def test_a_point_of_the_front_tells_its_formula(probed):
     assert probed["tip_shown"]
-    assert probed["tip"].startswith("Complexity 1")
+    assert probed["tip"].startswith("# 2 · Complexity 1")
     assert probed["tip_gone"]
     assert probed["exact"] == "0.0123456789"
 
