@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import time
-from functools import partial
 
 import numpy as np
 
@@ -20,11 +19,11 @@ from shine.evaluators.machine_tier import MachineEvaluator
 from shine.fitness.losses import SQUARED
 from shine.gp.complexity import constant_counts
 from shine.gp.description import DescriptionLength
-from shine.gp.seeding import SeedingSettings, find_guesses
+from shine.gp.seeding import SeedingSettings
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.search.noise import LEAST_COUNT, count_deviations, least_size, one_sign, with_model
-from shine.search.preparation import linearizer_of
+from shine.search.preparation import guesses_on
 from shine.search.yardsticks import rounding_loss
 from shine.typing import Floats
 
@@ -151,18 +150,7 @@ def _likeliest(
 def _guesses(
     rows: Dataset, primitives: PrimitiveSet, rng: np.random.Generator, threads: int, deadline: float
 ) -> Population:
-    found = find_guesses(
-        rows.columns,
-        rows.target,
-        rows.weights,
-        primitives,
-        MachineEvaluator(rows, "mse", False, "float64", threads).predict,
-        rng,
-        linearizer_of=partial(linearizer_of, rows.features, threads),
-        settings=SeedingSettings(members=PROBED_MEMBERS),
-        clock=time.monotonic,
-        deadline=deadline,
-    )
+    found = guesses_on(rows, primitives, threads, rng, deadline, SeedingSettings(members=PROBED_MEMBERS))
     if found.interrupted:
         raise KeyboardInterrupt
     return found.candidates

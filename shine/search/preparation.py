@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -117,6 +118,29 @@ def seeded(
     """
     rows = sample.sampled(SEEDING_ROWS, rng)
     rows = rows if noise == "sigma" else rows.without_deviations
+    return guesses_on(
+        rows,
+        primitives,
+        threads,
+        rng,
+        deadline,
+        SeedingSettings(members=settings.seeding_members),
+        max_size=settings.max_size,
+        max_depth=settings.max_depth,
+        linear_scaling=linear_scaling,
+    )
+
+
+def guesses_on(
+    rows: Dataset,
+    primitives: PrimitiveSet,
+    threads: int,
+    rng: np.random.Generator,
+    deadline: float,
+    settings: SeedingSettings,
+    **options: Any,
+) -> Guesses:
+    """Guesses for some rows; the options are those of `shine.gp.seeding.find_guesses`."""
     return find_guesses(
         rows.columns,
         rows.target,
@@ -124,13 +148,11 @@ def seeded(
         primitives,
         MachineEvaluator(rows, "mse", False, "float64", threads).predict,
         rng,
-        max_size=settings.max_size,
-        max_depth=settings.max_depth,
-        linear_scaling=linear_scaling,
         linearizer_of=partial(linearizer_of, rows.features, threads),
-        settings=SeedingSettings(members=settings.seeding_members),
+        settings=settings,
         clock=time.monotonic,
         deadline=deadline,
+        **options,
     )
 
 

@@ -121,11 +121,6 @@ class CandidatePool:
         self._completed: set[Skeleton] = set()
 
     @property
-    def least_unexplained(self) -> float:
-        """The least share of variance that a formula leaves unexplained; inf without formulas."""
-        return min(self.unexplained.values(), default=np.inf)
-
-    @property
     def exact(self) -> bool:
         """Whether a formula fits to within rounding: all rows of a wide target, and more rows than it has constants."""
         return self._surely < ROUNDING

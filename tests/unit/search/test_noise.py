@@ -138,7 +138,7 @@ def test_an_interrupt_while_the_noise_is_examined_ends_the_search(monkeypatch):
     def interrupted(*given, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("shine.search.noise_choice.find_guesses", interrupted)
+    monkeypatch.setattr("shine.search.noise_choice.guesses_on", interrupted)
     x = np.geomspace(0.1, 10, 30)
     result = shine.evolve(x[:, None], 3 * x**3, generations=50, population=50)
     assert result.stopped_by == "interrupted"

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from shine.gp.seeding.correlations import units_of
 from shine.gp.seeding.estimates import Estimate
-from shine.gp.seeding.forward_selection import Dictionary, Sums, replaced, with_another_term
+from shine.gp.seeding.forward_selection import Dictionary, best_triples, replaced, with_another_term
 from shine.gp.seeding.screen import Screen
 from shine.gp.seeding.sum_estimates import estimates_of_sums
 from shine.gp.seeding.target_divisors import divided_views
@@ -43,17 +41,14 @@ def close_sums(screen: Screen, simplest: int, most: int, kept: int, divisors: in
     """
     members = screen.distinct_in_sums[:most]
     dictionary = Dictionary(units_of(screen.values[members], screen.weights)[0], PARALLEL)
-    first, second = np.triu_indices(min(simplest, len(members)), 1)
-    if not len(first):
+    if min(simplest, len(members)) < 2:
         return
     views = [v for v in screen.simple_views if homogeneous(v.chain) or v.chain[0].name == "exp"]
     views += [v for v in divided_views(screen, divisors) if not v.chain]
     values = values_of(views, screen.target)
     units, _, _ = units_of(values, screen.weights)
     for k in range(len(views)):
-        two = Sums(np.full(len(first), k), np.column_stack([first, second]), np.zeros(len(first)))
-        three = with_another_term(dictionary, units, two)
-        three = three.take(np.argsort(three.unexplained, kind="stable")[:kept])
+        three = best_triples(dictionary, units, k, simplest, kept)
         if not three.unexplained[0] < 1 - LEAST_EXPLAINED:
             continue
         four = replaced(dictionary, units, with_another_term(dictionary, units, three))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from shine.gp.seeding.correlations import Normalized
 from shine.gp.seeding.estimates import Estimate
-from shine.gp.seeding.forward_selection import Dictionary, Sums, with_another_term
+from shine.gp.seeding.forward_selection import Dictionary, best_triples, with_another_term
 from shine.gp.seeding.screen import Screen
 from shine.gp.seeding.sum_estimates import estimates_of_sums
 from shine.gp.seeding.target_views import homogeneous, values_of
@@ -32,14 +30,11 @@ def sums_of_three(screen: Screen, simplest: int, most: int, triples: int) -> Ite
     views = screen.simple_views
     values = values_of(views, screen.target)
     normal = Normalized.of(values, screen.weights)
-    first, second = np.triu_indices(min(simplest, len(members)), 1)
-    if not len(first):
+    if min(simplest, len(members)) < 2:
         return
     for k, view in enumerate(views):
         if homogeneous(view.chain) or view.chain[0].name == "exp":
-            two = Sums(np.full(len(first), k), np.column_stack([first, second]), np.zeros(len(first)))
-            three = with_another_term(dictionary, normal.units, two)
-            three = three.take(np.argsort(three.unexplained, kind="stable")[:triples])
+            three = best_triples(dictionary, normal.units, k, simplest, triples)
             four = with_another_term(dictionary, normal.units, three)
             yield from estimates_of_sums(screen, "sum of 3", views, values, members, three)
             yield from estimates_of_sums(screen, "sum of 4", views, values, members, four)
