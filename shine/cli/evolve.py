@@ -67,7 +67,7 @@ def resume_run(folder: Path, overrides: Sequence[str], printed: str, interruptio
     try:
         with display_for(printed, f"reading {folder}") as display:
             open_run(folder)
-            config = read_config(folder / "config.yaml", overrides)
+            config = read_config(folder / "config.yaml", overrides, own=True)
             with stage(f"going on with the run in {folder}"):
                 search = partial(resume_job, folder, overrides=overrides)
                 found = _searched(search, config, display, interruption)

@@ -17,7 +17,7 @@ def report(folder: Path, out: Path | None, show: bool, as_json: bool) -> None:
     """Write the report of a run and print its path."""
     run = opened(folder)
     # The configuration in the run's folder has every default and the absolute path of the data.
-    dataset = read_job(run.folder / "config.yaml").dataset
+    dataset = read_job(run.folder / "config.yaml", own=True).dataset
     path = run.folder / "report.html" if out is None else out
     page = report_html(
         run.result,

@@ -1,8 +1,8 @@
 """The YAML file of a run as validated types; every problem is found before anything runs."""
 
+from shine.config.former import current_names, is_retired
 from shine.config.models import Config, DataSettings, GraphGuess, LlvmFunction
 from shine.config.reading import Job, read_config, read_job, with_formulas
-from shine.config.sections import is_retired
 from shine.config.writing import dump_config, schema
 from shine.search.settings import FitnessSettings
 
@@ -13,6 +13,7 @@ __all__ = [
     "GraphGuess",
     "Job",
     "LlvmFunction",
+    "current_names",
     "dump_config",
     "is_retired",
     "read_config",

@@ -132,13 +132,16 @@ def guess_formulas(
             individual = Population.from_trees([tree], known)
         except (UnsupportedSyntaxError, GraphImportError) as error:
             keys = error.keys if isinstance(error, GraphGuessError) else ()
-            problems.append((("seeds", index, *keys), str(error)))
+            problems.append((("guesses", index, *keys), str(error)))
             continue
         size = int(individual.sizes[0])
+        problem = None
         if size > evolution.max_size:
-            problems.append((("seeds", index), f"has {size} nodes; evolution.max_size allows {evolution.max_size}"))
+            problem = f"has {size} nodes; evolution.max_size allows {evolution.max_size}"
         elif (depth := int(depths(individual)[0])) > evolution.max_depth:
-            problems.append((("seeds", index), f"has {depth} levels; evolution.max_depth allows {evolution.max_depth}"))
+            problem = f"has {depth} levels; evolution.max_depth allows {evolution.max_depth}"
+        if problem is not None:
+            problems.append((("guesses", index), problem))
         formulas.append(guess if isinstance(guess, str) else str(tree))
     return tuple(formulas), problems
 

@@ -110,7 +110,7 @@ class Config(StrictModel):
     """Limits that end the run."""
     seed: Annotated[int, Ge(0), Le(2**63 - 1)] = 0
     """Seed of every random choice of the evolution."""
-    seeds: tuple[GuessEntry, ...] = ()
+    guesses: tuple[GuessEntry, ...] = ()
     """Guesses: formulas as text, paths of graph files, or graphs and how to read them."""
 
     @property
@@ -133,5 +133,5 @@ class Config(StrictModel):
             constraints=self.constraints,
             stop=self.stop,
             seed=self.seed,
-            guesses=tuple(str(formula) for formula in self.seeds),
+            guesses=tuple(str(formula) for formula in self.guesses),
         )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from shine.config.checks import guess_formulas, primitive_texts
-from shine.config.document import read_document
+from shine.config.document import Document, read_document
+from shine.config.former import RENAMED
 from shine.config.models import Config
 from shine.config.sections import Sections
 from shine.data.dataset import Dataset
@@ -23,7 +25,7 @@ class Job:
     dataset: Dataset
 
 
-def read_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
+def read_config(path: str | Path, overrides: Sequence[str] = (), *, own: bool = False) -> Config:
     """Read and validate a configuration, but not its data.
 
     Parameters
@@ -31,6 +33,8 @@ def read_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     path : path
     overrides : sequence of str
         Each like ``evolution.population=500``, with the value in YAML; applied in order.
+    own : bool
+        Whether Shine itself wrote the file: then former names in it cause no warning.
 
     Returns
     -------
@@ -42,26 +46,34 @@ def read_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
     ConfigError
         With all problems, each with its place.
     """
-    document = read_document(Path(path), overrides)
+    document = _document(Path(path), overrides, own)
     sections = Sections(document, Path(path).parent)
     return sections.finish(sections.problems())
 
 
-def read_job(path: str | Path, overrides: Sequence[str] = ()) -> Job:
-    """Read and validate a configuration and the data it names.
+def read_job(path: str | Path, overrides: Sequence[str] = (), *, own: bool = False) -> Job:
+    """Read and validate a configuration and the data it names (see `read_config` for the parameters).
 
     Raises
     ------
     ConfigError
         With all problems of both, each with its place.
     """
-    document = read_document(Path(path), overrides)
+    document = _document(Path(path), overrides, own)
     sections = Sections(document, Path(path).parent)
     problems = sections.problems()
     dataset, more = sections.dataset(problems)
     config = sections.finish([*problems, *more])
     assert dataset is not None
     return Job(config, dataset)
+
+
+def _document(path: Path, overrides: Sequence[str], own: bool) -> Document:
+    document = read_document(path, overrides)
+    for place, former in document.former:
+        if not own or place.override:
+            warnings.warn(f"{place}: {former} is called {RENAMED[former]} now", FutureWarning, stacklevel=3)
+    return document
 
 
 def with_formulas(job: Job) -> Job:
@@ -75,8 +87,8 @@ def with_formulas(job: Job) -> Job:
     config = job.config
     primitives, problems = primitive_texts(config.primitives, [Path()] * len(config.primitives))
     if not problems:
-        here = [Path()] * len(config.seeds)
-        formulas, problems = guess_formulas(config.seeds, here, primitives, job.dataset.features, config.evolution)
+        here = [Path()] * len(config.guesses)
+        formulas, problems = guess_formulas(config.guesses, here, primitives, job.dataset.features, config.evolution)
     if problems:
         raise ConfigError([f"{'.'.join(map(str, loc))}: {text}" for loc, text in problems])
-    return Job(config.model_copy(update={"seeds": formulas, "primitives": primitives}), job.dataset)
+    return Job(config.model_copy(update={"guesses": formulas, "primitives": primitives}), job.dataset)

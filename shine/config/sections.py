@@ -19,6 +19,7 @@ from shine.config.checks import (
     validation_problems,
 )
 from shine.config.document import Document, Json, Loc
+from shine.config.former import is_retired
 from shine.config.models import Config, DataSettings, GraphGuess, StrictModel
 from shine.config.nodes import Place
 from shine.config.problems import Problem, checked, unknown
@@ -26,14 +27,6 @@ from shine.config.writing import schema
 from shine.data.dataset import Dataset
 from shine.errors import ConfigError
 from shine.lang.names import shortened
-
-RETIRED: dict[str, Json] = {"evolution.canonical": False}
-"""Settings that no longer exist, each with the one value that is still accepted, and ignored."""
-
-
-def is_retired(key: str, value: Json) -> bool:
-    """Whether a setting no longer exists, but its value changes nothing. Configurations of older runs have it."""
-    return key in RETIRED and RETIRED[key] is value
 
 
 @cache
@@ -101,11 +94,11 @@ class Sections:
             return None, []
         dataset, found = dataset_problems(self.values["data"], self._base(("data", "path")))
         values = self.values
-        wrong = any(self._wrong(name, problems) for name in ("seeds", "primitives", "evolution"))
+        wrong = any(self._wrong(name, problems) for name in ("guesses", "primitives", "evolution"))
         if dataset is not None and not wrong:
-            bases = [self._base(("seeds", index)) for index in range(len(values["seeds"]))]
-            values["seeds"], wrong_guesses = guess_formulas(
-                values["seeds"], bases, values["primitives"], dataset.features, values["evolution"]
+            bases = [self._base(("guesses", index)) for index in range(len(values["guesses"]))]
+            values["guesses"], wrong_guesses = guess_formulas(
+                values["guesses"], bases, values["primitives"], dataset.features, values["evolution"]
             )
             found += wrong_guesses
             found += complexity_problems(values["evolution"], values["primitives"], dataset.features)
@@ -125,14 +118,14 @@ class Sections:
         data: DataSettings = self.values["data"]
         if data.path is not None:
             data = data.model_copy(update={"path": (self._base(("data", "path")) / data.path).resolve()})
-        guesses = tuple(self._with_place(index, guess) for index, guess in enumerate(self.values["seeds"]))
-        return Config(**{**self.values, "data": data, "seeds": guesses})
+        guesses = tuple(self._with_place(index, guess) for index, guess in enumerate(self.values["guesses"]))
+        return Config(**{**self.values, "data": data, "guesses": guesses})
 
     def _with_place(self, index: int, guess: str | GraphGuess) -> str | GraphGuess:
         """A guess with the absolute path of its graph."""
         if isinstance(guess, str):
             return guess
-        return guess.model_copy(update={"graph": (self._base(("seeds", index)) / guess.graph).resolve()})
+        return guess.model_copy(update={"graph": (self._base(("guesses", index)) / guess.graph).resolve()})
 
     def _placed(self, loc: Loc, message: str) -> tuple[Place, str]:
         place, key = self.document.place(loc), ".".join(map(str, loc))

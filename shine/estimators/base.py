@@ -27,6 +27,8 @@ from shine.search.model import Model
 from shine.search.settings import settings_from
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
+DEPRECATED = "deprecated"
+"""Value of a parameter of a former version that nobody has set, as in scikit-learn."""
 Index = int | Sequence[int] | None
 """Positions in the fronts: None for the chosen formulas, an integer for all fronts, or a sequence, one for each."""
 
@@ -36,6 +38,7 @@ def complete(fit: Fit) -> Fit:
 
     @wraps(fit)
     def whole(self: SymbolicEstimator, *arguments: Any, **options: Any) -> Any:
+        self._check_former_names()
         before = dict(vars(self))
         try:
             return fit(self, *arguments, **options)
@@ -62,7 +65,7 @@ class SymbolicEstimator(BaseEstimator):
     stop_loss: float
     parsimony: float
     model_selection: Selection
-    seeds: Sequence[Guess]
+    guesses: Sequence[Guess]
     constraints: Any
     units: tuple[Any, str] | None
     settings: Mapping[str, Any] | None
@@ -72,6 +75,7 @@ class SymbolicEstimator(BaseEstimator):
     warm_start: bool
     verbose: int
     callbacks: Any
+    seeds: Any
 
     _is_clone = False
 
@@ -81,6 +85,25 @@ class SymbolicEstimator(BaseEstimator):
         scikit-learn reads the signature of each estimator, so each needs its own; it is the only list of parameters.
         """
         self.__dict__.update({name: value for name, value in variables.items() if name not in ("self", "__class__")})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickle, also of a former version, which has `seeds` in place of `guesses`."""
+        if "guesses" not in state and "seeds" in state:
+            state = {**state, "guesses": state["seeds"], "seeds": DEPRECATED}
+        super().__setstate__(state)
+
+    @property
+    def _seeds_are_given(self) -> bool:
+        """Whether the guesses are given by their former name."""
+        return not (isinstance(self.seeds, str) and self.seeds == DEPRECATED)
+
+    def _check_former_names(self) -> None:
+        """Warn, where `fit` is called, of parameters with former names."""
+        if self._seeds_are_given:
+            if len(self.guesses):
+                raise ValueError("seeds is the former name of guesses; pass only guesses")
+            message = f"{type(self).__name__} calls the parameter 'seeds' 'guesses' now"
+            warnings.warn(message, FutureWarning, stacklevel=3)
 
     def _fit_searches(self, count: int, titles: Sequence[str] = ("",), **fitness: Any) -> FitSearches:
         """The searches of a fit over the validated features; the parameters are checked here."""
@@ -142,7 +165,7 @@ class SymbolicEstimator(BaseEstimator):
 
     def _guesses(self, number: int, linear_scaling: bool = True) -> list[Guess]:
         """Guesses of the search with the given number."""
-        guesses = list(self.seeds)
+        guesses = list(self.seeds if self._seeds_are_given else self.guesses)
         if self._goes_on() and number < len(self._fronts):
             models = [model.tree for model in self._fronts[number]]
             limits = (self._names(), self.primitives, self.max_size, self.max_depth)

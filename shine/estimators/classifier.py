@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from shine.estimators.base import Index, SymbolicEstimator, complete
+from shine.estimators.base import DEPRECATED, Index, SymbolicEstimator, complete
 from shine.estimators.checks import checked_weights, validated
 from shine.estimators.odds_search import search_odds
 from shine.estimators.rows import merged
@@ -33,8 +33,8 @@ class SymbolicClassifier(ClassifierMixin, SymbolicEstimator):
     ----------
     stop_loss : float
         A search ends when the log-loss of its best formula is below this share of the best constant's.
-    population_size, generations, primitives, max_size, max_depth, max_time, parsimony, model_selection, seeds, \
-constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
+    population_size, generations, primitives, max_size, max_depth, max_time, parsimony, model_selection, guesses, \
+constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks, seeds
         See `SymbolicRegressor`. Constraints hold for the logarithm of the odds, whose unit is 1.
 
     Attributes
@@ -72,7 +72,7 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         stop_loss: float = 1e-3,
         parsimony: float = 0.02,
         model_selection: Selection = "best",
-        seeds: Sequence[Guess] = (),
+        guesses: Sequence[Guess] = (),
         constraints: Any = None,
         units: Any = None,
         settings: Mapping[str, Any] | None = None,
@@ -82,6 +82,7 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         warm_start: bool = False,
         verbose: int = 0,
         callbacks: Any = (),
+        seeds: Any = DEPRECATED,
     ) -> None:
         self._store(locals())
 

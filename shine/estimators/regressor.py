@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
 from shine.data.dataset import numbered_groups, numbers
-from shine.estimators.base import Index, SymbolicEstimator, complete
+from shine.estimators.base import DEPRECATED, Index, SymbolicEstimator, complete
 from shine.estimators.checks import checked_sigma, checked_weights, validated
 from shine.estimators.rows import in_order, merged
 from shine.estimators.selection import Selection
@@ -60,7 +60,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
     model_selection : {"best", "accuracy", "score"} or callable
         Which formula of the front predicts: the one with the shortest description, the least loss, or the largest
         fall of the loss's logarithm per unit of complexity; or a function from a `shine.Front` to a position in it.
-    seeds : sequence of formulas
+    guesses : sequence of formulas
         Guesses, formulas to start from, in the names of `formula_names_`.
     constraints : mapping or Constraints, optional
         Constraints on formulas: the fields of `shine.Constraints`, with features named by heading or as in formulas.
@@ -82,6 +82,8 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         1 prints a line whenever the loss falls, 2 in every generation.
     callbacks : callable, or several
         Called with the `shine.gp.evolution.Progress` of each generation; one that returns True ends the search.
+    seeds
+        The former name of `guesses`; deprecated.
 
     Attributes
     ----------
@@ -131,7 +133,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         stop_loss: float = 1e-20,
         parsimony: float = 0.02,
         model_selection: Selection = "best",
-        seeds: Sequence[Guess] = (),
+        guesses: Sequence[Guess] = (),
         constraints: Any = None,
         units: tuple[Any, str] | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -141,6 +143,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         warm_start: bool = False,
         verbose: int = 0,
         callbacks: Any = (),
+        seeds: Any = DEPRECATED,
     ) -> None:
         self._store(locals())
 

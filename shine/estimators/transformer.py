@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 
 from shine.data.dataset import numbers
-from shine.estimators.base import SymbolicEstimator, complete
+from shine.estimators.base import DEPRECATED, SymbolicEstimator, complete
 from shine.estimators.checks import checked_weights, validated
 from shine.estimators.components import Components
 from shine.estimators.rows import merged
@@ -44,8 +44,8 @@ class SymbolicTransformer(TransformerMixin, SymbolicEstimator):
         much with an earlier component, the formula of least loss that does not is taken instead.
     max_time : float, optional
         Seconds for all components together.
-    population_size, generations, primitives, max_size, max_depth, stop_loss, parsimony, seeds, constraints, units, \
-settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
+    population_size, generations, primitives, max_size, max_depth, stop_loss, parsimony, guesses, constraints, units, \
+settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks, seeds
         See `SymbolicRegressor`.
 
     Attributes
@@ -82,7 +82,7 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
         stop_loss: float = 1e-20,
         parsimony: float = 0.02,
         model_selection: Selection = "best",
-        seeds: Sequence[Guess] = (),
+        guesses: Sequence[Guess] = (),
         constraints: Any = None,
         units: Any = None,
         settings: Mapping[str, Any] | None = None,
@@ -92,6 +92,7 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks
         warm_start: bool = False,
         verbose: int = 0,
         callbacks: Any = (),
+        seeds: Any = DEPRECATED,
     ) -> None:
         self._store(locals())
 

@@ -66,7 +66,7 @@ def run_job(
     ConfigError
         If a guess or a primitive cannot be used. `read_job` has checked those of its jobs.
     """
-    if not all(isinstance(entry, str) for entry in (*job.config.seeds, *job.config.primitives)):
+    if not all(isinstance(entry, str) for entry in (*job.config.guesses, *job.config.primitives)):
         job = with_formulas(job)
     folder = Path(folder)
     with only_writer(folder):
@@ -114,7 +114,7 @@ def resume_job(
     folder = Path(folder)
     if not (folder / "config.yaml").is_file():
         raise ExportError(f"{folder}: holds no run to go on with: it has no config.yaml")
-    job, before = read_job(folder / "config.yaml", overrides), open_run(folder).config
+    job, before = read_job(folder / "config.yaml", overrides, own=True), open_run(folder).config
     with only_writer(folder):
         state = last_state(job, folder, tell)
         finished = _finished_record(folder)

@@ -35,7 +35,7 @@ class Run:
     @cached_property
     def config(self) -> Config:
         """The configuration of the run; a `ConfigError` if it is missing or damaged."""
-        return read_config(self.folder / "config.yaml")
+        return read_config(self.folder / "config.yaml", own=True)
 
     @cached_property
     def record(self) -> ResultRecord:

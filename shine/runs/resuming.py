@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shine import __version__
-from shine.config import Job, is_retired
+from shine.config import Job, current_names, is_retired
 from shine.errors import ConfigError, DataError, ExportError
 from shine.lang.names import cut, normalized, shown
 from shine.lang.parse import primitive_table
@@ -76,7 +76,7 @@ def _check_names(folder: Path, header: Mapping[str, Any]) -> None:
 
 def _check(job: Job, folder: Path, header: Mapping[str, Any]) -> None:
     """Raise an error if the settings (`ConfigError`) or the data (`DataError`) are not the run's."""
-    then, now = dict(_leaves(header["settings"])), dict(_leaves(settings_of(job.config)))
+    then, now = dict(_leaves(current_names(header["settings"]))), dict(_leaves(settings_of(job.config)))
     then = {key: value for key, value in then.items() if not is_retired(key, value)}
     changed = [key for key in {**then, **now} if then.get(key) != now.get(key)]
     if changed:

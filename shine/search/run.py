@@ -170,7 +170,7 @@ def evolve(
     stop_loss: float = 1e-20,
     constraints: Constraints | Mapping[str, Any] | None = None,
     seed: int = 0,
-    seeds: Sequence[Guess] = (),
+    guesses: Sequence[Guess] = (),
     report: Callable[[Progress], object] | None = None,
     **settings: Any,
 ) -> Result:
@@ -217,7 +217,7 @@ def evolve(
         required and forbidden features, monotonicity, units.
     seed : int
         Seed of the random generator: the same seed gives the same front.
-    seeds : sequence of formulas and graphs
+    guesses : sequence of formulas and graphs
         Guesses, formulas to start from: text, functions, trees, SymPy expressions; graphs as `shine.load_graph` reads
         them, or paths of graph files, if their inputs are named like features; otherwise mappings such as
         ``{"graph": "model.pb", "features": {"input": "a"}}``, with ``output`` if the graph has several.
@@ -259,7 +259,7 @@ def evolve(
         stop_loss=stop_loss,
         constraints=constraints,
         seed=seed,
-        seeds=seeds,
+        guesses=guesses,
         **settings,
     )
     return search(Dataset.from_arrays(X, y, sample_weight, features, sigma, groups), every, report=report)

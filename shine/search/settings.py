@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Literal, TypeVar
@@ -81,9 +82,12 @@ KEYWORDS: dict[str, tuple[str, ...]] = {
     "primitives": ("primitives",),
     "constraints": ("constraints",),
     "seed": ("seed",),
-    "seeds": ("guesses",),
+    "guesses": ("guesses",),
 }
 """Place of each keyword of `shine.evolve` in the settings."""
+
+FORMER_KEYWORDS = {"seeds": "guesses"}
+"""Names of keywords in former versions, and their names now."""
 
 
 def settings_from(**keywords: Any) -> SearchSettings:
@@ -100,7 +104,18 @@ def settings_from(**keywords: Any) -> SearchSettings:
         If a keyword is unknown.
     ValueError
         If a value is outside its bounds.
+
+    Warns
+    -----
+    FutureWarning
+        If a keyword has the name of a former version.
     """
+    for former, keyword in FORMER_KEYWORDS.items():
+        if former in keywords:
+            if len(keywords.get(keyword, ())):
+                raise TypeError(f"{former!r} is the former name of {keyword!r}; pass only {keyword!r}")
+            warnings.warn(f"evolve() calls {former!r} {keyword!r} now", FutureWarning, stacklevel=3)
+            keywords[keyword] = keywords.pop(former)
     parts: dict[str, Any] = {}
     sections: dict[str, dict[str, Any]] = {"evolution": {}, "fitness": {}, "stop": {}}
     for keyword, value in keywords.items():

@@ -44,7 +44,7 @@ primitives: [add, sub, mul, div, sin, sqrt]
 KINDS = {
     "plain": """
 evolution: {population: 300, max_size: 20, seeding: 0.0}
-seeds: [a*b]
+guesses: [a*b]
 """,
     "seeded": """
 evolution: {population: 200, max_size: 20, seeding_members: 10}

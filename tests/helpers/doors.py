@@ -72,7 +72,7 @@ CONFIG: dict[str, Any] = {
     "fitness": {"tier": "reference", "threads": 1},
     "constraints": {"limits": {"add": 2}, "forbidden": ["p"]},
     "stop": {"generations": 0},
-    "seeds": ["a + b"],
+    "guesses": ["a + b"],
 }
 
 

@@ -52,20 +52,20 @@ SINGLE = {
     "stop: {seconds: 0}": "c.yaml:2:8: stop.seconds: must be above 0, is 0",
     "seed: -1": "c.yaml:2:1: seed: must be at least 0, is -1",
     "seed: {}": "c.yaml:2:1: seed: must be a whole number, is {}",
-    "seeds: a*a": 'c.yaml:2:1: seeds: must be a list, such as [a, b], is "a*a"',
-    "seeds: [3]": "c.yaml:2:9: seeds.0: must be text, is 3",
+    "guesses: a*a": 'c.yaml:2:1: guesses: must be a list, such as [a, b], is "a*a"',
+    "guesses: [3]": "c.yaml:2:11: guesses.0: must be text, is 3",
     "seed: 1\nseed: 2": "c.yaml:3:1: key 'seed' occurs twice; it is first at c.yaml:2:1",
     "1: 2": "c.yaml:2:1: key '1' is not text; put it in quotes",
     "[a, b]: 2": "not text; put it in quotes",
     "seed: !!python/object/apply:os.system [ls]": "c.yaml:2:7: tag 'tag:yaml.org,2002:python/object/apply:os.system'",
     "seed: !!int x": "c.yaml:2:7: 'x' is not a whole number that can be read",
     "seed: !secret 3": "c.yaml:2:7: tag '!secret' is not allowed; write plain values",
-    'seeds: ["a\\0"]': "c.yaml:2:9: 'a\\x00' contains a control character",
-    'seeds: ["\\uD800"]': "c.yaml:2:9: '\\ud800' contains a control character",
-    "seeds: [a*]": "c.yaml:2:9: seeds.0: line 1, column",
-    "seeds: [b]": "c.yaml:2:9: seeds.0: line 1, column 1: unknown name 'b'; known names are a",
-    "seeds: [sin(a)]": "c.yaml:2:9: seeds.0: primitive 'sin' is not in the primitive set; it has add, sub, mul, div",
-    "seeds: [a.real]": "c.yaml:2:9: seeds.0: line 1, column 1: attribute access is not part of the language",
+    'guesses: ["a\\0"]': "c.yaml:2:11: 'a\\x00' contains a control character",
+    'guesses: ["\\uD800"]': "c.yaml:2:11: '\\ud800' contains a control character",
+    "guesses: [a*]": "c.yaml:2:11: guesses.0: line 1, column",
+    "guesses: [b]": "c.yaml:2:11: guesses.0: line 1, column 1: unknown name 'b'; known names are a",
+    "guesses: [sin(a)]": "c.yaml:2:11: guesses.0: primitive 'sin' is not in the primitive set; it has add, sub",
+    "guesses: [a.real]": "c.yaml:2:11: guesses.0: line 1, column 1: attribute access is not part of the language",
     "primitives: []": "c.yaml:2:1: primitives: must not be empty; [add, sub, mul, div] is a start",
     "primitives: [add, add]": 'c.yaml:2:19: primitives.1: "add" is listed twice',
     "primitives: [ad]": 'c.yaml:2:14: primitives.0: unknown primitive "ad"; did you mean "add"? allowed are abs, acos',
@@ -74,7 +74,7 @@ SINGLE = {
     "\tseed: 1": "c.yaml:2:1: not valid YAML: while scanning for the next token, found character '\\t'",
     "---\nseed: 1": "c.yaml:2:1: not valid YAML: expected a single document in the stream, but found another document",
     "seed: *nowhere": "c.yaml:2:7: not valid YAML: found undefined alias",
-    "seeds: &s [*s]": "c.yaml:2:12: not valid YAML: *s contains itself",
+    "guesses: &s [*s]": "c.yaml:2:14: not valid YAML: *s contains itself",
     "seed: \x07": "c.yaml:2:7: not valid YAML: character '\\x07' is not allowed",
     'seed: "\\UFFFFFFFF"': "c.yaml:1:1: not valid YAML: ",
     "seed: " + "9" * 5000: "is too large; whole numbers are below 2**1024",
@@ -135,10 +135,10 @@ def test_a_value_that_cannot_be_read_is_one_problem_only(tmp_path: Path) -> None
 
 
 def test_formulas_to_start_from_keep_the_limits(tmp_path: Path) -> None:
-    text = DATA + "evolution: {max_size: 5, max_depth: 2}\nseeds: [a, a*a, a*a + a, a*a + a*a]\n"
+    text = DATA + "evolution: {max_size: 5, max_depth: 2}\nguesses: [a, a*a, a*a + a, a*a + a*a]\n"
     assert problems(tmp_path, text) == [
-        "c.yaml:3:17: seeds.2: has 3 levels; evolution.max_depth allows 2",
-        "c.yaml:3:26: seeds.3: has 7 nodes; evolution.max_size allows 5",
+        "c.yaml:3:19: guesses.2: has 3 levels; evolution.max_depth allows 2",
+        "c.yaml:3:28: guesses.3: has 7 nodes; evolution.max_size allows 5",
     ]
 
 

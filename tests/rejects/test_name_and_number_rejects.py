@@ -98,7 +98,7 @@ ODD = "µ: {uniform: {low: 1, high: 2}}, ﬁ: {uniform: {low: 1, high: 2}}, p: {
 
 
 def test_a_run_over_names_that_python_changes_reads_back(tmp_path: Path) -> None:
-    text = generated(ODD, "µ*3 + ﬁ") + "primitives: [add, mul, 'def été(µ): return µ + 1']\nseeds: [µ + ﬁ]\n"
+    text = generated(ODD, "µ*3 + ﬁ") + "primitives: [add, mul, 'def été(µ): return µ + 1']\nguesses: [µ + ﬁ]\n"
     text = text.replace("seeding: 0", "seeding: 0, complexity: {µ: 2, été: 3}")
     text += "constraints: {limits: {µ: 3, été: 1}, forbidden: [p], required: [ﬁ], monotonic: {µ: increasing}}\n"
     (tmp_path / "run").mkdir()

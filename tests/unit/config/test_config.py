@@ -36,12 +36,12 @@ def test_everything_except_the_data_has_a_default(tmp_path: Path) -> None:
     assert config.evolution == EvolutionSettings()
     assert config.stop == StopSettings()
     assert (config.fitness.loss, config.fitness.dtype, config.fitness.tier) == ("mse", "float64", "auto")
-    assert (config.seed, config.seeds, config.primitives) == (0, (), ("add", "sub", "mul", "div"))
+    assert (config.seed, config.guesses, config.primitives) == (0, (), ("add", "sub", "mul", "div"))
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_shipped_configurations_are_valid(path: Path) -> None:
-    if any("graph" in seed for seed in yaml.safe_load(path.read_text()).get("seeds", [])):
+    if any("graph" in seed for seed in yaml.safe_load(path.read_text()).get("guesses", [])):
         pytest.importorskip("google.protobuf")
     job = read_job(path)
     assert job.dataset.n_rows > 100
@@ -221,3 +221,19 @@ def test_a_column_of_groups_keeps_whole_groups_back(tmp_path: Path) -> None:
     assert "16 rows of groups" in search(job.dataset, job.config.search).front.reason
     with pytest.raises(ConfigError, match=r"c.yaml:3:11: fitness.validation: validation='time' does not use"):
         read_job(write(tmp_path, text + "fitness: {validation: time}\n"))
+
+
+def test_a_section_by_its_former_name_is_read_and_told(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("data: {path: a.csv, target: y}\nseeds: [a]\n")
+    with pytest.warns(FutureWarning, match=r"c\.yaml:2:1: seeds is called guesses now"):
+        assert read_config(path).guesses == ("a",)
+    with pytest.warns(FutureWarning, match="--set seeds: seeds is called guesses now"):
+        assert read_config(path, ["seeds=[a*a]"], own=True).guesses == ("a*a",)
+
+
+def test_a_section_has_one_name_only(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("data: {path: a.csv, target: y}\nseeds: [a]\nguesses: [a]\n")
+    with pytest.raises(ConfigError, match=r"c\.yaml:2:1: seeds: is the former name of guesses, which is here too"):
+        read_config(path)

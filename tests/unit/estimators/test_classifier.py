@@ -82,7 +82,7 @@ def test_probabilities_sum_to_one_also_far_away(labels, scale):
 
 
 def test_where_the_formula_is_nan_the_shares_of_the_classes_are_predicted():
-    model = quick(primitives=("log",), generations=2, seeds=["log(x1)"])
+    model = quick(primitives=("log",), generations=2, guesses=["log(x1)"])
     positive = np.abs(X) + 0.1
     model.fit(positive, RNG.uniform(size=200) < expit(3 * np.log(positive[:, 1])))
     assert "log(x1)" in model.best_.expression

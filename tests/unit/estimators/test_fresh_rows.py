@@ -51,7 +51,7 @@ def test_regressors_do(seed):
     rng = np.random.default_rng(seed)
     X, fresh = rows(rng, 25), rows(rng, 10_000)
     y = target(rng, X)
-    model = SymbolicRegressor(random_state=seed, seeds=with_poles(X), **QUICK).fit(X, y)
+    model = SymbolicRegressor(random_state=seed, guesses=with_poles(X), **QUICK).fit(X, y)
     assert_defined(model.front_, X)
     assert np.abs(model.predict(fresh)).max() < 1000 * np.ptp(y)
 
@@ -61,7 +61,7 @@ def test_regressors_do(seed):
 def test_however_the_formula_is_chosen(seed, selection):
     rng = np.random.default_rng(seed)
     X, fresh = rows(rng, 25), rows(rng, 10_000)
-    model = SymbolicRegressor(random_state=seed, seeds=with_poles(X), model_selection=selection, **QUICK)
+    model = SymbolicRegressor(random_state=seed, guesses=with_poles(X), model_selection=selection, **QUICK)
     assert np.isfinite(model.fit(X, target(rng, X)).predict(fresh)).all()
 
 
@@ -70,7 +70,7 @@ def test_classifiers_do(seed):
     rng = np.random.default_rng(seed)
     X, fresh = rows(rng, 30), rows(rng, 10_000)
     labels = target(rng, X) > 0
-    model = SymbolicClassifier(random_state=seed, seeds=with_poles(X), **QUICK).fit(X, labels)
+    model = SymbolicClassifier(random_state=seed, guesses=with_poles(X), **QUICK).fit(X, labels)
     assert_defined(model.front_, X)
     assert np.isfinite(model.best_.predict(fresh)).all()
 
@@ -79,7 +79,7 @@ def test_classifiers_do(seed):
 def test_transformers_do(seed):
     rng = np.random.default_rng(seed)
     X, fresh = rows(rng, 30), rows(rng, 10_000)
-    model = SymbolicTransformer(n_components=3, random_state=seed, seeds=with_poles(X), **QUICK)
+    model = SymbolicTransformer(n_components=3, random_state=seed, guesses=with_poles(X), **QUICK)
     assert np.isfinite(model.fit(X, target(rng, X)).transform(fresh)).all()
     for front in model.front_:
         assert_defined(front, X)

@@ -46,7 +46,7 @@ def test_a_formula_is_found_and_told():
 
 
 def test_formulas_come_in_the_forms_that_others_read():
-    model = quick(seeds=["x0*x1"]).fit(X, A * B)
+    model = quick(guesses=["x0*x1"]).fit(X, A * B)
     namespace: dict = {}
     exec(model.python(), namespace)
     assert namespace["f"](3.0, 5.0) == 15.0
@@ -56,7 +56,7 @@ def test_formulas_come_in_the_forms_that_others_read():
 
 def test_a_formula_is_an_expression_of_sympys():
     pytest.importorskip("sympy")
-    formula = quick(seeds=["x0*x1"]).fit(X, A * B).sympy()
+    formula = quick(guesses=["x0*x1"]).fit(X, A * B).sympy()
     values = {symbol: {"x0": 3, "x1": 5}[symbol.name] for symbol in formula.free_symbols}
     assert float(formula.subs(values)) == 15.0
 
@@ -121,7 +121,7 @@ def test_every_target_has_its_formula(loss):
 
 
 def test_one_column_of_targets_is_a_table_with_one_column():
-    assert quick(seeds=["x0*x1"]).fit(X, (A * B)[:, None]).predict(X).shape == (100, 1)
+    assert quick(guesses=["x0*x1"]).fit(X, (A * B)[:, None]).predict(X).shape == (100, 1)
 
 
 def test_the_front_can_be_predicted_with_and_chosen_from():
@@ -214,7 +214,7 @@ def test_a_warm_start_begins_anew_with_other_columns():
 
 def test_guesses_are_formulas_to_start_from():
     hard = A * B - A * B * B + A - B * B * B
-    assert quick(generations=0, seeds=["x0*x1 - x0*x1*x1 + x0 - x1*x1*x1"]).fit(X, hard).score(X, hard) == 1.0
+    assert quick(generations=0, guesses=["x0*x1 - x0*x1*x1 + x0 - x1*x1*x1"]).fit(X, hard).score(X, hard) == 1.0
 
 
 def test_verbose_prints_a_line_when_the_loss_falls():
@@ -252,6 +252,6 @@ def test_float32_finds_a_formula_too():
 
 def test_the_engine_s_own_errors_come_through():
     with pytest.raises(shine.UnsupportedSyntaxError, match="unknown name 'c'"):
-        quick(seeds=["x0 + c"]).fit(X, A)
+        quick(guesses=["x0 + c"]).fit(X, A)
     with pytest.raises(shine.DataError, match="the target is constant"):
         quick(loss="r2").fit(X, np.ones(100))

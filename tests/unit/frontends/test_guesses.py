@@ -232,7 +232,7 @@ def test_a_search_starts_from_formulas_in_any_form(kind):
         sympy = pytest.importorskip("sympy")
         a, b = sympy.symbols("a b")
         kinds["sympy"] = sympy.exp(a) / b - a
-    result = evolve(X, target, seeds=[kinds[kind]], **FAST)
+    result = evolve(X, target, guesses=[kinds[kind]], **FAST)
     assert result.best.loss < 1e-20
 
 
@@ -240,23 +240,23 @@ def test_a_search_starts_from_the_file_of_a_graph(tmp_path):
     path = graph_file(tmp_path)
     for source in (path, str(path), {"graph": str(path), "features": {"x": "a"}, "output": "sum"}):
         features = ["x", "b"] if not isinstance(source, dict) else ["a", "b"]
-        result = evolve(X, 0.5 * A * A + B, seeds=[source], **{**FAST, "features": features})
+        result = evolve(X, 0.5 * A * A + B, guesses=[source], **{**FAST, "features": features})
         assert result.best.loss < 1e-20
 
 
 def test_constants_of_a_graph_are_fitted():
     target = 0.8 * A * A + B
-    free = evolve(X, target, seeds=[program("0.5*a*a + b", "a", "b")], **FAST, linear_scaling=False)
+    free = evolve(X, target, guesses=[program("0.5*a*a + b", "a", "b")], **FAST, linear_scaling=False)
     assert free.best.loss < 1e-20
 
 
 def test_a_sympy_power_becomes_a_product_without_pow():
     sympy = pytest.importorskip("sympy")
     a, b = sympy.symbols("a b")
-    result = evolve(X, A**3 - B, seeds=[a**3 - b], primitives=["add", "mul"], **FAST)
+    result = evolve(X, A**3 - B, guesses=[a**3 - b], primitives=["add", "mul"], **FAST)
     assert result.best.loss < 1e-20
     with pytest.raises(UnsupportedSyntaxError, match="primitive 'pow' is not in the primitive set"):
-        evolve(X, A, seeds=["a**3"], primitives=["add", "mul"], **FAST)
+        evolve(X, A, guesses=["a**3"], primitives=["add", "mul"], **FAST)
 
 
 @pytest.mark.parametrize("estimator", [SymbolicRegressor, SymbolicClassifier])
@@ -264,7 +264,7 @@ def test_estimators_start_from_graphs(estimator):
     target = 0.5 * A * A + B if estimator is SymbolicRegressor else (0.5 * A * A + B > 2.5)
     graph = {"graph": program("0.5*u*u + v", "u", "v"), "features": {"u": "x0", "v": "x1"}}
     model = estimator(
-        seeds=[graph], generations=0, population_size=5, settings={"seeding": 0.0}, random_state=0, max_time=1.0
+        guesses=[graph], generations=0, population_size=5, settings={"seeding": 0.0}, random_state=0, max_time=1.0
     )
     assert model.fit(X, target).score(X, target) > 0.95
 
@@ -285,7 +285,7 @@ def test_a_graph_that_does_not_fit_is_refused(seed, error, message):
     if isinstance(seed, Path):
         pytest.importorskip("google.protobuf")
     with pytest.raises(error, match=message):
-        evolve(X, A, seeds=[seed], **FAST)
+        evolve(X, A, guesses=[seed], **FAST)
 
 
 def test_user_functions_stay_in_guesses():
@@ -299,10 +299,10 @@ def test_user_functions_stay_in_guesses():
 # ---- configurations and runs ----
 
 
-def configured(folder: Path, seeds: str, graph: str = GRAPH) -> Path:
+def configured(folder: Path, guesses: str, graph: str = GRAPH) -> Path:
     graph_file(folder, graph)
     path = folder / "c.yaml"
-    path.write_text(f"{CONFIG}seeds:\n{seeds}")
+    path.write_text(f"{CONFIG}guesses:\n{guesses}")
     return path
 
 
@@ -314,13 +314,13 @@ def problems(path: Path, *overrides: str) -> list[str]:
 
 def test_a_job_has_formulas_in_the_place_of_graphs(tmp_path):
     path = configured(tmp_path, "  - a + b\n  - {graph: model.pbtxt, features: {x: a}}\n")
-    assert read_config(path).seeds == ("a + b", GraphGuess(graph=tmp_path / "model.pbtxt", features={"x": "a"}))
-    assert read_job(path).config.seeds == ("a + b", "0.5*(a*a) + b")
+    assert read_config(path).guesses == ("a + b", GraphGuess(graph=tmp_path / "model.pbtxt", features={"x": "a"}))
+    assert read_job(path).config.guesses == ("a + b", "0.5*(a*a) + b")
 
 
 def test_the_path_of_a_graph_alone_does_where_names_agree(tmp_path):
     path = configured(tmp_path, "  - model.pbtxt\n", GRAPH.replace('"x"', '"a"'))
-    assert read_job(path).config.seeds == ("0.5*(a*a) + b",)
+    assert read_job(path).config.guesses == ("0.5*(a*a) + b",)
 
 
 def test_a_configuration_with_graphs_can_be_written_and_read(tmp_path):
@@ -334,29 +334,29 @@ def test_an_overriding_path_is_relative_to_the_working_directory(tmp_path, monke
     (tmp_path / "here").mkdir()
     shutil.move(tmp_path / "model.pbtxt", tmp_path / "here")
     monkeypatch.chdir(tmp_path / "here")
-    assert read_job(path, ["seeds=[{graph: model.pbtxt, features: {x: b}}]"]).config.seeds == ("0.5*(b*b) + b",)
+    assert read_job(path, ["guesses=[{graph: model.pbtxt, features: {x: b}}]"]).config.guesses == ("0.5*(b*b) + b",)
 
 
 MISTAKES = {
     "  - model.pbtxt": (
-        "c.yaml:7:5: seeds.0: the graph's input 'x' is not a feature; the features are a, b; say which it is: "
+        "c.yaml:7:5: guesses.0: the graph's input 'x' is not a feature; the features are a, b; say which it is: "
         "features: {x: a}"
     ),
     "  - {graph: model.pbtxt, features: {u: a}}": (
-        "c.yaml:7:37: seeds.0.features.u: the graph has no input 'u'; its inputs are x, b"
+        "c.yaml:7:37: guesses.0.features.u: the graph has no input 'u'; its inputs are x, b"
     ),
     "  - {graph: model.pbtxt, features: {x: c}}": (
-        "c.yaml:7:37: seeds.0.features.x: 'c' is not a feature; the features are a, b"
+        "c.yaml:7:37: guesses.0.features.x: 'c' is not a feature; the features are a, b"
     ),
-    "  - {graph: model.pbtxt, output: loss}": "c.yaml:7:5: seeds.0: ",
-    "  - {graph: none.pb}": "c.yaml:7:5: seeds.0: none.pb: ",
+    "  - {graph: model.pbtxt, output: loss}": "c.yaml:7:5: guesses.0: ",
+    "  - {graph: none.pb}": "c.yaml:7:5: guesses.0: none.pb: ",
     "  - {grph: model.pbtxt}": (
-        'c.yaml:7:6: seeds.0.grph: unknown key "grph"; did you mean "graph"? allowed are graph, output, features'
+        'c.yaml:7:6: guesses.0.grph: unknown key "grph"; did you mean "graph"? allowed are graph, output, features'
     ),
-    "  - {output: sum}": "c.yaml:7:5: seeds.0.graph: is missing, and has no default",
-    "  - {graph: 3}": "c.yaml:7:6: seeds.0.graph: must be text, is 3",
-    "  - {graph: model.pbtxt, features: [a]}": "c.yaml:7:26: seeds.0.features: must be a mapping of keys to values",
-    "  - 3": "c.yaml:7:5: seeds.0: must be text, is 3",
+    "  - {output: sum}": "c.yaml:7:5: guesses.0.graph: is missing, and has no default",
+    "  - {graph: 3}": "c.yaml:7:6: guesses.0.graph: must be text, is 3",
+    "  - {graph: model.pbtxt, features: [a]}": "c.yaml:7:26: guesses.0.features: must be a mapping of keys to values",
+    "  - 3": "c.yaml:7:5: guesses.0: must be text, is 3",
 }
 
 
@@ -370,11 +370,11 @@ def test_a_mistake_is_reported_at_its_place(text, tmp_path):
 def test_graphs_keep_the_limits_of_the_search(tmp_path):
     path = configured(tmp_path, "  - {graph: model.pbtxt, features: {x: a}}\n")
     (size,) = problems(path, "evolution.max_size=5")
-    assert size == "c.yaml:7:5: seeds.0: has 7 nodes; evolution.max_size allows 5"
+    assert size == "c.yaml:7:5: guesses.0: has 7 nodes; evolution.max_size allows 5"
     (depth,) = problems(path, "evolution.max_depth=3")
-    assert depth == "c.yaml:7:5: seeds.0: has 4 levels; evolution.max_depth allows 3"
+    assert depth == "c.yaml:7:5: guesses.0: has 4 levels; evolution.max_depth allows 3"
     (primitive,) = problems(path, "primitives=[mul, sin]")
-    assert "seeds.0: primitive 'add' is not in the primitive set; it has mul, sin" in primitive
+    assert "guesses.0: primitive 'add' is not in the primitive set; it has mul, sin" in primitive
 
 
 def test_a_run_needs_its_graph_only_once(tmp_path):
@@ -383,7 +383,7 @@ def test_a_run_needs_its_graph_only_once(tmp_path):
     job = read_job(path)
     run_job(job, chosen_folder(tmp_path / "part"), lambda progress: progress.generation == 2, checkpoint_seconds=0)
     (tmp_path / "model.pbtxt").unlink()
-    assert open_run(tmp_path / "part").config.seeds == ("0.5*(a*a) + b",)
+    assert open_run(tmp_path / "part").config.guesses == ("0.5*(a*a) + b",)
     resumed = resume_job(tmp_path / "part", checkpoint_seconds=0)
     assert list(resumed.rows()) == list(whole.rows())
 
@@ -392,16 +392,16 @@ def test_a_job_made_by_hand_keeps_formulas_too(tmp_path):
     path = configured(tmp_path, "  - {graph: model.pbtxt, features: {x: a}}\n")
     job = Job(read_config(path), read_job(path).dataset)
     run_job(job, chosen_folder(tmp_path / "run"))
-    assert open_run(tmp_path / "run").config.seeds == ("0.5*(a*a) + b",)
-    bad = Job(job.config.model_copy(update={"seeds": (GraphGuess(graph=tmp_path / "none.pb"),)}), job.dataset)
-    with pytest.raises(ConfigError, match=r"seeds\.0: .*none\.pb"):
+    assert open_run(tmp_path / "run").config.guesses == ("0.5*(a*a) + b",)
+    bad = Job(job.config.model_copy(update={"guesses": (GraphGuess(graph=tmp_path / "none.pb"),)}), job.dataset)
+    with pytest.raises(ConfigError, match=r"guesses\.0: .*none\.pb"):
         run_job(bad, chosen_folder(tmp_path / "bad"))
 
 
 def test_the_pendulum_of_the_configuration_is_the_textbook_s():
     pytest.importorskip("google.protobuf")
     job = read_job(ROOT / "configs" / "pendulum.yaml")
-    (formula,) = job.config.seeds
+    (formula,) = job.config.guesses
     length = job.dataset.columns[list(job.dataset.features).index("length")]
     columns = list(job.dataset.columns)
     np.testing.assert_allclose(
@@ -411,7 +411,7 @@ def test_the_pendulum_of_the_configuration_is_the_textbook_s():
 
 def test_the_pendulum_of_the_data_is_exact():
     mpmath = pytest.importorskip("mpmath")
-    dataset = read_job(ROOT / "configs" / "pendulum.yaml", ["data.generate.noise=0", "seeds=[]"]).dataset
+    dataset = read_job(ROOT / "configs" / "pendulum.yaml", ["data.generate.noise=0", "guesses=[]"]).dataset
     columns = dict(zip(dataset.features, dataset.columns, strict=True))
     for length, angle, period in zip(columns["length"][:20], columns["angle"][:20], dataset.target[:20], strict=True):
         exact = 4 * mpmath.sqrt(length / 9.81) * mpmath.ellipk(mpmath.sin(angle / 2) ** 2)

@@ -32,7 +32,7 @@ data:
 primitives: [add, mul, {llvm: leg.ll, function: leg}]
 evolution: {population: 100, complexity: {leg: 2}, seeding: 0}
 constraints: {nesting: {leg: {leg: 0}}}
-seeds: ["leg(u, v) + u"]
+guesses: ["leg(u, v) + u"]
 fitness: {noise: absolute}
 stop: {generations: 30}
 """
@@ -72,7 +72,7 @@ def test_a_run_keeps_what_it_needs_of_a_function(config, tmp_path):
 
 
 def test_a_configuration_made_in_python_may_have_functions(config, tmp_path):
-    job = read_job(config, ["seeds=[]"])
+    job = read_job(config, ["guesses=[]"])
     function = LlvmFunction(llvm=tmp_path / "leg.ll", function="leg", name="side")
     values = {
         **job.config.model_dump(),

@@ -185,7 +185,7 @@ def test_an_extension_that_is_cut_short_is_not_taken_for_finished(job: Job, tmp_
         ("evolution.population=21", "evolution.population: is 21, and was 20 when the run began"),
         ("seed=1", "seed: is 1, and was 0"),
         ("fitness.loss=mae", 'fitness.loss: is "mae", and was "mse"'),
-        ("seeds=[a]", "seeds: is "),
+        ("guesses=[a]", "guesses: is "),
     ],
 )
 def test_other_settings_are_refused(override: str, message: str, job: Job, tmp_path: Path) -> None:

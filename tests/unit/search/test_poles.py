@@ -152,7 +152,7 @@ def test_a_guess_that_fits_by_a_pole_is_not_recommended(weighted):
     pole = f"a + 0.001/(b - {float(X[7, 1]) + 2e-4!r})"
     weights = rng.uniform(0.5, 2, 40) if weighted else None
     result = shine.evolve(
-        X, y, sample_weight=weights, features=FEATURES, generations=0, seconds=None, seeds=[pole, "a"], population=50,
+        X, y, sample_weight=weights, features=FEATURES, generations=0, seconds=None, guesses=[pole, "a"], population=50,
         primitives=["add", "sub", "mul", "div"], threads=1,
     )  # fmt: skip
     values = fresh_values(result, rng)
@@ -167,7 +167,7 @@ def test_a_law_with_a_pole_is_found_and_recommended():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(60, 2))
     result = shine.evolve(
-        X, X[:, 0] / (X[:, 1] - 0.5), features=FEATURES, generations=0, seconds=None, seeds=["a/(b - 0.5)"],
+        X, X[:, 0] / (X[:, 1] - 0.5), features=FEATURES, generations=0, seconds=None, guesses=["a/(b - 0.5)"],
         population=50, primitives=["add", "sub", "mul", "div"], threads=1,
     )  # fmt: skip
     assert result.best.loss < 1e-20

@@ -102,7 +102,7 @@ def test_a_function_may_call_one_given_before_it():
 
 
 def test_a_guess_is_in_the_first_population():
-    result = evolve(A * B - A * B * B + A, generations=0, population=5, seeds=["a*b - a*b*b + a"])
+    result = evolve(A * B - A * B * B + A, generations=0, population=5, guesses=["a*b - a*b*b + a"])
     assert result.best.loss < 1e-20
     assert result.generations == 0
 
@@ -117,7 +117,7 @@ def test_a_guess_is_in_the_first_population():
 )
 def test_a_guess_that_does_not_fit_is_refused(seed, error, message):
     with pytest.raises(error, match=message):
-        evolve(A, seeds=[seed])
+        evolve(A, guesses=[seed])
 
 
 def test_rows_of_weight_zero_do_not_mislead():

@@ -121,6 +121,6 @@ def test_guesses_are_formulas_of_the_given_data():
     x, y = X * 1e100, np.sin(X[:, 0]) + X[:, 1] ** 3
     result = shine.evolve(
         x, y, seed=0, population=50, generations=1, seconds=20, threads=1, seeding=0.0, linear_scaling=False,
-        seeds=["sin(x0*1e-100) + (x1*1e-100)*(x1*1e-100)*(x1*1e-100)"], primitives=["add", "mul", "sin"],
+        guesses=["sin(x0*1e-100) + (x1*1e-100)*(x1*1e-100)*(x1*1e-100)"], primitives=["add", "mul", "sin"],
     )  # fmt: skip
     assert min(model.loss for model in result.front) < 1e-20

@@ -308,7 +308,7 @@ def test_a_guess_that_is_not_allowed_is_dropped():
     guesses = ["a*b", "a*c", "a*a"]
     constraints = {"forbidden": ["b"], "limits": {"a": 1}}
     result = shine.evolve(
-        X, A * C, primitives=["mul"], constraints=constraints, seeds=guesses, **{**SHORT, "generations": 0}
+        X, A * C, primitives=["mul"], constraints=constraints, guesses=guesses, **{**SHORT, "generations": 0}
     )
     assert result.best.expression in ("a*c", "c*a")
 
