@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
@@ -44,14 +44,20 @@ def _predictions(model: Model, data: Path) -> Floats:
     features = model.tree.parameters
     # A formula without features still needs the number of rows.
     used = [name for name in features if ("name", name) in model.tree.tokens] or list(features)
-    columns = dict(zip(used, _columns(data, used), strict=True))
+    columns = dict(zip(used, _columns(data, {name: model.headings.get(name, name) for name in used}), strict=True))
     rows = len(columns[used[0]])
     unused = np.zeros(rows)
     return model.predict(np.column_stack([columns.get(name, unused) for name in features]))
 
 
-def _columns(path: Path, names: Sequence[str]) -> list[Floats]:
+def _columns(path: Path, headings: Mapping[str, str]) -> list[Floats]:
     """Columns of a data file, by their headings or by the names that Shine makes from headings.
+
+    Parameters
+    ----------
+    path : Path
+    headings : mapping of str to str
+        The heading of each column, by its name in formulas.
 
     Raises
     ------
@@ -60,11 +66,13 @@ def _columns(path: Path, names: Sequence[str]) -> list[Floats]:
     """
     source = FORMATS[_ending(path)](path)
     there = {*source.headings, *source.names}
-    missing = [name for name in names if name not in there]
+    missing = [heading for name, heading in headings.items() if not {name, heading} & there]
     if missing:
-        needed = f"the formula needs {listed(names)}, and the file has {listed(source.headings)}"
+        needed = f"the formula needs {listed(headings.values())}, and the file has {listed(source.headings)}"
         raise DataError(f"{path}: there is no column {listed(missing)}; {needed}")
-    return source.read([source.index(name) for name in names])
+    # Of columns with the same heading, only the names differ.
+    once = {name: source.headings.count(heading) == 1 for name, heading in headings.items()}
+    return source.read([source.index(headings[name] if once[name] else name) for name in headings])
 
 
 def _ending(path: Path, otherwise: Path | None = None) -> str:

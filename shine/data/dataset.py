@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.errors import DataError
 from shine.lang.lazy import cached_property
-from shine.lang.names import identifier, name_problem, normalized, shown
+from shine.lang.names import distinct_names, identifier, name_problem, normalized, shown
 from shine.typing import Floats, Indices
 
 COPIED_BYTES = 1 << 25
@@ -46,6 +47,8 @@ class Dataset:
         Standard deviation of the noise in each row, up to a common factor. The weights contain their inverse squares.
     groups : ndarray of shape (n_rows,), int64, optional
         Number of the group of each row, from 0: rows that depend on one another, such as those of one patient.
+    headings : mapping of str to str
+        Original heading of each column, by its name in `features`; empty if names are the headings.
     """
 
     columns: Floats
@@ -54,6 +57,7 @@ class Dataset:
     features: tuple[str, ...]
     deviations: Floats | None = None
     groups: Indices | None = None
+    headings: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_arrays(
@@ -64,6 +68,7 @@ class Dataset:
         features: Sequence[str] | None = None,
         sigma: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        headings: Sequence[str] | None = None,
     ) -> Dataset:
         """Check arrays and arrange them by column.
 
@@ -78,6 +83,8 @@ class Dataset:
             Standard deviation of the noise in each row; only their ratios count.
         groups : array-like of shape (n_rows,), optional
             Label of the group that each row belongs to: numbers or strings.
+        headings : sequence of str, optional
+            Original headings of the columns, any text; the names by default.
 
         Raises
         ------
@@ -105,7 +112,10 @@ class Dataset:
         # Columns that are contiguous already (Fortran order) are never copied.
         columns = np.ascontiguousarray(matrix.T) if matrix.nbytes <= COPIED_BYTES else matrix.T
         numbered = None if groups is None else numbered_groups(groups, rows)
-        plain = cls(columns, np.ascontiguousarray(target), weights, names, groups=numbered)
+        if headings is not None and len(headings) != count:
+            raise DataError(f"X has {count} columns, but {len(headings)} headings are given")
+        original = {} if headings is None else dict(zip(names, map(str, headings), strict=True))
+        plain = cls(columns, np.ascontiguousarray(target), weights, names, groups=numbered, headings=original)
         if sigma is None:
             return plain
         deviations = np.ascontiguousarray(numbers(sigma, "sigma", 1))
@@ -155,6 +165,7 @@ class Dataset:
             self.features,
             None if self.deviations is None else self.deviations[at],
             None if self.groups is None else self.groups[at],
+            self.headings,
         )
 
     def without(self, features: Collection[str]) -> Dataset:
@@ -329,6 +340,21 @@ def numbered_groups(labels: ArrayLike, rows: int) -> Indices:
         raise DataError(f"groups has no label in row {missing.index(True)}; give every row a label")
     numbers: Indices = np.unique(given, return_inverse=True)[1].reshape(-1).astype(np.int64)
     return numbers
+
+
+def names_of_headings(headings: Sequence[str]) -> tuple[str, ...]:
+    """Distinct feature names for headings, which may be any text.
+
+    Raises
+    ------
+    DataError
+        If a heading occurs twice.
+    """
+    texts = [str(heading) for heading in headings]
+    heading, uses = Counter(texts).most_common(1)[0] if texts else ("", 0)
+    if uses > 1:
+        raise DataError(f"feature name {shown(heading)} occurs twice; rename one of them")
+    return distinct_names(texts)
 
 
 def check_features(names: Sequence[str]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 
@@ -58,7 +59,7 @@ def load_file(
     Returns
     -------
     Dataset
-        Its features are the headings; a heading that is not an identifier is turned into one.
+        Its features are the headings; a heading that is not an identifier is turned into one, and kept beside it.
 
     Raises
     ------
@@ -81,9 +82,10 @@ def load_file(
     _check_choice(source, apart, chosen)
     columns = source.read([*apart, *chosen])
     given = dict(zip(roles, columns[: len(apart)], strict=True))
-    names = [source.names[i] for i in chosen]
+    names, headings = [source.names[i] for i in chosen], [source.headings[i] for i in chosen]
+    X, y = np.column_stack(columns[len(apart) :]), given.pop("target")
     try:
-        return Dataset.from_arrays(np.column_stack(columns[len(apart) :]), given.pop("target"), features=names, **given)
+        return Dataset.from_arrays(X, y, features=names, headings=headings, **cast(dict[str, Any], given))
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
 

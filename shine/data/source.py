@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shine.errors import DataError
 from shine.lang.lazy import cached_property
-from shine.lang.names import Numbering, cut, identifier, listed, normalized, shown
+from shine.lang.names import cut, distinct_names, listed, normalized, shown
 from shine.typing import Floats
 
 
@@ -35,9 +35,8 @@ class Source:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """A distinct identifier for each heading."""
-        numbering = Numbering()
-        return tuple(numbering.take(identifier(heading)) for heading in self.headings)
+        """A distinct identifier for each heading (see `shine.lang.names.distinct_names`)."""
+        return distinct_names(self.headings)
 
     @cached_property
     def _by_heading(self) -> dict[str, list[int]]:

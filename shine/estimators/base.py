@@ -22,6 +22,7 @@ from shine.estimators.reports import reporter
 from shine.estimators.selection import Selection, check_selection, selected
 from shine.frontends.guesses import Guess
 from shine.lang.parse import PrimitiveSource
+from shine.lang.rounding import Precision
 from shine.search.front import Front
 from shine.search.model import Model
 from shine.search.settings import settings_from
@@ -126,6 +127,7 @@ class SymbolicEstimator(BaseEstimator):
         return FitSearches(
             count,
             names,
+            self._headings(),
             settings,
             lambda number: reporter(self.callbacks, self.verbose, prefixes[number % len(prefixes)]),
             keep=not self._fitted_by_a_program,
@@ -150,8 +152,12 @@ class SymbolicEstimator(BaseEstimator):
         """Names of the validated features in formulas."""
         return formula_names(getattr(self, "feature_names_in_", None), self.n_features_in_)
 
+    def _headings(self) -> list[str]:
+        """Headings of the validated features; their names in formulas if there are none."""
+        return [str(heading) for heading in getattr(self, "feature_names_in_", self._names())]
+
     def _constraints(self, names: Sequence[str]) -> dict[str, Any]:
-        headings = [str(heading) for heading in getattr(self, "feature_names_in_", names)]
+        headings = self._headings()
         renamed = dict(zip(headings, names, strict=True))
         constraints = constraints_in_formula_names(self.constraints, renamed)
         if self.units is None:
@@ -235,7 +241,7 @@ class SymbolicEstimator(BaseEstimator):
         """The chosen `shine.Model`, or a list of one for each front."""
         return self._each(None, lambda model: model)
 
-    def sympy(self, index: Index = None) -> Any:
+    def sympy(self, index: Index = None, *, precision: Precision = None) -> Any:
         """A formula as a SymPy expression.
 
         Parameters
@@ -243,16 +249,18 @@ class SymbolicEstimator(BaseEstimator):
         index : int, or sequence of int, optional
             Position in the front; the chosen formula by default. With several fronts, the result is a list, and `index`
             may have a position for each front.
+        precision : int, "exact" or None
+            Significant digits of constants, or all; by default those that the data support.
         """
-        return self._each(index, lambda model: model.sympy())
+        return self._each(index, lambda model: model.sympy(precision))
 
-    def latex(self, index: Index = None) -> Any:
-        """A formula in LaTeX (see `sympy` for the index)."""
-        return self._each(index, lambda model: model.latex())
+    def latex(self, index: Index = None, *, precision: Precision = None) -> Any:
+        """A formula in LaTeX, with the headings of the columns (see `sympy` for the parameters)."""
+        return self._each(index, lambda model: model.latex(precision))
 
-    def python(self, index: Index = None) -> Any:
-        """A formula as the source of a Python function (see `sympy` for the index)."""
-        return self._each(index, lambda model: model.python())
+    def python(self, index: Index = None, *, precision: Precision = None) -> Any:
+        """A formula as the source of a Python function, by default with all digits (see `sympy` for the parameters)."""
+        return self._each(index, lambda model: model.python(precision=precision))
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """The parameters before `fit`, and the table of formulas after it."""

@@ -37,6 +37,8 @@ class FitSearches:
         Largest number of searches.
     features : tuple of str
         Names of the columns in formulas.
+    headings : sequence of str
+        Headings of the columns.
     settings : SearchSettings
         All searches share the seconds; each has all generations. The first search has the seed, the others the numbers
         that follow it.
@@ -48,6 +50,7 @@ class FitSearches:
 
     count: int
     features: tuple[str, ...]
+    headings: Sequence[str]
     settings: SearchSettings
     report: Callable[[int], Callable[[Progress], bool]]
     keep: bool
@@ -87,7 +90,7 @@ class FitSearches:
         generations = 0 if self.stopped_by_user else settings.stop.generations
         stop = replace(settings.stop, generations=generations, seconds=self._share())
         result = search(
-            Dataset.from_arrays(X, y, weights, self.features, sigma, groups),
+            Dataset.from_arrays(X, y, weights, self.features, sigma, groups, self.headings),
             replace(settings, stop=stop, seed=settings.seed + number, guesses=tuple(guesses)),
             report=self.report(number),
         )

@@ -9,15 +9,13 @@ from typing import Any
 from shine.gp.complexity import CONSTANT_NAME
 from shine.gp.constraints.constraints import Constraints
 from shine.lang.library import STANDARD
-from shine.lang.names import Numbering, identifier, normalized
+from shine.lang.names import distinct_names
 
 
 def formula_names(headings: Sequence[object] | None, count: int) -> tuple[str, ...]:
     """A distinct identifier for each column.
 
-    A heading that is a valid name stays as it is, in Unicode's normal form. Characters that an identifier cannot have
-    become ``_``; keywords and names of Shine's primitives get a ``_`` at the end; long names are cut; a repeated name
-    gets a number.
+    See `shine.lang.names.distinct_names`; names of Shine's primitives count as taken.
 
     Parameters
     ----------
@@ -33,21 +31,7 @@ def formula_names(headings: Sequence[object] | None, count: int) -> tuple[str, .
     """
     if headings is None:
         return tuple(f"x{i}" for i in range(count))
-    texts = [str(heading) for heading in headings]
-    wanted = [_fit(text) for text in texts]
-    # A valid heading keeps its name, even if an earlier heading turns into the same name.
-    owners: dict[str, int] = {}
-    for exact in (True, False):
-        for column, (text, name) in enumerate(zip(texts, wanted, strict=True)):
-            if (text if exact else normalized(text)) == name:
-                owners.setdefault(name, column)
-    numbering = Numbering(owners)
-    return tuple(name if owners.get(name) == column else numbering.take(name) for column, name in enumerate(wanted))
-
-
-def _fit(text: str) -> str:
-    name = identifier(text)
-    return f"{name}_" if name in STANDARD or name == CONSTANT_NAME else name
+    return distinct_names(headings, STANDARD.keys() | {CONSTANT_NAME})
 
 
 def constraints_in_formula_names(

@@ -7,84 +7,101 @@ on `statements` if it has statements or nodes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+from shine.export.headings import Headings
+from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
 
-Writer = Callable[[Tree, str], str | bytes]
-"""Writes a formula under a name."""
+Writer = Callable[..., str | bytes]
+"""Writes a formula under a name, with the original headings of its columns; further arguments are options."""
 
 
 # Each writer imports its module when it is called: all of them together take a noticeable time.
 
 
-def _python(tree: Tree, name: str) -> str:
+def _python(tree: Tree, name: str, headings: Headings) -> str:
     from shine.export.python import python_source
 
-    return python_source(tree, name)
+    return python_source(tree, name, headings=headings)
 
 
-def _latex(tree: Tree, name: str) -> str:
+def _latex(tree: Tree, name: str, headings: Headings) -> str:
     from shine.export.latex import latex
 
-    return f"{latex(tree, name)}\n"
+    return f"{latex(tree, name, headings=headings)}\n"
 
 
-def _sympy(tree: Tree, name: str) -> str:
+def _sympy(tree: Tree, name: str, headings: Headings) -> str:
     from shine.export.sympy import sympy_source
 
-    return sympy_source(tree, name)
+    return sympy_source(tree, name, headings=headings)
 
 
-def _json(tree: Tree, name: str) -> str:
+def _json(tree: Tree, name: str, headings: Headings, *, indent: int | None = 2) -> str:
     from shine.export.json import to_json
 
-    return to_json(tree, name)
+    return to_json(tree, name, indent=indent, headings=headings)
 
 
-def _c(tree: Tree, name: str) -> str:
+def _c(tree: Tree, name: str, headings: Headings) -> str:
     from shine.export.c import c_source
 
-    return c_source(tree, name)
+    return c_source(tree, name, headings=headings)
 
 
-def _torch(tree: Tree, name: str) -> str:
+def _torch(tree: Tree, name: str, headings: Headings) -> str:
     from shine.export.torch import torch_source
 
-    return torch_source(tree, name)
+    return torch_source(tree, name, headings=headings)
 
 
-def _jax(tree: Tree, name: str) -> str:
+def _jax(tree: Tree, name: str, headings: Headings) -> str:
     from shine.export.jax import jax_source
 
-    return jax_source(tree, name)
+    return jax_source(tree, name, headings=headings)
 
 
-def _onnx(tree: Tree, name: str) -> bytes:
+def _onnx(tree: Tree, name: str, headings: Headings) -> bytes:
     from shine.export.onnx import onnx_bytes
 
-    return onnx_bytes(tree, name)
+    return onnx_bytes(tree, name, headings=headings)
 
 
-def _graphdef(tree: Tree, name: str) -> str:
+def _graphdef(tree: Tree, name: str, headings: Headings) -> str:
     from shine.export.graphdef import graphdef_text
 
-    return graphdef_text(tree, name)
+    return graphdef_text(tree, name, headings=headings)
 
 
-def _excel(tree: Tree, name: str) -> str:
+def _excel(tree: Tree, name: str, headings: Headings, *, cells: Any = None) -> str:
     from shine.export.excel import excel_formula
 
-    return f"{excel_formula(tree)}\n"
+    return f"{excel_formula(tree, cells, headings=headings)}\n"
 
 
-def _sql(tree: Tree, name: str) -> str:
+def _sql(tree: Tree, name: str, headings: Headings, *, dialect: str = "standard", columns: Any = None) -> str:
     from shine.export.sql import sql_expression
 
-    return f"{sql_expression(tree)}\n"
+    return f"{sql_expression(tree, columns, dialect=dialect, headings=headings)}\n"
+
+
+def _pandas(tree: Tree, name: str, headings: Headings) -> str:
+    from shine.export.pandas import pandas_source
+
+    return pandas_source(tree, name, headings=headings)
+
+
+def _polars(tree: Tree, name: str, headings: Headings) -> str:
+    from shine.export.polars import polars_source
+
+    return polars_source(tree, name, headings=headings)
 
 
 EXPORTS: dict[str, Writer] = {
     "python": _python,
+    "pandas": _pandas,
+    "polars": _polars,
     "latex": _latex,
     "sympy": _sympy,
     "json": _json,
@@ -98,8 +115,22 @@ EXPORTS: dict[str, Writer] = {
 }
 """The writer of each form."""
 
+FOR_PEOPLE = frozenset({"latex", "sympy"})
+"""Forms whose constants people read: models write them with the digits that the data support."""
 
-def export(tree: Tree, to: str, name: str = "f") -> str | bytes:
+NAMED = FOR_PEOPLE | {"excel"}
+"""Forms that write numbers by name."""
+
+
+def export(
+    tree: Tree,
+    to: str,
+    name: str = "f",
+    *,
+    headings: Headings | None = None,
+    precision: Precision = None,
+    **options: Any,
+) -> str | bytes:
     """A formula in another form.
 
     Parameters
@@ -110,6 +141,13 @@ def export(tree: Tree, to: str, name: str = "f") -> str | bytes:
         One of `EXPORTS`.
     name : str
         Name of the formula, in forms that have one.
+    headings : mapping of str to str, optional
+        Original headings of the columns, by feature. SQL, pandas and Polars read columns by them, LaTeX shows them,
+        and code has them in a comment.
+    precision : int, optional
+        Significant digits of constants; all by default.
+    **options
+        Of the form, as its own function takes them: `dialect` and `columns` of SQL, `cells` of Excel, `indent` of JSON.
 
     Returns
     -------
@@ -119,7 +157,7 @@ def export(tree: Tree, to: str, name: str = "f") -> str | bytes:
     Raises
     ------
     ValueError
-        If the form is unknown or does not allow the name.
+        If the form or an option is unknown, or the form does not allow the name.
     ExportError
         If the form cannot hold the formula, or needs a library that is not installed.
 
@@ -131,4 +169,10 @@ def export(tree: Tree, to: str, name: str = "f") -> str | bytes:
     """
     if to not in EXPORTS:
         raise ValueError(f"unknown export {to!r}; use one of {', '.join(EXPORTS)}")
-    return EXPORTS[to](tree, name)
+    writer = EXPORTS[to]
+    known = writer.__kwdefaults__ or {}
+    unknown = next((option for option in options if option not in known), None)
+    if unknown is not None:
+        allowed = f"it has {', '.join(known)}" if known else "it has none"
+        raise ValueError(f"the export to {to} has no option {unknown!r}; {allowed}")
+    return writer(rounded_tree(tree, precision, named=to in NAMED), name, headings or {}, **options)

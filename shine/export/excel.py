@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
+from typing import Literal
 
 from shine.errors import ExportError
 from shine.export.expressions.corrected import Corrected
-from shine.export.expressions.phrases import ATOM, Phrase, number_text, phrase, word, written
+from shine.export.expressions.phrases import ATOM, Phrase, phrase, word, written
+from shine.export.headings import Headings, column_headings, used_features
+from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
 
 LONGEST = 8192
@@ -22,7 +26,13 @@ _LARGEST = 9.99999999999999e307
 _COMPARISON = 1
 
 
-def excel_formula(tree: Tree, cells: Mapping[str, str] | None = None, *, digits: int | None = None) -> str:
+def excel_formula(
+    tree: Tree,
+    cells: Mapping[str, str] | Literal["table"] | None = None,
+    *,
+    headings: Headings | None = None,
+    precision: Precision = None,
+) -> str:
     """The formula for a cell, beginning with ``=``.
 
     Assigned values and functions are written out at every use.
@@ -30,32 +40,42 @@ def excel_formula(tree: Tree, cells: Mapping[str, str] | None = None, *, digits:
     Parameters
     ----------
     tree : Tree
-    cells : mapping of str to str, optional
+    cells : mapping of str to str, or "table", optional
         Place of each feature: a cell (``"B2"``, ``"$B$2"``), a name of the workbook, a column of a table
-        (``"[@speed]"``). By default the cells of the first row, in the order of the features: A1, B1, ...
-    digits : int, optional
-        Significant digits of constants; all digits by default. Excel itself reads the first 15.
+        (``"[@speed]"``). "table" means the columns of the table that the formula stands in, by their headings. By
+        default the cells of the first row, in the order of the features: A1, B1, ...
+    headings : mapping of str to str, optional
+        Original headings of the columns, by feature; the names of the features by default.
+    precision : int, "exact" or None
+        Significant digits of constants; all by default. Excel itself reads the first 15.
 
     Raises
     ------
     ValueError
         If `cells` lacks a feature that the formula uses.
     ExportError
-        If a primitive has no definition, or the formula is longer or more deeply nested than Excel allows.
+        If a primitive has no definition, the formula is longer or more deeply nested than Excel allows, or a table
+        cannot have these headings.
 
     Examples
     --------
     >>> from shine.lang.parse import parse
     >>> excel_formula(parse("-a**2 + sqrt(b)"))
     '=-(A1^2) + SQRT(B1)'
+    >>> excel_formula(parse("2*a"), "table", headings={"a": "price [€]"})
+    "=2*[@[price '[€']]]"
     """
+    tree = rounded_tree(tree, precision)
     if cells is None:
         cells = {name: f"{column_letters(position)}1" for position, name in enumerate(tree.parameters)}
-    writer = _Excel(digits)
-    result = writer.translate(tree, [_Cell.of(cells.get(name), name) for name in tree.parameters])
-    text = written(writer.numeric(result), writer.form, LONGEST - 1)
-    for missing in (name for name in tree.parameters if name not in cells and _Cell.missing(name) in text):
+    elif isinstance(cells, str):
+        cells = _table_columns(tree, headings, cells)
+    missing = next((name for name in used_features(tree) if name not in cells), None)
+    if missing is not None:
         raise ValueError(f"cells lacks the feature {missing!r}; it has {', '.join(cells)}")
+    writer = _Excel()
+    result = writer.translate(tree, [word(cells.get(name, "#REF!")) for name in tree.parameters])
+    text = written(writer.numeric(result), writer.form, LONGEST - 1)
     depth = _nesting(text)
     if depth > DEEPEST:
         raise ExportError(f"the formula is nested {depth} levels deep; Excel allows {DEEPEST}")
@@ -71,16 +91,16 @@ def column_letters(position: int) -> str:
     return letters
 
 
-class _Cell:
-    """References to features; a missing one is an error only if the formula uses it."""
-
-    @staticmethod
-    def of(reference: str | None, name: str) -> Phrase:
-        return word(_Cell.missing(name) if reference is None else reference)
-
-    @staticmethod
-    def missing(name: str) -> str:
-        return f"\0{name}\0"
+def _table_columns(tree: Tree, headings: Headings | None, cells: str) -> dict[str, str]:
+    """References to the columns of the table that the formula stands in."""
+    if cells != "table":
+        raise ValueError(f"cells is a mapping of features to cells, or 'table'; it is {cells!r}")
+    found = column_headings(tree, headings, "a table in Excel", str.casefold)
+    if "" in found.values():
+        raise ExportError("a table in Excel has no column without a heading; give the column one")
+    # An apostrophe escapes the characters that have a meaning in references.
+    escaped = {name: re.sub(r"(['#@\[\]])", r"'\1", heading) for name, heading in found.items()}
+    return {name: f"[@[{text}]]" for name, text in escaped.items()}
 
 
 def _nesting(text: str) -> int:
@@ -129,7 +149,7 @@ class _Excel(Corrected):
         number = float(value)
         if number > _LARGEST:
             return phrase("(", self.positive(number / 2), "*2)")
-        text = number_text(number, self.digits).removesuffix(".0")
+        text = repr(number).removesuffix(".0")
         return word(text.upper(), ATOM)
 
     def numeric(self, operand: Phrase) -> Phrase:

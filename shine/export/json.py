@@ -13,15 +13,17 @@ from __future__ import annotations
 import ast
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, NoReturn
 
 from shine.errors import ExportError, GraphImportError, UnsupportedSyntaxError
 from shine.export.expressions.translation import composites, is_standard
+from shine.export.headings import Headings
 from shine.lang.grammar import ExpressionVerifier, check_name, check_number
 from shine.lang.library import STANDARD
 from shine.lang.names import normalized
 from shine.lang.primitives import BASIC
+from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tape import application
 from shine.lang.tree import COMPARISON_NODES, Primitive, Tree
 
@@ -35,7 +37,14 @@ _KEYS = {"schema", "schema_version", "name", "features", "functions", "assignmen
 _FUNCTION_KEYS = {"name", "parameters", "assignments", "result"}
 
 
-def to_json(tree: Tree, name: str | None = None, *, indent: int | None = 2) -> str:
+def to_json(
+    tree: Tree,
+    name: str | None = None,
+    *,
+    indent: int | None = 2,
+    headings: Headings | None = None,
+    precision: Precision = None,
+) -> str:
     """The formula as JSON; `from_json` returns the same tree.
 
     Parameters
@@ -45,6 +54,10 @@ def to_json(tree: Tree, name: str | None = None, *, indent: int | None = 2) -> s
         Name of the formula; its own name by default.
     indent : int, optional
         Spaces for each level; None for a single line.
+    headings : mapping of str to str, optional
+        Original headings of the columns, by feature; `json_headings` reads them back.
+    precision : int, "exact" or None
+        Significant digits of constants; all by default.
 
     Raises
     ------
@@ -57,6 +70,7 @@ def to_json(tree: Tree, name: str | None = None, *, indent: int | None = 2) -> s
     >>> print(to_json(parse("2.5*x"), "f", indent=None))  # doctest: +ELLIPSIS
     {"schema": "shine-formula", ..., "result": [2.5, "x", {"apply": "mul", "to": 2}]}
     """
+    tree = rounded_tree(tree, precision, named=False)
     functions: dict[str, Primitive] = {}
     for primitive in composites(tree, "JSON"):
         known = functions.setdefault(primitive.name, primitive)
@@ -64,11 +78,13 @@ def to_json(tree: Tree, name: str | None = None, *, indent: int | None = 2) -> s
             raise ExportError(
                 f"primitive {primitive.name!r} cannot be exported to JSON: another function has that name; rename one"
             )
+    original = [(headings or {}).get(feature, feature) for feature in tree.parameters]
     document = {
         "schema": SCHEMA,
         "schema_version": SCHEMA_VERSION,
         "name": tree.name if name is None else name,
         "features": list(tree.parameters),
+        **({"headings": original} if original != list(tree.parameters) else {}),
         "functions": [
             {"name": own.name, "parameters": list(own.definition.parameters), **_body(own.definition)}
             for own in functions.values()
@@ -138,6 +154,24 @@ def from_json(text: str | bytes) -> Tree:
         If the text is not JSON of the schema, has a newer version, or is not a formula of the language. The message
         says where.
     """
+    return _formula(_document(text))
+
+
+def json_headings(text: str | bytes) -> dict[str, str]:
+    """The original heading of each feature's column in a text that `to_json` wrote, by feature.
+
+    Raises
+    ------
+    GraphImportError
+        As for `from_json`.
+    """
+    document = _document(text)
+    features = _formula(document).parameters
+    return dict(zip(features, document.get("headings", features), strict=True))
+
+
+def _document(text: str | bytes) -> dict[str, Any]:
+    """The object in a text, its schema and headings checked."""
     if len(text) > LONGEST:
         _refuse(f"it has {len(text)} characters; at most {LONGEST} are read")
     try:
@@ -146,7 +180,7 @@ def from_json(text: str | bytes) -> Tree:
         _refuse("it is nested too deeply")
     except ValueError as error:
         _refuse(f"it is not JSON: {str(error)[-160:]}")
-    _check_object(document, _KEYS, "the document")
+    _check_object(document, _KEYS, "the document", {"headings"})
     if document["schema"] != SCHEMA:
         _refuse(f"its schema is {_shown(document['schema'])}, not {SCHEMA!r}")
     version = document["schema_version"]
@@ -154,6 +188,18 @@ def from_json(text: str | bytes) -> Tree:
         _refuse(f"schema_version is {_shown(version)}; it is a whole number from 1 on")
     if version > SCHEMA_VERSION:
         _refuse(f"schema_version is {version}; this version of Shine reads up to {SCHEMA_VERSION}")
+    headings, features = document.get("headings"), document["features"]
+    if headings is not None and (
+        not isinstance(headings, list)
+        or not isinstance(features, list)
+        or len(headings) != len(features)
+        or not all(isinstance(heading, str) for heading in headings)
+    ):
+        _refuse("headings is not a list of texts, one for each feature")
+    return dict(document)
+
+
+def _formula(document: Mapping[str, Any]) -> Tree:
     if not isinstance(document["functions"], list):
         _refuse("functions is not a list")
     table, own = dict(STANDARD), dict[str, Primitive]()
@@ -264,12 +310,12 @@ def _checked(check: Any, value: object, place: str) -> Any:
         _refuse(f"{place}: {error}")
 
 
-def _check_object(value: object, keys: set[str], place: str) -> None:
+def _check_object(value: object, keys: set[str], place: str, optional: Set[str] = frozenset()) -> None:
     if not isinstance(value, dict):
         _refuse(f"{place} is {_shown(value)}, not an object")
     for key in sorted(keys - value.keys()):
         _refuse(f"{place} lacks {key!r}")
-    for key in value.keys() - keys:
+    for key in value.keys() - keys - optional:
         _refuse(f"{place} has an unknown entry {_shown(key)}")
 
 

@@ -9,7 +9,10 @@ from dataclasses import replace
 
 from shine.errors import ExportError
 from shine.export.expressions.corrected import Corrected
-from shine.export.expressions.phrases import Phrase, number_text, phrase, word, written
+from shine.export.expressions.phrases import Phrase, phrase, word, written
+from shine.export.headings import Headings, column_headings, used_features
+from shine.lang.names import shown
+from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
 
 _OR, _AND, _COMPARISON = 1, 2, 3
@@ -19,6 +22,12 @@ DIALECTS = ("standard", "sqlite", "postgres", "duckdb")
 
 DEEPEST: dict[str, int] = {"sqlite": 1000, "duckdb": 1000}
 """Levels of nesting that an expression may have, for databases with a limit."""
+
+CASELESS = frozenset({"sqlite", "duckdb"})
+"""Dialects in which even quoted names differ by more than the case of their letters."""
+
+NAMELESS = frozenset({"sqlite"})
+"""Dialects in which a column may have an empty name."""
 
 _RESERVED = """
     add all alter analyse analyze and anti any array as asc asof asymmetric at authorization begin between bigint
@@ -41,7 +50,12 @@ RESERVED = frozenset(_RESERVED.split())
 
 
 def sql_expression(
-    tree: Tree, columns: Mapping[str, str] | None = None, *, dialect: str = "standard", digits: int | None = None
+    tree: Tree,
+    columns: Mapping[str, str] | None = None,
+    *,
+    dialect: str = "standard",
+    headings: Headings | None = None,
+    precision: Precision = None,
 ) -> str:
     """The formula as an SQL expression.
 
@@ -52,38 +66,63 @@ def sql_expression(
     ----------
     tree : Tree
     columns : mapping of str to str, optional
-        SQL text of each feature, copied as it is. By default the column of the same name; names that are not lower
-        case, or are reserved words, get quotes. Columns hold double precision; integers work, too.
+        SQL text of each feature, copied as it is. By default the column with the feature's heading; headings that are
+        not lower case, or are reserved words, get quotes. Columns hold double precision; integers work, too.
     dialect : {"standard", "sqlite", "postgres", "duckdb"}
-    digits : int, optional
-        Significant digits of constants; all digits by default.
+    headings : mapping of str to str, optional
+        Original headings of the columns, by feature; the names of the features by default.
+    precision : int, "exact" or None
+        Significant digits of constants; all by default.
 
     Raises
     ------
     ValueError
         If the dialect is unknown, or `columns` lacks a feature of the formula.
     ExportError
-        If a primitive has no definition, or the formula is too long or too deeply nested for the database.
+        If a primitive has no definition, the formula is too long or too deeply nested for the database, or the database
+        cannot have a column with a heading, or not beside another one.
 
     Examples
     --------
     >>> from shine.lang.parse import parse
     >>> sql_expression(parse("log(speed)*2 + Mass**0.5"))
     '2.0 * LN(speed) + POWER("Mass", 0.5)'
+    >>> sql_expression(parse("2*unit_price"), headings={"unit_price": "unit price (€)"})
+    '2.0 * "unit price (€)"'
     """
     if dialect not in DIALECTS:
         raise ValueError(f"unknown dialect {dialect!r}; use one of {', '.join(DIALECTS)}")
+    tree = rounded_tree(tree, precision, named=False)
     if columns is None:
-        columns = {name: quoted(name) for name in tree.parameters}
-    missing = [name for name in tree.parameters if name not in columns]
+        columns = _columns(tree, headings, dialect)
+    missing = [name for name in used_features(tree) if name not in columns]
     if missing:
         raise ValueError(f"columns lacks the feature {missing[0]!r}; it has {', '.join(columns)}")
-    writer = _Sql(dialect, digits)
-    result = writer.numeric(writer.translate(tree, [word(columns[name]) for name in tree.parameters]))
+    writer = _Sql(dialect)
+    # Features that the formula does not use have no text, and need none.
+    result = writer.numeric(writer.translate(tree, [word(columns.get(name, "NULL")) for name in tree.parameters]))
     deepest = DEEPEST.get(dialect)
     if deepest is not None and result.depth > deepest:
         raise ExportError(f"the formula is nested {result.depth} levels deep; {dialect} allows {deepest}")
     return written(result, writer.form)
+
+
+def _columns(tree: Tree, headings: Headings | None, dialect: str) -> dict[str, str]:
+    """SQL text of the columns that a formula uses, checked."""
+    form = f"SQL ({dialect})"
+    found = column_headings(tree, headings, form, _in_lower_case if dialect in CASELESS else str)
+    for heading in found.values():
+        if "\0" in heading or (not heading and dialect not in NAMELESS):
+            problem = "has a NUL character" if heading else "is empty"
+            raise ExportError(
+                f"{form} has no column {shown(heading)}: the heading {problem}; name it with columns={{...}}"
+            )
+    return {name: quoted(heading) for name, heading in found.items()}
+
+
+def _in_lower_case(text: str) -> str:
+    """A text as databases compare names: only the letters of ASCII have two cases."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in text)
 
 
 def quoted(name: str) -> str:
@@ -103,9 +142,9 @@ class _Sql(Corrected):
     form = "SQL"
     sum, product, unary, power = 4, 5, 6, 7
 
-    def __init__(self, dialect: str, digits: int | None) -> None:
+    def __init__(self, dialect: str) -> None:
         self.dialect = dialect
-        super().__init__(digits)
+        super().__init__()
 
     def table(self) -> Mapping[str, Callable[..., Phrase]]:
         functions = {
@@ -165,9 +204,7 @@ class _Sql(Corrected):
         if math.isinf(number):
             infinity = {"sqlite": "9E999", "duckdb": "'Infinity'::DOUBLE"}
             return word(infinity.get(self.dialect, "CAST('Infinity' AS DOUBLE PRECISION)"))
-        text = number_text(number, self.digits).upper()
-        if "E" not in text and "." not in text:
-            text += ".0"
+        text = repr(number).upper()
         # DuckDB reads a number without an exponent as a decimal, which overflows after 38 digits.
         return word(f"{text}E0" if self.dialect == "duckdb" and "E" not in text else text)
 

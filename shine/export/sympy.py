@@ -8,11 +8,13 @@ from typing import Any
 
 from shine.errors import ExportError
 from shine.export.expressions.translation import Translation
+from shine.export.headings import Headings, notes
 from shine.export.python.names import identifiers
+from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
 
 
-def sympy_expression(tree: Tree) -> Any:
+def sympy_expression(tree: Tree, *, precision: Precision = None) -> Any:
     """The formula as a SymPy expression of real symbols with the names of the features.
 
     Whole numbers become integers, numbers with names symbolic (see `shine.lang.named_numbers`), all others floats of 53
@@ -22,6 +24,8 @@ def sympy_expression(tree: Tree) -> Any:
     Parameters
     ----------
     tree : Tree
+    precision : int, "exact" or None
+        Significant digits of constants; all by default.
 
     Returns
     -------
@@ -39,7 +43,7 @@ def sympy_expression(tree: Tree) -> Any:
     >>> sympy_expression(parse("x*x*2.5 + sqrt(square(y))"))
     2.5*x**2 + Abs(y)
     """
-    sympy = _sympy()
+    sympy, tree = _sympy(), rounded_tree(tree, precision)
     writer = _Sympy(sympy)
     try:
         symbols = [sympy.Symbol(name, real=True) for name in tree.parameters]
@@ -54,14 +58,18 @@ def sympy_expression(tree: Tree) -> Any:
     return expression
 
 
-def sympy_source(tree: Tree, name: str = "f") -> str:
-    """Python source that builds the SymPy expression, every constant with all its digits.
+def sympy_source(tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None) -> str:
+    """Python source that builds the SymPy expression, its numbers to the last bit.
 
     Parameters
     ----------
     tree : Tree
     name : str
         Name of the variable that holds the expression.
+    headings : mapping of str to str, optional
+        Original headings of the columns, by feature, for comments.
+    precision : int, "exact" or None
+        Significant digits of constants; all by default.
 
     Raises
     ------
@@ -72,7 +80,7 @@ def sympy_source(tree: Tree, name: str = "f") -> str:
     """
     if not name.isidentifier() or keyword.iskeyword(name):
         raise ValueError(f"{name!r} is not a name for a Python variable")
-    expression = sympy_expression(tree)
+    expression = sympy_expression(tree, precision=precision)
     sympy = _sympy()
     printer: Any = sympy.StrPrinter
 
@@ -95,7 +103,12 @@ def sympy_source(tree: Tree, name: str = "f") -> str:
         text = f"Integer({expression})" if expression.is_Integer else Printer().doprint(expression)
     except RecursionError:
         raise ExportError("the formula is nested too deeply for SymPy to print it") from None
-    lines = [f"{variables[symbol.name]} = Symbol({symbol.name!a}, real=True)" for symbol in symbols]
+    noted = notes({symbol.name: symbol.name for symbol in symbols}, headings)
+    lines = [
+        f"{variables[symbol.name]} = Symbol({symbol.name!a}, real=True)"
+        + (f"  # {noted[symbol.name]}" if symbol.name in noted else "")
+        for symbol in symbols
+    ]
     return "\n".join(["from sympy import *", "", *lines, f"{name} = {text}", ""])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from itertools import islice
 from keyword import iskeyword
 
@@ -84,6 +84,35 @@ class Numbering:
         self._last[base] = number
         self._taken.add(name)
         return name
+
+
+def distinct_names(headings: Sequence[object], taken: Container[str] = ()) -> tuple[str, ...]:
+    """A distinct name for each heading.
+
+    A heading that is a valid name stays as it is, in Unicode's normal form. Characters that an identifier cannot have
+    become ``_``; keywords and taken names get a ``_`` at the end; long names are cut; a repeated name gets a number.
+
+    Parameters
+    ----------
+    headings : sequence
+    taken : container of str
+        Names that are never given.
+
+    Examples
+    --------
+    >>> distinct_names(["mass", "my col", "my-col", "lambda", "my_col"])
+    ('mass', 'my_col_2', 'my_col_3', 'lambda_', 'my_col')
+    """
+    texts = [str(heading) for heading in headings]
+    wanted = [f"{name}_" if name in taken else name for name in map(identifier, texts)]
+    # A valid heading keeps its name, even if an earlier heading turns into the same name.
+    owners: dict[str, int] = {}
+    for exact in (True, False):
+        for column, (text, name) in enumerate(zip(texts, wanted, strict=True)):
+            if (text if exact else normalized(text)) == name:
+                owners.setdefault(name, column)
+    numbering = Numbering(owners)
+    return tuple(name if owners.get(name) == column else numbering.take(name) for column, name in enumerate(wanted))
 
 
 def shortened(text: object, length: int = 60) -> str:

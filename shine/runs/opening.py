@@ -47,6 +47,15 @@ class Run:
         """Names of the columns that formulas are applied to, in their order."""
         return self.record.features
 
+    @cached_property
+    def headings(self) -> dict[str, str]:
+        """Original heading of each column, by its name; an `ExportError` if their numbers differ."""
+        headings = self.record.headings or self.features
+        if len(headings) != len(self.features):
+            counts = f"{len(headings)} headings for {len(self.features)} features"
+            raise ExportError(f"{self.folder / 'result.json'}: there are {counts}")
+        return dict(zip(self.features, headings, strict=True))
+
     @property
     def target(self) -> str:
         """Name of the target."""
@@ -97,7 +106,8 @@ class Run:
             tree = parse(model.expression, self.features, self._table)
         except UnsupportedSyntaxError as error:
             raise ExportError(f"{self.folder / 'result.json'}: {shown(model.expression)}: {cut(error)}") from None
-        return Model(tree, model.loss, math.nan if model.r2 is None else model.r2, self.record.weights)
+        r2 = math.nan if model.r2 is None else model.r2
+        return Model(tree, model.loss, r2, self.record.weights, self.headings, model.digits)
 
 
 def open_run(folder: str | Path) -> Run:

@@ -43,6 +43,8 @@ class ModelRecord(_Record):
     """Number of nodes, each counted as often as its weight says."""
     r2: FiniteFloat | None
     """Share of the target's variance that the formula explains; null where it is not finite."""
+    digits: Annotated[int, Ge(1)] | None = None
+    """Significant digits of its constants that the data support; null if it is not known."""
 
 
 class NoiseRecord(_Record):
@@ -100,6 +102,8 @@ class ResultRecord(_Record):
     """The noise, estimated without any formula; null if the rows do not tell."""
     features: Annotated[tuple[str, ...], AfterValidator(_normalized_features)]
     """Names of the columns that formulas are applied to, in their order."""
+    headings: tuple[str, ...] | None = None
+    """Original headings of these columns; results of older versions have none."""
     target: str
     """Name of the target."""
     primitives: tuple[str, ...]
@@ -168,6 +172,7 @@ def result_record(result: Result, target: str = "y", primitives: Sequence[str] =
         reason=result.front.reason,
         noise=None if result.noise is None else NoiseRecord(**asdict(result.noise)),
         features=result.best.tree.parameters,
+        headings=tuple(result.best.headings.get(name, name) for name in result.best.tree.parameters),
         target=target,
         primitives=tuple(primitives),
         weights=dict(result.best.weights),
@@ -182,7 +187,9 @@ def result_record(result: Result, target: str = "y", primitives: Sequence[str] =
 
 def _model_record(model: Model) -> ModelRecord:
     r2 = model.r2 if math.isfinite(model.r2) else None
-    return ModelRecord(expression=str(model.tree), loss=model.loss, complexity=model.complexity, r2=r2)
+    return ModelRecord(
+        expression=str(model.tree), loss=model.loss, complexity=model.complexity, r2=r2, digits=model.digits
+    )
 
 
 def front_csv(result: Result) -> str:

@@ -64,9 +64,13 @@ def front_in_given_units(front: Iterable[Model], task: Task, enough: float) -> t
 
 
 def model_in_given_units(model: Model, task: Task, degree: int) -> Model:
-    """A model of all features, its loss in the units of the given target (see `report_in_given_units`)."""
+    """A model of all features, with their headings; its loss is in the units of the given target.
+
+    See `report_in_given_units` for the parameters.
+    """
     tree = replace(model.tree, parameters=task.features)
-    return replace(model, tree=tree, loss=task.scaling.loss(model.loss, degree))
+    headings = {name: task.headings.get(name, name) for name in task.features}
+    return replace(model, tree=tree, loss=task.scaling.loss(model.loss, degree), headings=headings)
 
 
 def noise_in_given_units(noise: NoiseEstimate | None, task: Task) -> NoiseEstimate | None:

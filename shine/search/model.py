@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -16,6 +17,7 @@ from shine.lang.lazy import cached_property
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
 from shine.lang.printing import definition_source
+from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tape import functions_of
 from shine.lang.tree import Primitive, Tree
 from shine.typing import Floats
@@ -38,17 +40,38 @@ class Model:
         Coefficient of determination on the same rows; at most 1.
     weights : mapping of str to int
         Complexity of a primitive, a feature or a `constant`, by name; 1 if not listed.
+    headings : mapping of str to str
+        Original heading of each feature's column, by the feature's name in the formula; empty if it is not known.
+    digits : int, optional
+        Significant digits of constants that the data support; None if it is not known.
     """
 
     tree: Tree
     loss: float
     r2: float
     weights: Mapping[str, int] = field(default_factory=dict)
+    headings: Mapping[str, str] = field(default_factory=dict)
+    digits: int | None = None
 
     @property
     def expression(self) -> str:
         """The formula as Python text, as people write it (see `shine.lang.tree.Tree.readable`)."""
         return self.tree.readable
+
+    def rounded(self, precision: Precision = None) -> Tree:
+        """The formula with constants of few digits, for people to read.
+
+        Parameters
+        ----------
+        precision : int, "exact" or None
+            So many significant digits; all digits; or those that the data support.
+
+        Raises
+        ------
+        ValueError
+            If the precision is none of these.
+        """
+        return rounded_tree(self.tree, precision, self.digits)
 
     @property
     def complexity(self) -> int:
@@ -89,7 +112,7 @@ class Model:
     def _quick_kernel(self) -> Kernel:
         return Kernel(self.tree, opt_level="O0")
 
-    def export(self, to: str, name: str = "f") -> str | bytes:
+    def export(self, to: str, name: str = "f", *, precision: Precision = None, **options: Any) -> str | bytes:
         """The formula in another form (see `shine.export`).
 
         Parameters
@@ -98,32 +121,39 @@ class Model:
             One of `shine.export.EXPORTS`: "python", "latex", "c", "sql", ...
         name : str
             Name of the formula in that form.
+        precision : int, "exact" or None
+            Significant digits of constants, or all. None means the digits that the data support in forms for people
+            (LaTeX, SymPy), and all digits in the others.
+        **options
+            Of the form: ``dialect="sqlite"`` for SQL, say.
 
         Raises
         ------
         ValueError
-            If there is no such form.
+            If there is no such form, or it has no such option.
         ExportError
             If the formula cannot be written in this form, or a library that the form needs is missing.
         """
-        from shine.export import export
+        from shine.export import FOR_PEOPLE, export
 
-        return export(self.tree, to, name)
+        if to in FOR_PEOPLE:
+            return export(self.rounded(precision), to, name, headings=self.headings, **options)
+        return export(self.tree, to, name, headings=self.headings, precision=precision, **options)
 
-    def python(self, name: str = "f") -> str:
-        """Source of a Python function that only needs NumPy."""
-        from shine.export.python import python_source as function_source
+    def python(self, name: str = "f", *, precision: Precision = None) -> str:
+        """Source of a Python function that only needs NumPy, with all digits of constants by default."""
+        from shine.export.python import python_source
 
-        return function_source(self.tree, name)
+        return python_source(self.tree, name, headings=self.headings, precision=precision)
 
-    def latex(self) -> str:
-        """The formula for LaTeX's math mode."""
+    def latex(self, precision: Precision = None) -> str:
+        """The formula for LaTeX's math mode, with the headings of the columns (see `rounded` for the precision)."""
         from shine.export.latex import latex
 
-        return latex(self.tree)
+        return latex(self.rounded(precision), headings=self.headings)
 
-    def sympy(self) -> Any:
-        """The formula as a SymPy expression.
+    def sympy(self, precision: Precision = None) -> Any:
+        """The formula as a SymPy expression (see `rounded` for the precision).
 
         Raises
         ------
@@ -132,13 +162,14 @@ class Model:
         """
         from shine.export.sympy import sympy_expression
 
-        return sympy_expression(self.tree)
+        return sympy_expression(self.rounded(precision))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # As text: compiled code cannot be copied to another process, and reading text executes nothing.
         own = _definitions(self.tree)
         return _model_of, (
-            str(self.tree), self.tree.parameters, own, self.loss, self.r2, dict(self.weights),
+            str(self.tree), self.tree.parameters, own, self.loss, self.r2, dict(self.weights), dict(self.headings),
+            self.digits,
         )  # fmt: skip
 
 
@@ -164,10 +195,12 @@ def _model_of(
     loss: float,
     r2: float,
     weights: dict[str, int],
+    headings: Mapping[str, str] = MappingProxyType({}),
+    digits: int | None = None,
 ) -> Model:
-    """Read a model back from text (see `Model.__reduce__`)."""
+    """Read a model back from text (see `Model.__reduce__`); those of older versions have no headings and no digits."""
     table: dict[str, Primitive] = dict(STANDARD)
     for text in definitions:
         definition = parse(text, primitives=table)
         table[definition.name] = Primitive(definition.name, len(definition.parameters), definition)
-    return Model(parse(expression, parameters, table), loss, r2, weights)
+    return Model(parse(expression, parameters, table), loss, r2, weights, dict(headings), digits)

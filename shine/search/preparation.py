@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -47,6 +47,8 @@ class Task:
     primitives : PrimitiveSet
     guesses : Population, optional
         The guesses as individuals over the scaled data; None without guesses.
+    headings : mapping of str to str
+        Original headings of the columns, by feature (see `Dataset`).
     """
 
     features: tuple[str, ...]
@@ -55,6 +57,7 @@ class Task:
     dataset: Dataset
     primitives: PrimitiveSet
     guesses: Population | None
+    headings: Mapping[str, str]
 
 
 def prepared(dataset: Dataset, settings: SearchSettings, *, linear_scaling: bool, scale_target: bool = True) -> Task:
@@ -86,7 +89,7 @@ def prepared(dataset: Dataset, settings: SearchSettings, *, linear_scaling: bool
     trees = [tree for tree in trees if not any(("name", name) in tree.tokens for name in constraints.forbidden)]
     trees = [scaling.entering(tree) for tree in trees]
     guesses = Population.from_trees(trees, primitives) if trees else None
-    return Task(dataset.features, given, scaling, scaled, primitives, guesses)
+    return Task(dataset.features, given, scaling, scaled, primitives, guesses, dataset.headings)
 
 
 def constraint_compiler(

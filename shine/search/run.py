@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shine.data.dataset import Dataset
+from shine.data.dataset import Dataset, names_of_headings
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import sampled_errors
@@ -182,7 +182,8 @@ def evolve(
     y : array-like of shape (n_rows,)
     sample_weight : array-like of shape (n_rows,), optional
     features : sequence of str, optional
-        Names of the columns in formulas; ``x0, x1, ...`` by default.
+        Headings of the columns; ``x0, x1, ...`` by default. They are the names in formulas if they are identifiers;
+        others are turned into one: ``unit price`` is ``unit_price``.
     primitives : sequence of str, function or Primitive
         Functions that formulas are made of: names of Shine's primitives, plain Python functions in the restricted
         language, or functions of other languages, read by `shine.primitive_from_llvm`.
@@ -262,4 +263,6 @@ def evolve(
         guesses=guesses,
         **settings,
     )
-    return search(Dataset.from_arrays(X, y, sample_weight, features, sigma, groups), every, report=report)
+    names = None if features is None else names_of_headings(features)
+    dataset = Dataset.from_arrays(X, y, sample_weight, names, sigma, groups, features)
+    return search(dataset, every, report=report)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TEXTS = ("python", "latex", "json", "excel", "sql", "c")
+TEXTS = ("python", "pandas", "polars", "latex", "json", "excel", "sql", "c")
 """Forms that need no library."""
 
 LIBRARIES = {"sympy": "sympy", "torch": "torch", "jax": "jax", "onnx": "onnx", "graphdef": "google.protobuf"}

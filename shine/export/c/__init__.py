@@ -6,8 +6,10 @@ from collections.abc import Collection, Iterator
 
 from shine.export.c.dialect import HELPERS, dialect
 from shine.export.c.names import identifier
+from shine.export.headings import Headings, notes
 from shine.export.statements.dialect import Form, call, write
 from shine.export.statements.straightline import Body, StraightLine, straight_line
+from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Primitive, Tree
 
 _SHOWN = 1000
@@ -80,7 +82,9 @@ void {name}_batch(const double *X, size_t n_rows, ptrdiff_t row_stride, ptrdiff_
 """
 
 
-def c_files(tree: Tree, name: str = "f") -> dict[str, str]:
+def c_files(
+    tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None
+) -> dict[str, str]:
     """A formula as a C header and source.
 
     Parameters
@@ -89,6 +93,10 @@ def c_files(tree: Tree, name: str = "f") -> dict[str, str]:
         Its parameters become the arguments of the C function, in this order.
     name : str
         Name of the function; changed if C does not allow it or its library already has it.
+    headings : mapping of str to str, optional
+        Original headings of the columns, by feature, for a comment.
+    precision : int, "exact" or None
+        Significant digits of constants; all by default.
 
     Returns
     -------
@@ -107,7 +115,7 @@ def c_files(tree: Tree, name: str = "f") -> dict[str, str]:
     >>> print(*c_files(parse("sqrt(a*a + b*b)"), "length"))
     length.h length.c
     """
-    writer = _Writer(tree, name)
+    writer = _Writer(rounded_tree(tree, precision, named=False), name, headings or {})
     header = _HEADER.format(
         comment=_commented(writer.description()),
         guard=f"{writer.name.upper()}_H",
@@ -117,13 +125,13 @@ def c_files(tree: Tree, name: str = "f") -> dict[str, str]:
     return {f"{writer.name}.h": header, f"{writer.name}.c": source}
 
 
-def c_source(tree: Tree, name: str = "f") -> str:
+def c_source(tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None) -> str:
     """A formula as one C source file, with its declarations.
 
     Parameters
     ----------
-    tree : Tree
-    name : str
+    tree, name, headings, precision
+        As for `c_files`.
 
     Returns
     -------
@@ -135,7 +143,7 @@ def c_source(tree: Tree, name: str = "f") -> str:
     ExportError
         If the formula calls a function without a definition.
     """
-    writer = _Writer(tree, name)
+    writer = _Writer(rounded_tree(tree, precision, named=False), name, headings or {})
     comment = f"/*\n{_commented(writer.description())}\n */\n"
     includes = _INCLUDES.format(include="#include <stddef.h>\n")
     linkage = '#ifdef __cplusplus\nextern "C" {\n#endif\n', "#ifdef __cplusplus\n}\n#endif\n"
@@ -146,8 +154,8 @@ def c_source(tree: Tree, name: str = "f") -> str:
 class _Writer:
     """Writes the pieces of a formula's files."""
 
-    def __init__(self, tree: Tree, name: str) -> None:
-        self.tree = tree
+    def __init__(self, tree: Tree, name: str, headings: Headings) -> None:
+        self.tree, self.headings = tree, headings
         self.name = identifier(name)
         self.code: StraightLine = straight_line(tree, "C")
         own = [f"{self.name}_{suffix}" for suffix in (*HELPERS, "batch", "n_features")]
@@ -173,7 +181,8 @@ class _Writer:
 
     def declarations(self) -> str:
         """Prototypes with their documentation."""
-        renamed = [f" * {ascii(old)[1:-1]} is called {new}.\n" for old, new in self.parameters.items() if old != new]
+        noted = notes(self.parameters, self.headings)
+        renamed = [f" * {name} is {_in_comment(heading)}.\n" for name, heading in noted.items()]
         return _DECLARATIONS.format(
             name=self.name,
             count=len(self.parameters),
@@ -221,6 +230,11 @@ class _Writer:
 
 def _signature(names: Collection[str]) -> str:
     return ", ".join(f"double {name}" for name in names) or "void"
+
+
+def _in_comment(text: str) -> str:
+    """A text that neither ends a comment nor seems to begin one."""
+    return text.replace("*/", "* /").replace("/*", "/ *")
 
 
 def _commented(text: str) -> str:

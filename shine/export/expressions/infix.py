@@ -23,11 +23,6 @@ class Infix(Translation[Phrase]):
 
     Primitives of constants are computed here, because languages disagree on ``1/0`` and ``1/2``.
 
-    Parameters
-    ----------
-    digits : int, optional
-        Significant digits of constants; all digits by default.
-
     Attributes
     ----------
     sum, product, unary, power : int
@@ -39,9 +34,8 @@ class Infix(Translation[Phrase]):
     sum, product, unary, power = 4, 5, 6, 7
     folds = True
 
-    def __init__(self, digits: int | None = None) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.digits = digits
         self._rules: Mapping[str, Callable[..., Phrase]] = self.table()
 
     def table(self) -> Mapping[str, Callable[..., Phrase]]:

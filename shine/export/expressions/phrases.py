@@ -100,20 +100,3 @@ def written(top: Phrase, form: str, limit: int = LONGEST) -> str:
 
 def _count(length: int) -> str:
     return str(length) if length < 10**12 else f"about 10^{round(math.log10(length))}"
-
-
-def number_text(value: float, digits: int | None) -> str:
-    """A finite number as text: rounded to `digits` significant digits, or the shortest text that reads back the same.
-
-    Raises
-    ------
-    ValueError
-        If `digits` is less than 1.
-    """
-    if digits is None:
-        return repr(value)
-    if digits < 1:
-        raise ValueError(f"digits is {digits}; a number has at least one digit")
-    rounded = float(f"{value:.{digits}g}")
-    text = repr(rounded) if math.isfinite(rounded) else repr(value)
-    return text.removesuffix(".0")

@@ -11,6 +11,7 @@ from typing import Any
 from shine.errors import ExportError, GraphImportError
 from shine.export.graphdef.graph import TYPES, Graph
 from shine.export.graphdef.operations import COMPOSITES, FLOAT, INTEGER
+from shine.export.headings import Headings, notes
 from shine.export.statements.straightline import straight_line
 from shine.frontends.graphdef.messages import Messages, messages
 from shine.lang.tree import Tree
@@ -66,10 +67,14 @@ def graphdef(tree: Tree, name: str = "f", dtype: str = "float64") -> Any:
     return graph.message
 
 
-def graphdef_text(tree: Tree, name: str = "f", dtype: str = "float64") -> str:
-    """A formula as the text of a `.pbtxt` file; see `graphdef`."""
-    text: str = _messages().text_format.MessageToString(graphdef(tree, name, dtype))
-    return text
+def graphdef_text(tree: Tree, name: str = "f", dtype: str = "float64", *, headings: Headings | None = None) -> str:
+    """A formula as the text of a `.pbtxt` file, with the original headings in comments; see `graphdef`."""
+    message = graphdef(tree, name, dtype)
+    # The placeholders come first, in the order of the features.
+    placeholders = dict(zip(tree.parameters, (node.name for node in message.node), strict=False))
+    comments = [f"# {placeholder} is {heading}\n" for placeholder, heading in notes(placeholders, headings).items()]
+    text: str = _messages().text_format.MessageToString(message)
+    return "".join(comments) + text
 
 
 def graphdef_bytes(tree: Tree, name: str = "f", dtype: str = "float64") -> bytes:

@@ -7,7 +7,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from shine.errors import ExportError
+from shine.export.headings import Headings
 from shine.export.statements.array_library import array_function, array_source
+from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ def jax_function(tree: Tree) -> Callable[..., Array]:
     return array_function(tree, "JAX", _operations())
 
 
-def jax_source(tree: Tree, name: str = "f") -> str:
+def jax_source(tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None) -> str:
     """A formula as a Python module that needs only JAX.
 
     Parameters
@@ -63,6 +65,10 @@ def jax_source(tree: Tree, name: str = "f") -> str:
     tree : Tree
     name : str
         Name of the function in it; it takes the same arguments as the result of `jax_function`.
+    headings : mapping of str to str, optional
+        Original headings of the columns, by feature, for a comment.
+    precision : int, "exact" or None
+        Significant digits of constants; all by default.
 
     Returns
     -------
@@ -73,7 +79,8 @@ def jax_source(tree: Tree, name: str = "f") -> str:
     ExportError
         If JAX is not installed, or the formula calls a function without a definition.
     """
-    return array_source(tree, name, "JAX", _operations(), "jnp", "Array", _IMPORTS)
+    rounded = rounded_tree(tree, precision, named=False)
+    return array_source(rounded, name, "JAX", _operations(), "jnp", "Array", _IMPORTS, headings or {})
 
 
 def _operations() -> ModuleType:

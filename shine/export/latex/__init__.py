@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from shine.export.headings import Headings
 from shine.export.latex.writer import latex_text
+from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
 
 
-def latex(tree: Tree, name: str | None = None, *, digits: int | None = None) -> str:
+def latex(tree: Tree, name: str | None = None, *, headings: Headings | None = None, precision: Precision = None) -> str:
     r"""The formula in LaTeX's mathematics mode.
 
     Names of several letters are upright, Greek letters are recognized, and the part after an underscore, or a number
@@ -18,8 +20,10 @@ def latex(tree: Tree, name: str | None = None, *, digits: int | None = None) -> 
     tree : Tree
     name : str, optional
         The left side; nothing by default, or the formula's own name in an `aligned` block.
-    digits : int, optional
-        Significant digits of constants; all digits by default.
+    headings : mapping of str to str, optional
+        Original headings of the columns, by feature, which take the place of the names.
+    precision : int, "exact" or None
+        Significant digits of constants; all by default.
 
     Raises
     ------
@@ -31,5 +35,7 @@ def latex(tree: Tree, name: str | None = None, *, digits: int | None = None) -> 
     >>> from shine.lang.parse import parse
     >>> print(latex(parse("alpha*x1**2/(speed + 1)")))
     \frac{\alpha x_{1}^{2}}{\mathrm{speed} + 1}
+    >>> print(latex(parse("3*area"), headings={"area": "my area (m²)"}))
+    3 {\text{my area (m}^{2}\text{)}}
     """
-    return latex_text(tree, name, digits)
+    return latex_text(rounded_tree(tree, precision), name, headings or {})

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shine.export.expressions.infix import Infix
-from shine.export.expressions.phrases import ATOM, Phrase, number_text, phrase, with_opposite, written
+from shine.export.expressions.phrases import ATOM, Phrase, phrase, with_opposite, written
+from shine.export.headings import Headings
 from shine.export.latex.names import latex_name, latex_names, operator
 from shine.lang.readable_numbers import readable_number
 from shine.lang.tree import Primitive, Tree
@@ -48,9 +49,9 @@ class Formula(Phrase):
     argument: Phrase | None = None
 
 
-def latex_text(tree: Tree, name: str | None, digits: int | None) -> str:
+def latex_text(tree: Tree, name: str | None, headings: Headings) -> str:
     """The whole text: one expression, or an `aligned` block with a line a definition."""
-    return _Latex(digits).formula(tree, name)
+    return _Latex(headings).formula(tree, name)
 
 
 def _symbol(text: str) -> Formula:
@@ -78,8 +79,9 @@ class _Latex(Infix):
     sum, product, unary, power = 4, 5, 4, 7
     folds = False
 
-    def __init__(self, digits: int | None) -> None:
-        super().__init__(digits)
+    def __init__(self, headings: Headings) -> None:
+        super().__init__()
+        self.headings = headings
         self.pi = _symbol(r"\pi")
         self.exponential = True
         self.symbols: dict[str, str] = {}
@@ -89,7 +91,7 @@ class _Latex(Infix):
 
     def formula(self, tree: Tree, name: str | None) -> str:
         """The whole text: one expression, or an `aligned` block with a line a definition."""
-        self.symbols = latex_names([*tree.parameters, *(assigned for assigned, _ in tree.assignments)])
+        self.symbols = latex_names([*tree.parameters, *(assigned for assigned, _ in tree.assignments)], self.headings)
         # e is Euler's number unless a name of the formula looks the same.
         self.exponential = "e" not in self.symbols.values()
         arguments = [_symbol(self.symbols[parameter]) for parameter in tree.parameters]
@@ -150,16 +152,11 @@ class _Latex(Infix):
     def positive(self, value: int | float) -> Phrase:
         if not math.isfinite(value):
             return _symbol(r"\mathrm{NaN}" if math.isnan(value) else r"\infty")
-        mantissa, _, exponent = self._text(value).partition("e")
+        mantissa, _, exponent = readable_number(float(value), named=False).partition("e")
         power = rf"10^{{{int(exponent)}}}" if exponent else ""
         text = power if power and mantissa == "1" else mantissa + (rf" \cdot {power}" if power else "")
         strength = self.product if exponent else ATOM
         return Formula((text,), strength, len(text), 0, digit_first=True, digit_last=True)
-
-    def _text(self, value: int | float) -> str:
-        if self.digits is None:
-            return readable_number(float(value), named=False)
-        return number_text(value, self.digits).removesuffix(".0")
 
     def enclosed(self, operand: Phrase, minimum: int) -> Phrase:
         if operand.strength >= minimum:
@@ -289,7 +286,7 @@ class _Latex(Infix):
     def definition(self, primitive: Primitive) -> tuple[str, Phrase]:
         """The line that defines a function: its left and right side."""
         assert primitive.definition is not None
-        symbols = latex_names(primitive.definition.parameters)
+        symbols = latex_names(primitive.definition.parameters, {})
         arguments = [_symbol(symbol) for symbol in symbols.values()]
         self.inside = True
         self.exponential = "e" not in symbols.values()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from shine.errors import ExportError
+from shine.export.headings import Headings
 from shine.export.onnx.graph import Graph, Value
 from shine.export.statements.straightline import straight_line
+from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
 
 if TYPE_CHECKING:
@@ -19,7 +22,14 @@ _OPSET, _VERSION = 17, 8
 _ELEMENTS = {"float64": "DOUBLE", "float32": "FLOAT"}
 
 
-def onnx_model(tree: Tree, name: str = "f", dtype: str = "float64") -> ModelProto:
+def onnx_model(
+    tree: Tree,
+    name: str = "f",
+    dtype: str = "float64",
+    *,
+    headings: Headings | None = None,
+    precision: Precision = None,
+) -> ModelProto:
     """A formula as an ONNX model.
 
     Parameters
@@ -29,6 +39,10 @@ def onnx_model(tree: Tree, name: str = "f", dtype: str = "float64") -> ModelProt
         Name of the graph.
     dtype : {"float64", "float32"}
         Type of the input and of the output.
+    headings : mapping of str to str, optional
+        Original headings of the columns, by feature. The model's metadata have them as ``headings``, a list in JSON.
+    precision : int, "exact" or None
+        Significant digits of constants; all by default.
 
     Returns
     -------
@@ -54,7 +68,7 @@ def onnx_model(tree: Tree, name: str = "f", dtype: str = "float64") -> ModelProt
         raise ExportError("the export to ONNX needs onnx; install it with: pip install 'shine[onnx]'") from None
     from shine.export.onnx.operations import operations
 
-    code = straight_line(tree, "ONNX")
+    code = straight_line(rounded_tree(tree, precision, named=False), "ONNX")
     graph = Graph(onnx)
     kind = getattr(onnx.TensorProto, _ELEMENTS[dtype])
     used = {step.leaf for step in code.main.steps if isinstance(step.leaf, str)}
@@ -72,10 +86,10 @@ def onnx_model(tree: Tree, name: str = "f", dtype: str = "float64") -> ModelProt
     else:
         rows = graph.node("Shape", "X", start=0, end=1)
         graph.nodes.append(onnx.helper.make_node("Expand", [result.name, rows], ["y"]))
-    return _model(graph, name, kind, tree.parameters)
+    return _model(graph, name, kind, tree.parameters, headings or {})
 
 
-def _model(graph: Graph, name: str, kind: int, features: Sequence[str]) -> ModelProto:
+def _model(graph: Graph, name: str, kind: int, features: Sequence[str], headings: Headings) -> ModelProto:
     """The checked model of a graph from X to y."""
     onnx, helper = graph.onnx, graph.onnx.helper
     model: ModelProto = helper.make_model(
@@ -91,13 +105,16 @@ def _model(graph: Graph, name: str, kind: int, features: Sequence[str]) -> Model
         opset_imports=[helper.make_opsetid("", _OPSET)],
         ir_version=_VERSION,
     )
+    if headings:
+        original = [headings.get(feature, feature) for feature in features]
+        helper.set_model_props(model, {"headings": json.dumps(original, ensure_ascii=False)})
     onnx.checker.check_model(model)
     return model
 
 
-def onnx_bytes(tree: Tree, name: str = "f") -> bytes:
+def onnx_bytes(tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None) -> bytes:
     """A formula as the bytes of a float64 ONNX file; see `onnx_model`."""
-    return onnx_model(tree, name).SerializeToString()
+    return onnx_model(tree, name, headings=headings, precision=precision).SerializeToString()
 
 
 def _column(graph: Any, position: int) -> str:

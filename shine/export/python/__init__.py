@@ -5,13 +5,15 @@ from __future__ import annotations
 import keyword
 
 from shine.export.expressions.phrases import word, written
+from shine.export.headings import Headings
 from shine.export.python.expression import Expression
 from shine.export.python.module import Module
 from shine.export.python.names import identifiers
+from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
 
 
-def python_source(tree: Tree, name: str = "f", *, digits: int | None = None) -> str:
+def python_source(tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None) -> str:
     """A module with the formula as a function of NumPy arrays.
 
     It imports only NumPy. Functions that the formula calls become functions of the module; deeply nested expressions
@@ -22,8 +24,10 @@ def python_source(tree: Tree, name: str = "f", *, digits: int | None = None) -> 
     tree : Tree
     name : str
         Name of the function.
-    digits : int, optional
-        Significant digits of constants; all digits by default.
+    headings : mapping of str to str, optional
+        Original headings of the columns, by feature, for the function's documentation.
+    precision : int, "exact" or None
+        Significant digits of constants; all by default.
 
     Raises
     ------
@@ -34,10 +38,10 @@ def python_source(tree: Tree, name: str = "f", *, digits: int | None = None) -> 
     """
     if not name.isidentifier() or keyword.iskeyword(name):
         raise ValueError(f"{name!r} is not a name for a Python function")
-    return Module(digits, name).text(tree, name)
+    return Module(name, headings or {}).text(rounded_tree(tree, precision, named=False), name)
 
 
-def python_expression(tree: Tree, *, digits: int | None = None) -> str:
+def python_expression(tree: Tree, *, precision: Precision = None) -> str:
     """The formula as one NumPy expression of its parameters, which are float64 arrays.
 
     Assigned values and functions are written out at every use. `np.minimum` and `np.maximum` may return either of 0.0
@@ -54,7 +58,7 @@ def python_expression(tree: Tree, *, digits: int | None = None) -> str:
     >>> python_expression(parse("sqrt(a*a + 1) if a > 0 else 0"))
     'np.where(a > 0, np.sqrt(a*a + 1), 0.0)'
     """
-    writer = Expression(digits)
+    tree, writer = rounded_tree(tree, precision, named=False), Expression()
     names = identifiers(tree.parameters, {"np"})
     result = writer.translate(tree, [word(names[name]) for name in tree.parameters])
     return written(writer.numeric(result), "a Python expression")

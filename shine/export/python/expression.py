@@ -48,13 +48,7 @@ class Expression(Infix):
             return word("np.nan" if math.isnan(value) else "np.inf")
         # NumPy makes objects of integers beyond 64 bits; floats have the same value.
         exact = value if abs(value) <= 2**53 else float(value)
-        return word(self.digits_of(exact))
-
-    def digits_of(self, value: int | float) -> str:
-        """A finite number as Python text, rounded to `digits` significant digits."""
-        if self.digits is None or isinstance(value, int):
-            return repr(value)
-        return repr(float(f"{value:.{self.digits}g}"))
+        return word(repr(exact))
 
     def numeric(self, operand: Phrase) -> Phrase:
         """An operand as a number: a condition becomes 1.0 or 0.0."""

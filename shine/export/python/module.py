@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from shine.export.expressions.phrases import Phrase, word, written
 from shine.export.expressions.translation import composites
+from shine.export.headings import Headings, notes
 from shine.export.python.expression import Expression
 from shine.export.python.names import identifier, identifiers, numbered
 from shine.lang.tree import Primitive, Tree
@@ -40,17 +41,20 @@ class Module(Expression):
 
     Parameters
     ----------
-    digits : int, optional
-        Significant digits of constants.
     name : str
         Name of the formula's function.
+    headings : mapping of str to str
+        Original headings of the columns, by feature.
+    taken : sequence of str
+        Other names that the module must not use.
     """
 
     form = "Python"
 
-    def __init__(self, digits: int | None, name: str) -> None:
-        super().__init__(digits)
-        self.taken = {"np", name}
+    def __init__(self, name: str, headings: Headings, taken: Collection[str] = ()) -> None:
+        super().__init__()
+        self.headings = headings
+        self.taken = {"np", name, *taken}
         self.helper_names: dict[str, str] = {}
         self.function_names: dict[int, str] = {}
         self.constants: set[int] = set()
@@ -106,7 +110,7 @@ class Module(Expression):
             used = set(re.findall(r"\w+", "\n".join([*self.lines, value])))
             value = f"{value}.copy()" if value in parameters else value
         lines = [
-            _docstring(_meaning(tree, names)),
+            _docstring(_meaning(tree, names, self.headings)),
             *(f"{own} = np.asarray({own}, dtype=np.float64)" for own in parameters if own in used),
             'with np.errstate(all="ignore"):',
             *(f"    {line}" for line in self.lines),
@@ -194,19 +198,19 @@ def _block(name: str, parameters: Iterable[str], lines: Sequence[str]) -> str:
     return f"def {name}({', '.join(parameters)}):\n" + "".join(f"    {line}\n" for line in lines)
 
 
-def _meaning(tree: Tree, names: Mapping[str, str]) -> str:
+def _meaning(tree: Tree, names: Mapping[str, str], headings: Headings) -> str:
     """The docstring of the formula's function: the formula itself if it fits."""
     same = all(name == own for name, own in names.items())
     text = str(tree) if same and tree.size < 60 and not tree.assignments else ""
     lines = [
         text if 0 < len(text) < 90 else "Value of the formula for each row; the parameters are arrays, or numbers."
     ]
-    renamed = [f"    {own} is {name!a}" for name, own in names.items() if name != own]
+    renamed = [f"    {own} is {heading}" for own, heading in notes(names, headings).items()]
     if renamed:
         lines += ["", *renamed, "    "]
     return "\n".join(lines)
 
 
 def _docstring(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', "'")
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"""{escaped}"""'

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from shine.export.expressions.phrases import ATOM
+from shine.export.headings import Headings, notes
 from shine.export.statements import array_operations
 from shine.export.statements.dialect import COMPARISON_SIGNS, Dialect, Form, call, write
 from shine.export.statements.straightline import Body, StraightLine, straight_line, unique
@@ -58,7 +59,14 @@ def array_function(tree: Tree, form: str, operations: ModuleType) -> Callable[..
 
 
 def array_source(
-    tree: Tree, name: str, form: str, operations: ModuleType, library: str, array: str, imports: str
+    tree: Tree,
+    name: str,
+    form: str,
+    operations: ModuleType,
+    library: str,
+    array: str,
+    imports: str,
+    headings: Headings,
 ) -> str:
     """A formula as the text of a Python module that needs only the library.
 
@@ -74,6 +82,8 @@ def array_source(
         Names in the text of the library and of its type of arrays.
     imports : str
         The text's import statements.
+    headings : mapping of str to str
+        Original headings of the columns, by feature.
     """
     code = _code(tree, form, operations)
     own = {**_functions(array_operations), **_functions(operations)}
@@ -94,7 +104,9 @@ def array_source(
     texts = [
         _function(body, dialect, composites[function], composite, taken) for function, body in code.functions.items()
     ]
-    texts.append(_main(code.main, dialect, name, composite, taken))
+    noted = notes({feature: feature for feature in tree.parameters}, headings)
+    comments = "".join(f"# {feature} is {heading}.\n" for feature, heading in noted.items())
+    texts.append(comments + _main(code.main, dialect, name, composite, taken))
     needed = _needed("\n".join(texts), own)
     helpers = [_written(function, library, array) for helper, function in own.items() if helper in needed]
     comment = (

@@ -7,7 +7,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from shine.errors import ExportError
+from shine.export.headings import Headings
 from shine.export.statements.array_library import array_function, array_source
+from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ def torch_function(tree: Tree) -> Callable[..., Tensor]:
     return array_function(tree, "torch", _operations())
 
 
-def torch_source(tree: Tree, name: str = "f") -> str:
+def torch_source(tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None) -> str:
     """A formula as a Python module that needs only torch.
 
     Parameters
@@ -61,6 +63,10 @@ def torch_source(tree: Tree, name: str = "f") -> str:
     tree : Tree
     name : str
         Name of the function in it; it takes the same arguments as the result of `torch_function`.
+    headings : mapping of str to str, optional
+        Original headings of the columns, by feature, for a comment.
+    precision : int, "exact" or None
+        Significant digits of constants; all by default.
 
     Returns
     -------
@@ -71,7 +77,8 @@ def torch_source(tree: Tree, name: str = "f") -> str:
     ExportError
         If torch is not installed, or the formula calls a function without a definition.
     """
-    return array_source(tree, name, "torch", _operations(), "torch", "Tensor", _IMPORTS)
+    rounded = rounded_tree(tree, precision, named=False)
+    return array_source(rounded, name, "torch", _operations(), "torch", "Tensor", _IMPORTS, headings or {})
 
 
 def _operations() -> ModuleType:

@@ -207,7 +207,7 @@ def test_names_are_changed_into_different_names():
 
 def test_the_header_says_what_a_feature_became():
     header = c_files(shine.parse("double + μ_r", ("double", "μ_r")))["f.h"]
-    assert "double is called double_." in header
+    assert "double_ is 'double'." in header
     assert "double f(double double_, double u03bc_r);" in header
 
 

@@ -63,8 +63,9 @@ def test_an_unknown_form_is_refused_and_the_known_ones_are_listed():
 def test_the_basic_primitives_have_rules_of_their_own():
     from shine.export.excel import _Excel
     from shine.export.latex.writer import _Latex
+    from shine.export.polars import _Polars
     from shine.export.python.expression import Expression
     from shine.export.sql import _Sql
 
-    for writer in (Expression(), _Latex(None), _Excel(), _Sql("standard", None)):
+    for writer in (Expression(), _Latex({}), _Excel(), _Sql("standard"), _Polars(())):
         assert writer.rules().keys() >= BASIC.keys()

@@ -240,7 +240,7 @@ def test_digits_stand_for_pi_beside_a_feature_of_that_name():
 
 
 def test_names_that_would_look_the_same_are_told_apart():
-    assert latex_names(["x1", "x_1", "x"]) == {"x1": "x_{1}", "x_1": r"\mathrm{x\_1}", "x": "x"}
+    assert latex_names(["x1", "x_1", "x"], {}) == {"x1": "x_{1}", "x_1": r"\mathrm{x\_1}", "x": "x"}
 
 
 def test_assignments_and_functions_have_lines_of_their_own():
@@ -254,8 +254,8 @@ def test_assignments_and_functions_have_lines_of_their_own():
     )
 
 
-def test_a_name_and_digits_can_be_given():
-    assert latex(parse("0.123456*x"), "y_hat", digits=2) == r"y_{\mathrm{hat}} = 0.12 x"
+def test_a_name_and_a_precision_can_be_given():
+    assert latex(parse("0.123456*x"), "y_hat", precision=2) == r"y_{\mathrm{hat}} = 0.12 x"
     assert latex(parse("0.30000000000000004*x")) == "0.30000000000000004 x"
 
 

@@ -143,8 +143,8 @@ def test_expressions_read_as_one_would_write_them(formula, expected):
     assert python_expression(parse(formula)) == expected
 
 
-def test_digits_shorten_constants():
-    assert python_expression(parse("0.123456789*x + 1234567.0"), digits=3) == "0.123*x + 1230000.0"
+def test_a_precision_shortens_constants():
+    assert python_expression(parse("0.123456789*x + 1234567.0"), precision=3) == "0.123*x + 1230000.0"
 
 
 def test_functions_of_the_user_become_functions():

@@ -157,7 +157,7 @@ def test_constants_keep_every_digit_unless_told_otherwise():
     for value in (0.1 + 0.2, 5e-324, 1.7976931348623157e308, 1 / 3, 123456789012345680.0, 2.0**53 + 2):
         text = sql_expression(Tree(("a",), ast.Constant(value)), dialect="sqlite")
         assert selected(text, ("a",), [[1.0]]) == value
-    assert sql_expression(parse("0.123456*a"), digits=3) == "0.123 * a"
+    assert sql_expression(parse("0.123456*a"), precision=3) == "0.123 * a"
 
 
 def test_infinity_and_nan_are_written_in_the_database_s_way():

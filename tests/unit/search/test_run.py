@@ -228,7 +228,7 @@ def test_a_limit_of_seconds_ends_the_run():
         ({"tier": "gpu"}, ValueError, "unknown tier 'gpu'; use one of auto"),
         ({"primitives": ["add", "plus"]}, ValueError, "unknown primitive 'plus'; known are abs"),
         ({"primitives": ["add", "add"]}, ValueError, "primitive 'add' is listed twice"),
-        ({"features": ["a", "a b"]}, DataError, "feature name 'a b' is not an identifier"),
+        ({"features": ["a b", "a b"]}, DataError, "feature name 'a b' occurs twice"),
         ({"sample_weight": [1.0]}, DataError, "sample_weight has 1"),
     ],
 )

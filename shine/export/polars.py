@@ -1,0 +1,188 @@
+"""Formulas as expressions of Polars."""
+
+from __future__ import annotations
+
+import keyword
+import math
+import re
+from collections.abc import Callable, Collection, Mapping
+
+from shine.export.expressions.corrected import Corrected
+from shine.export.expressions.phrases import Phrase, phrase, word, written
+from shine.export.headings import Headings, column_headings
+from shine.export.python.names import identifiers, numbered
+from shine.lang.rounding import Precision, rounded_tree
+from shine.lang.tree import Tree
+
+DEEPEST = 24
+"""Levels of nesting at which an expression is broken into statements; Python's own parser takes about 90."""
+
+_OR, _AND, _COMPARISON = 1, 2, 3
+
+
+def polars_source(tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None) -> str:
+    """Python source that builds a Polars expression, which finds the columns by their headings.
+
+    Parameters
+    ----------
+    tree : Tree
+    name : str
+        Name of the variable that holds the expression, for ``frame.select(f)``.
+    headings : mapping of str to str, optional
+        Original headings of the columns, by feature; the names of the features by default.
+    precision : int, "exact" or None
+        Significant digits of constants; all by default.
+
+    Raises
+    ------
+    ValueError
+        If the name is not a Python identifier.
+    ExportError
+        If a primitive has no definition, the text would be too long, or two columns have one heading.
+
+    Examples
+    --------
+    >>> from shine.lang.parse import parse
+    >>> print(polars_source(parse("2.5*area"), headings={"area": "my area (m²)"}))
+    import polars as pl
+    <BLANKLINE>
+    area = pl.col('my area (m²)').cast(pl.Float64)
+    f = 2.5*area
+    <BLANKLINE>
+    """
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise ValueError(f"{name!r} is not a name for a Python variable")
+    columns = column_headings(tree, headings, "Polars")
+    names = identifiers(columns, {"pl", name})
+    writer = _Polars({"pl", name, *names.values()})
+    arguments = [word(names.get(feature, "None")) for feature in tree.parameters]
+    result = writer.numeric(writer.translate(rounded_tree(tree, precision, named=False), arguments))
+    value = written(result, writer.form)
+    lines = [f"{names[feature]} = pl.col({_column(heading)}).cast(pl.Float64)" for feature, heading in columns.items()]
+    value = f"pl.lit({value})" if result.value is not None else value
+    return "\n".join(["import polars as pl", "", *lines, *writer.lines, f"{name} = {value}", ""])
+
+
+def _column(heading: str) -> str:
+    """A column's heading for `pl.col`, which reads ``*`` and ``^...$`` as patterns."""
+    is_pattern = heading == "*" or (heading.startswith("^") and heading.endswith("$"))
+    return repr(f"^{re.escape(heading)}$" if is_pattern else heading)
+
+
+class _Polars(Corrected):
+    """Writes expressions of Polars. Conditions are expressions of booleans until they are needed as numbers."""
+
+    form = "Polars"
+    sum, product, unary, power = 4, 5, 6, 7
+
+    def __init__(self, taken: Collection[str]) -> None:
+        super().__init__()
+        self.taken, self.numbers = set(taken), dict[str, int]()
+        self.lines: list[str] = []
+
+    def table(self) -> Mapping[str, Callable[..., Phrase]]:
+        """The expression of each primitive."""
+        methods = {
+            "abs": "abs", "sqrt": "sqrt", "exp": "exp", "log": "log", "floor": "floor", "ceil": "ceil", "sign": "sign",
+            "sin": "sin", "cos": "cos", "tan": "tan", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
+            "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "cbrt": "cbrt", "log1p": "log1p", "log10": "log10",
+        }  # fmt: skip
+        comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+        return {
+            **super().table(),
+            **{name: self._method(method) for name, method in methods.items()},
+            **{name: self.comparison(f" {symbol} ", _COMPARISON) for name, symbol in comparisons.items()},
+            "floordiv": lambda a, b: self.infix(a, "//", b, self.product),
+            "mod": lambda a, b: self.infix(a, " % ", b, self.product),
+            "pow": self._pow,
+            "min": self._extreme("<"),
+            "max": self._extreme(">"),
+            "logical_not": self._not,
+            "square": lambda a: self._pow(a, self.number(2)),
+            "cube": lambda a: self._pow(a, self.number(3)),
+            "log2": lambda a: phrase(self.operand(a, self.power + 1), ".log(2)"),
+            "expm1": self.expm1,
+            "hypot": self.hypot,
+        }
+
+    def positive(self, value: int | float) -> Phrase:
+        """The phrase of a number that is not negative, or NaN."""
+        return word(repr(float(value)) if math.isfinite(value) else f"float({str(float(value))!r})")
+
+    def numeric(self, operand: Phrase) -> Phrase:
+        """An operand as a number: a condition becomes 1.0 or 0.0."""
+        return self.where(operand, self.number(1.0), self.number(0.0)) if operand.condition else operand
+
+    def truth(self, operand: Phrase) -> Phrase:
+        """An operand as a condition: whether a number is not 0."""
+        if operand.condition:
+            return operand
+        return phrase(self.enclosed(operand, self.sum), " != 0", strength=_COMPARISON, condition=True)
+
+    def both(self, left: Phrase, right: Phrase) -> Phrase:
+        """The condition that two conditions hold."""
+        return self._joined(left, " & ", right, _AND)
+
+    def either(self, left: Phrase, right: Phrase) -> Phrase:
+        """The condition that at least one of two conditions holds."""
+        return self._joined(left, " | ", right, _OR)
+
+    def _joined(self, left: Phrase, symbol: str, right: Phrase, strength: int) -> Phrase:
+        # In Python, & and | bind more strongly than comparisons.
+        parts = (part if part.strength == strength else self.enclosed(part, self.power) for part in (left, right))
+        return phrase(next(parts), symbol, *parts, strength=strength, condition=True)
+
+    def where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
+        """`pl.when`; one of the operands if the condition is a number."""
+        if condition.value is not None:
+            return self.numeric(yes if condition.value != 0 else no)
+        test, yes, no = self.truth(condition), self.numeric(yes), self.numeric(no)
+        return self._shallow(phrase("pl.when(", test, ").then(", yes, ").otherwise(", no, ")"))
+
+    def assigned(self, name: str, value: Phrase) -> Phrase:
+        """A variable, unless the value is short."""
+        return value if value.simple else self._statement(name, value)
+
+    def apply(self, name: str, *operands: Phrase) -> Phrase:
+        """The phrase of a primitive, broken into statements if it is deep."""
+        return self._shallow(super().apply(name, *operands))
+
+    def _shallow(self, made: Phrase) -> Phrase:
+        return made if made.depth < DEEPEST else self._statement("step", made)
+
+    def _statement(self, wanted: str, value: Phrase) -> Phrase:
+        name = numbered(wanted, self.taken, self.numbers)
+        self.taken.add(name)
+        self.lines.append(f"{name} = {written(value, self.form)}")
+        return word(name, condition=value.condition)
+
+    def _method(self, method: str) -> Callable[[Phrase], Phrase]:
+        return lambda operand: phrase(self.operand(operand, self.power + 1), f".{method}()")
+
+    def _pow(self, base: Phrase, exponent: Phrase) -> Phrase:
+        parts = self.operand(base, self.power + 1), "**", self.operand(exponent, self.unary)
+        return phrase(*parts, strength=self.power)
+
+    def _not(self, operand: Phrase) -> Phrase:
+        if operand.condition:
+            return phrase("~", self.enclosed(operand, self.power), strength=self.unary, condition=True)
+        return phrase(self.enclosed(operand, self.sum), " == 0", strength=_COMPARISON, condition=True)
+
+    def _extreme(self, symbol: str) -> Callable[[Phrase, Phrase], Phrase]:
+        ahead = self.comparison(f" {symbol} ", _COMPARISON)
+
+        def rule(left: Phrase, right: Phrase) -> Phrase:
+            left, right = self.numeric(left), self.numeric(right)
+            # Polars takes NaN for the greatest number.
+            ways = [ahead(left, right)]
+            if left.value is None and symbol == "<":
+                ways.append(self._is_nan(left))
+            chosen = ways[0] if len(ways) == 1 else self.either(*ways)
+            if right.value is None:
+                chosen = self.both(chosen, phrase("~", self._is_nan(right), strength=self.unary, condition=True))
+            return self.where(chosen, left, right)
+
+        return rule
+
+    def _is_nan(self, operand: Phrase) -> Phrase:
+        return phrase(self.operand(operand, self.power + 1), ".is_nan()", condition=True)
