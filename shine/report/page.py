@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shine.data.dataset import Dataset
+from shine.lang.rounding import Precision
 from shine.report.charts.fit import Fit
 from shine.report.markup import Element, element, render, verbatim
 from shine.report.sections.header import header, key_figures
@@ -29,6 +30,7 @@ def report_html(
     settings: Mapping[str, Any] | None = None,
     title: str = "Symbolic regression",
     target: str = "y",
+    precision: Precision = None,
 ) -> str:
     """The result of a search as a page to show to others.
 
@@ -45,6 +47,8 @@ def report_html(
         Heading of the page.
     target : str
         Name of the target.
+    precision : int, "exact" or None
+        Significant digits of constants in typeset formulas, or all; by default those that the data support.
 
     Returns
     -------
@@ -63,16 +67,16 @@ def report_html(
     script = _own("script.js")
     main = element(
         "main",
-        header(result, best, dataset, title, target),
+        header(result, best, dataset, title, target, precision),
         key_figures(result, best, dataset),
         section("The search", search_charts(result, best, history)),
-        front_table(result),
+        front_table(result, precision),
         section("How well it fits", fit_charts(fit, target)),
         section("What each feature does", dependence_charts(best, dataset, target)),
         section("Its structure", tree_chart(best)),
         section("Settings and timing", settings_tables(result, settings)),
-        element("footer", "Made with Shine. Constants in typeset formulas are rounded to six digits; to see all digits "
-                          "of a constant, point at it or copy the formula."),
+        element("footer", "Made with Shine. Constants in typeset formulas are rounded; to see all digits of a "
+                          "constant, point at it or copy the formula."),
     )  # fmt: skip
     tip = element("div", id="tip", hidden="hidden", role="tooltip")
     body = element("body", main, tip, verbatim("script", script))

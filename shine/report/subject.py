@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from shine.data.dataset import Dataset
@@ -23,6 +23,16 @@ class ModelLike(Protocol):
     @property
     def expression(self) -> str:
         """The formula as text to copy."""
+        ...
+
+    @property
+    def headings(self) -> Mapping[str, str]:
+        """Original heading of each feature's column, by the feature's name; a feature that it lacks is its heading."""
+        ...
+
+    @property
+    def digits(self) -> int | None:
+        """Significant digits of constants that the data support; None if it is not known."""
         ...
 
     @property

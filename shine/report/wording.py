@@ -14,7 +14,7 @@ _PLAIN = range(-4, 6)
 """Numbers whose first digit has one of these powers of ten are written without an exponent."""
 
 
-def decimal_parts(value: float, digits: int = 6) -> tuple[str, int | None]:
+def decimal_parts(value: float | Decimal, digits: int = 6) -> tuple[str, int | None]:
     """Absolute value rounded to `digits` significant digits: the digits, and the power of ten of the notation, if any.
 
     Examples

@@ -76,7 +76,8 @@ def dependences(model: ModelLike, dataset: Dataset) -> list[Dependence]:
     for feature in used_features(model.tree):
         position = model.tree.parameters.index(feature)
         grid = _grid(columns[:, position])
-        found.append(_dependence(model, background, weights, position, feature, grid))
+        heading = model.headings.get(feature, feature)
+        found.append(_dependence(model, background, weights, position, heading, grid))
     return sorted(found, key=lambda dependence: -dependence.effect)
 
 

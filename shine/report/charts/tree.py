@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +32,7 @@ _FUNCTIONS = {"sqrt": "√", "cbrt": "∛", "square": "x²", "cube": "x³", "inv
 class _Listing(TreeVisitor):
     """Labels, kinds and children of the nodes, each node after its parent."""
 
+    headings: Mapping[str, str]
     labels: list[str] = field(default_factory=list)
     exact: list[str] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
@@ -54,7 +56,8 @@ class _Listing(TreeVisitor):
         return self._add(number(value), "constant", repr(value))
 
     def visit_Name(self, node: ast.Name) -> int:
-        return self._add(shortened(node.id, 18), "feature", node.id)
+        heading = self.headings.get(node.id, node.id)
+        return self._add(shortened(heading, 18), "feature", heading)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
         return (yield from self._applied(_OPERATORS[type(node.op)], [node.operand]))
@@ -89,11 +92,11 @@ class _Listing(TreeVisitor):
             self.children[branch].append(self.visit(value))
 
 
-def tree_figure(tree: Tree, identity: str = "tree") -> Figure | None:
+def tree_figure(tree: Tree, headings: Mapping[str, str], identity: str = "tree") -> Figure | None:
     """The tree with functions, features and constants in different colours; None if it is too large."""
     if tree.size > LARGEST:
         return None
-    listing = _Listing()
+    listing = _Listing(headings)
     listing.all_of(tree)
     widths = [max(_HIGH, _LETTER * len(label) + 16) for label in listing.labels]
     places = tidy(widths, listing.children)

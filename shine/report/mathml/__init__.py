@@ -8,13 +8,15 @@ SymPy's printer would need an extra, rewrites the formula, and writes cases as a
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from shine.lang.tree import Tree
 from shine.report.markup import Content, Element, element
 from shine.report.mathml.operators import summands
 from shine.report.mathml.pieces import Piece, signed
+from shine.report.mathml.symbols import ROUNDED
 from shine.report.mathml.typesetter import Typesetter
 
 
@@ -34,19 +36,25 @@ class Typeset:
     terms: tuple[Element, ...]
 
 
-def typeset(tree: Tree) -> tuple[Typeset, ...]:
+def typeset(
+    tree: Tree, headings: Mapping[str, str] = MappingProxyType({}), digits: int = ROUNDED
+) -> tuple[Typeset, ...]:
     """A formula as MathML: its assignments in order, then its result.
 
-    Constants are rounded to six significant digits; ``data-exact`` of their elements holds all digits.
+    Constants are rounded; ``data-exact`` of their elements holds all digits.
 
     Parameters
     ----------
     tree : Tree
         A tree of any depth.
+    headings : mapping of str to str
+        Original headings of the columns, by feature, which take the place of the names.
+    digits : int
+        Significant digits of constants.
     """
     lines = [*tree.assignments, (None, tree.result)]
     # Besides a feature of that name, pi would be ambiguous.
-    typesetter = Typesetter(named="pi" not in tree.parameters)
+    typesetter = Typesetter("pi" not in tree.parameters, headings, digits)
     return tuple(Typeset(name, tuple(math(*term) for term in _terms(value, typesetter))) for name, value in lines)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from decimal import Decimal
 
 from shine.lang.names import GREEK
 from shine.report.markup import Element, element
@@ -11,6 +13,9 @@ from shine.report.wording import MINUS, decimal_parts, shortened
 _GREEK = {name: letter for name, letter in GREEK.items() if name.islower() and name not in ("iota", "pi", "upsilon")}
 """Greek letters by name; not `pi`, which looks like the constant, nor those that look like Latin letters."""
 
+ROUNDED = 6
+"""Significant digits of constants if nothing is known about the data."""
+
 LONGEST_NAME = 28
 """Most characters shown of a name."""
 
@@ -18,10 +23,12 @@ LONGEST_NAME = 28
 def name_element(name: str) -> Element:
     """A name: letters in italics, words upright, Greek letters, and digits and short endings as subscripts.
 
-    A long name is shortened; ``data-exact`` holds it in full.
+    A heading that is no name is text. A long name is shortened; ``data-exact`` holds it in full.
     """
     shown = shortened(name, LONGEST_NAME)
     exact = name if shown != name else None
+    if not name.isidentifier():
+        return element("mtext", shown.strip() or "?", data_exact=exact)
     base, subscript = _split(shown)
     if not subscript:
         return element("mi", _GREEK.get(base, base), data_exact=exact)
@@ -35,12 +42,13 @@ def is_word(name: str) -> bool:
     return len(base) > 1 and base not in _GREEK
 
 
-def number_element(value: float, exact: str) -> Element:
-    """The absolute value of a constant, rounded to six digits; scientific where it is very large or small.
+def number_element(value: float, exact: str, digits: int = ROUNDED) -> Element:
+    """The absolute value of a constant, rounded to significant digits; scientific where it is very large or small.
 
     ``data-exact`` holds the text `exact` if the rounded constant differs from it.
     """
-    mantissa, power = decimal_parts(value)
+    # The exact text has no more digits than the number needs, which its binary value has.
+    mantissa, power = decimal_parts(Decimal(exact) if math.isfinite(value) else value, digits)
     told = None if mantissa == exact.removesuffix(".0") else exact
     if power is None:
         return element("mn", mantissa, data_exact=told)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import Any
 
 from shine.lang.named_numbers import named_number
@@ -43,10 +44,14 @@ class Typesetter(TreeVisitor):
     ----------
     named : bool
         Whether numbers with a name are written by it (see `shine.lang.named_numbers`).
+    headings : mapping of str to str
+        Original headings of the columns, by feature, which take the place of the names.
+    digits : int
+        Significant digits of constants.
     """
 
-    def __init__(self, named: bool = True) -> None:
-        self.named = named
+    def __init__(self, named: bool, headings: Mapping[str, str], digits: int) -> None:
+        self.named, self.headings, self.digits = named, headings, digits
 
     def visit_Constant(self, node: ast.Constant) -> Visit:
         value: Any = node.value
@@ -56,16 +61,17 @@ class Typesetter(TreeVisitor):
             return negated(piece) if value < 0 else piece
         exact = repr(value)
         if exact.startswith("-"):
-            positive = number_element(value, exact.removeprefix("-"))
+            positive = number_element(value, exact.removeprefix("-"), self.digits)
             return negated(self._number(value, positive))
-        return self._number(value, number_element(value, exact))
+        return self._number(value, number_element(value, exact, self.digits))
 
     def _number(self, value: float, markup: Element) -> Piece:
         # A mantissa times a power of ten is a product, which needs parentheses as the base of a power.
         return Piece(markup, ATOM if markup.name == "mn" else PRODUCT, digits=True)
 
     def visit_Name(self, node: ast.Name) -> Piece:
-        return Piece(name_element(node.id), wordy=is_word(node.id), name=node.id)
+        shown = self.headings.get(node.id, node.id)
+        return Piece(name_element(shown), wordy=is_word(shown), name=node.id)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
         piece = yield node.operand

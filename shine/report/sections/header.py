@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from shine.data.dataset import Dataset
+from shine.lang.rounding import Precision
 from shine.report.markup import Content, Element, element
 from shine.report.mathml import math as math_element
 from shine.report.mathml.symbols import name_element
 from shine.report.sections.parts import copy_button, formula
 from shine.report.subject import ModelLike, ResultLike, used_features
 from shine.report.wording import count, duration, fraction, number, shortened
+
+_LONGEST = 80
+"""Most characters shown of a heading."""
 
 _ENDED = {
     "loss": "loss reached",
@@ -19,7 +23,9 @@ _ENDED = {
 }
 
 
-def header(result: ResultLike, best: ModelLike, dataset: Dataset, title: str, target: str) -> Content:
+def header(
+    result: ResultLike, best: ModelLike, dataset: Dataset, title: str, target: str, precision: Precision
+) -> Content:
     """The title, a sentence about the result, and the chosen formula."""
     name = name_element(shortened(target, 20))
     # Only a letter gets a hat; over a word it would sit on one of the letters.
@@ -31,13 +37,24 @@ def header(result: ResultLike, best: ModelLike, dataset: Dataset, title: str, ta
         element(
             "section",
             element("h2", "The chosen formula", class_="badge", style="margin: 0"),
-            formula(best.tree, head),
+            formula(best, precision, head),
             element("div", element("code", best.expression, id="chosen"), copy_button("chosen", "the chosen formula"),
                     class_="bar"),
+            element("p", renamed, class_="summary") if (renamed := _renamed(best)) else None,
             element("p", f"Why: {result.reason}.", class_="summary") if result.reason else None,
             class_="card hero",
         ),
     ]  # fmt: skip
+
+
+def _renamed(best: ModelLike) -> Content:
+    """The headings of columns that have other names in code."""
+    headings = {name: best.headings.get(name, name) for name in used_features(best.tree)}
+    pairs = [(name, heading) for name, heading in headings.items() if name != heading]
+    words: list[Content] = []
+    for position, (name, heading) in enumerate(pairs):
+        words += [", " * (position > 0), element("code", name), f" is “{shortened(heading, _LONGEST)}”"]
+    return ["In code, ", words, "."] if pairs else None
 
 
 def _summary(result: ResultLike, best: ModelLike, dataset: Dataset) -> str:

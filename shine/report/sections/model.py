@@ -47,7 +47,7 @@ def dependence_charts(best: ModelLike, dataset: Dataset, target: str) -> Content
 
 def tree_chart(best: ModelLike) -> Content:
     """The tree of the formula."""
-    figure = tree_figure(best.tree)
+    figure = tree_figure(best.tree, best.headings)
     if figure is not None:
         return figure_card(figure)
     told = f"The formula has {count(best.tree.size, 'node')}; trees of more than {LARGEST} are not drawn."

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shine.lang.tree import Tree
+from shine.lang.rounding import ALL_DIGITS, Precision, significant_digits
 from shine.report.charts.frame import Figure
 from shine.report.markup import Content, Element, depth, element
 from shine.report.mathml import math as math_element
 from shine.report.mathml import typeset
-from shine.report.mathml.symbols import name_element
+from shine.report.mathml.symbols import ROUNDED, name_element
+from shine.report.subject import ModelLike
 from shine.report.wording import shortened
 
 _TYPESET, _NESTED = 300, 200
@@ -39,10 +40,11 @@ def grid(figures: Sequence[Figure | None], columns: str = "two") -> Content:
     return element("div", shown, class_=f"grid-{columns}") if shown else None
 
 
-def formula(tree: Tree, left: Content = None) -> Element:
+def formula(model: ModelLike, precision: Precision, left: Content = None) -> Element:
     """A typeset formula, or its code if it is too large to typeset."""
+    tree, digits = model.tree, significant_digits(precision, model.digits or ROUNDED) or ALL_DIGITS
     lines: list[Content] = []
-    found = typeset(tree) if tree.size <= _TYPESET else ()
+    found = typeset(tree, model.headings, digits) if tree.size <= _TYPESET else ()
     if not found or max(depth(line.terms) for line in found) > _NESTED:
         return element("div", element("code", shortened(str(tree), 200)), class_="formula large")
     for line in found:

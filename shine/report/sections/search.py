@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shine.lang.rounding import Precision
 from shine.report.charts.search import history_figure, pareto_figure
 from shine.report.markup import Content, Element, element
 from shine.report.sections.parts import copy_button, figure_card, formula, section
@@ -20,9 +21,10 @@ def search_charts(result: ResultLike, best: ModelLike, history: Sequence[Mapping
     return element("div", figure_card(pareto_figure(result.front, result.best_index)), second, class_="grid-two")
 
 
-def front_table(result: ResultLike) -> Content:
+def front_table(result: ResultLike, precision: Precision) -> Content:
     """A table of the formulas on the Pareto front."""
-    rows = [_front_row(model, position, position == result.best_index) for position, model in enumerate(result.front)]
+    front, best = result.front, result.best_index
+    rows = [_front_row(model, position, position == best, precision) for position, model in enumerate(front)]
     headings = [("#", "number"), ("Complexity", "number"), ("Loss", "number"), ("R²", "number"), ("Formula", None)]
     head = element("tr", [element("th", text, scope="col", class_=class_) for text, class_ in headings],
                    element("th", element("span", "Copy", class_="unseen"), scope="col", class_="action"))  # fmt: skip
@@ -34,7 +36,7 @@ def front_table(result: ResultLike) -> Content:
     return section("The Pareto front", card)
 
 
-def _front_row(model: ModelLike, position: int, chosen: bool) -> Element:
+def _front_row(model: ModelLike, position: int, chosen: bool, precision: Precision) -> Element:
     identity = f"code-{position}"
     code = element(
         "details", element("summary", "as code"), element("code", model.expression, id=identity), class_="code"
@@ -46,7 +48,7 @@ def _front_row(model: ModelLike, position: int, chosen: bool) -> Element:
         element("td", count(model.complexity), class_="number", data_label="Complexity"),
         element("td", number(model.loss), class_="number", data_label="Loss"),
         element("td", fraction(model.r2), class_="number", data_label="R²"),
-        element("td", badge, formula(model.tree), code, class_="formula-cell"),
+        element("td", badge, formula(model, precision), code, class_="formula-cell"),
         element("td", copy_button(identity, f"the formula of complexity {model.complexity}"), class_="action"),
         id=f"formula-{position}",
         class_="chosen" if chosen else None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +20,8 @@ class Formula:
     tree: Tree
     loss: float
     r2: float | None
+    headings: dict[str, str] = field(default_factory=dict)
+    digits: int | None = None
 
     @property
     def expression(self) -> str:

@@ -182,7 +182,7 @@ def test_the_layout_of_a_chain_does_not_recur_and_takes_linear_time():
 
 def test_the_drawing_has_a_node_for_each_of_the_formula():
     tree = parse("sin(a)*2.5 + (b if a < 1 else -b)", ("a", "b"))
-    drawing = render(tree_figure(tree).drawing)
+    drawing = render(tree_figure(tree, {}).drawing)
     assert drawing.count('class="node') == tree.size
     assert drawing.count('class="node feature') == 4
     assert drawing.count('class="node constant') == 2
@@ -192,13 +192,13 @@ def test_the_drawing_has_a_node_for_each_of_the_formula():
 
 def test_assigned_names_are_branches_of_the_drawing():
     labels = re.findall(
-        r">([^<>]+)</text>", render(tree_figure(parse("def f(a):\n    b = a + 1\n    return b*b")).drawing)
+        r">([^<>]+)</text>", render(tree_figure(parse("def f(a):\n    b = a + 1\n    return b*b"), {}).drawing)
     )
     assert {"f", "b =", "return"} <= set(labels)
 
 
 def test_a_tree_that_could_not_be_read_is_not_drawn():
-    assert tree_figure(parse(" + ".join(["a"] * LARGEST), ("a",))) is None
+    assert tree_figure(parse(" + ".join(["a"] * LARGEST), ("a",)), {}) is None
 
 
 # The honeycomb
