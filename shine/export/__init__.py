@@ -118,9 +118,6 @@ EXPORTS: dict[str, Writer] = {
 FOR_PEOPLE = frozenset({"latex", "sympy"})
 """Forms whose constants people read: models write them with the digits that the data support."""
 
-NAMED = FOR_PEOPLE | {"excel"}
-"""Forms that write numbers by name."""
-
 
 def export(
     tree: Tree,
@@ -175,4 +172,4 @@ def export(
     if unknown is not None:
         allowed = f"it has {', '.join(known)}" if known else "it has none"
         raise ValueError(f"the export to {to} has no option {unknown!r}; {allowed}")
-    return writer(rounded_tree(tree, precision, named=to in NAMED), name, headings or {}, **options)
+    return writer(rounded_tree(tree, precision, named=to in FOR_PEOPLE), name, headings or {}, **options)

@@ -65,7 +65,7 @@ def excel_formula(
     >>> excel_formula(parse("2*a"), "table", headings={"a": "price [€]"})
     "=2*[@[price '[€']]]"
     """
-    tree = rounded_tree(tree, precision)
+    tree = rounded_tree(tree, precision, named=False)
     if cells is None:
         cells = {name: f"{column_letters(position)}1" for position, name in enumerate(tree.parameters)}
     elif isinstance(cells, str):

@@ -47,7 +47,7 @@ def polars_source(tree: Tree, name: str = "f", *, headings: Headings | None = No
     import polars as pl
     <BLANKLINE>
     area = pl.col('my area (m²)').cast(pl.Float64)
-    f = 2.5*area
+    f = (2.5*area).alias('f')
     <BLANKLINE>
     """
     if not name.isidentifier() or keyword.iskeyword(name):
@@ -57,10 +57,10 @@ def polars_source(tree: Tree, name: str = "f", *, headings: Headings | None = No
     writer = _Polars({"pl", name, *names.values()})
     arguments = [word(names.get(feature, "None")) for feature in tree.parameters]
     result = writer.numeric(writer.translate(rounded_tree(tree, precision, named=False), arguments))
-    value = written(result, writer.form)
     lines = [f"{names[feature]} = pl.col({_column(heading)}).cast(pl.Float64)" for feature, heading in columns.items()]
-    value = f"pl.lit({value})" if result.value is not None else value
-    return "\n".join(["import polars as pl", "", *lines, *writer.lines, f"{name} = {value}", ""])
+    # Without a name, the result would have that of a column that is in it.
+    whole = written(writer.atom(result), writer.form)
+    return "\n".join(["import polars as pl", "", *lines, *writer.lines, f"{name} = {whole}.alias({name!r})", ""])
 
 
 def _column(heading: str) -> str:
@@ -100,7 +100,7 @@ class _Polars(Corrected):
             "logical_not": self._not,
             "square": lambda a: self._pow(a, self.number(2)),
             "cube": lambda a: self._pow(a, self.number(3)),
-            "log2": lambda a: phrase(self.operand(a, self.power + 1), ".log(2)"),
+            "log2": lambda a: phrase(self.atom(a), ".log(2)"),
             "expm1": self.expm1,
             "hypot": self.hypot,
         }
@@ -118,6 +118,12 @@ class _Polars(Corrected):
         if operand.condition:
             return operand
         return phrase(self.enclosed(operand, self.sum), " != 0", strength=_COMPARISON, condition=True)
+
+    def atom(self, operand: Phrase) -> Phrase:
+        """An operand as a number that a method can follow."""
+        if operand.value is not None:
+            return phrase("pl.lit(", operand, ")")
+        return self.operand(operand, self.power + 1)
 
     def both(self, left: Phrase, right: Phrase) -> Phrase:
         """The condition that two conditions hold."""
@@ -157,7 +163,7 @@ class _Polars(Corrected):
         return word(name, condition=value.condition)
 
     def _method(self, method: str) -> Callable[[Phrase], Phrase]:
-        return lambda operand: phrase(self.operand(operand, self.power + 1), f".{method}()")
+        return lambda operand: phrase(self.atom(operand), f".{method}()")
 
     def _pow(self, base: Phrase, exponent: Phrase) -> Phrase:
         parts = self.operand(base, self.power + 1), "**", self.operand(exponent, self.unary)
@@ -185,4 +191,4 @@ class _Polars(Corrected):
         return rule
 
     def _is_nan(self, operand: Phrase) -> Phrase:
-        return phrase(self.operand(operand, self.power + 1), ".is_nan()", condition=True)
+        return phrase(self.atom(operand), ".is_nan()", condition=True)

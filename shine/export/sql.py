@@ -111,12 +111,10 @@ def _columns(tree: Tree, headings: Headings | None, dialect: str) -> dict[str, s
     """SQL text of the columns that a formula uses, checked."""
     form = f"SQL ({dialect})"
     found = column_headings(tree, headings, form, _in_lower_case if dialect in CASELESS else str)
-    for heading in found.values():
+    for name, heading in found.items():
         if "\0" in heading or (not heading and dialect not in NAMELESS):
-            problem = "has a NUL character" if heading else "is empty"
-            raise ExportError(
-                f"{form} has no column {shown(heading)}: the heading {problem}; name it with columns={{...}}"
-            )
+            problem = "with a NUL character" if heading else "without a name"
+            raise ExportError(f"{form} has no column {problem}; name the column of {shown(name)} with columns={{...}}")
     return {name: quoted(heading) for name, heading in found.items()}
 
 
