@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from shine.cli.group import FormulaCommand
-from shine.cli.options import FILE, index_option, json_option, level_option, out_option, parameters_option
+from shine.cli.options import (
+    FILE,
+    index_option,
+    json_option,
+    level_option,
+    out_option,
+    parameters_option,
+    precision_option,
+)
+
+if TYPE_CHECKING:
+    from shine.lang.rounding import Precision
 
 
 @click.command("predict")
@@ -50,15 +61,19 @@ class _ExportCommand(FormulaCommand):
 @index_option
 @out_option
 @click.option("--name", default="f", metavar="NAME", help="Name of the function. [f]")
+@precision_option
+@click.option("--dialect", metavar="NAME", help="Database that SQL is for: standard, sqlite, postgres or duckdb.")
 @json_option
 def export_command(**options: Any) -> None:
     """Write the formula of a run, or a formula given as text, in another language.
 
-    FORMAT is {formats}. With --out, C makes a header beside the source.
+    FORMAT is {formats}. With --out, C makes a header beside the source. SQL, pandas and Polars find the columns of a
+    run by their headings.
 
     \b
     Example:
-      shine export runs/pythagoras --to latex
+      shine export runs/pythagoras --to latex --precision 3
+      shine export runs/pythagoras --to sql --dialect sqlite
       shine export "sqrt(a*a + b*b)" --to c --out hypotenuse.c --name hypotenuse
       shine export --to python -- "-a*exp(b)"
     """
@@ -71,8 +86,9 @@ def export_command(**options: Any) -> None:
 @click.argument("run", type=FILE)
 @click.option("--out", type=FILE, metavar="FILE", help="File of the page; by default report.html in the run's folder.")
 @click.option("show", "--open", is_flag=True, help="Open it in a browser.")
+@precision_option
 @json_option
-def report_command(run: Path, out: Path | None, show: bool, as_json: bool) -> None:
+def report_command(run: Path, out: Path | None, show: bool, precision: Precision, as_json: bool) -> None:
     """Write an HTML page about RUN, a run's folder, and print its path.
 
     The page needs no other files and no network.
@@ -83,7 +99,7 @@ def report_command(run: Path, out: Path | None, show: bool, as_json: bool) -> No
     """
     from shine.cli.report import report
 
-    report(run, out, show, as_json)
+    report(run, out, show, precision, as_json)
 
 
 @click.command("jit", cls=FormulaCommand)

@@ -27,6 +27,19 @@ result_json_option = click.option(
 level_option = click.option(
     "level", "--opt", type=click.Choice(["O0", "O1", "O2", "O3"]), default="O2", help="Optimization level. [O2]"
 )
+
+
+def _precision(text: str) -> int | str:
+    """A number of significant digits, or ``exact``."""
+    if text != "exact" and not (text.isdecimal() and int(text) > 0):
+        raise click.BadParameter("is a number of significant digits from 1 on, or exact")
+    return text if text == "exact" else int(text)
+
+
+precision_option = click.option(
+    "--precision", type=_precision, metavar="N|exact",
+    help="Significant digits of constants. By default those that the data support, in forms for people, else all.",
+)  # fmt: skip
 parameters_option = click.option(
     "parameters", "--params", metavar="NAMES", help="Order of the arguments, such as b,a. [natural order]"
 )

@@ -10,10 +10,11 @@ import click
 from shine.cli.output import print_json, write_file
 from shine.cli.sources import opened
 from shine.config import read_job
+from shine.lang.rounding import Precision
 from shine.report import report_html
 
 
-def report(folder: Path, out: Path | None, show: bool, as_json: bool) -> None:
+def report(folder: Path, out: Path | None, show: bool, precision: Precision, as_json: bool) -> None:
     """Write the report of a run and print its path."""
     run = opened(folder)
     # The configuration in the run's folder has every default and the absolute path of the data.
@@ -26,6 +27,7 @@ def report(folder: Path, out: Path | None, show: bool, as_json: bool) -> None:
         settings=run.config.model_dump(mode="json"),
         title=run.folder.resolve().name,
         target=run.target,
+        precision=precision,
     )
     write_file(path, page.encode())
     if as_json:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from shine.lang.tree import Tree
+
 if TYPE_CHECKING:
-    from shine.lang.tree import Tree
     from shine.runs import Run
     from shine.search.model import Model
 
@@ -85,7 +86,13 @@ def parsed(formula: str, parameters: str | None = None) -> Tree:
 
 
 def tree_of(source: str, index: int | None) -> Tree:
-    """The formula of a run if the argument is an existing folder; otherwise the argument itself as a formula.
+    """The formula of a run, or the one that the argument itself is (see `model_of`)."""
+    found = model_of(source, index)
+    return found if isinstance(found, Tree) else found.tree
+
+
+def model_of(source: str, index: int | None) -> Model | Tree:
+    """The model of a run if the argument is an existing folder; otherwise the argument itself as a formula.
 
     Raises
     ------
@@ -95,7 +102,7 @@ def tree_of(source: str, index: int | None) -> Tree:
     path = Path(source)
     # A path in an existing folder is a mistyped run, not a formula.
     if _exists(path) or ("/" in source and " " not in source and _exists(path.parent)):
-        return chosen(opened(path), index)[1].tree
+        return chosen(opened(path), index)[1]
     tree = parsed(source)
     if index is not None:
         raise click.UsageError(f"--index is for runs, and there is no folder {shown(source)}")
