@@ -28,8 +28,8 @@ class Formula(Phrase):
 
     Parameters
     ----------
-    digit_first, digit_last : bool
-        Whether it begins or ends with a digit, which would run into a neighbouring digit.
+    digit_first, digit_last, word_first, word_last : bool
+        Whether it begins or ends with a digit, or a word, which would run into a neighbouring one.
     fraction_first : bool
         Whether it begins with a fraction, which would read as part of a mixed number after a digit.
     minus_first : bool
@@ -42,6 +42,8 @@ class Formula(Phrase):
 
     digit_first: bool = False
     digit_last: bool = False
+    word_first: bool = False
+    word_last: bool = False
     fraction_first: bool = False
     minus_first: bool = False
     product: bool = False
@@ -55,7 +57,8 @@ def latex_text(tree: Tree, name: str | None, headings: Headings) -> str:
 
 
 def _symbol(text: str) -> Formula:
-    return Formula((text,), ATOM, len(text), 0)
+    word = text.startswith(("{", r"\mathrm", r"\text"))
+    return Formula((text,), ATOM, len(text), 0, word_first=word, word_last=word)
 
 
 def _minus_first(operand: Phrase) -> bool:
@@ -67,9 +70,21 @@ def _formula(made: Phrase, first: Phrase | None = None, last: Phrase | None = No
     return Formula(
         made.parts, made.strength, made.length, made.depth, made.condition, made.value, made.opposite,
         digit_first=isinstance(first, Formula) and first.digit_first,
+        word_first=isinstance(first, Formula) and first.word_first,
         fraction_first=isinstance(first, Formula) and first.fraction_first,
         digit_last=isinstance(last, Formula) and last.digit_last,
+        word_last=isinstance(last, Formula) and last.word_last,
     )  # fmt: skip
+
+
+def _run_together(first: Phrase, second: Phrase) -> bool:
+    """Whether two factors need a sign between them."""
+    if not isinstance(second, Formula):
+        return False
+    if not isinstance(first, Formula):
+        return second.digit_first
+    after_digit = first.digit_last and second.fraction_first
+    return second.digit_first or after_digit or (first.word_last and second.word_first)
 
 
 class _Latex(Infix):
@@ -208,9 +223,7 @@ class _Latex(Infix):
             return self._pow(left, self.number(2))
         first = self._factor(left, self.product)
         second = self._factor(right, self.product + 1)
-        after_digit = isinstance(first, Formula) and first.digit_last
-        between = isinstance(second, Formula) and (second.digit_first or (after_digit and second.fraction_first))
-        made = phrase(first, r" \cdot " if between else " ", second, strength=self.product)
+        made = phrase(first, r" \cdot " if _run_together(first, second) else " ", second, strength=self.product)
         return replace(_formula(made, first, second), minus_first=_minus_first(first), product=True)
 
     def _factor(self, operand: Phrase, minimum: int) -> Phrase:

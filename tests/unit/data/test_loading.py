@@ -322,3 +322,12 @@ def test_a_column_numbers_the_groups(tmp_path: Path) -> None:
     assert dataset.groups is not None
     assert dataset.groups.tolist() == [1, 0, 1]
     assert dataset.take([0, 1]).groups.tolist() == [1, 0]
+
+
+def test_the_headings_of_a_file_are_kept_beside_the_names(tmp_path):
+    text = 'my area (m²),"a ""b""",a b,a_b,y\n' + "1,2,3,4,5\n" * 3
+    dataset = load_file(write(tmp_path, "d.csv", text), "y")
+    assert dataset.features == ("my_area__m2_", "a__b_", "a_b_2", "a_b")
+    expected = dict(zip(dataset.features, ["my area (m²)", 'a "b"', "a b", "a_b"], strict=True))
+    assert dataset.headings == expected
+    assert dataset.take([0, 2]).headings == dataset.without(["a_b"]).headings == expected

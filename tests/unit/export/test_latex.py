@@ -271,3 +271,43 @@ def test_a_primitive_without_a_definition_is_refused():
     tree = Tree(("x",), ast.Call(ast.Name("gamma", ast.Load()), [ast.Name("x", ast.Load())], []))
     with pytest.raises(ExportError, match="primitive 'gamma' cannot be exported to LaTeX"):
         latex(tree)
+
+
+@pytest.mark.parametrize(
+    ("heading", "expected"),
+    [
+        ("my area (m²)", r"{\text{my area (m}^{2}\text{)}}"),
+        ("unit price (€)", r"{\text{unit price (€)}}"),
+        ("CO₂ in µg·m⁻³", r"{\text{CO}_{2}\text{ in }\mu{}\text{g}{\cdot}\text{m}^{-3}}"),
+        ("50 % & #1_a $", r"{\text{50 }\%\text{ }\&\text{ }\#\text{1}\_\text{a }\$}"),
+        (r"a\b^c~d{e}", r"{\text{a}\backslash{}\text{b}\wedge{}\text{c}\sim{}\text{d}\{\text{e}\}}"),
+        ("x²₃²", r"{\text{x}^{2}{}_{3}{}^{2}}"),
+        ("²H", r"{{}^{2}\text{H}}"),
+        ("T °²", r"{\text{T }{}^{\circ}{}^{2}}"),
+        ("Площадь, м²", r"{\text{Площадь, м}^{2}}"),
+        ("面积 (大)", r"{\text{面积 (大)}}"),
+        ("🏠 rooms", r"{\text{🏠 rooms}}"),
+        ("two\n lines\t", r"{\text{two lines}}"),
+        ("e\u0301 x", r"{\text{é x}}"),
+        ("\u202eright\0 x", r"{\text{right}\text{ x}}"),
+        ("a | b < c", r"{\text{a }{|}\text{ b }{<}\text{ c}}"),
+        ("", r"\text{?}"),
+        ("\u200b", r"\text{?}"),
+        ("größe", r"{\text{größe}}"),
+        ("lambda", r"\lambda"),
+        ("x1", "x_{1}"),
+    ],
+)
+def test_headings_are_text_in_mathematics_mode(heading, expected):
+    assert latex(parse("a"), headings={"a": heading}) == expected
+
+
+def test_headings_that_look_the_same_are_told_apart():
+    text = latex(parse("a/b"), headings={"a": "net price", "b": "net  price"})
+    assert text == r"\frac{{\text{net price}}}{\mathrm{b}}"
+
+
+def test_words_do_not_run_together():
+    assert latex(parse("2*speed*mass*x")) == r"2 \mathrm{speed} \cdot \mathrm{mass} x"
+    text = latex(parse("a*b"), headings={"a": "net price", "b": "rooms"})
+    assert text == r"{\text{net price}} \cdot \mathrm{rooms}"

@@ -23,8 +23,10 @@ from shine.lang.names import (
     MOST_CHARACTERS,
     Numbering,
     cut,
+    distinct_names,
     identifier,
     listed,
+    name_problem,
     normalized,
     shown,
     similar,
@@ -245,3 +247,11 @@ def test_values_of_any_size_can_be_shown():
     assert len(value_text("a" * 10_000)) == 60
     with pytest.raises(UnsupportedSyntaxError, match="constant a tuple of very large numbers is not a number"):
         parse(ast.Constant((10**5000,)))
+
+
+@given(st.lists(st.text(max_size=4)))
+def test_headings_get_distinct_names_and_names_keep_theirs(headings):
+    names = distinct_names(headings)
+    assert len(set(names)) == len(names) == len(headings)
+    assert distinct_names(names) == names
+    assert all(name_problem(name) is None for name in names)

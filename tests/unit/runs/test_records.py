@@ -5,14 +5,18 @@ from __future__ import annotations
 import csv
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import shine
 from shine import runs
 from shine.errors import ExportError
 from shine.lang.parse import parse
 from shine.runs import ResultRecord, read_result, write_result
+from shine.runs.opening import Run
 from shine.search.front import Result
 from shine.search.model import Model
 
@@ -80,3 +84,27 @@ def test_another_form_is_refused(text: str, tmp_path: Path) -> None:
 def test_a_missing_result_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"result\.json: cannot be read: No such file"):
         read_result(tmp_path)
+
+
+def test_headings_and_digits_come_back_from_the_folder(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).uniform(1, 5, (40, 2))
+    found = shine.evolve(
+        X, X[:, 0] * X[:, 1], features=["my area (m²)", "b"], primitives=["mul"], generations=1, population=20
+    )
+    found = replace(found, front=[replace(model, digits=4) for model in found.front])
+    write_result(tmp_path, found)
+    best = Run(tmp_path).result.best
+    assert best.headings == {"my_area__m2_": "my area (m²)", "b": "b"} == found.best.headings
+    assert best.digits == 4
+
+
+def test_a_result_of_an_older_version_has_its_names_for_headings(result: Result, tmp_path: Path) -> None:
+    write_result(tmp_path, result)
+    content = json.loads((tmp_path / "result.json").read_text())
+    del content["headings"]
+    (tmp_path / "result.json").write_text(json.dumps(content))
+    features = content["features"]
+    assert Run(tmp_path).result.best.headings == dict(zip(features, features, strict=True))
+    (tmp_path / "result.json").write_text(json.dumps({**content, "headings": ["a"] * (len(features) + 1)}))
+    with pytest.raises(ExportError, match=r"result.json: there are \d+ headings for \d+ features"):
+        _ = Run(tmp_path).result

@@ -109,3 +109,37 @@ def test_a_model_has_the_forms_of_the_exports(form):
     assert found.export(form) == exported
     # In a file a formula of LaTeX has its name in front.
     assert str(getattr(found, form)()).strip() in str(exported)
+
+
+HEADED = Model(
+    shine.parse("2.34567*net_price*b", ("net_price", "b")), 0.1, 0.9, {}, {"net_price": "net price (€)", "b": "b"}, 3
+)
+
+
+@pytest.mark.parametrize("copied", [lambda model: pickle.loads(pickle.dumps(model)), copy.deepcopy, copy.copy])
+def test_copies_have_the_headings_and_the_digits(copied):
+    assert dict(copied(HEADED).headings) == dict(HEADED.headings)
+    assert copied(HEADED).digits == 3
+
+
+def test_a_model_pickled_by_an_older_version_has_neither():
+    rebuild, arguments = HEADED.__reduce__()
+    old = rebuild(*arguments[:6])
+    assert (old.tree, dict(old.headings), old.digits) == (HEADED.tree, {}, None)
+
+
+def test_forms_for_people_have_the_digits_that_the_data_support_and_code_has_all():
+    assert HEADED.latex() == r"2.35 {\text{net price (€)}} b"
+    assert HEADED.latex(2) == HEADED.export("latex", precision=2).strip().removeprefix("f = ")
+    assert "2.34567" in HEADED.latex("exact")
+    for form in ("sql", "python", "json", "c", "excel"):
+        assert "2.34567" in HEADED.export(form), form
+        assert "2.3" in HEADED.export(form, precision=2) and "2.34" not in HEADED.export(form, precision=2), form
+    assert HEADED.export("sql") == '2.34567 * "net price (€)" * b\n'
+    assert HEADED.rounded("exact") == HEADED.tree
+
+
+def test_sympy_has_the_digits_that_the_data_support():
+    pytest.importorskip("sympy")
+    assert str(HEADED.sympy()) == "2.35*b*net_price"
+    assert str(HEADED.sympy("exact")) == "2.34567*b*net_price"
