@@ -40,21 +40,22 @@ def header(
             formula(best, precision, head),
             element("div", element("code", best.expression, id="chosen"), copy_button("chosen", "the chosen formula"),
                     class_="bar"),
-            element("p", renamed, class_="summary") if (renamed := _renamed(best)) else None,
+            _renamed(best),
             element("p", f"Why: {result.reason}.", class_="summary") if result.reason else None,
             class_="card hero",
         ),
     ]  # fmt: skip
 
 
-def _renamed(best: ModelLike) -> Content:
+def _renamed(best: ModelLike) -> Element | None:
     """The headings of columns that have other names in code."""
     headings = {name: best.headings.get(name, name) for name in used_features(best.tree)}
     pairs = [(name, heading) for name, heading in headings.items() if name != heading]
     words: list[Content] = []
     for position, (name, heading) in enumerate(pairs):
         words += [", " * (position > 0), element("code", name), f" is “{shortened(heading, _LONGEST)}”"]
-    return ["In code, ", words, "."] if pairs else None
+    style = "margin-top: 10px; font-size: 0.84rem"
+    return element("p", "In code, ", words, ".", class_="summary", style=style) if pairs else None
 
 
 def _summary(result: ResultLike, best: ModelLike, dataset: Dataset) -> str:

@@ -306,3 +306,34 @@ def test_text_stands_out_from_its_background_in_both_modes():
             for background in ("page", "card", "tint", "warm"):
                 light, dark = sorted((luminance(colours[text]), luminance(colours[background])), reverse=True)
                 assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, background)
+
+
+def test_columns_have_their_original_headings(data):
+    evil = "<script>alert(1)</script> & \"'"
+    result = found(["a + 2.3456789*b"], data)
+    result.front[0].headings = {data.features[0]: "my area (m²)", data.features[1]: evil}
+    text = report_html(result, data)
+    read = Page(text)
+    assert len(read.all("script")) == 1
+    assert "<mtext>my area (m²)</mtext>" in text
+    assert f" is “my area (m²)”,   is “{evil}”." in read.text("p")
+    assert any("my area (m²)" in title for title in read.texts["h3"])
+    assert "In code" not in report_html(found(["a"], data), data)
+
+
+@pytest.mark.parametrize(
+    ("digits", "precision", "shown"),
+    [
+        (None, None, "2.34568"),
+        (3, None, "2.35"),
+        (3, 2, "2.3"),
+        (3, "exact", "2.3456789"),
+        (None, "exact", "2.3456789"),
+    ],
+)
+def test_constants_have_the_digits_that_are_asked_for_or_supported(data, digits, precision, shown):
+    result = found(["a + 2.3456789*b"], data)
+    result.front[0].digits = digits
+    text = report_html(result, data, precision=precision)
+    assert f">{shown}</mn>" in text
+    assert ('<mn data-exact="2.3456789">' in text) == (shown != "2.3456789")
