@@ -342,6 +342,14 @@ def numbered_groups(labels: ArrayLike, rows: int) -> Indices:
     return numbers
 
 
+def frame_headings(X: object) -> list[str] | None:
+    """The headings of a data frame; None for other tables, and for frames whose columns have numbers."""
+    columns = getattr(X, "columns", None)
+    if columns is None or not all(isinstance(heading, str) for heading in columns):
+        return None
+    return list(columns)
+
+
 def names_of_headings(headings: Sequence[str]) -> tuple[str, ...]:
     """Distinct feature names for headings, which may be any text.
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shine.data.dataset import Dataset, names_of_headings
+from shine.data.dataset import Dataset, frame_headings, names_of_headings
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import sampled_errors
@@ -178,12 +178,12 @@ def evolve(
 
     Parameters
     ----------
-    X : array-like of shape (n_rows, n_features)
+    X : array-like or data frame of shape (n_rows, n_features)
     y : array-like of shape (n_rows,)
     sample_weight : array-like of shape (n_rows,), optional
     features : sequence of str, optional
-        Headings of the columns; ``x0, x1, ...`` by default. They are the names in formulas if they are identifiers;
-        others are turned into one: ``unit price`` is ``unit_price``.
+        Headings of the columns; by default those of a data frame, or ``x0, x1, ...``. They are the names in formulas if
+        they are identifiers; others are turned into one: ``unit price`` is ``unit_price``.
     primitives : sequence of str, function or Primitive
         Functions that formulas are made of: names of Shine's primitives, plain Python functions in the restricted
         language, or functions of other languages, read by `shine.primitive_from_llvm`.
@@ -263,6 +263,7 @@ def evolve(
         guesses=guesses,
         **settings,
     )
-    names = None if features is None else names_of_headings(features)
-    dataset = Dataset.from_arrays(X, y, sample_weight, names, sigma, groups, features)
+    headings = frame_headings(X) if features is None else features
+    names = None if headings is None else names_of_headings(headings)
+    dataset = Dataset.from_arrays(X, y, sample_weight, names, sigma, groups, headings)
     return search(dataset, every, report=report)

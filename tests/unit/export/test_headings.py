@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas
 import polars
 import pytest
+from helpers.exports import LIBRARIES
 
 from shine.errors import ExportError
 from shine.export import export
@@ -180,3 +182,20 @@ def test_every_form_rounds_when_asked(form):
     assert "12" in text and "0.3333" not in text
     assert "2.34567" in export(tree, form)
     assert export(tree, form, precision="exact") == export(tree, form)
+
+
+@pytest.mark.parametrize("form", ["python", "c", "torch", "jax", "graphdef", "sympy"])
+def test_code_has_the_headings_in_comments(form):
+    if form in LIBRARIES:
+        pytest.importorskip(LIBRARIES[form])
+    tree, headings = formula("my area (m²)", "rooms")
+    text = export(tree, form, headings=headings)
+    assert "'my area (m²)'" in text and "'rooms'" not in text.partition("Symbol")[0]
+    assert "'my area" not in export(tree, form)
+
+
+def test_onnx_has_the_headings_in_its_metadata():
+    onnx = pytest.importorskip("onnx")
+    tree, headings = formula("my area (m²)", "rooms")
+    (entry,) = onnx.load_from_string(export(tree, "onnx", headings=headings)).metadata_props
+    assert (entry.key, json.loads(entry.value)) == ("headings", ["my area (m²)", "rooms"])

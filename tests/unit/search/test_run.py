@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 
 import numpy as np
+import pandas
+import polars
 import pytest
 
 import shine
@@ -303,3 +305,16 @@ def test_the_guesses_of_an_interrupted_seeding_reach_the_result(calls, monkeypat
 def test_a_report_that_returns_true_ends_the_search():
     result = evolve(A * B * B / (A + 1), report=lambda progress: progress.generation == 2)
     assert (result.stopped_by, result.generations) == ("callback", 2)
+
+
+@pytest.mark.parametrize("frame", [pandas.DataFrame, polars.DataFrame])
+def test_data_frames_bring_their_headings(frame):
+    columns = {"unit price (€)": A, "lambda": B}
+    best = shine.evolve(frame(columns), A * B, primitives=["mul"], generations=0, population=20).best
+    assert best.headings == {"unit_price____": "unit price (€)", "lambda_": "lambda"}
+    assert best.tree.parameters == tuple(best.headings)
+
+
+def test_columns_that_have_numbers_get_names():
+    best = shine.evolve(pandas.DataFrame(X), A * B, primitives=["mul"], generations=0, population=20).best
+    assert best.headings == {"x0": "x0", "x1": "x1"}
