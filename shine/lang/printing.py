@@ -64,9 +64,14 @@ def expression_source(node: ast.expr, readable: bool = False, named: bool = Fals
 
 
 def definition_source(
-    name: str, parameters: Sequence[str], assignments: Sequence[tuple[str, ast.expr]], result: ast.expr
+    name: str,
+    parameters: Sequence[str],
+    assignments: Sequence[tuple[str, ast.expr]],
+    result: ast.expr,
+    readable: bool = False,
+    named: bool = False,
 ) -> str:
-    """A function in the language as text.
+    """A function in the language as text (see `expression_source` for the options).
 
     Examples
     --------
@@ -75,8 +80,8 @@ def definition_source(
         return 2*a
     """
     lines = [f"def {name}({', '.join(parameters)}):"]
-    lines += [f"    {assigned} = {expression_source(value)}" for assigned, value in assignments]
-    return "\n".join([*lines, f"    return {expression_source(result)}"])
+    lines += [f"    {assigned} = {expression_source(value, readable, named)}" for assigned, value in assignments]
+    return "\n".join([*lines, f"    return {expression_source(result, readable, named)}"])
 
 
 class _Writer(TreeVisitor):

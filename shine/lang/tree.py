@@ -137,9 +137,10 @@ class Tree:
         >>> parse("6.283185307179586*sqrt(square(a))").readable
         '2*pi*sqrt(a**2)'
         """
-        if self.assignments:
-            return str(self)
-        return expression_source(self.result, readable=True, named="pi" not in self.parameters)
+        named = "pi" not in (*self.parameters, *(name for name, _ in self.assignments))
+        if not self.assignments:
+            return expression_source(self.result, readable=True, named=named)
+        return definition_source(self.name, self.parameters, self.assignments, self.result, readable=True, named=named)
 
     def __repr__(self) -> str:
         text = str(self)
