@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from shine.runs import ResultRecord
-from shine.search.front_table import Layout, shortened, text_table
+from shine.lang.names import shortened
+from shine.lang.presentation import for_people
+from shine.lang.wrapping import wrapped
+from shine.search.figures import loss_text
+from shine.search.front_table import Layout, text_table
 
 if TYPE_CHECKING:
     from shine.gp.evolution import Progress
     from shine.gp.settings import StopSettings
+    from shine.search.front import Result
 
-LONGEST = 40
-"""Characters of a formula in the progress bar."""
+LONGEST, DIGITS = 40, 4
+"""Most characters of a formula in the progress bar, and significant digits of its constants."""
 
 LAYOUT = Layout(
     line="{mark:1} {index:>5}  {complexity:>10}  {loss:>11}  {r2:>9}  ",
@@ -22,7 +27,7 @@ LAYOUT = Layout(
     cells={
         "complexity": str,
         "loss": "{:.5g}".format,
-        "r2": lambda r2: "" if r2 is None else f"{round(r2, 6) + 0.0:.6f}",  # + 0.0 turns -0.0 into 0.0
+        "r2": lambda r2: f"{round(r2, 6) + 0.0:.6f}" if math.isfinite(r2) else "",  # + 0.0 turns -0.0 into 0.0
     },
 )
 """Layout of a front in the terminal."""
@@ -35,8 +40,9 @@ def progress_text(progress: Progress, stop: StopSettings | None) -> str:
     """
     most = "" if stop is None or stop.generations is None else f"/{stop.generations}"
     rate = progress.evaluations / progress.seconds if progress.seconds > 0 else 0.0
-    formula = str(progress.front.tree(len(progress.front) - 1)) if len(progress.front) else "-"
-    told = f"generation {progress.generation}{most}, loss {progress.best_loss:.4g}, {rate:,.0f} evaluations/s"
+    best = len(progress.front) - 1
+    formula = for_people(progress.front.tree(best), DIGITS).readable if best >= 0 else "-"
+    told = f"generation {progress.generation}{most}, loss {loss_text(progress.best_loss)}, {rate:,.0f} evaluations/s"
     return f"{told}, {shortened(formula, LONGEST)}"
 
 
@@ -48,15 +54,15 @@ def share_over(progress: Progress, stop: StopSettings | None) -> float:
     return min(max((done / most for done, most in spent if most), default=0.0), 1.0)
 
 
-def front_table(record: ResultRecord, width: int | None = None) -> str:
+def front_table(result: Result, width: int | None = None) -> str:
     """The front, one formula per line, the simplest first; the chosen one is marked, with the reason.
 
     Parameters
     ----------
-    record : ResultRecord
+    result : Result
     width : int, optional
-        Most characters of a line; formulas are shortened to fit. By default they are printed in full.
+        Most columns of a line; longer formulas go on in further lines. By default each is one line.
     """
-    rows = ({**model.model_dump(), "best": model == record.best} for model in record.front)
-    table = text_table(rows, LAYOUT, width=width)
-    return f"{table}\nchosen: {record.reason}" if record.reason else table
+    rows = ({**row, "formula": model.formula()} for row, model in zip(result.rows(), result.front, strict=True))
+    table = text_table(rows, LAYOUT, width)
+    return "\n".join([table, *(wrapped(f"chosen: {result.reason}", width, "    ") if result.reason else [])])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,13 +12,15 @@ import click
 from shine.cli.codes import FAILURE, USAGE
 from shine.cli.display import front_table
 from shine.cli.interruption import Interruption
-from shine.cli.output import is_terminal, print_json
+from shine.cli.output import print_json
 from shine.cli.progress import Display, display_for
 from shine.cli.sources import check_folder
 from shine.config import Config, read_config, read_job
 from shine.errors import ExportError
-from shine.runs import ResultRecord, chosen_folder, default_folder, open_run, result_record, resume_job, run_job
+from shine.lang.wrapping import wrapped
+from shine.runs import chosen_folder, default_folder, open_run, result_record, resume_job, run_job
 from shine.runs.keeping import Notice
+from shine.search.figures import screen_width
 from shine.stages import stage
 
 if TYPE_CHECKING:
@@ -108,30 +108,18 @@ def _told(
     if printed == "json":
         print_json(record.model_dump(mode="json"))
     else:
-        _print_result(_readable(record, result), f"{kept} in {folder}", printed)
+        _print_result(result, f"{kept} in {folder}", printed)
     if result.stopped_by == "interrupted":
         return interruption.code
     return FAILURE if failed else 0
 
 
-def _readable(record: ResultRecord, result: Result) -> ResultRecord:
-    """The record with formulas as people write them; a file has all details of their trees."""
-    models = zip(record.front, result.front, strict=True)
-    front = tuple(entry.model_copy(update={"expression": model.expression}) for entry, model in models)
-    return record.model_copy(update={"front": front, "best": front[result.best_index]})
-
-
-def _print_result(record: ResultRecord, kept: str, printed: str) -> None:
+def _print_result(result: Result, kept: str, printed: str) -> None:
     if printed == "formula":
-        click.echo(record.best.expression)
+        click.echo(result.best.expression)
         return
-    # Lines fit a terminal; a file or a pipe gets every formula in full.
-    width = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
-    click.echo(front_table(record, width))
-    reasons = {"interrupted": "the user", "callback": "a callback", "stagnation": "a lack of progress"}
-    reason = reasons.get(record.stopped_by, f"the limit of {record.stopped_by}")
-    click.echo(
-        f"\n{record.evaluations} evaluations in {record.generations} generations and {record.seconds:.1f} s; "
-        f"stopped by {reason}"
-    )
-    click.echo(kept)
+    # Lines are wrapped on a terminal; a file or a pipe gets each formula in one line.
+    width = screen_width()
+    click.echo(front_table(result, width))
+    for line in ("", *wrapped(result.ending, width), *wrapped(kept, width)):
+        click.echo(line)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
 from typing import Any
 
 from shine.errors import ExportError
+from shine.report.markup import element
 from shine.search.front import Front
+from shine.search.notebook import latex_text, page_part
 
 
 class Equations(Mapping[str, list[Any]]):
@@ -54,7 +55,7 @@ def fitted_text(name: str, fronts: Sequence[Front], titles: Sequence[str]) -> st
 def fitted_latex(fronts: Sequence[Front], titles: Sequence[str]) -> str:
     """The chosen formulas, one per line, for notebooks that typeset LaTeX."""
     lines = [
-        (rf"\text{{{title}}} = " if title else "") + front.best.latex()
+        (rf"\text{{{latex_text(title)}}} = " if title else "") + front.best.latex()
         for front, title in zip(fronts, titles, strict=True)
     ]
     if len(lines) == 1:
@@ -64,9 +65,8 @@ def fitted_latex(fronts: Sequence[Front], titles: Sequence[str]) -> str:
 
 def fitted_html(name: str, fronts: Sequence[Front], titles: Sequence[str]) -> str:
     """The chosen formula of each front, typeset, above the table of the front."""
-    parts = [f"<h4>{escape(name)}</h4>"]
+    parts = [page_part(element("h4", name))]
     for front, title in zip(fronts, titles, strict=True):
-        if title:
-            parts.append(f"<h5>{escape(title)}</h5>")
-        parts += [f"<div>$${escape(front.best.latex())}$$</div>", front._repr_html_()]
+        heading = page_part(element("h5", title)) if title else ""
+        parts += [heading, front.best._repr_html_(), front._repr_html_()]
     return f"<div>{''.join(parts)}</div>"

@@ -27,6 +27,7 @@ from shine.search.front import Front, Result, pareto_front
 from shine.search.given_units import front_in_given_units, model_in_given_units, report_in_given_units
 from shine.search.preparation import constraint_compiler, prepared, seeded
 from shine.search.settings import SearchSettings
+from shine.search.supported_digits import by_odds, with_supported_digits
 
 LINE_ROWS = 2000
 """Rows that the slope and the intercept of individuals are fitted on."""
@@ -113,6 +114,7 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
     front = pareto_front(models, 0.0)
     if not front:
         raise DataError("found no formula of finite log-loss that the constraints allow; search longer, or relax them")
+    front = with_supported_digits(front, task.dataset, by_odds)
     front = front_in_given_units(front, task, 0.0)
 
     models = [model_in_given_units(model, task, DEGREE) for model in front]

@@ -24,6 +24,7 @@ from shine.search.polishing import oddities_of
 from shine.search.preparation import Task
 from shine.search.refinement import refined
 from shine.search.settings import SearchSettings
+from shine.search.supported_digits import with_supported_digits
 from shine.search.turns import turns
 from shine.search.validation import chosen_by, counterpart, to_refit
 from shine.search.yardsticks import description_length, good_enough
@@ -74,6 +75,7 @@ class Finish:
             every_row = with_model(self.split.dataset, self.noise, self.settings.fitness.loss)
             outcome, (rows, front) = self._finished(outcome, every_row, learned)
             best = front[counterpart(front, seen)]
+        front = with_supported_digits(front, rows)
         front = front_in_given_units(front, self.task, self._enough(rows))
         if by_kept_rows is None:
             choice = self._chosen(front, rows, self._further_nats(front, self.task.given))

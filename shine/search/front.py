@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any, overload
 
 from numpy.typing import ArrayLike
 
+from shine.lang.wrapping import wrapped
 from shine.search import front_table
+from shine.search.figures import screen_width
 from shine.search.model import Model
 from shine.search.noise_estimate import NoiseEstimate
 from shine.typing import Floats
+
+STOPS = {"interrupted": "the user", "callback": "a callback", "stagnation": "a lack of progress"}
+"""What ended a search that reached no limit, by `Result.stopped_by`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,18 +82,18 @@ class Front(Sequence[Model]):
             }
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with the columns complexity, loss, score, equation; the index is that of the front.
+        """A pandas DataFrame with the columns of `columns`; the index is that of the front.
 
         Raises
         ------
         ExportError
             If pandas is not installed.
         """
-        return front_table.data_frame(list(self.rows()))
+        return front_table.data_frame(self._rows_for_people())
 
     def columns(self) -> dict[str, list[Any]]:
-        """The front by columns: complexity, loss, score, equation."""
-        return front_table.columns(list(self.rows()))
+        """The front by columns: complexity, loss, score, expression, which is exact, and equation, for people."""
+        return front_table.columns(self._rows_for_people())
 
     def plot(self, ax: Any = None) -> Any:
         """Loss over complexity, drawn by matplotlib (see `shine.report.plots.pareto`).
@@ -107,18 +111,32 @@ class Front(Sequence[Model]):
 
         return pareto(self, ax)
 
+    def _rows_for_people(self) -> list[dict[str, Any]]:
+        """The rows with their formulas as people read them."""
+        pairs = zip(self.rows(), self.models, strict=True)
+        return [{**row, "formula": model.formula()} for row, model in pairs]
+
     def __repr__(self) -> str:
-        """A table, the recommended formula marked, with the reason for it."""
-        table = front_table.text_table(self.rows(), front_table.SUMMARY, longest=front_table.LONGEST)
-        return f"{table}\n>>> {self.reason}" if self.reason else table
+        """A table, the recommended formula marked, with the reason for it; wrapped on a terminal."""
+        width = screen_width()
+        table = front_table.text_table(self._rows_for_people(), front_table.SUMMARY, width)
+        return "\n".join([table, *(wrapped(f">>> {self.reason}", width, "    ") if self.reason else [])])
 
     def _repr_html_(self) -> str:
-        """The table for notebooks, the recommended formula marked, with the reason for it."""
-        table = front_table.html_table(self.rows())
-        return f"{table}<p>&#9654; {escape(self.reason)}</p>" if self.reason else table
+        """The table for notebooks, the formulas typeset, the recommended one marked, with the reason for it."""
+        from shine.search.notebook import front_element, page_part
+
+        trees = [model.rounded() for model in self.models]
+        return page_part(front_element(list(self.rows()), trees, self.reason))
+
+    def _repr_latex_(self) -> str:
+        """The table for notebooks that typeset LaTeX."""
+        from shine.search.notebook import front_latex
+
+        return front_latex(list(self.rows()), [model.latex() for model in self.models])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """The result of a search.
 
@@ -165,6 +183,26 @@ class Result:
     def predict(self, X: ArrayLike) -> Floats:
         """Values of the recommended formula (see `Model.predict`)."""
         return self.best.predict(X)
+
+    @property
+    def ending(self) -> str:
+        """How long the search took, and what ended it, as a sentence."""
+        return (
+            f"{self.evaluations} evaluations in {self.generations} generations and {self.seconds:.1f} s; "
+            f"stopped by {STOPS.get(self.stopped_by, f'the limit of {self.stopped_by}')}"
+        )
+
+    def __repr__(self) -> str:
+        """The table of the front and the end of the search; wrapped on a terminal."""
+        return "\n".join([repr(self.front), *wrapped(self.ending, screen_width())])
+
+    def _repr_html_(self) -> str:
+        """The recommended formula above the table of the front, for notebooks."""
+        return f"{self.best._repr_html_()}{self.front._repr_html_()}"
+
+    def _repr_latex_(self) -> str:
+        """The recommended formula for notebooks that typeset LaTeX."""
+        return self.best._repr_latex_()
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The front as plain values: complexity, loss, r2, expression, best."""

@@ -1,22 +1,24 @@
-"""A Pareto front as a table: as text, as HTML, as columns, as a data frame."""
+"""A Pareto front as a table of text, as columns, as a data frame (see `shine.search.notebook` for notebooks)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 from shine.errors import ExportError
+from shine.lang import wrapping
+from shine.search.figures import loss_text
 
 Row = Mapping[str, Any]
-"""One formula: complexity, loss, score, r2, expression, best (see `shine.search.front.Front.rows`)."""
+"""One formula: complexity, loss, score, r2, expression, best (see `shine.search.front.Front.rows`), and `formula`, its
+text for people."""
 
-LONGEST = 100
-"""Most characters of a formula in a table that Python or a notebook shows; longer formulas are cut."""
+LEAST_ROOM = 24
+"""Least columns for a formula beside its figures; in a narrower window it stands below them."""
 
-SHORTEST = 20
-"""Least room for a formula in a line, even if the line becomes too wide."""
+INDENT = "    "
+"""Begins the lines of a formula below its figures."""
 
 
 @dataclass(frozen=True)
@@ -47,56 +49,50 @@ SUMMARY = Layout(
     mark=">>>",
     index="",
     formula="equation",
-    cells={"complexity": str, "loss": "{:.4g}".format, "score": "{:.3g}".format},
+    cells={"complexity": str, "loss": loss_text, "score": "{:.3g}".format},
 )
 """Layout of a front in Python."""
 
 
-def text_table(rows: Iterable[Row], layout: Layout, longest: int | None = None, width: int | None = None) -> str:
+def text_table(rows: Iterable[Row], layout: Layout, width: int | None = None) -> str:
     """A front as text, one formula a line, the recommended formula marked.
 
     Parameters
     ----------
     rows : iterable of mapping
     layout : Layout
-    longest : int, optional
-        Most characters of a formula.
     width : int, optional
-        Most characters of a line.
+        Most columns of a line: longer formulas go on in further lines. By default each formula is one line.
     """
     headings = {name: name for name in layout.cells}
-    lines = [layout.line.format(mark="", index=layout.index, **headings) + layout.formula]
+    header = layout.line.format(mark="", index=layout.index, **headings)
+    beside = width is None or width - len(header) >= LEAST_ROOM
+    lines = [header + layout.formula] if beside else []
     for index, row in enumerate(rows):
         cells = {name: text(row[name]) for name, text in layout.cells.items()}
-        begin = layout.line.format(mark=layout.mark if row["best"] else "", index=index, **cells)
-        room = longest if width is None else max(width - len(begin), SHORTEST)
-        lines.append(begin + shortened(row["expression"], room))
+        mark = layout.mark if row["best"] else ""
+        if beside:
+            begin = layout.line.format(mark=mark, index=index, **cells)
+            lines += _beside(begin, row["formula"], width)
+        else:
+            figures = ", ".join(f"{name} {text}" for name, text in cells.items() if text)
+            lines += wrapping.wrapped(f"{mark} {index}: {figures}".lstrip(), width, INDENT)
+            lines += wrapping.wrapped(INDENT + row["formula"], width, INDENT)
     return "\n".join(lines)
 
 
-def shortened(text: str, length: int | None) -> str:
-    """A text, cut to a length and marked with dots if it is longer; None for no limit."""
-    return text if length is None or len(text) <= length else text[: max(length - 3, 1)] + "..."
-
-
-def html_table(rows: Iterable[Row]) -> str:
-    """A front as a table for notebooks, the recommended formula marked."""
-    header = "".join(f"<th>{name}</th>" for name in ("", "complexity", "loss", "score", "equation"))
-    body = []
-    for index, row in enumerate(rows):
-        style = ' style="font-weight: bold; background: rgba(90, 140, 255, 0.15)"' if row["best"] else ""
-        cells = (
-            f"<td>{'&#9654; ' if row['best'] else ''}{index}</td>",
-            f"<td>{row['complexity']}</td><td>{row['loss']:.4g}</td><td>{row['score']:.3g}</td>",
-            f'<td style="text-align: left"><code>{escape(shortened(row["expression"], LONGEST))}</code></td>',
-        )
-        body.append(f"<tr{style}>{''.join(cells)}</tr>")
-    return f"<table><thead><tr>{header}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+def _beside(begin: str, formula: str, width: int | None) -> list[str]:
+    """The lines of a formula beside its figures; its further lines stand below the first."""
+    room = None if width is None else max(width - len(begin), LEAST_ROOM)
+    first, *further = wrapping.wrapped(formula, room)
+    return [begin + first, *(" " * len(begin) + line for line in further)]
 
 
 def columns(rows: Sequence[Row]) -> dict[str, list[Any]]:
-    """A front by columns: complexity, loss, score, equation."""
-    keys = {"complexity": "complexity", "loss": "loss", "score": "score", "equation": "expression"}
+    """A front by columns: complexity, loss, score, expression, which is exact, and equation, for people."""
+    keys = {
+        "complexity": "complexity", "loss": "loss", "score": "score", "expression": "expression", "equation": "formula",
+    }  # fmt: skip
     return {heading: [row[key] for row in rows] for heading, key in keys.items()}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -15,18 +16,25 @@ from shine.gp.complexity import tree_complexity
 from shine.kernels.kernel import Kernel
 from shine.lang.lazy import cached_property
 from shine.lang.library import STANDARD
+from shine.lang.names import shortened
 from shine.lang.parse import parse
+from shine.lang.presentation import for_people
 from shine.lang.printing import definition_source
-from shine.lang.rounding import Precision, rounded_tree
+from shine.lang.rounding import Precision
 from shine.lang.tape import functions_of
 from shine.lang.tree import Primitive, Tree
+from shine.lang.wrapping import wrapped
+from shine.search.figures import figures_text, loss_text, r2_text, screen_width
 from shine.typing import Floats
+
+LONGEST_IN_REPR = 200
+"""Most characters of a formula in the `repr` of a model, which is often part of another text."""
 
 MANY_ROWS = 1_000_000
 """Rows above which compiling a formula with optimization pays off in prediction."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Model:
     """One formula of a Pareto front.
 
@@ -55,8 +63,12 @@ class Model:
 
     @property
     def expression(self) -> str:
-        """The formula as Python text, as people write it (see `shine.lang.tree.Tree.readable`)."""
+        """The formula as exact Python text: parsing it gives the same values to the last bit (see `formula`)."""
         return self.tree.readable
+
+    def formula(self, precision: Precision = None) -> str:
+        """The formula as text for people to read (see `rounded` for the precision)."""
+        return self.rounded(precision).readable
 
     def rounded(self, precision: Precision = None) -> Tree:
         """The formula with constants of few digits, for people to read.
@@ -71,7 +83,7 @@ class Model:
         ValueError
             If the precision is none of these.
         """
-        return rounded_tree(self.tree, precision, self.digits)
+        return for_people(self.tree, precision, self.digits)
 
     @property
     def complexity(self) -> int:
@@ -163,6 +175,27 @@ class Model:
         from shine.export.sympy import sympy_expression
 
         return sympy_expression(self.rounded(precision))
+
+    def __str__(self) -> str:
+        """The formula for people, and below it its figures; wrapped on a terminal."""
+        width = screen_width()
+        figures = wrapped(figures_text(self.loss, self.r2, self.complexity), width)
+        return "\n".join([*wrapped(self.formula(), width, "    "), *figures])
+
+    def __repr__(self) -> str:
+        r2 = f", r2={r2_text(self.r2)}" if math.isfinite(self.r2) else ""
+        formula = shortened(self.formula(), LONGEST_IN_REPR)
+        return f"Model({formula!r}, loss={loss_text(self.loss)}{r2}, complexity={self.complexity})"
+
+    def _repr_html_(self) -> str:
+        """The formula, typeset, and its figures for notebooks."""
+        from shine.search.notebook import formula_element, page_part
+
+        return page_part(formula_element(self.rounded()), figures_text(self.loss, self.r2, self.complexity))
+
+    def _repr_latex_(self) -> str:
+        """The formula for notebooks that typeset LaTeX."""
+        return f"$\\displaystyle {self.latex()}$"
 
     def __reduce__(self) -> tuple[Any, ...]:
         # As text: compiled code cannot be copied to another process, and reading text executes nothing.

@@ -13,10 +13,13 @@ from shine.cli.display import front_table, progress_text, share_over
 from shine.fitness.scores import Scores
 from shine.gp.evolution import Progress
 from shine.gp.settings import StopSettings
+from shine.lang.parse import parse
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
-from shine.runs import ModelRecord, ResultRecord, read_result, versions
+from shine.runs import read_result
 from shine.runs.keeping import Notice
+from shine.search.front import Result
+from shine.search.model import Model
 
 
 def test_a_run_prints_the_front_and_keeps_it(small: Path) -> None:
@@ -149,10 +152,8 @@ def test_a_failed_write_is_reported_and_fails_at_the_end(small: Path, monkeypatc
 
 
 def test_the_table_fits_the_terminal_and_is_whole_elsewhere() -> None:
-    long = ModelRecord(expression="a*" * 60 + "a", loss=0.5, complexity=121, r2=-0.0)
-    record = ResultRecord(
-        schema_version=2, best=long, front=(long,), generations=1, evaluations=1, seconds=1, seed=0, stopped_by="loss",
-        versions=versions(), features=("a",), target="y", primitives=("mul",), weights={},
-    )  # fmt: skip
-    assert [len(line) for line in front_table(record, 80).splitlines()][1:] == [80]
-    assert front_table(record).splitlines()[1] == f"*     0  {121:>10}  {0.5:>11}   0.000000  {long.expression}"
+    long = Model(parse("*".join(["(a + 1.5)"] * 30), ("a",)), 0.5, -0.0)
+    result = Result((long,), 0, 1, 1, 1.0, 0, "loss")
+    assert max(len(line) for line in front_table(result, 80).splitlines()) <= 80
+    assert max(len(line) for line in front_table(result, 20).splitlines()) <= 20
+    assert front_table(result).splitlines()[1] == f"*     0  {119:>10}  {0.5:>11}   0.000000  {long.formula()}"

@@ -65,8 +65,9 @@ def test_the_table_has_the_columns_that_users_of_pysr_know():
     model = quick().fit(X, HARD)
     table = model.equations_
     assert isinstance(table, pandas.DataFrame)
-    assert list(table.columns) == ["complexity", "loss", "score", "equation"]
-    assert table["equation"].tolist() == [each.expression for each in model.front_]
+    assert list(table.columns) == ["complexity", "loss", "score", "expression", "equation"]
+    assert table["expression"].tolist() == [each.expression for each in model.front_]
+    assert table["equation"].tolist() == [each.formula() for each in model.front_]
     falls = -np.diff(np.log(table["loss"])) / np.diff(table["complexity"])
     assert table["score"].tolist() == pytest.approx([0.0, *falls])
 
@@ -76,7 +77,7 @@ def test_without_pandas_the_table_is_a_light_one(monkeypatch):
     expected = model.equations_
     monkeypatch.setitem(sys.modules, "pandas", None)
     table = model.equations_
-    assert list(table) == ["complexity", "loss", "score", "equation"]
+    assert list(table) == ["complexity", "loss", "score", "expression", "equation"]
     assert table["equation"] == expected["equation"].tolist()
     assert repr(table) == repr(model.front_)
 
@@ -98,7 +99,7 @@ def test_notebooks_show_the_parameters_before_the_fit_and_the_formula_after():
     assert model._repr_latex_() is None
     model.fit(X, A * B)
     html = model._repr_html_()
-    assert f"$${model.latex()}$$".replace("&", "&amp;") in html
+    assert html.count(model.best_._repr_html_()) == 1
     assert html.count("<tr") == 1 + len(model.front_)
     assert model._repr_latex_() == f"$${model.latex()}$$"
     assert set(model._repr_mimebundle_()) == {"text/plain", "text/html", "text/latex"}

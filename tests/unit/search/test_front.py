@@ -96,7 +96,7 @@ def test_a_front_is_a_table():
     found = result(front((1, 1.0), (3, 0.5)), best=1).front
     assert [row["score"] for row in found.rows()] == list(found.scores)
     frame = found.to_frame()
-    assert list(frame.columns) == ["complexity", "loss", "score", "equation"]
+    assert list(frame.columns) == ["complexity", "loss", "score", "expression", "equation"]
     assert frame["equation"].tolist() == ["a", "a + b"]
     header, *lines = repr(found).splitlines()
     assert header.split() == ["complexity", "loss", "score", "equation"]
@@ -110,9 +110,33 @@ def test_a_table_says_why_a_formula_is_recommended():
     assert Result(found, 1, 3, 100, 0.5, 7, "generations").front.reason == "it is short"
 
 
-def test_a_table_in_a_notebook_has_a_row_for_each_formula_and_escapes_its_text():
-    risky = Model(shine.parse("a < b", ("a", "b")), 1.0, 0.0)
-    html = Front((risky, *front((5, 0.5))), 1)._repr_html_()
-    assert html.count("<tr") == 3
-    assert "a &lt; b" in html
-    assert html.count("&#9654;") == 1
+LONG = Model(shine.parse("*".join(["a", *["(b + 0.123456)"] * 30]), ("a", "b")), 0.5, 0.5)
+
+
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setattr("shine.search.figures.sys.stdout", type("Screen", (), {"isatty": lambda self: True})())
+    monkeypatch.setenv("COLUMNS", str(width))
+
+
+@pytest.mark.parametrize("width", [20, 40, 79, 200])
+def test_tables_and_formulas_are_wrapped_on_a_terminal(monkeypatch, width):
+    found = result([*front((1, 1.0)), LONG], best=1)
+    shown = repr(found), repr(found.front), str(found.best)
+    on_a_terminal(monkeypatch, width)
+    for text, whole in zip((repr(found), repr(found.front), str(found.best)), shown, strict=True):
+        assert max(map(len, text.splitlines())) <= width
+        if width > 80:
+            assert "".join(text.split()) == "".join(whole.split())
+
+
+def test_nothing_is_cut_elsewhere():
+    found = result([*front((1, 1.0)), LONG], best=1)
+    assert sum(LONG.formula() in line for line in repr(found).splitlines()) == 1
+
+
+def test_a_result_says_how_it_ended():
+    found = result(front((1, 1.0), (3, 0.5)), best=1)
+    assert repr(found).splitlines()[-1] == (
+        "100 evaluations in 3 generations and 0.5 s; stopped by the limit of generations"
+    )
+    assert repr(found).startswith(repr(found.front))

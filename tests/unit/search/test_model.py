@@ -21,6 +21,23 @@ def model(size: int, loss: float) -> Model:
     return Model(shine.parse(FORMULAS[size], ("a", "b")), loss, 1 - loss)
 
 
+def test_a_printed_model_is_a_formula_with_its_figures():
+    model = Model(shine.parse("2.3456789*a*a + -1.0*b", ("a", "b")), 0.00123456, 0.99998, digits=3)
+    assert str(model).splitlines() == ["2.35*a**2 - b", "loss 0.001235, R2 0.99998, complexity 9"]
+    assert repr(model) == "Model('2.35*a**2 - b', loss=0.001235, r2=0.99998, complexity=9)"
+
+
+def test_the_exact_formula_is_one_step_away():
+    model = Model(shine.parse("2.3456789*a*a", ("a",)), 0.5, 0.5, digits=3)
+    assert model.expression == "2.3456789*a*a"
+    assert [model.formula(precision) for precision in (None, 2, "exact")] == ["2.35*a**2", "2.3*a**2", model.expression]
+
+
+def test_the_repr_of_a_large_model_is_short():
+    large = Model(shine.parse(" + ".join(["a*b"] * 250), ("a", "b")), 0.5, 0.5)
+    assert len(repr(large)) < 300
+
+
 def test_a_model_knows_its_text_and_its_size():
     assert [(model(size, 1.0).expression, model(size, 1.0).complexity) for size in FORMULAS] == [
         (text, size) for size, text in FORMULAS.items()

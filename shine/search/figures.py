@@ -1,0 +1,54 @@
+"""The figures of a formula as people read them, in ASCII so that every terminal shows them."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sys
+
+_LEAST_DECIMALS, _MOST_DECIMALS = 4, 12
+"""Decimals of a coefficient of determination: so many that two figures tell how far it is from 1."""
+
+
+def loss_text(loss: float) -> str:
+    """A loss with four significant digits."""
+    return f"{loss:.4g}"
+
+
+def r2_text(r2: float) -> str:
+    """A coefficient of determination; close to 1 with as many nines as it has.
+
+    Examples
+    --------
+    >>> r2_text(0.87251), r2_text(0.99999321), r2_text(1.0), r2_text(-0.25)
+    ('0.8725', '0.9999932', '1', '-0.25')
+    """
+    if not math.isfinite(r2):
+        return str(r2)
+    lack = 1 - r2
+    if lack <= 10.0**-_MOST_DECIMALS:
+        return "1"
+    decimals = min(max(1 - math.floor(math.log10(lack)), _LEAST_DECIMALS), _MOST_DECIMALS)
+    # + 0.0 turns -0.0 into 0.0.
+    return f"{round(r2, decimals) + 0.0:.10g}" if decimals == _LEAST_DECIMALS else f"{r2:.{decimals}f}".rstrip("0")
+
+
+def figures_text(loss: float, r2: float, complexity: int) -> str:
+    """Loss, R2 if it is known, and complexity, as a line.
+
+    Examples
+    --------
+    >>> figures_text(0.00232, 0.99998, 11)
+    'loss 0.00232, R2 0.99998, complexity 11'
+    """
+    known = [f"R2 {r2_text(r2)}"] if math.isfinite(r2) else []
+    return ", ".join([f"loss {loss_text(loss)}", *known, f"complexity {complexity}"])
+
+
+def screen_width() -> int | None:
+    """Columns of the terminal that standard output is shown on; None for a file, a pipe or a notebook.
+
+    Only a screen gets wrapped lines: programs search files, and notebooks wrap by themselves.
+    """
+    is_screen = sys.stdout is not None and sys.stdout.isatty()
+    return shutil.get_terminal_size().columns or None if is_screen else None
