@@ -9,11 +9,13 @@ from multiprocessing import current_process, parent_process
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from shine.data.dataset import Dataset
 from shine.errors import InterruptedFitWarning
-from shine.estimators.checks import checked_seed, checked_settings, checked_threads
+from shine.estimators.checks import checked_seed, checked_settings, checked_threads, validated
 from shine.estimators.display import equations, fitted_html, fitted_latex, fitted_text
 from shine.estimators.fit_searches import FitSearches
 from shine.estimators.guesses import guesses_within
@@ -261,6 +263,73 @@ class SymbolicEstimator(BaseEstimator):
     def python(self, index: Index = None, *, precision: Precision = None) -> Any:
         """A formula as the source of a Python function, by default with all digits (see `sympy` for the parameters)."""
         return self._each(index, lambda model: model.python(precision=precision))
+
+    def plot(
+        self,
+        kind: str = "front",
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        *,
+        index: Index = None,
+        features: Sequence[Any] | None = None,
+        ax: Any = None,
+    ) -> Any:
+        """Draw the front or a formula with Matplotlib; there is a drawing for each front if there are several.
+
+        Parameters
+        ----------
+        kind : {"front", "fit", "residuals", "dependence"}
+            Loss over complexity; predictions beside the target; residuals over predictions; the mean value of the
+            formula along each feature. All but the first need data, which the estimator does not keep. The fit of a
+            classifier is the share of a class over its predicted probability; it has no residuals. A transformer has
+            neither fit nor residuals.
+        X : array-like or data frame of shape (n_rows, n_features), optional
+        y : array-like, optional
+            As in `fit`.
+        index : int, or sequence of int, optional
+            Position in the front; the chosen formula by default (see `sympy`).
+        features : sequence of str or int, optional
+            Features to draw the dependence on, by heading, name or position; by default all that the formula uses.
+        ax : matplotlib.axes.Axes, or several, optional
+            The axes to draw in, one for each drawing; those of a new figure by default.
+
+        Returns
+        -------
+        matplotlib.axes.Axes, or ndarray of them
+            An array if there are several drawings.
+
+        Raises
+        ------
+        ValueError
+            If there is no such drawing, or it needs data, other axes or other features.
+        ExportError
+            If Matplotlib is not installed.
+        """
+        from shine.search.plotting import Subject, check_kind, plotted
+
+        models = self._models(index)
+        check_kind(kind, self._drawings(), X, y)
+        data: list[Dataset | None] = [None] * len(models)
+        if X is not None:
+            rows = validated(self, X, reset=False)
+            targets = [np.zeros(len(rows))] * len(models) if y is None else self._plotted_targets(y)
+            data = [Dataset.from_arrays(rows, target, None, self._names()) for target in targets]
+        subjects = [
+            Subject(front, front.best_index, title, own, front.index(model), self._quantity)
+            for front, title, own, model in zip(self._fronts, self._titles, data, models, strict=True)
+        ]
+        return plotted(subjects, kind, self._drawings(), features, ax)
+
+    _quantity = "prediction"
+    """What formulas compute, at the axis of a drawing."""
+
+    def _drawings(self) -> dict[str, Any]:
+        """Drawings of a formula beside the target, by kind."""
+        return {}
+
+    def _plotted_targets(self, y: ArrayLike) -> list[Any]:
+        """The target of each front."""
+        return [y]
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         """The parameters before `fit`, and the table of formulas after it."""

@@ -199,6 +199,17 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         shares = self.class_prior_[-len(models) :]
         return np.where(np.isnan(scores), np.log(shares / (1 - shares)), scores)
 
+    _quantity = "log-odds"
+
+    def _drawings(self) -> dict[str, Any]:
+        from shine.search.plotting import ODDS
+
+        return ODDS
+
+    def _plotted_targets(self, y: ArrayLike) -> list[Any]:
+        classes = self.classes_[-len(self._fronts) :]
+        return [np.float64(np.asarray(y) == name) for name in classes]
+
     @property
     def _titles(self) -> list[str]:
         return [""] if isinstance(self.front_, Front) else [f"class {name}" for name in self.classes_]

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from shine.errors import ExportError
-from shine.report.markup import element
 from shine.search.front import Front
-from shine.search.notebook import latex_text, page_part
 
 
 class Equations(Mapping[str, list[Any]]):
@@ -54,6 +52,8 @@ def fitted_text(name: str, fronts: Sequence[Front], titles: Sequence[str]) -> st
 
 def fitted_latex(fronts: Sequence[Front], titles: Sequence[str]) -> str:
     """The chosen formulas, one per line, for notebooks that typeset LaTeX."""
+    from shine.search.notebook import latex_text
+
     lines = [
         (rf"\text{{{latex_text(title)}}} = " if title else "") + front.best.latex()
         for front, title in zip(fronts, titles, strict=True)
@@ -65,6 +65,9 @@ def fitted_latex(fronts: Sequence[Front], titles: Sequence[str]) -> str:
 
 def fitted_html(name: str, fronts: Sequence[Front], titles: Sequence[str]) -> str:
     """The chosen formula of each front, typeset, above the table of the front."""
+    from shine.report.markup import element
+    from shine.search.notebook import page_part
+
     parts = [page_part(element("h4", name))]
     for front, title in zip(fronts, titles, strict=True):
         heading = page_part(element("h5", title)) if title else ""

@@ -230,6 +230,22 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         values = [model.predict(X) for model in models]
         return values[0] if not isinstance(self.front_, list) else np.column_stack(values)
 
+    def _drawings(self) -> dict[str, Any]:
+        from shine.search.plotting import FIT
+
+        return FIT
+
+    def _plotted_targets(self, y: ArrayLike) -> list[Any]:
+        targets = np.asarray(y)
+        columns = targets.reshape(len(targets), -1).T if targets.ndim in (1, 2) else [targets]
+        if len(columns) != len(self._fronts):
+            has, fitted = (
+                f"{count} {thing}{'s' * (count != 1)}"
+                for count, thing in ((len(columns), "column"), (len(self._fronts), "target"))
+            )
+            raise ValueError(f"y has {has}; the estimator was fitted to {fitted}")
+        return list(columns)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True

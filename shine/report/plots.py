@@ -9,10 +9,20 @@ import numpy as np
 
 from shine.data.dataset import Dataset
 from shine.errors import ExportError
+from shine.report.charts.dependence import dependence_on
 from shine.report.subject import ModelLike, columns_of
 from shine.typing import Floats
 
 _BLUE, _ORANGE, _GREY = "#0b62a8", "#b04a00", "#56606b"
+
+_GROUPS = 10
+"""Groups of rows of similar probability."""
+
+_CERTAIN = 700.0
+"""Log-odds beyond which a class is certain; the exponential of more would overflow."""
+
+_IN_A_ROW = 3
+"""Most drawings side by side."""
 
 
 def pareto(front: Sequence[ModelLike], ax: Any = None, *, best_index: int | None = None) -> Any:
@@ -113,14 +123,112 @@ def residuals(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
     return _named(ax, "predicted", "residual")
 
 
+def calibration(model: ModelLike, dataset: Dataset, ax: Any = None) -> Any:
+    """Share of a class against its predicted probability, in ten groups of rows; they are equal on the dashed line.
+
+    Parameters
+    ----------
+    model : Model
+        A formula for the logarithm of the odds of the class.
+    dataset : Dataset
+        The target is 1 for rows of the class and 0 for others.
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    DataError
+        If the data set lacks a feature of the formula.
+    ExportError
+        If Matplotlib is not installed.
+    """
+    ax = _axes(ax)
+    odds = model.predict(columns_of(model.tree, dataset))
+    there = ~np.isnan(odds)
+    probabilities = 1 / (1 + np.exp(-np.clip(odds[there], -_CERTAIN, _CERTAIN)))
+    order = np.argsort(probabilities, kind="stable")
+    groups = [group for group in np.array_split(order, _GROUPS) if len(group)]
+    predicted = [float(probabilities[group].mean()) for group in groups]
+    found = [float(dataset.target[there][group].mean()) for group in groups]
+    ax.plot(predicted, found, "o-", color=_BLUE, markersize=5)
+    ax.axline((0.0, 0.0), slope=1, color=_GREY, linestyle="--", linewidth=1, zorder=0)
+    _tell_missing(ax, int((~there).sum()))
+    return _named(ax, "predicted probability", "share of the class")
+
+
+def dependence(
+    model: ModelLike, dataset: Dataset, feature: str, ax: Any = None, labels: tuple[str, str] | None = None
+) -> Any:
+    """Mean prediction along one feature while the others keep their values (partial dependence, Friedman 2001).
+
+    Faint lines are single rows: if they are not parallel, the feature interacts with others.
+
+    Parameters
+    ----------
+    model : Model
+    dataset : Dataset
+    feature : str
+        A parameter of the formula.
+    ax : matplotlib.axes.Axes, optional
+    labels : (str, str), optional
+        Names of the feature and of the formula's value at the axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    DataError
+        If the data set lacks a feature of the formula.
+    ExportError
+        If Matplotlib is not installed.
+    """
+    ax = _axes(ax)
+    found = dependence_on(model, dataset, feature)
+    ax.plot(found.grid, found.mean, color=_ORANGE, linewidth=2, zorder=3)
+    for row in found.rows:
+        ax.plot(found.grid, row, color=_BLUE, alpha=0.15, linewidth=0.8, zorder=1)
+    return _named(ax, *(labels or (feature, "prediction")))
+
+
+def grid(count: int) -> list[Any]:
+    """Axes for several drawings in a new figure, at most three in a row.
+
+    Raises
+    ------
+    ExportError
+        If Matplotlib is not installed.
+    """
+    if count == 1:
+        return [_axes(None)]
+    columns = min(count, _IN_A_ROW)
+    rows = -(-count // columns)
+    size = (4.2 * columns, 3.4 * rows)
+    figure, axes = _pyplot().subplots(rows, columns, layout="constrained", figsize=size, squeeze=False)
+    for unused in axes.flat[count:]:
+        figure.delaxes(unused)
+    return list(axes.flat[:count])
+
+
+def plain(text: str) -> str:
+    """A text that Matplotlib shows as it is: between two dollar signs, it would look for mathematics."""
+    return text.replace("$", r"\$")
+
+
 def _axes(ax: Any) -> Any:
-    if ax is not None:
-        return ax
+    return _pyplot().subplots(layout="constrained")[1] if ax is None else ax
+
+
+def _pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError:
         raise ExportError("plots need Matplotlib: pip install 'shine[plot]'") from None
-    return pyplot.subplots(layout="constrained")[1]
+    return pyplot
 
 
 def _cloud(ax: Any, x: Floats, y: Floats) -> None:
@@ -129,10 +237,17 @@ def _cloud(ax: Any, x: Floats, y: Floats) -> None:
         ax.hexbin(x[there], y[there], gridsize=60, bins="log", mincnt=1, cmap="Blues")
     else:
         ax.plot(x[there], y[there], "o", color=_BLUE, alpha=0.4, markersize=3, markeredgewidth=0)
+    _tell_missing(ax, int((~there).sum()))
+
+
+def _tell_missing(ax: Any, count: int) -> None:
+    if count:
+        told = f"{count} row{'s' * (count != 1)} without a finite prediction"
+        ax.text(0.02, 0.98, told, transform=ax.transAxes, va="top", color=_GREY, fontsize="small")
 
 
 def _named(ax: Any, x: str, y: str) -> Any:
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
+    ax.set_xlabel(plain(x))
+    ax.set_ylabel(plain(y))
     ax.spines[["top", "right"]].set_visible(False)
     return ax

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from shine.data.dataset import Dataset
 from shine.lang.wrapping import wrapped
 from shine.search import front_table
 from shine.search.figures import screen_width
@@ -95,21 +97,50 @@ class Front(Sequence[Model]):
         """The front by columns: complexity, loss, score, expression, which is exact, and equation, for people."""
         return front_table.columns(self._rows_for_people())
 
-    def plot(self, ax: Any = None) -> Any:
-        """Loss over complexity, drawn by matplotlib (see `shine.report.plots.pareto`).
+    def plot(
+        self,
+        kind: str = "front",
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        *,
+        index: int | None = None,
+        features: Sequence[Any] | None = None,
+        ax: Any = None,
+    ) -> Any:
+        """Draw the front or one of its formulas with Matplotlib.
 
         Parameters
         ----------
-        ax : matplotlib.axes.Axes, optional
-            The axes to draw in; those of a new figure by default.
+        kind : {"front", "fit", "residuals", "dependence"}
+            Loss over complexity; predicted over measured values; residuals over predictions; the mean prediction along
+            each feature. All but the first need data.
+        X : array-like of shape (n_rows, n_features), optional
+        y : array-like of shape (n_rows,), optional
+        index : int, optional
+            Position of the formula; the recommended one by default.
+        features : sequence of str or int, optional
+            Features to draw the dependence on; by default all that the formula uses.
+        ax : matplotlib.axes.Axes, or several, optional
+            The axes to draw in, one for each drawing; those of a new figure by default.
 
         Returns
         -------
-        matplotlib.axes.Axes
-        """
-        from shine.report.plots import pareto
+        matplotlib.axes.Axes, or ndarray of them
+            An array if there are several drawings.
 
-        return pareto(self, ax)
+        Raises
+        ------
+        ValueError
+            If there is no such drawing, or it needs data, other axes or other features.
+        ExportError
+            If Matplotlib is not installed.
+        """
+        from shine.search.plotting import FIT, Subject, check_kind, plotted
+
+        check_kind(kind, FIT, X, y)
+        names = self.models[0].tree.parameters
+        data = None if X is None else Dataset.from_arrays(X, np.zeros(len(X)) if y is None else y, None, names)  # type: ignore[arg-type]
+        return plotted([Subject(self, self.best_index, "", data, index)], kind, FIT, features, ax)
 
     def _rows_for_people(self) -> list[dict[str, Any]]:
         """The rows with their formulas as people read them."""
@@ -203,6 +234,10 @@ class Result:
     def _repr_latex_(self) -> str:
         """The recommended formula for notebooks that typeset LaTeX."""
         return self.best._repr_latex_()
+
+    def plot(self, kind: str = "front", X: ArrayLike | None = None, y: ArrayLike | None = None, **options: Any) -> Any:
+        """Draw the front or the recommended formula with Matplotlib (see `Front.plot`)."""
+        return self.front.plot(kind, X, y, **options)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The front as plain values: complexity, loss, r2, expression, best."""

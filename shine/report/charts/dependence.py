@@ -68,17 +68,18 @@ def dependences(model: ModelLike, dataset: Dataset) -> list[Dependence]:
     -------
     list of Dependence
     """
+    found = [dependence_on(model, dataset, feature) for feature in used_features(model.tree)]
+    return sorted(found, key=lambda dependence: -dependence.effect)
+
+
+def dependence_on(model: ModelLike, dataset: Dataset, feature: str) -> Dependence:
+    """Partial dependence of a formula on one of its parameters (see `dependences`)."""
     columns = columns_of(model.tree, dataset)
     every = np.unique(np.linspace(0, dataset.n_rows - 1, min(_ROWS, dataset.n_rows)).astype(np.int64))
     background = np.ascontiguousarray(columns[every])
-    weights = dataset.row_weights[every]
-    found = []
-    for feature in used_features(model.tree):
-        position = model.tree.parameters.index(feature)
-        grid = _grid(columns[:, position])
-        heading = model.headings.get(feature, feature)
-        found.append(_dependence(model, background, weights, position, heading, grid))
-    return sorted(found, key=lambda dependence: -dependence.effect)
+    position = model.tree.parameters.index(feature)
+    grid, weights = _grid(columns[:, position]), dataset.row_weights[every]
+    return _dependence(model, background, weights, position, model.headings.get(feature, feature), grid)
 
 
 def _grid(column: Floats) -> Floats:

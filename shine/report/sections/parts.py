@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shine.lang.presentation import presented
 from shine.lang.rounding import ALL_DIGITS, Precision, significant_digits
 from shine.report.charts.frame import Figure
 from shine.report.markup import Content, Element, depth, element
@@ -42,17 +43,17 @@ def grid(figures: Sequence[Figure | None], columns: str = "two") -> Content:
 
 def formula(model: ModelLike, precision: Precision, left: Content = None) -> Element:
     """A typeset formula, or its code if it is too large to typeset."""
-    tree, digits = model.tree, significant_digits(precision, model.digits or ROUNDED) or ALL_DIGITS
+    tree, digits = presented(model.tree), significant_digits(precision, model.digits or ROUNDED) or ALL_DIGITS
     lines: list[Content] = []
     found = typeset(tree, model.headings, digits) if tree.size <= _TYPESET else ()
     if not found or max(depth(line.terms) for line in found) > _NESTED:
-        return element("div", element("code", shortened(str(tree), 200)), class_="formula large")
+        return element("div", element("code", shortened(tree.readable, 200)), class_="formula large")
     for line in found:
         head = left if line.name is None else math_element(name_element(line.name), element("mo", "="))
         # The line may break before each term except the first.
         terms: Sequence[Content] = [part for term in (head, *line.terms) if term for part in (element("wbr"), term)][1:]
         lines.append(element("span", terms, class_="assigned") if tree.assignments else terms)
-    return element("div", lines, class_="formula", role="math", aria_label=shortened(str(tree), 1000))
+    return element("div", lines, class_="formula", role="math", aria_label=shortened(tree.readable, 1000))
 
 
 def copy_button(identity: str, what: str) -> Element:

@@ -14,6 +14,7 @@ from shine.report import plots
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
+import matplotlib.pyplot  # noqa: E402
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 DATA = Dataset.from_arrays(X, X[:, 0] * X[:, 1], None, ["a", "b"])
@@ -64,3 +65,20 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ExportError, match="pip install"):
         plots.pareto(RESULT.front)
+
+
+def test_calibration_compares_probabilities_with_shares(axes):
+    odds = np.linspace(-4, 4, 1000)
+    classes = np.float64(np.random.default_rng(0).random(1000) < 1 / (1 + np.exp(-odds)))
+    data = Dataset.from_arrays(odds[:, None], classes, None, ["a"])
+    plots.calibration(found(["1.0*a"], data).best, data, axes)
+    predicted, shares = axes.lines[0].get_data()
+    assert len(predicted) == 10
+    np.testing.assert_allclose(shares, predicted, atol=0.12)
+
+
+def test_a_grid_has_at_most_three_drawings_in_a_row():
+    axes = plots.grid(4)
+    assert len(axes) == len(axes[0].figure.axes) == 4
+    assert axes[3].get_subplotspec().rowspan.start == 1
+    matplotlib.pyplot.close(axes[0].figure)
