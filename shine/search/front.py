@@ -155,10 +155,10 @@ class Front(Sequence[Model]):
 
     def _repr_html_(self) -> str:
         """The table for notebooks, the formulas typeset, the recommended one marked, with the reason for it."""
-        from shine.search.notebook import front_element, page_part
+        from shine.search.notebook import formula_element, front_element, page_part
 
-        trees = [model.rounded() for model in self.models]
-        return page_part(front_element(list(self.rows()), trees, self.reason))
+        formulas = [formula_element(model.rounded(), model.headings) for model in self.models]
+        return page_part(front_element(list(self.rows()), formulas, self.reason))
 
     def _repr_latex_(self) -> str:
         """The table for notebooks that typeset LaTeX."""

@@ -191,7 +191,9 @@ class Model:
         """The formula, typeset, and its figures for notebooks."""
         from shine.search.notebook import formula_element, page_part
 
-        return page_part(formula_element(self.rounded()), figures_text(self.loss, self.r2, self.complexity))
+        return page_part(
+            formula_element(self.rounded(), self.headings), figures_text(self.loss, self.r2, self.complexity)
+        )
 
     def _repr_latex_(self) -> str:
         """The formula for notebooks that typeset LaTeX."""

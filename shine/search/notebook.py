@@ -5,9 +5,10 @@ Colours are translucent or those of the page, so that they suit a dark page, too
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shine.lang.rounding import ALL_DIGITS
 from shine.lang.tree import Tree
 from shine.report.markup import Content, Element, depth, element, render
 from shine.report.mathml import math as math_element
@@ -32,9 +33,17 @@ def page_part(*content: Content) -> str:
     return render(element("div", content, class_=IGNORED))
 
 
-def formula_element(tree: Tree) -> Element:
-    """A formula typeset, or as text if it is too large."""
-    lines = typeset(tree) if tree.size <= TYPESET else ()
+def formula_element(tree: Tree, headings: Mapping[str, str]) -> Element:
+    """A formula typeset, or as text if it is too large.
+
+    Parameters
+    ----------
+    tree : Tree
+        The formula for people.
+    headings : mapping of str to str
+        Original headings of the columns, by feature.
+    """
+    lines = typeset(tree, headings, ALL_DIGITS) if tree.size <= TYPESET else ()
     if not lines or max(depth(line.terms) for line in lines) > NESTED:
         return element("code", tree.readable, style=_CODE)
     written = []
@@ -45,23 +54,23 @@ def formula_element(tree: Tree) -> Element:
     return element("div", written, style="text-align: left; padding: 0.25em 0")
 
 
-def front_element(rows: Sequence[Row], trees: Sequence[Tree], reason: str = "") -> Content:
+def front_element(rows: Sequence[Row], formulas: Sequence[Element], reason: str = "") -> Content:
     """A front as a table, the recommended formula marked, with the reason for it.
 
     Parameters
     ----------
     rows : sequence of mapping
-    trees : sequence of Tree
-        The formulas for people.
+    formulas : sequence of Element
+        The formulas, typeset.
     reason : str
     """
     headings = [element("th", name) for name in ("", "complexity", "loss", "score")]
     head = element("thead", element("tr", headings, element("th", "equation", style=_LEFT)))
     lines = []
-    for index, (row, tree) in enumerate(zip(rows, trees, strict=True)):
+    for index, (row, shown) in enumerate(zip(rows, formulas, strict=True)):
         figures = (str(row["complexity"]), loss_text(row["loss"]), f"{row['score']:.3g}")
         cells = [element("td", f"{'▶ ' if row['best'] else ''}{index}"), *(element("td", text) for text in figures)]
-        formula = element("td", formula_element(tree), style=_LEFT, title=row["expression"])
+        formula = element("td", shown, style=_LEFT, title=row["expression"])
         lines.append(element("tr", cells, formula, style=_CHOSEN if row["best"] else None))
     told = element("p", f"▶ {reason}") if reason else None
     return element("table", head, element("tbody", lines)), told

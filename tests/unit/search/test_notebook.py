@@ -30,6 +30,11 @@ def test_html_is_well_formed_and_has_the_formula_in_mathematics_or_in_code(shown
     assert list(root.iter("math")) or list(root.iter("code"))
 
 
+def test_formulas_have_the_headings_of_the_columns():
+    shown = Model(shine.parse("2.0*a", AWKWARD), 0.5, 0.5, headings={"a": "my <area> $1$"})._repr_html_()
+    assert "my &lt;area&gt; $1$" in shown and "mathjax_ignore" in shown
+
+
 def test_no_colour_is_fixed_on_a_dark_page():
     html = RESULT._repr_html_()
     assert "#" not in html and "color:" not in html.replace("background", "")
