@@ -20,12 +20,16 @@ import importlib
 import inspect
 import io
 import json
+import pickle
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 import yaml
@@ -60,6 +64,7 @@ NEEDED = {
     "estimators.md": "pandas",
     "graphs.md": "google.protobuf sympy torch",
     "howto.md": "matplotlib",
+    "plots.md": "matplotlib",
     "report.md": "matplotlib",
     "tutorial.md": "pandas",
 }
@@ -206,6 +211,50 @@ def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytes
             assert not missing, f"{block}: not printed: {missing}; printed:\n{output}"
 
 
+def test_the_recipe_for_mlflow_logs_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    (block,) = [block for block in blocks(DOCS / "faq.md") if block.reason]
+    mlflow = MagicMock()
+    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
+    namespace: dict[str, Any] = {}
+    exec(compile(block.text, "faq.md", "exec"), namespace)
+    model = SymbolicRegressor(primitives=["add"], generations=2, random_state=0, settings={"seeding": 0})
+    namespace["fit_and_log"](model, [[1.0], [2.0], [3.5]], [2.0, 3.0, 4.4])
+    logged = {(call.args[0], call.kwargs.get("step")): call.args[1] for call in mlflow.log_metric.call_args_list}
+    assert {("loss", 0), ("r2", None), ("complexity", None)} <= set(logged)
+    assert mlflow.log_text.call_args_list[0].args == (model.best_.expression, "formula.txt")
+    pickle.dumps(mlflow.sklearn.log_model.call_args.args[0])
+
+
+# ---- pictures ----
+
+MADE_ELSEWHERE = {"data.svg", "tile.svg", "report.png"}
+"""Pictures that no command makes: drawings by hand, and a photograph of a report."""
+
+
+def test_the_documentation_shows_the_pictures_that_its_command_makes() -> None:
+    source = ast.parse((DOCS / "pictures.py").read_text(encoding="utf-8"))
+    (table,) = [
+        node for node in source.body if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "PICTURES"
+    ]
+    made = {f"{node.id}.svg" for node in ast.walk(table.value) if isinstance(node, ast.Name)} - {"each.svg"}
+    shown = {Path(target).name for page in PAGES for target in re.findall(r"!\[[^]]*\]\(([^)]+)\)", prose(page))}
+    there = {path.name for path in (DOCS / "images").iterdir()}
+    assert made | MADE_ELSEWHERE == there == shown
+
+
+@pytest.mark.slow
+def test_a_picture_is_made_again_with_the_same_text(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    command = [sys.executable, DOCS / "pictures.py", "front", "--folder"]
+    texts = []
+    for folder in (tmp_path / "one", tmp_path / "other"):
+        folder.mkdir()
+        subprocess.run([*command, folder], check=True, capture_output=True)
+        texts.append((folder / "front.svg").read_text(encoding="utf-8"))
+    assert texts[0] == texts[1]
+
+
 # ---- what can be read without running ----
 
 
@@ -268,7 +317,7 @@ OF_OTHERS = {"examples/gp/symbreg.py", "f.py"}
 @pytest.fixture(scope="module")
 def known_paths() -> list[str]:
     """Paths of the package as installed, and of the folders beside it."""
-    folders = (Path(shine.__file__).parent, ROOT / "tests", ROOT / "experiments")
+    folders = (Path(shine.__file__).parent, ROOT / "tests", ROOT / "experiments", DOCS)
     return [f"/{path.relative_to(folder.parent).as_posix()}/" for folder in folders for path in folder.rglob("*")]
 
 

@@ -1,0 +1,116 @@
+"""Makes the pictures of the documentation that show results.
+
+``python docs/pictures.py`` writes them all to docs/images; ``python docs/pictures.py fit front`` only these;
+``--folder FOLDER`` writes them elsewhere. They need Matplotlib. Drawings of Shine itself (data, tile) are made by hand,
+and report.png is a photograph of a report.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+
+from shine import SymbolicClassifier, SymbolicRegressor
+
+matplotlib.use("Agg")
+from matplotlib import pyplot
+
+IMAGES = Path(__file__).parent / "images"
+WIDE, SQUARE = (6.5, 3.5), (4.5, 3.5)
+"""Sizes of the pictures, in inches."""
+
+
+@cache
+def tea() -> tuple[SymbolicRegressor, Any, Any]:
+    """The cup of tea of the tutorial, with its model."""
+    rng = np.random.default_rng(1)
+    minutes = rng.uniform(0, 60, (150, 1))
+    degrees = 20 + 65 * np.exp(-0.05 * minutes[:, 0]) + rng.normal(0, 0.5, 150)
+    model = SymbolicRegressor(primitives=["mul", "exp"], generations=10, random_state=0)
+    return model.fit(minutes, degrees), minutes, degrees
+
+
+@cache
+def plates() -> tuple[SymbolicRegressor, Any, Any]:
+    """A law of two features, with noise."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1, 5, (200, 2))
+    y = X[:, 0] ** 2 / X[:, 1] + rng.normal(0, 0.3, 200)
+    return SymbolicRegressor(generations=3, random_state=0).fit(X, y), X, y
+
+
+def front() -> Any:
+    return tea()[0].plot(ax=axes(WIDE))
+
+
+def fit() -> Any:
+    model, X, y = tea()
+    return model.plot("fit", X, y, ax=axes(SQUARE))
+
+
+def residuals() -> Any:
+    """Those of a formula that is too simple: a bend is left in them."""
+    model, X, y = tea()
+    return model.plot("residuals", X, y, index=2, ax=axes(SQUARE))
+
+
+def dependence() -> Any:
+    model, X, _ = plates()
+    figure = pyplot.figure(figsize=WIDE, layout="constrained")
+    return model.plot("dependence", X, features=[0, 1], ax=figure.subplots(1, 2))[0]
+
+
+def calibration() -> Any:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    passed = rng.random(600) < 1 / (1 + np.exp(-(2 * X[:, 0] - X[:, 1])))
+    model = SymbolicClassifier(primitives=["add", "sub", "mul"], generations=3, random_state=0).fit(X, passed)
+    return model.plot("fit", X, passed, ax=axes(SQUARE))
+
+
+def extrapolation() -> Any:
+    """A formula of the right form, and a polynomial, beyond the data that both describe."""
+    model, X, y = tea()
+    longer = np.linspace(0, 150, 200)
+    powers = np.polynomial.Polynomial.fit(X[:, 0], y, 3)
+    ax = axes(WIDE)
+    ax.plot(X[:, 0], y, "o", color="#56606b", markersize=2, label="data")
+    ax.plot(longer, model.predict(longer[:, None]), color="#b04a00", label=model.best_.formula())
+    ax.plot(longer, powers(longer), "--", color="#0b62a8", label="polynomial of degree 3")
+    ax.set(xlabel="minutes", ylabel="degrees", ylim=(0, 120))
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False)
+    return ax
+
+
+PICTURES: dict[str, Callable[[], Any]] = {
+    each.__name__: each for each in (front, fit, residuals, dependence, calibration, extrapolation)
+}
+
+
+def axes(size: tuple[float, float]) -> Any:
+    return pyplot.subplots(figsize=size, layout="constrained")[1]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Make pictures of the documentation.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"all by default: {', '.join(PICTURES)}")
+    parser.add_argument("--folder", type=Path, default=IMAGES)
+    options = parser.parse_args()
+    for name in options.names or PICTURES:
+        if name not in PICTURES:
+            parser.error(f"there is no picture {name}; there are {', '.join(PICTURES)}")
+        # The same text at every run: no date, and no random names.
+        with pyplot.rc_context({"svg.hashsalt": name, "svg.fonttype": "path"}):
+            PICTURES[name]().figure.savefig(options.folder / f"{name}.svg", metadata={"Date": None})
+        print(options.folder / f"{name}.svg")
+
+
+if __name__ == "__main__":
+    main()
