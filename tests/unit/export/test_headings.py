@@ -11,6 +11,8 @@ import pandas
 import polars
 import pytest
 from helpers.exports import LIBRARIES
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from shine.errors import ExportError
 from shine.export import export
@@ -199,3 +201,19 @@ def test_onnx_has_the_headings_in_its_metadata():
     tree, headings = formula("my area (m²)", "rooms")
     (entry,) = onnx.load_from_string(export(tree, "onnx", headings=headings)).metadata_props
     assert (entry.key, json.loads(entry.value)) == ("headings", ["my area (m²)", "rooms"])
+
+
+@settings(max_examples=60)
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6))
+def test_any_heading_is_found(heading):
+    tree, headings = formula(heading, "other one")
+    assume(heading != "other one")
+    text = sql_expression(tree, dialect="sqlite", headings=headings)
+    np.testing.assert_array_equal(in_sqlite(text, headings.values()), EXPECTED)
+    columns = {heading: A, "other one": B}
+    np.testing.assert_array_equal(
+        defined(export(tree, "pandas", headings=headings))(pandas.DataFrame(columns)), EXPECTED
+    )
+    found = polars.DataFrame(columns).select(defined(export(tree, "polars", headings=headings))).to_series()
+    np.testing.assert_array_equal(found, EXPECTED)
+    np.testing.assert_array_equal(defined(export(tree, "python", headings=headings))(A, B), EXPECTED)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 from helpers.formulas import FEATURES, random_tree
+from hypothesis import given
+from hypothesis import strategies as st
 from unit.export.oracles import EXACT, Reader, Undefined, close, exact, mp, tokens
 
 from shine.errors import ExportError
 from shine.export.latex import latex
-from shine.export.latex.names import latex_name, latex_names
+from shine.export.latex.names import latex_heading, latex_name, latex_names
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
 from shine.lang.tape import application
@@ -311,3 +314,13 @@ def test_words_do_not_run_together():
     assert latex(parse("2*speed*mass*x")) == r"2 \mathrm{speed} \cdot \mathrm{mass} x"
     text = latex(parse("a*b"), headings={"a": "net price", "b": "rooms"})
     assert text == r"{\text{net price}} \cdot \mathrm{rooms}"
+
+
+@given(st.text(max_size=12))
+def test_any_heading_is_one_group_without_characters_that_latex_reads(heading):
+    text = latex_heading(heading)
+    inner = re.sub(r"\\[{}$&#%_]|\\[a-zA-Z]+", "", text)
+    depths = np.cumsum([(letter == "{") - (letter == "}") for letter in inner])
+    assert not len(depths) or (depths.min() >= 0 and depths[-1] == 0)
+    assert not set(inner) & set("\\$&#%~\n\r\t\0")
+    assert not re.search(r"[_^](?!\{)|\^\{[^{}]*\}\^|_\{[^{}]*\}_", inner)
