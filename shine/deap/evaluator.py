@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -10,32 +11,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.data.dataset import Dataset
+from shine.deap.check import check_same
 from shine.deap.conversion import population_of
 from shine.deap.library import gp
-from shine.deap.sums import sums_of_errors
+from shine.deap.measurement import Measurement
+from shine.deap.objectives import Batch, Given, check_weights, objectives_of, values_of
 from shine.deap.vocabulary import vocabulary_of
 from shine.errors import DataError
-from shine.evaluators.evaluator import evaluator_of
-from shine.evaluators.rows import target_of
-from shine.fitness.losses import loss_of
-from shine.lang.population import Population
 from shine.typing import AnyArray, Floats
 
-Fitness = tuple[float]
-
-_TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
-"""Largest relative difference from the fitness of the user's own function."""
+Fitness = tuple[float, ...]
 
 _MOST_CELLS = 1 << 23
 """Most nodes of individuals evaluated together, if each counts as many as the longest."""
 
 
 _MOST_PREDICTIONS = 1 << 22
-"""Most predictions held before their errors are summed: 32 MiB, and enough work for threads to share."""
+"""Most predictions held at a time: 32 MiB, and enough work for threads to share."""
 
 
 class CompiledEvaluator:
-    """Evaluates the individuals of a DEAP script: a loss over a data set, from compiled code.
+    """Evaluates the individuals of a DEAP script: losses and other objectives over a data set, from compiled code.
 
     ``toolbox.register("map", evaluator.map)`` makes DEAP's algorithms use it; ``evaluator(population)`` returns the
     list of fitnesses.
@@ -49,6 +45,18 @@ class CompiledEvaluator:
         Columns in the order of the set's arguments. A set of one argument may have X of shape (n_rows,).
     y : array-like of shape (n_rows,)
     loss : {"mse", "rmse", "mae", "nmse", "r2"}
+        "mse" if neither `loss` nor `objectives` is given.
+    objectives : str, callable, or sequence of them, optional
+        The values of a fitness, in the order of its weights, instead of one loss:
+
+        * a loss by name;
+        * ``"errors"``: the absolute error of each row, as many values as rows, for lexicase selection. The error of a
+          row whose prediction is not finite is 1e100;
+        * ``"accuracy"``: the share of the rows whose prediction is positive exactly where `y` is;
+        * a function of an individual, such as `len`;
+        * a function of an individual and its predictions, an ndarray of shape (n_rows,) in `dtype`: any with two
+          arguments, or with the second named "predictions". It is called for individuals only whose predictions are
+          all finite. Functions return a number, or an array if they compute several values of the fitness.
     dtype : {"float64", "float32"}
         Number type of the predictions; sums are always float64.
     tier : {"auto", "machine", "native", "reference"}
@@ -57,7 +65,7 @@ class CompiledEvaluator:
         Threads that share the individuals; all processors if None.
     sample_weight : array-like of shape (n_rows,), optional
     linear_scaling : bool
-        Whether each individual is measured with its best slope and intercept.
+        Whether each individual is measured with its best slope and intercept; `predictions` are those of that line.
     exact_sums : bool
         Whether sums of errors are rounded once, as by `math.fsum`, so that a run makes the same decisions as with a
         function that uses `math.fsum`; evaluation takes up to four times as long. Not with weights or linear scaling.
@@ -74,12 +82,13 @@ class CompiledEvaluator:
     DataError
         If the data cannot be used.
     ValueError
-        If an option is unknown.
+        If an option is unknown, or both `loss` and `objectives` are given.
 
     Notes
     -----
-    An individual that is not finite in every row has the fitness inf; with DEAP it would raise an exception
-    (``math.log(0)``, ``math.exp(1000)``), or have the fitness inf or NaN.
+    An individual that is not finite in every row has the worst of all values but "errors": inf, or -inf for an
+    objective that the individual's fitness maximizes. With DEAP it would raise an exception (``math.log(0)``,
+    ``math.exp(1000)``), or have the fitness inf or NaN.
 
     Examples
     --------
@@ -90,6 +99,10 @@ class CompiledEvaluator:
     >>> evaluator = CompiledEvaluator(pset, [1.0, 2.0], [1.0, 4.0])
     >>> evaluator([gp.PrimitiveTree.from_string("mul(ARG0, ARG0)", pset)])
     [(0.0,)]
+    >>> CompiledEvaluator(pset, [1.0, 2.0], [1.0, 4.0], objectives=("mae", len)).evaluate(
+    ...     gp.PrimitiveTree.from_string("ARG0", pset)
+    ... )
+    (1.0, 1.0)
     """
 
     def __init__(
@@ -97,8 +110,9 @@ class CompiledEvaluator:
         pset: Any,
         X: ArrayLike,
         y: ArrayLike,
-        loss: str = "mse",
+        loss: str | None = None,
         *,
+        objectives: Given | Sequence[Given] | None = None,
         dtype: str = "float64",
         tier: str = "auto",
         threads: int | None = 1,
@@ -108,31 +122,33 @@ class CompiledEvaluator:
         evaluate: Callable[..., Any] | None = None,
         check: bool = True,
     ) -> None:
+        if loss is not None and objectives is not None:
+            raise ValueError(f"loss={loss!r} and objectives are given; name the loss among the objectives")
+        self._objectives = objectives_of(objectives if objectives is not None else loss or "mse")
         self._vocabulary = vocabulary_of(pset)
+        exact = exact_sums and sample_weight is None and not linear_scaling
+        self._measurement = Measurement(
+            self._dataset_of(X, y, sample_weight),
+            [str(each.given) for each in self._objectives if each.is_loss],
+            linear_scaling=linear_scaling,
+            dtype=dtype,
+            tier="machine" if exact and tier == "auto" else tier,  # only its predictions of many individuals are fast
+            threads=threads,
+            exact_sums=exact,
+        )
+        self._dtype, self._stands_for = dtype, evaluate
+        self._unchecked = check and not linear_scaling
+
+    def _dataset_of(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Dataset:
         arguments = self._vocabulary.primitives.features
         columns = np.asarray(X)
         if columns.ndim == 1 and len(arguments) == 1:
             columns = columns[:, None]
-        self._dataset = Dataset.from_arrays(columns, y, sample_weight)
-        if len(self._dataset.features) != len(arguments):
+        dataset = Dataset.from_arrays(columns, y, sample_weight)
+        if len(dataset.features) != len(arguments):
             names = ", ".join(arguments)
-            raise DataError(f"X has {len(self._dataset.features)} columns, but the primitive set takes ({names})")
-        self._exact_sums = exact_sums and sample_weight is None and not linear_scaling
-        if self._exact_sums and tier == "auto":
-            tier = "machine"  # the only one whose predictions of many individuals are fast
-        self._options = loss, linear_scaling, dtype, tier, threads
-        self._evaluator = evaluator_of(self._dataset, *self._options)
-        self._target = target_of(self._dataset, dtype)
-        self._loss, self._tolerance, self._stands_for = loss, _TOLERANCE[dtype], evaluate
-        self._unchecked = check and not linear_scaling
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Compiled code and addresses of data mean nothing to another process, nor to a copy.
-        return {name: value for name, value in self.__dict__.items() if name != "_evaluator"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._evaluator = evaluator_of(self._dataset, *self._options)
+            raise DataError(f"X has {len(dataset.features)} columns, but the primitive set takes ({names})")
+        return dataset
 
     def __call__(self, individuals: Iterable[Any]) -> list[Fitness]:
         """Fitness of each individual, as DEAP takes it.
@@ -145,14 +161,14 @@ class CompiledEvaluator:
         Returns
         -------
         list of tuple of float
-            Losses, each in a tuple; inf where a prediction is not finite.
+            The objectives of each individual, for ``individual.fitness.values``.
 
         Raises
         ------
         ValueError
             If an individual is not complete, or has a node that the primitive set lacks.
         """
-        return [(loss,) for loss in self._losses(list(individuals)).tolist()]
+        return list(map(tuple, self._values(list(individuals)).tolist()))
 
     def evaluate(self, individual: Any) -> Fitness:
         """Fitness of one individual; for many, `map` and calling the evaluator are much faster."""
@@ -177,51 +193,69 @@ class CompiledEvaluator:
         Raises
         ------
         ValueError
-            If the function computes another fitness than this evaluator.
+            If the function computes another fitness than this evaluator; if the weights of the individuals' fitness are
+            not as many as its values, or positive for a loss.
         """
         items = list(individuals)
         if more or not items or not self._replaces(function) or not all(map(self._is_individual, items)):
             return map(function, items, *more)
         fitnesses = self(items)
+        weights = _weights(items)
+        if weights is not None:
+            check_weights(self._objectives, fitnesses[0], weights)
         if self._unchecked and not self._is_own(function):
-            self._check(function, items, fitnesses)
+            scale = float(np.mean(self._measurement.dataset.target**2))
+            self._unchecked = not check_same(function, items, fitnesses, self._objectives, self._dtype, scale)
         return fitnesses
 
+    def predictions(self, individuals: Iterable[Any]) -> AnyArray:
+        """Predictions of each individual for each row, shape (n_individuals, n_rows), in `dtype`.
+
+        NaN or infinite where an individual has no value. With linear scaling, predictions are those of its best line.
+        """
+        items = list(individuals)
+        predictions = np.empty((len(items), len(self._measurement.dataset.target)), self._dtype)
+        for chosen in self._together(items, len(items)):
+            population = population_of([items[i] for i in chosen], self._vocabulary)
+            predictions[chosen] = self._measurement.predictions(population)
+        return predictions
+
     def predict(self, individuals: Iterable[Any]) -> AnyArray:
-        """Predictions of each individual for each row, shape (n_individuals, n_rows), in `dtype`."""
-        return self._evaluator.predict(population_of(list(individuals), self._vocabulary))
+        """The former name of `predictions`."""
+        warnings.warn("CompiledEvaluator.predict is now called predictions", DeprecationWarning, stacklevel=2)
+        return self.predictions(individuals)
 
-    def _losses(self, individuals: list[Any]) -> Floats:
-        losses = np.empty(len(individuals))
-        for chosen in self._together(individuals):
-            population = population_of([individuals[i] for i in chosen], self._vocabulary)
-            score = self._exact if self._exact_sums else self._score
-            losses[chosen] = score(population)
-        return losses
+    def _values(self, individuals: list[Any]) -> Floats:
+        """All values of the fitness of each individual, shape (n_individuals, n_values)."""
+        if not individuals:
+            return np.empty((0, 0))
+        predicts = any(objective.needs_predictions for objective in self._objectives)
+        most = len(individuals)
+        if predicts or self._measurement.from_predictions:
+            most = max(_MOST_PREDICTIONS // len(self._measurement.dataset.target), 1)
+        parts, order = list[Floats](), list[int]()
+        for chosen in self._together(individuals, most):
+            some = [individuals[i] for i in chosen]
+            population = population_of(some, self._vocabulary)
+            predictions = self._measurement.predictions(population) if predicts else None
+            losses = self._measurement.losses(population, predictions)
+            batch = Batch(some, losses, predictions, self._measurement.dataset)
+            parts.append(values_of(self._objectives, batch, _weights(individuals)))
+            order += chosen
+        values = np.concatenate(parts)
+        values[order] = values.copy()
+        return values
 
-    def _score(self, population: Population) -> Floats:
-        return self._evaluator.score(population).losses
-
-    def _exact(self, population: Population) -> Floats:
-        loss, target = loss_of(self._loss), self._dataset.target
-        count = max(_MOST_PREDICTIONS // len(target), 1)
-        totals = np.empty(len(population))
-        for first in range(0, len(population), count):
-            chosen = np.arange(first, min(first + count, len(population)))
-            predictions = self._evaluator.predict(population.take(chosen))
-            totals[chosen] = sums_of_errors(predictions, target, loss.kind)
-        losses = loss.of_sum(totals, self._target.weight, self._target.square)
-        return np.where(np.isfinite(losses), losses, np.inf)
-
-    def _together(self, individuals: Sequence[Any]) -> Iterator[Sequence[int]]:
-        """Positions of all individuals, or groups of about one size if arrays of all would be too large."""
+    def _together(self, individuals: Sequence[Any], most: int) -> Iterator[Sequence[int]]:
+        """Positions of all individuals, in groups of at most some number, and of about one size if arrays would be too
+        large."""
         sizes = [len(each) for each in individuals]
-        if max(sizes, default=0) * len(sizes) <= _MOST_CELLS or self._vocabulary.evolves_functions:
-            yield range(len(individuals))
-            return
-        order = sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True)
+        order: Sequence[int] = range(len(sizes))
+        cells = max(sizes, default=0) * min(most, len(sizes)) > _MOST_CELLS and not self._vocabulary.evolves_functions
+        if cells:
+            order = sorted(order, key=sizes.__getitem__, reverse=True)
         while order:
-            count = max(_MOST_CELLS // max(sizes[order[0]], 1), 1)
+            count = min(most, max(_MOST_CELLS // max(sizes[order[0]], 1), 1)) if cells else most
             yield order[:count]
             order = order[count:]
 
@@ -248,19 +282,8 @@ class CompiledEvaluator:
             and not hasattr(inner, "__wrapped__")
         )
 
-    def _check(self, function: Callable[[Any], Any], individuals: Sequence[Any], fitnesses: Sequence[Fitness]) -> None:
-        """Compare the fitness of the smallest individual; only once, as the replaced function is slow."""
-        finite = [i for i, (fitness,) in enumerate(fitnesses) if np.isfinite(fitness)]
-        if not finite:
-            return
-        self._unchecked = False
-        index = min(finite, key=lambda i: len(individuals[i]))
-        (own,), other = fitnesses[index], function(individuals[index])
-        values = np.atleast_1d(np.asarray(other, dtype=np.float64))
-        close = self._tolerance * max(abs(own), 1e-6 * float(np.mean(self._dataset.target**2)))
-        if values.shape != (1,) or not abs(values[0] - own) <= close:
-            raise ValueError(
-                f"toolbox.evaluate returns {other!r} for {individuals[index]}, but the compiled {self._loss} is "
-                f"{own!r}: give the evaluator the loss, X and y of that function, or check=False if the difference "
-                "is meant"
-            )
+
+def _weights(individuals: Sequence[Any]) -> Sequence[float] | None:
+    """Weights of the fitness, which all individuals of a script share; None if they have no fitness."""
+    weights: Sequence[float] | None = getattr(getattr(individuals[0], "fitness", None), "weights", None)
+    return weights

@@ -98,7 +98,7 @@ def test_names_and_constants_of_every_kind():
     nodes = [ephemeral, *(pset.mapping[name] for name in ("pi", "tenth", "3", "True", "a", "b"))]
     individuals = [gp.PrimitiveTree([pset.mapping["sub"], node, pset.mapping["b"]]) for node in nodes]
     individuals.append(gp.PrimitiveTree.from_string("sub(a, sub(2.75, b))", pset))
-    predicted = compiled(pset, PAIRS, PAIRS[:, 0], tier="reference").predict(individuals)
+    predicted = compiled(pset, PAIRS, PAIRS[:, 0], tier="reference").predictions(individuals)
     expected = [[gp.compile(individual, pset)(*row) for row in PAIRS.tolist()] for individual in individuals]
     assert predicted.tolist() == expected
 
