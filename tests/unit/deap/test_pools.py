@@ -11,11 +11,12 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 SCRIPT = """
-import functools, multiprocessing, operator, pickle, random, sys
+import functools, multiprocessing, operator, pickle, random, signal, sys
 import numpy as np
 from deap import algorithms, base, creator, gp, tools
 import shine.deap
@@ -72,7 +73,9 @@ if __name__ == "__main__":
 
 ENDLESS = """
 if __name__ == "__main__":
-    with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+    # A worker that an interrupt ends may take the pool's lock with it, so workers leave interrupts to the script.
+    ignore = functools.partial(signal.signal, signal.SIGINT, signal.SIG_IGN)
+    with multiprocessing.get_context(sys.argv[1]).Pool(2, initializer=ignore) as pool:
         run(pool.map, 1)
         print("running", flush=True)
         try:
@@ -108,3 +111,13 @@ def test_an_interrupt_ends_a_run_in_a_pool(method, tmp_path):
     finally:
         if script.poll() is None:
             os.killpg(script.pid, signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_the_script_of_the_recipes_runs(tmp_path):
+    page = (Path(__file__).parents[3] / "docs" / "deap-recipes.md").read_text(encoding="utf-8")
+    script = page.partition('```python title="pool.py"\n')[2].partition("```")[0]
+    (tmp_path / "pool.py").write_text(script, encoding="utf-8")
+    command = [sys.executable, "pool.py"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert (ended.stdout, ended.returncode) == ("True\n", 0), ended.stderr[-2000:]
