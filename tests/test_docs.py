@@ -6,7 +6,7 @@ The blocks of a page run in order, in one namespace and one folder, as if a read
 * `console` blocks are command lines of Shine, which end with exit code 0 (tests/cli/test_docs.py runs those of cli.md).
 * A block with a title is a file of that name. Every `yaml` block is a valid configuration, or part of one.
 * A `text` block is output of the block before it: all its lines, or only those with a mark if it has any.
-* `javascript` blocks run in tests/unit/aot/test_wasm.py.
+* `javascript` blocks run in tests/unit/aot/test_wasm.py, `r` blocks in tests/test_r.py.
 * A block after `<!-- not run: reason -->` is not executed, but must be valid Python.
 
 Three points in an expected value or output stand for anything.
@@ -46,7 +46,7 @@ from shine.lang.library import STANDARD
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
-LANGUAGES = {"", "console", "csv", "javascript", "json", "python", "text", "yaml"}
+LANGUAGES = {"", "console", "csv", "javascript", "json", "julia", "python", "r", "text", "yaml"}
 BLOCK = re.compile(
     r"^(?:<!-- not run: (?P<reason>.+?) -->\n+)?"
     r'^(?P<indent> *)```(?P<language>\S*)(?: title="(?P<title>[^"\n]+)")?\n(?P<text>.*?)^ *```$',
@@ -66,7 +66,6 @@ NEEDED = {
     "graphs.md": "google.protobuf sympy torch",
     "howto.md": "matplotlib",
     "plots.md": "matplotlib",
-    "r.md": "pandas",
     "report.md": "matplotlib",
     "tutorial.md": "pandas",
 }

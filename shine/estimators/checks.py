@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, validation
 
-from shine.data.dataset import check_unmasked, numbers, ordinary_weights, too_large
+from shine.data.dataset import check_unmasked, numbers, ordinary_weights, too_large, whole
 from shine.evaluators.workers import processors
 from shine.gp.settings import EvolutionSettings
 from shine.typing import Floats
@@ -26,10 +26,36 @@ def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
     with np.errstate(all="ignore"):
         try:
             if hasattr(validation, "validate_data"):
-                return validation.validate_data(estimator, *data, **checks)
-            return estimator._validate_data(*data, **checks)  # before scikit-learn 1.6
+                arrays = validation.validate_data(estimator, *data, **checks)
+            else:
+                arrays = estimator._validate_data(*data, **checks)  # before scikit-learn 1.6
         except OverflowError:
             raise too_large("X or y") from None
+    for name, values, array in zip(("X", "y"), data, arrays if isinstance(arrays, tuple) else (arrays,), strict=False):
+        _check_missing_of_r(values, array, name)
+    return arrays
+
+
+_MISSING_IN_R = -(2**31)
+"""How R represents NA in a vector of integers, and hands it over to Python."""
+
+
+def _check_missing_of_r(values: Any, array: Any, name: str) -> None:
+    """Reject integers that are missing values of R."""
+    if array.dtype.kind not in "fi":
+        return  # labels
+    for row, column in np.argwhere(np.atleast_2d(array) == _MISSING_IN_R).tolist()[:1]:
+        if array.ndim == 1:
+            given, place = values, f"row {column}"
+        else:
+            headings = getattr(values, "columns", None)
+            given = values if headings is None else values[headings[column]]
+            place = f"row {row} of column {column if headings is None else repr(headings[column])}"
+        if np.asarray(given).dtype.kind == "i":
+            raise ValueError(
+                f"{name} has {_MISSING_IN_R} in {place}, which is NA in whole numbers of R: drop such rows in R "
+                "(na.omit), or pass as.numeric(...) and fill them in"
+            )
 
 
 def checked_weights(sample_weight: ArrayLike | None, X: Floats) -> Floats | None:
@@ -76,6 +102,7 @@ def checked_threads(jobs: int | None) -> int:
     """
     if jobs is None:
         return 1
+    jobs = whole(jobs)
     if isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or jobs == 0:
         raise ValueError(f"n_jobs must be an integer other than 0, or None, is {jobs!r}")
     return int(jobs) if jobs > 0 else max(1, processors() + 1 + int(jobs))
@@ -83,6 +110,7 @@ def checked_threads(jobs: int | None) -> int:
 
 def checked_seed(random_state: Any) -> int:
     """Seed of a search; `random_state` itself if it is an integer."""
+    random_state = whole(random_state)
     if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool) and random_state >= 0:
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 
-from shine.data.dataset import numbers
+from shine.data.dataset import numbers, whole
 from shine.estimators.base import DEPRECATED, SymbolicEstimator, complete
 from shine.estimators.checks import checked_weights, validated
 from shine.estimators.components import Components
@@ -208,6 +208,7 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks, seeds
 
 
 def _checked_components(count: int, max_correlation: float) -> int:
+    count = whole(count)
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
         raise ValueError(f"n_components must be an integer of at least 1, is {count!r}")
     if not 0 < max_correlation <= 1:

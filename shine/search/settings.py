@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from annotated_types import Ge, Gt, Le, Lt
 
+from shine.data.dataset import whole
 from shine.frontends.guesses import Guess
 from shine.gp.constraints.constraints import Constraints
 from shine.gp.settings import EvolutionSettings, StopSettings
@@ -125,6 +126,8 @@ def settings_from(**keywords: Any) -> SearchSettings:
         (sections[section[0]] if section else parts)[name] = value
     if "primitives" in parts:
         parts["primitives"] = tuple(parts["primitives"])
+    if "seed" in parts:
+        parts["seed"] = whole(parts["seed"])
     return SearchSettings(
         **{
             **parts,

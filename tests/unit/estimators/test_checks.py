@@ -1,0 +1,66 @@
+"""What R hands over is understood, and what it cannot hand over is told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import shine
+from shine import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer
+from shine.estimators.checks import checked_seed, checked_threads
+
+X = np.random.default_rng(0).uniform(1, 2, (30, 2))
+Y = X[:, 0] * X[:, 1]
+QUICK = {"generations": 1.0, "population_size": 20.0, "max_size": 10.0, "settings": {"seeding": 0.0, "islands": 2.0}}
+NA = -(2**31)
+
+
+def test_whole_floats_are_integers():
+    assert (checked_threads(2.0), checked_seed(3.0), checked_seed(np.float64(3))) == (2, 3, 3)
+    assert isinstance(checked_seed(3.0), int)
+
+
+@pytest.mark.parametrize("given", [2.5, float("nan"), float("inf"), True, 0.0])
+def test_other_floats_are_no_number_of_threads(given):
+    with pytest.raises(ValueError, match="n_jobs must be an integer other than 0, or None, is"):
+        checked_threads(given)
+
+
+def test_estimators_take_whole_floats():
+    floats = SymbolicRegressor(n_jobs=1.0, random_state=1.0, max_depth=5.0, **QUICK).fit(X, Y)
+    integers = SymbolicRegressor(n_jobs=1, random_state=1, max_depth=5, **QUICK).fit(X, Y)
+    assert list(map(str, floats.front_)) == list(map(str, integers.front_))
+    assert SymbolicTransformer(n_components=2.0, random_state=0.0, **QUICK).fit_transform(X, Y).shape[1] <= 2
+
+
+def test_searches_and_evaluators_take_whole_floats():
+    found = shine.evolve(X, Y, seed=1.0, threads=1.0, generations=1.0, population=20.0, seeding=0)
+    assert found.generations == 1
+    assert shine.Evaluator(X, Y, threads=1.0)(shine.Population.from_sources(["x0*x1"])).tolist() == [0.0]
+
+
+@pytest.mark.parametrize("estimator", [SymbolicRegressor, SymbolicClassifier, SymbolicTransformer])
+def test_missing_integers_of_r_are_told(estimator):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"size": X[:, 0], "my rooms": np.arange(30, dtype=np.int32)})
+    frame.loc[4, "my rooms"] = NA
+    with pytest.raises(
+        ValueError, match="X has -2147483648 in row 4 of column 'my rooms', which is NA"
+    ):
+        estimator(**QUICK).fit(frame, Y > 2)
+
+
+def test_missing_integers_of_r_are_told_without_headings_and_in_the_target():
+    rows = np.arange(60, dtype=np.int32).reshape(30, 2)
+    target = rows[:, 0].tolist()
+    target[7] = rows[3, 1] = NA
+    with pytest.raises(ValueError, match="X has -2147483648 in row 3 of column 1, which is NA"):
+        SymbolicRegressor(**QUICK).fit(rows, Y)
+    with pytest.raises(ValueError, match="y has -2147483648 in row 7, which is NA"):
+        SymbolicRegressor(**QUICK).fit(X, target)
+
+
+def test_a_number_that_is_no_integer_is_no_missing_one():
+    rows = X.copy()
+    rows[0, 0] = NA
+    SymbolicRegressor(**QUICK).fit(rows, Y)
