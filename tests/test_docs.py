@@ -42,6 +42,7 @@ from shine.config import read_config
 from shine.config.models import Config
 from shine.gp.settings import EvolutionSettings
 from shine.lang.library import STANDARD
+from shine.search.settings import settings_from
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -416,6 +417,36 @@ def test_every_parameter_of_gplearn_has_a_row() -> None:
     assert parameters(gplearn.SymbolicRegressor) - named == set()
 
 
+PYSR = yaml.safe_load((ROOT / "tests" / "fixtures" / "pysr.yaml").read_text(encoding="utf-8"))
+
+
+def test_every_parameter_of_pysr_has_a_row() -> None:
+    named = {name for row in table("coming-from.md", "PySR") for name in names_in(row[0])}
+    weights = {name for name in PYSR["PySRRegressor"] if name.startswith("weight_")}
+    assert weights & named == {"weight_add_node", "weight_simplify"}  # the first and the last of them
+    assert {*PYSR["PySRRegressor"], *PYSR["fit"]} - weights - named == set()
+    assert named - {*PYSR["PySRRegressor"], *PYSR["fit"], *PYSR["others"]} == {"fit"}
+
+
+def test_defaults_of_pysr_are_its_own() -> None:
+    cells = " ".join(row[0] for row in table("coming-from.md", "PySR"))
+    named = {name: value.strip("`") for name, value in re.findall(r"`(\w+)` \((`\S+`|\d+)\)", cells)}
+    assert len(named) > 5
+    assert {name: ast.literal_eval(value) for name, value in named.items()} == {
+        name: PYSR["PySRRegressor"][name] for name in named
+    }
+
+
+def test_the_names_of_deap_are_its_own() -> None:
+    modules = {name: pytest.importorskip(f"deap.{name}") for name in ("algorithms", "base", "creator", "gp", "tools")}
+    cells = " ".join(row[0] for row in table("coming-from.md", "DEAP"))
+    dotted = re.findall(r"`(?:(\w+)\.)?(\w+)", cells)
+    assert len(dotted) > 20
+    for module, one in dotted:
+        owners = [modules[module]] if module else [*modules.values(), modules["gp"].PrimitiveSet]
+        assert any(hasattr(owner, one) for owner in owners), one
+
+
 def test_the_names_of_operon_are_its_own() -> None:
     operon = pytest.importorskip("pyoperon.sklearn")
     named = {name for row in table("coming-from.md", "Operon") for name in names_in(row[0])}
@@ -426,10 +457,27 @@ def test_the_names_of_operon_are_its_own() -> None:
 def test_the_names_of_shine_are_its_own() -> None:
     own = parameters(SymbolicRegressor) | parameters(SymbolicTransformer) | set(dir(SymbolicRegressor))
     own |= set(STANDARD) | {field.name for field in fields(Constraints)} | set(shine.__all__)
-    own |= {"best_", "front_", "shine", "log", "sample_weight", "features", "index"}
+    own |= {"best_", "front_", "shine", "log", "sample_weight", "sigma", "features", "index"}
     cells = [row[1] for heading in ("PySR", "gplearn", "DEAP", "Operon") for row in table("coming-from.md", heading)]
     assert len(cells) > 50
     assert {name for cell in cells for name in names_in(cell)} - own == set()
+
+
+def test_constraints_that_are_named_exist() -> None:
+    rows = [
+        " ".join(row) for heading in ("PySR", "gplearn", "DEAP", "Operon") for row in table("coming-from.md", heading)
+    ]
+    named = set(re.findall(r'constraints=\{"(\w+)"', " ".join(rows)))
+    assert len(named) > 2
+    assert named - {field.name for field in fields(Constraints)} == set()
+
+
+def test_settings_in_tables_have_values_that_are_allowed() -> None:
+    text = (DOCS / "coming-from.md").read_text(encoding="utf-8")
+    values = [value for value in re.findall(r"`settings=(\{.*?\})`", text) if "..." not in value]
+    assert len(values) > 8
+    for value in values:
+        settings_from(**ast.literal_eval(value))
 
 
 def test_settings_that_are_named_exist() -> None:
