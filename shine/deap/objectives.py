@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -143,11 +144,12 @@ def _objective(given: Any) -> Objective:
         if given not in known:
             near = similar(given, known)
             hint = f"; did you mean {near!r}?" if near else ""
-            raise ValueError(f"unknown loss {given!r}{hint}; use one of {', '.join(known)}, or a function")
+            raise ValueError(f"unknown loss {given!r}{hint}; use one of {', '.join(known)}, or a function such as len")
         return Objective(given, given)
     if not callable(given):
         raise TypeError(f"an objective is the name of a loss or a function of an individual, not {given!r}")
-    name = getattr(given, "__name__", None) or repr(given)
+    named = given.func if isinstance(given, functools.partial) else given
+    name = getattr(named, "__name__", None) or repr(given)
     return Objective(name, given, _takes_predictions(given, name))
 
 

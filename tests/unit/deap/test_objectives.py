@@ -139,6 +139,35 @@ def test_predictions_are_the_second_argument_or_have_its_name(function):
     assert compiled(pset, X, Y, objectives=function).evaluate(tree) == (-2.0,)
 
 
+def scaled(individual, predictions, factor):
+    return factor * predictions[0]
+
+
+def test_a_function_may_be_partial_or_an_object():
+    class Spread:
+        def __call__(self, individual, predictions):
+            return np.ptp(predictions)
+
+    tree = gp.PrimitiveTree.from_string("ARG0", arithmetic(1))
+    objectives = (functools.partial(scaled, factor=3), Spread(), operator.methodcaller("count", tree[0]))
+    assert compiled(arithmetic(1), X, Y, objectives=objectives).evaluate(tree) == (-6.0, 4.0, 1.0)
+
+
+def test_a_count_of_right_rows_is_a_function():
+    pset = gp.PrimitiveSet("MAIN", 3)
+    for function, arity in ((operator.and_, 2), (operator.or_, 2), (operator.not_, 1)):
+        pset.addPrimitive(function, arity)
+    inputs = [[bool(number >> bit & 1) for bit in range(3)] for number in range(8)]
+    outputs = [a and (b or not c) for a, b, c in inputs]
+    individuals = population(pset, 50, 12, kind=kind("Hits", 1.0))
+    evaluator = compiled(pset, inputs, outputs, objectives=lambda individual, predictions: sum(predictions == outputs))
+    functions = [gp.compile(individual, pset) for individual in individuals]
+    expected = [
+        (sum(function(*row) == out for row, out in zip(inputs, outputs, strict=True)),) for function in functions
+    ]
+    assert evaluator(individuals) == expected
+
+
 def test_a_function_may_return_several_values():
     pset = arithmetic(1)
     tree = gp.PrimitiveTree.from_string("neg(ARG0)", pset)
@@ -287,7 +316,7 @@ def test_objectives_of_several_trees():
     [
         ((), "objectives is empty; give at least one, such as 'mse' or len"),
         (("mse", "accurracy"), "unknown loss 'accurracy'; did you mean 'accuracy'"),
-        ("size", "unknown loss 'size'; use one of mse, .*, errors, accuracy, or a function"),
+        ("size", "unknown loss 'size'; use one of mse, .*, errors, accuracy, or a function such as len"),
         (("mse", 3), "an objective is the name of a loss or a function of an individual, not 3"),
         (lambda a, b, c: 0, "needs the arguments a, b, c; it is called with an individual, or with an individual and"),
     ],
