@@ -150,6 +150,9 @@ class CompiledEvaluator:
             raise DataError(f"X has {len(dataset.features)} columns, but the primitive set takes ({names})")
         return dataset
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(_with_objectives(state) if "_options" in state else state)
+
     def __call__(self, individuals: Iterable[Any]) -> list[Fitness]:
         """Fitness of each individual, as DEAP takes it.
 
@@ -287,3 +290,12 @@ def _weights(individuals: Sequence[Any]) -> Sequence[float] | None:
     """Weights of the fitness, which all individuals of a script share; None if they have no fitness."""
     weights: Sequence[float] | None = getattr(getattr(individuals[0], "fitness", None), "weights", None)
     return weights
+
+
+def _with_objectives(state: dict[str, Any]) -> dict[str, Any]:
+    """The state of an evaluator from that of a former version, which had one loss."""
+    loss, linear_scaling, dtype, tier, threads = state["_options"]
+    options = {"linear_scaling": linear_scaling, "dtype": dtype, "tier": tier, "threads": threads}
+    kept = {name: state[name] for name in ("_vocabulary", "_stands_for", "_unchecked")}
+    measurement = Measurement(state["_dataset"], [loss], exact_sums=state["_exact_sums"], **options)
+    return {**kept, "_objectives": objectives_of(loss), "_measurement": measurement, "_dtype": dtype}

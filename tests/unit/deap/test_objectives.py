@@ -297,6 +297,16 @@ def test_an_evaluator_with_objectives_travels():
     assert pickle.loads(pickle.dumps(evaluator))(individuals) == evaluator(individuals)
 
 
+def test_an_evaluator_pickled_by_a_former_version_works():
+    evaluator = compiled(arithmetic(1), X, Y, "mae")
+    individuals = population(arithmetic(1), 5, 13)
+    state = {name: vars(evaluator)[name] for name in ("_vocabulary", "_stands_for", "_unchecked")}
+    state |= {"_dataset": evaluator._measurement.dataset, "_options": ("mae", False, "float64", "machine", 1)}
+    former = shine.deap.CompiledEvaluator.__new__(shine.deap.CompiledEvaluator)
+    former.__setstate__(state | {"_exact_sums": False, "_target": None, "_loss": "mae", "_tolerance": 1e-6})
+    assert former(individuals) == evaluator(individuals)
+
+
 def test_objectives_of_several_trees():
     psets = evolving()
     tree = kind("Evolving", -1.0, -1.0, base_class=list)
