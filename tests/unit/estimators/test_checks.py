@@ -22,7 +22,7 @@ def test_whole_floats_are_integers():
 
 @pytest.mark.parametrize("given", [2.5, float("nan"), float("inf"), True, 0.0])
 def test_other_floats_are_no_number_of_threads(given):
-    with pytest.raises(ValueError, match="n_jobs must be an integer other than 0, or None, is"):
+    with pytest.raises(ValueError, match="n_jobs must be a"):
         checked_threads(given)
 
 
