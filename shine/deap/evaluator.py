@@ -129,7 +129,7 @@ class CompiledEvaluator:
         exact = exact_sums and sample_weight is None and not linear_scaling
         self._measurement = Measurement(
             self._dataset_of(X, y, sample_weight),
-            [str(each.given) for each in self._objectives if each.is_loss],
+            [each.known for each in self._objectives if each.is_loss],
             linear_scaling=linear_scaling,
             dtype=dtype,
             tier="machine" if exact and tier == "auto" else tier,  # only its predictions of many individuals are fast

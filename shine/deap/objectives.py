@@ -69,19 +69,24 @@ class Objective:
     takes_predictions: bool = False
 
     @property
+    def known(self) -> str:
+        """The name that Shine knows it by; empty for a function, which need not be hashable."""
+        return self.given if isinstance(self.given, str) else ""
+
+    @property
     def is_loss(self) -> bool:
         """Whether it is one of Shine's losses."""
-        return self.given in LOSSES
+        return self.known in LOSSES
 
     @property
     def is_error(self) -> bool:
         """Whether smaller values are better by its meaning."""
-        return self.is_loss or self.given == "errors"
+        return self.is_loss or self.known == "errors"
 
     @property
     def needs_predictions(self) -> bool:
         """Whether predictions of each row are needed."""
-        return self.takes_predictions or self.given in MEASURES
+        return self.takes_predictions or self.known in MEASURES
 
     def columns(self, batch: Batch, finite: Mask) -> Floats:
         """Values, shape (n_individuals, n_values); any number where an individual is not finite."""
@@ -94,8 +99,9 @@ class Objective:
             return self._stacked(self.given(individual) for individual in batch.individuals)
         assert batch.predictions is not None
         chosen = np.flatnonzero(finite).tolist()
-        # Without any finite individual, a perfect one tells how many values there are.
-        calls = [(batch.individuals[i], batch.predictions[i]) for i in chosen] or [
+        # Copies, as a function may write to its argument. Without any finite individual, a perfect one tells how many
+        # values there are.
+        calls = [(batch.individuals[i], batch.predictions[i].copy()) for i in chosen] or [
             (batch.individuals[0], batch.dataset.target.astype(batch.predictions.dtype))
         ]
         found = self._stacked(self.given(*call) for call in calls)
@@ -214,7 +220,7 @@ def values_of(objectives: Sequence[Objective], batch: Batch, weights: Sequence[f
     widths = [part.shape[1] for part in parts]
     values = np.concatenate(parts, axis=1)
     # A function may find no value of a finite individual, too.
-    defined = np.repeat([objective.given in _ALWAYS_DEFINED for objective in objectives], widths)
+    defined = np.repeat([objective.known in _ALWAYS_DEFINED for objective in objectives], widths)
     worst = np.full(values.shape[1], np.inf)
     if weights is not None and len(weights) == len(worst):
         minimized = np.repeat([objective.is_error for objective in objectives], widths)
@@ -253,5 +259,5 @@ def check_weights(objectives: Sequence[Objective], values: Sequence[float], weig
                 f"the fitness has a positive weight for {objective.name}, which is least for the best individual: "
                 "create the class with a negative weight"
             )
-        if objective.given == "errors" or len(objectives) != len(values):
+        if objective.known == "errors" or len(objectives) != len(values):
             break  # where the next objective begins is known to its function only

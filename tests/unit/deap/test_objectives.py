@@ -7,6 +7,7 @@ import math
 import operator
 import pickle
 import random
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -132,6 +133,17 @@ def test_a_function_gets_the_predictions_of_its_individual():
     assert fitnesses == [(row.max(),) for row in predictions]
 
 
+def test_a_function_may_write_to_its_predictions():
+    def squared(individual, predictions):
+        predictions -= Y
+        return (predictions**2).mean()
+
+    individuals = population(arithmetic(1), 10, 14, kind=gp.PrimitiveTree)
+    fitnesses = compiled(arithmetic(1), X, Y, objectives=(squared, "errors", squared, "mse"))(individuals)
+    for first, *_, second, mse in fitnesses:
+        assert (first, second) == (pytest.approx(mse, rel=1e-12, abs=1e-25),) * 2
+
+
 @pytest.mark.parametrize("function", [lambda individual, predictions=None: predictions[0], lambda a, b, c=2: b[0]])
 def test_predictions_are_the_second_argument_or_have_its_name(function):
     pset = arithmetic(1)
@@ -144,6 +156,7 @@ def scaled(individual, predictions, factor):
 
 
 def test_a_function_may_be_partial_or_an_object():
+    @dataclass  # which is not hashable
     class Spread:
         def __call__(self, individual, predictions):
             return np.ptp(predictions)
