@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -279,11 +278,6 @@ def check_unmasked(values: object, name: str) -> None:
 def too_large(name: str) -> DataError:
     """The error for a whole number beyond the range of float64."""
     return DataError(f"{name} has a whole number beyond 1.8e308, the largest float64; scale it")
-
-
-def whole(number: Any) -> Any:
-    """A float without a fraction as an int, since R writes 20 for 20.0; anything else as it is."""
-    return int(number) if isinstance(number, float | np.floating) and number.is_integer() else number
 
 
 def numbers(values: ArrayLike, name: str, dimensions: int) -> Floats:

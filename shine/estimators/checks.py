@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, validation
 
-from shine.data.dataset import check_unmasked, numbers, ordinary_weights, too_large, whole
+from shine.data.dataset import check_unmasked, numbers, ordinary_weights, too_large
+from shine.data.of_r import check_integers, whole
 from shine.evaluators.workers import processors
 from shine.gp.settings import EvolutionSettings
 from shine.typing import Floats
@@ -32,30 +33,8 @@ def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
         except OverflowError:
             raise too_large("X or y") from None
     for name, values, array in zip(("X", "y"), data, arrays if isinstance(arrays, tuple) else (arrays,), strict=False):
-        _check_missing_of_r(values, array, name)
+        check_integers(values, array, name)
     return arrays
-
-
-_MISSING_IN_R = -(2**31)
-"""How R represents NA in a vector of integers, and hands it over to Python."""
-
-
-def _check_missing_of_r(values: Any, array: Any, name: str) -> None:
-    """Reject integers that are missing values of R."""
-    if array.dtype.kind not in "fi":
-        return  # labels
-    for row, column in np.argwhere(np.atleast_2d(array) == _MISSING_IN_R).tolist()[:1]:
-        if array.ndim == 1:
-            given, place = values, f"row {column}"
-        else:
-            headings = getattr(values, "columns", None)
-            given = values if headings is None else values[headings[column]]
-            place = f"row {row} of column {column if headings is None else repr(headings[column])}"
-        if np.asarray(given).dtype.kind == "i":
-            raise ValueError(
-                f"{name} has {_MISSING_IN_R} in {place}, which is NA in whole numbers of R: drop such rows in R "
-                "(na.omit), or pass as.numeric(...) and fill them in"
-            )
 
 
 def checked_weights(sample_weight: ArrayLike | None, X: Floats) -> Floats | None:

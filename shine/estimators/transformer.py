@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 
-from shine.data.dataset import numbers, whole
+from shine.data.dataset import numbers
+from shine.data.of_r import whole
 from shine.estimators.base import DEPRECATED, SymbolicEstimator, complete
 from shine.estimators.checks import checked_weights, validated
 from shine.estimators.components import Components

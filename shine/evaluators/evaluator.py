@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shine.data.dataset import Dataset, whole
+from shine.data.dataset import Dataset
+from shine.data.of_r import whole
 from shine.errors import DataError
 from shine.evaluators.automatic import AutomaticEvaluator
 from shine.evaluators.machine_tier import MachineEvaluator
@@ -154,7 +155,9 @@ def evaluator_of(
     ):
         if value not in allowed:
             raise ValueError(f"unknown {what} {value!r}; use one of {', '.join(allowed)}")
-    threads = processors() if threads is None else whole(threads)
+    if threads is None:
+        threads = processors()
+    threads = whole(threads)
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
         raise ValueError(f"threads must be an integer of at least 1, or None for all processors, not {threads!r}")
     if LOSSES[loss].needs_variance and not dataset.target_square > 0:

@@ -44,9 +44,7 @@ def test_missing_integers_of_r_are_told(estimator):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"size": X[:, 0], "my rooms": np.arange(30, dtype=np.int32)})
     frame.loc[4, "my rooms"] = NA
-    with pytest.raises(
-        ValueError, match="X has -2147483648 in row 4 of column 'my rooms', which is NA"
-    ):
+    with pytest.raises(ValueError, match="X has -2147483648 in row 4 of column 'my rooms', which is NA"):
         estimator(**QUICK).fit(frame, Y > 2)
 
 
