@@ -457,7 +457,7 @@ def test_the_names_of_operon_are_its_own() -> None:
 def test_the_names_of_shine_are_its_own() -> None:
     own = parameters(SymbolicRegressor) | parameters(SymbolicTransformer) | set(dir(SymbolicRegressor))
     own |= set(STANDARD) | {field.name for field in fields(Constraints)} | set(shine.__all__)
-    own |= {"best_", "front_", "shine", "log", "sample_weight", "sigma", "features", "index"}
+    own |= {"best_", "front_", "shine", "log", "sample_weight", "sigma", "features", "index", "precision"}
     cells = [row[1] for heading in ("PySR", "gplearn", "DEAP", "Operon") for row in table("coming-from.md", heading)]
     assert len(cells) > 50
     assert {name for cell in cells for name in names_in(cell)} - own == set()
