@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from shine.lang.names import shortened
 from shine.lang.presentation import for_people
+from shine.lang.rounding import Precision
 from shine.lang.wrapping import wrapped
 from shine.search.figures import loss_text
 from shine.search.front_table import Layout, text_table
@@ -54,7 +55,7 @@ def share_over(progress: Progress, stop: StopSettings | None) -> float:
     return min(max((done / most for done, most in spent if most), default=0.0), 1.0)
 
 
-def front_table(result: Result, width: int | None = None) -> str:
+def front_table(result: Result, width: int | None = None, precision: Precision = None) -> str:
     """The front, one formula per line, the simplest first; the chosen one is marked, with the reason.
 
     Parameters
@@ -62,7 +63,11 @@ def front_table(result: Result, width: int | None = None) -> str:
     result : Result
     width : int, optional
         Most columns of a line; longer formulas go on in further lines. By default each is one line.
+    precision : int, "exact" or None
+        Significant digits of constants, or all; by default those that the data support.
     """
-    rows = ({**row, "formula": model.formula()} for row, model in zip(result.rows(), result.front, strict=True))
+    rows = (
+        {**row, "formula": model.formula(precision)} for row, model in zip(result.rows(), result.front, strict=True)
+    )
     table = text_table(rows, LAYOUT, width)
     return "\n".join([table, *(wrapped(f"chosen: {result.reason}", width, "    ") if result.reason else [])])

@@ -17,6 +17,7 @@ from shine.cli.progress import Display, display_for
 from shine.cli.sources import check_folder
 from shine.config import Config, read_config, read_job
 from shine.errors import ExportError
+from shine.lang.rounding import Precision
 from shine.lang.wrapping import wrapped
 from shine.runs import chosen_folder, default_folder, open_run, result_record, resume_job, run_job
 from shine.runs.keeping import Notice
@@ -34,6 +35,7 @@ def evolve_config(
     out: Path | None,
     overrides: Sequence[str],
     printed: str,
+    precision: Precision,
     interruption: Interruption,
 ) -> int:
     """Run a configuration and print the result.
@@ -52,10 +54,12 @@ def evolve_config(
             return USAGE
         with stage(f"searching, and keeping the run in {folder}"):
             found = _searched(partial(run_job, job, folder), job.config, display, interruption)
-    return _told(*found, job.config, folder, printed, interruption)
+    return _told(*found, job.config, folder, printed, precision, interruption)
 
 
-def resume_run(folder: Path, overrides: Sequence[str], printed: str, interruption: Interruption) -> int:
+def resume_run(
+    folder: Path, overrides: Sequence[str], printed: str, precision: Precision, interruption: Interruption
+) -> int:
     """Go on with a run and print the result.
 
     Returns
@@ -71,7 +75,7 @@ def resume_run(folder: Path, overrides: Sequence[str], printed: str, interruptio
             with stage(f"going on with the run in {folder}"):
                 search = partial(resume_job, folder, overrides=overrides)
                 found = _searched(search, config, display, interruption)
-        return _told(*found, config, folder, printed, interruption)
+        return _told(*found, config, folder, printed, precision, interruption)
     except ExportError as error:
         raise click.UsageError(str(error)) from None
 
@@ -99,7 +103,13 @@ def _searched(
 
 
 def _told(
-    result: Result, notices: list[Notice], config: Config, folder: Path, printed: str, interruption: Interruption
+    result: Result,
+    notices: list[Notice],
+    config: Config,
+    folder: Path,
+    printed: str,
+    precision: Precision,
+    interruption: Interruption,
 ) -> int:
     """Print the result; returns the exit code."""
     failed = any(notice.failed for notice in notices)
@@ -108,18 +118,18 @@ def _told(
     if printed == "json":
         print_json(record.model_dump(mode="json"))
     else:
-        _print_result(result, f"{kept} in {folder}", printed)
+        _print_result(result, f"{kept} in {folder}", printed, precision)
     if result.stopped_by == "interrupted":
         return interruption.code
     return FAILURE if failed else 0
 
 
-def _print_result(result: Result, kept: str, printed: str) -> None:
+def _print_result(result: Result, kept: str, printed: str, precision: Precision) -> None:
     if printed == "formula":
         click.echo(result.best.expression)
         return
     # Lines are wrapped on a terminal; a file or a pipe gets each formula in one line.
     width = screen_width()
-    click.echo(front_table(result, width))
+    click.echo(front_table(result, width, precision))
     for line in ("", *wrapped(result.ending, width), *wrapped(kept, width)):
         click.echo(line)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from shine.cli.interruption import Interruption
-from shine.cli.options import FILE, SEED, json_option, quiet_option, result_json_option, set_option
+from shine.cli.options import FILE, SEED, json_option, precision_option, quiet_option, result_json_option, set_option
+
+if TYPE_CHECKING:
+    from shine.lang.rounding import Precision
 
 
 @click.command("evolve")
@@ -15,6 +19,7 @@ from shine.cli.options import FILE, SEED, json_option, quiet_option, result_json
 @click.option("--seed", type=SEED, metavar="N", help="Seed, instead of the configuration's.")
 @click.option("--out", type=FILE, metavar="DIR", help="New or empty folder; by default runs/<CONFIG>[-2, ...].")
 @set_option
+@precision_option
 @quiet_option
 @result_json_option
 @click.pass_context
@@ -24,6 +29,7 @@ def evolve_command(
     seed: int | None,
     out: Path | None,
     overrides: tuple[str, ...],
+    precision: Precision,
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -38,16 +44,25 @@ def evolve_command(
     """
     from shine.cli.evolve import evolve_config
 
-    return evolve_config(config, seed, out, overrides, _printed(quiet, as_json), _interruption(context))
+    printed = _printed(quiet, as_json)
+    return evolve_config(config, seed, out, overrides, printed, precision, _interruption(context))
 
 
 @click.command("resume")
 @click.argument("run", type=FILE)
 @set_option
+@precision_option
 @quiet_option
 @result_json_option
 @click.pass_context
-def resume_command(context: click.Context, run: Path, overrides: tuple[str, ...], quiet: bool, as_json: bool) -> int:
+def resume_command(
+    context: click.Context,
+    run: Path,
+    overrides: tuple[str, ...],
+    precision: Precision,
+    quiet: bool,
+    as_json: bool,
+) -> int:
     """Go on with the interrupted search in the folder RUN.
 
     The result is the same, to the last bit, as without the interruption. --set can raise limits.
@@ -58,7 +73,7 @@ def resume_command(context: click.Context, run: Path, overrides: tuple[str, ...]
     """
     from shine.cli.evolve import resume_run
 
-    return resume_run(run, overrides, _printed(quiet, as_json), _interruption(context))
+    return resume_run(run, overrides, _printed(quiet, as_json), precision, _interruption(context))
 
 
 @click.group("config")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.data.dataset import Dataset
+from shine.lang.rounding import Precision
 from shine.lang.wrapping import wrapped
 from shine.search import front_table
 from shine.search.figures import screen_width
@@ -83,19 +84,24 @@ class Front(Sequence[Model]):
                 "best": position == self.best_index,
             }
 
-    def to_frame(self) -> Any:
+    def to_frame(self, precision: Precision = None) -> Any:
         """A pandas DataFrame with the columns of `columns`; the index is that of the front.
+
+        Parameters
+        ----------
+        precision : int, "exact" or None
+            Significant digits of constants in `equation` (see `Model.rounded`).
 
         Raises
         ------
         ExportError
             If pandas is not installed.
         """
-        return front_table.data_frame(self._rows_for_people())
+        return front_table.data_frame(self._rows_for_people(precision))
 
-    def columns(self) -> dict[str, list[Any]]:
+    def columns(self, precision: Precision = None) -> dict[str, list[Any]]:
         """The front by columns: complexity, loss, score, expression, which is exact, and equation, for people."""
-        return front_table.columns(self._rows_for_people())
+        return front_table.columns(self._rows_for_people(precision))
 
     def plot(
         self,
@@ -142,10 +148,10 @@ class Front(Sequence[Model]):
         data = None if X is None else Dataset.from_arrays(X, np.zeros(len(X)) if y is None else y, None, names)  # type: ignore[arg-type]
         return plotted([Subject(self, self.best_index, "", data, index)], kind, FIT, features, ax)
 
-    def _rows_for_people(self) -> list[dict[str, Any]]:
+    def _rows_for_people(self, precision: Precision = None) -> list[dict[str, Any]]:
         """The rows with their formulas as people read them."""
         pairs = zip(self.rows(), self.models, strict=True)
-        return [{**row, "formula": model.formula()} for row, model in pairs]
+        return [{**row, "formula": model.formula(precision)} for row, model in pairs]
 
     def __repr__(self) -> str:
         """A table, the recommended formula marked, with the reason for it; wrapped on a terminal."""

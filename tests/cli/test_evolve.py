@@ -16,7 +16,7 @@ from shine.gp.settings import StopSettings
 from shine.lang.parse import parse
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
-from shine.runs import read_result
+from shine.runs import open_run, read_result
 from shine.runs.keeping import Notice
 from shine.search.front import Result
 from shine.search.model import Model
@@ -128,6 +128,14 @@ def test_a_finished_run_is_printed_again_with_a_note(run: Path) -> None:
     result = shine("resume", run, "--quiet")
     assert (result.exit_code, result.stdout.strip() in PRODUCTS) == (0, True)
     assert result.stderr.startswith("note: run: is finished")
+
+
+def test_the_table_has_the_digits_that_are_asked_for(run: Path) -> None:
+    front = open_run(run).result.front
+    for digits in ("1", "exact"):
+        lines = shine("resume", run, "--precision", digits).stdout.splitlines()[1 : len(front) + 1]
+        precision = digits if digits == "exact" else int(digits)
+        assert all(line.endswith(f"  {model.formula(precision)}") for line, model in zip(lines, front, strict=True))
 
 
 def test_only_limits_may_change_when_a_run_goes_on(run: Path) -> None:
