@@ -233,7 +233,8 @@ class SymbolicEstimator(BaseEstimator):
     def equations_(self) -> Any:
         """The front as a pandas DataFrame, or as columns by name if pandas is not installed.
 
-        Complexity, loss, score and equation of each formula; a list of such tables if there are several fronts.
+        Complexity, loss, score, exact expression, and equation for people of each formula; a list of such tables if
+        there are several fronts.
         """
         check_is_fitted(self)
         tables = [equations(front) for front in self._fronts]

@@ -92,7 +92,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
     front_ : Front
         The Pareto front of complexity and loss.
     equations_ : DataFrame
-        Complexity, loss, score and equation of the front; columns by name if pandas is not installed.
+        Complexity, loss, score, exact expression, and equation for people; columns by name if pandas is not installed.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Headings of the columns, if X has them.
