@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shine.data.dataset import Dataset
+from shine.data.dataset import Dataset, numbers
 from shine.lang.rounding import Precision
 from shine.lang.wrapping import wrapped
 from shine.search import front_table
@@ -145,7 +145,10 @@ class Front(Sequence[Model]):
 
         check_kind(kind, FIT, X, y)
         names = self.models[0].tree.parameters
-        data = None if X is None else Dataset.from_arrays(X, np.zeros(len(X)) if y is None else y, None, names)  # type: ignore[arg-type]
+        data = None
+        if X is not None:
+            rows = numbers(X, "X", 2)
+            data = Dataset.from_arrays(rows, np.zeros(len(rows)) if y is None else y, None, names)
         return plotted([Subject(self, self.best_index, "", data, index)], kind, FIT, features, ax)
 
     def _rows_for_people(self, precision: Precision = None) -> list[dict[str, Any]]:
