@@ -35,8 +35,10 @@ def check(path: Path, overrides: Sequence[str], as_json: bool) -> int:
         return USAGE
     features = job.dataset.features
     if as_json:
-        print_json({"valid": True, "rows": job.dataset.n_rows, "features": features})
+        print_json({"valid": True, "rows": job.dataset.n_rows, "features": features, "notes": job.notes})
     else:
         listed = ", ".join(features[:10]) + (", ..." if len(features) > 10 else "")
         click.echo(f"{path}: valid; {job.dataset.n_rows} rows of {listed}")
+        for note in job.notes:
+            click.echo(f"note: {note}")
     return 0

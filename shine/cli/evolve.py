@@ -19,7 +19,15 @@ from shine.config import Config, read_config, read_job
 from shine.errors import ExportError
 from shine.lang.rounding import Precision
 from shine.lang.wrapping import wrapped
-from shine.runs import chosen_folder, default_folder, open_run, result_record, resume_job, run_job
+from shine.runs import (
+    chosen_folder,
+    default_folder,
+    open_run,
+    read_result,
+    result_record,
+    resume_job,
+    run_job,
+)
 from shine.runs.keeping import Notice
 from shine.search.figures import screen_width
 from shine.stages import stage
@@ -116,7 +124,7 @@ def _told(
     kept = "what could be written is" if failed else "result.json, front.csv, log.jsonl and config.yaml are"
     record = result_record(result, config.target_name, config.primitive_texts)
     if printed == "json":
-        print_json(record.model_dump(mode="json"))
+        print_json((record if failed else read_result(folder)).model_dump(mode="json"))
     else:
         _print_result(result, f"{kept} in {folder}", printed, precision)
     if result.stopped_by == "interrupted":

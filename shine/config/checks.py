@@ -7,12 +7,14 @@ As validators of pydantic's models they would run only if every value is valid, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path
 
 from shine.config.models import DataSettings, GraphGuess, LlvmFunction
 from shine.config.problems import Problem, shown, unknown
 from shine.data.dataset import Dataset
-from shine.data.loading import generate, load_file, recipe_problems
+from shine.data.loading import Loaded, generate, load, recipe_problems
+from shine.data.preparation import Reading
 from shine.errors import DataError, GraphImportError, UnsupportedSyntaxError
 from shine.frontends.guesses import GraphGuessError, graph_tree, read_program
 from shine.gp.complexity import CONSTANT_NAME
@@ -84,18 +86,21 @@ def data_problems(data: DataSettings) -> Iterator[Problem]:
         for key in ("target", "features", "weights", "sigma", "groups"):
             if getattr(data, key) is not None:
                 yield ("data", key), "belongs to path; generated data have their own under generate"
+        for field in fields(Reading):
+            if getattr(data, field.name) != field.default:
+                yield ("data", field.name), "belongs to path; generated data are numbers"
         for loc, message in recipe_problems(data.generate):
             yield ("data", "generate", *loc), message
 
 
-def dataset_problems(data: DataSettings, base: Path) -> tuple[Dataset | None, list[Problem]]:
-    """The data set, or the problems that keep it from being read."""
+def loading_problems(data: DataSettings, base: Path) -> tuple[Loaded | None, list[Problem]]:
+    """The data, or the problems that keep them from being read."""
     try:
         if data.generate is not None:
-            return generate(data.generate), []
+            return Loaded(generate(data.generate)), []
         assert data.path is not None and data.target is not None
         columns = data.target, data.features, data.weights, data.sigma, data.groups
-        return load_file(base / data.path, *columns), []
+        return load(base / data.path, *columns, data.reading), []
     except DataError as error:
         loc = ("data", "path" if data.generate is None else "generate")
         return None, [(loc, line) for line in str(error).splitlines()]

@@ -9,6 +9,8 @@ from annotated_types import Ge, Le
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from shine.data.loading import Recipe
+from shine.data.numerals import Decimal
+from shine.data.preparation import Categories, Missing, Reading
 from shine.frontends.guesses import is_graph_file
 from shine.gp.constraints.constraints import Constraints
 from shine.gp.settings import EvolutionSettings, StopSettings
@@ -29,7 +31,8 @@ class DataSettings(StrictModel):
     """Source of the data: exactly one of `path` and `generate`."""
 
     path: Path | None = None
-    """A file of columns: .csv or .tsv (both also .gz), .npz, .parquet; relative to the configuration's folder."""
+    """A table: .csv, .tsv or .txt (also compressed: .csv.gz, ...), .xlsx, .ods, .parquet, .feather or .npz; relative to
+    the configuration's folder."""
     target: str | None = None
     """Heading of the column to explain; needed with `path`."""
     features: tuple[str, ...] | None = None
@@ -41,8 +44,20 @@ class DataSettings(StrictModel):
     `fitness.noise`."""
     groups: str | None = None
     """Heading of a column that numbers the groups of rows that depend on one another; see `fitness.validation`."""
+    missing: Missing = "error"
+    """What to do with missing values: refuse them, drop their rows, or replace them by the mean of their column."""
+    categories: Categories = "error"
+    """What to do with columns of text: refuse them, make a 0/1 column of each text, number the texts, or leave the
+    columns out."""
+    decimal: Decimal | None = None
+    """The decimal sign of text files; by default the numbers tell."""
     generate: Recipe | None = None
     """Data made from a formula, instead of a file."""
+
+    @property
+    def reading(self) -> Reading:
+        """The settings for reading the file."""
+        return Reading(self.missing, self.categories, self.decimal)
 
 
 class GraphGuess(StrictModel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from shine.config.checks import guess_formulas, primitive_texts
@@ -13,6 +13,7 @@ from shine.config.former import RENAMED
 from shine.config.models import Config
 from shine.config.sections import Sections
 from shine.data.dataset import Dataset
+from shine.data.preparation import Preparation
 from shine.errors import ConfigError
 
 
@@ -23,6 +24,10 @@ class Job:
 
     config: Config
     dataset: Dataset
+    preparation: Preparation | None = None
+    """How the data came from their file, to repeat it for new files; None if they hold nothing but numbers."""
+    notes: tuple[str, ...] = ()
+    """What a user should know about the data."""
 
 
 def read_config(path: str | Path, overrides: Sequence[str] = (), *, own: bool = False) -> Config:
@@ -62,10 +67,10 @@ def read_job(path: str | Path, overrides: Sequence[str] = (), *, own: bool = Fal
     document = _document(Path(path), overrides, own)
     sections = Sections(document, Path(path).parent)
     problems = sections.problems()
-    dataset, more = sections.dataset(problems)
+    loaded, more = sections.loaded(problems)
     config = sections.finish([*problems, *more])
-    assert dataset is not None
-    return Job(config, dataset)
+    assert loaded is not None
+    return Job(config, loaded.dataset, loaded.preparation, loaded.notes)
 
 
 def _document(path: Path, overrides: Sequence[str], own: bool) -> Document:
@@ -91,4 +96,4 @@ def with_formulas(job: Job) -> Job:
         formulas, problems = guess_formulas(config.guesses, here, primitives, job.dataset.features, config.evolution)
     if problems:
         raise ConfigError([f"{'.'.join(map(str, loc))}: {text}" for loc, text in problems])
-    return Job(config.model_copy(update={"guesses": formulas, "primitives": primitives}), job.dataset)
+    return replace(job, config=config.model_copy(update={"guesses": formulas, "primitives": primitives}))

@@ -13,8 +13,8 @@ from shine.config.checks import (
     complexity_problems,
     constraint_problems,
     data_problems,
-    dataset_problems,
     guess_formulas,
+    loading_problems,
     primitive_texts,
     validation_problems,
 )
@@ -24,7 +24,7 @@ from shine.config.models import Config, DataSettings, GraphGuess, StrictModel
 from shine.config.nodes import Place
 from shine.config.problems import Problem, checked, unknown
 from shine.config.writing import schema
-from shine.data.dataset import Dataset
+from shine.data.loading import Loaded
 from shine.errors import ConfigError
 from shine.lang.names import shortened
 
@@ -88,11 +88,12 @@ class Sections:
             found += [problem for problem in rest if problem not in found]
         return [(loc, text) for loc, text in found if not self.document.is_unreadable(loc)]
 
-    def dataset(self, problems: Sequence[Problem]) -> tuple[Dataset | None, list[Problem]]:
+    def loaded(self, problems: Sequence[Problem]) -> tuple[Loaded | None, list[Problem]]:
         """The data, and the problems of the data and of formulas that name their columns."""
         if self._wrong("data", problems):
             return None, []
-        dataset, found = dataset_problems(self.values["data"], self._base(("data", "path")))
+        loaded, found = loading_problems(self.values["data"], self._base(("data", "path")))
+        dataset = None if loaded is None else loaded.dataset
         values = self.values
         wrong = any(self._wrong(name, problems) for name in ("guesses", "primitives", "evolution"))
         if dataset is not None and not wrong:
@@ -108,7 +109,7 @@ class Sections:
             found += constraint_problems(values["constraints"], values["primitives"], dataset.features, linear_scaling)
         if dataset is not None and not any(self._wrong(name, problems) for name in ("fitness", "seed")):
             found += validation_problems(values["fitness"], dataset, values["seed"])
-        return dataset, found
+        return loaded, found
 
     def finish(self, problems: Sequence[Problem]) -> Config:
         """The configuration, or a ConfigError with all problems in the order of reading."""

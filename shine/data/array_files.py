@@ -1,9 +1,9 @@
-"""Files of arrays: NumPy's NPZ, and Parquet through pyarrow."""
+"""Files of arrays: NumPy's NPZ."""
 
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.data.files import check_file, check_size
-from shine.data.source import Source, checked_column
+from shine.data.source import RawColumn, Source
 from shine.errors import DataError
 from shine.lang.names import cut, listed, shown
-from shine.typing import Floats
 
 
 def open_npz(path: Path) -> Source:
@@ -38,8 +37,11 @@ def open_npz(path: Path) -> Source:
     columns = _columns(path, arrays)
     headings = tuple(columns)
 
-    def read(indices: Sequence[int]) -> list[Floats]:
-        return [checked_column(path, headings[i], columns[headings[i]]) for i in indices]
+    def place(row: int) -> str:
+        return f"{path}: row {row}"
+
+    def read(indices: Sequence[int], as_text: Collection[int] = ()) -> list[RawColumn]:
+        return [RawColumn(headings[i], columns[headings[i]], place) for i in indices]
 
     return Source(path, headings, read)
 
@@ -73,40 +75,3 @@ def _columns(path: Path, arrays: dict[str, NDArray[np.generic]]) -> dict[str, ND
     if not lengths or lengths == {0}:
         raise DataError(f"{path}: there is no row of data")
     return columns
-
-
-def open_parquet(path: Path) -> Source:
-    """Open a Parquet file.
-
-    Raises
-    ------
-    DataError
-        If pyarrow is not installed, or the file is damaged or too large.
-    """
-    check_file(path)
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise DataError(f"{path}: reading Parquet needs pyarrow; pip install 'shine[parquet]'") from None
-    try:
-        file = parquet.ParquetFile(path)
-        headings = tuple(file.schema_arrow.names)
-        metadata = file.metadata
-        check_size(path, sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups)))
-        check_size(path, 8 * metadata.num_rows * len(headings))
-    except (OSError, pyarrow.ArrowException) as error:
-        raise DataError(f"{path}: is not a valid Parquet file: {cut(error)}") from None
-    if not metadata.num_rows:
-        raise DataError(f"{path}: there is no row of data")
-
-    def read(indices: Sequence[int]) -> list[Floats]:
-        try:
-            # By position, because two columns of a file may have the same heading.
-            table = file.read()
-            arrays = [table.column(i).to_numpy() for i in indices]
-        except (OSError, pyarrow.ArrowException) as error:
-            raise DataError(f"{path}: cannot be read: {cut(error)}") from None
-        return [checked_column(path, headings[i], values) for i, values in zip(indices, arrays, strict=True)]
-
-    return Source(path, headings, read)

@@ -1,112 +1,119 @@
-"""Delimited text: a header row, then numbers. Clean text is parsed fast; for other text, errors name the bad cells."""
+"""Delimited text: a header row, then rows of cells. Plain numbers are parsed fast; errors name the line and column."""
 
 from __future__ import annotations
 
 import csv
-import io
-import math
 import re
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from shine.data.dialect import Dialect, dialect_of
 from shine.data.files import read_bytes
-from shine.data.source import Source
+from shine.data.grids import Grid, fitted, has_units, rectangular, units_note
+from shine.data.numerals import numeral
+from shine.data.source import RawColumn, Source
 from shine.errors import DataError
-from shine.lang.names import cut, listed, shown
+from shine.lang.lazy import cached_property
+from shine.lang.names import listed
 from shine.typing import Floats
 
-MAX_REPORTED = 10
-"""Most bad cells that an error lists."""
+_QUOTED_COMMA = re.compile(r'"[^"]*[0-9],[0-9][^"]*"')
+"""A number with a comma between quotes; it may also match numbers between quoted cells."""
 
-_NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?", re.ASCII)
-_DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+", re.ASCII)
+_LOOKED_AT = 200
+"""Lines that tell whether the first row holds units."""
 
 
 def open_delimited(path: Path) -> Source:
-    """Open a CSV or TSV file, compressed by gzip or not.
+    """Open a CSV or TSV file, compressed or not.
 
     Raises
     ------
     DataError
         If it is not text with a header row.
     """
-    lines = io.StringIO(_decoded(path, read_bytes(path)), newline=None).readlines()
-    delimiter = _delimiter(path, lines)
-    reader = csv.reader(iter(lines), delimiter=delimiter)
+    dialect = dialect_of(path, read_bytes(path))
+    reader = csv.reader(iter(dialect.lines), delimiter=dialect.delimiter)
     try:
-        header = next((row for row in reader if row), None)
+        header = next((row for row in reader if any(map(str.strip, row))), None)
     except csv.Error as error:
         raise DataError(f"{path}:{reader.line_num}: not a table: {error}") from None
     if header is None:
         raise DataError(f"{path}: the file is empty; a header row with the names of the columns is needed")
     headings = tuple(cell.strip() for cell in header)
-    if all(_number(cell) is not None for cell in headings):
+    if all(numeral(cell, ".") is not None or numeral(cell, ",") is not None for cell in headings):
         raise DataError(
             f"{path}:{reader.line_num}: the first row holds numbers ({listed(headings, 4)}); "
             "a header row with the names of the columns is needed above it"
         )
-    body = _Body(path, headings, delimiter, lines, reader.line_num)
-    return Source(path, headings, body.columns)
-
-
-def _decoded(path: Path, data: bytes) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise DataError(f"{path}:{line}: byte {data[error.start]:#04x} is not UTF-8 text; save it as UTF-8") from None
-
-
-def _delimiter(path: Path, lines: Sequence[str]) -> str:
-    """The most frequent candidate outside quotes in the header."""
-    header = re.sub(r'"[^"]*"', "", next((line for line in lines if line.strip()), ""))
-    candidates = "\t,;" if ".tsv" in path.name.lower() else ",;\t"
-    return max(candidates, key=header.count)
+    body = _Body(path, headings, dialect, reader.line_num)
+    return Source(path, headings, body.columns, body.cells, dialect.delimiter, (*dialect.notes, *body.notes()))
 
 
 class _Body:
     """The rows below the header."""
 
-    def __init__(self, path: Path, headings: tuple[str, ...], delimiter: str, lines: list[str], header: int) -> None:
-        self.path, self.headings, self.delimiter = path, headings, delimiter
-        self.lines, self.first = lines[header:], header
-
-    def columns(self, indices: Sequence[int]) -> list[Floats]:
-        """Columns by index, every cell checked."""
+    def __init__(self, path: Path, headings: tuple[str, ...], dialect: Dialect, header: int) -> None:
+        self.path, self.headings, self.delimiter = path, headings, dialect.delimiter
+        self.lines, self.first = dialect.lines[header:], header
         if not any(line.strip() for line in self.lines):
-            raise DataError(f"{self.path}: there is a header, but no row of data below it")
-        reason = "rows differ in their number of cells"
-        if self._is_rectangular():
-            try:
-                table = np.loadtxt(
-                    # A generator runs Python code, so that signals are handled while a large file is read.
-                    (line for line in self.lines),
-                    delimiter=self.delimiter,
-                    quotechar='"',
-                    comments=None,
-                    usecols=list(indices),
-                    ndmin=2,
-                )
-            except (ValueError, OverflowError) as error:
-                reason = str(error)
-            else:
-                if np.isfinite(table).all():
-                    return [np.ascontiguousarray(column) for column in table.T]
-                reason = "some numbers are not finite"
-        problems = self._problems(indices)
-        listed = list(islice(problems, MAX_REPORTED))
-        if not listed:
-            raise DataError(f"{self.path}: cannot be read as a table of numbers: {cut(reason)}")
-        more = sum(1 for _ in problems)
-        raise DataError("\n".join([*listed, *([f"{self.path}: and {more} more like these"] if more else [])]))
+            raise DataError(f"{path}: there is a header, but no row of data below it")
+        self.units = 0
+        """Line that holds units; 0 if none does."""
+        rows = self._rows(self.lines[:_LOOKED_AT])
+        if rows and all(len(row) == len(headings) for _, row in rows) and has_units([row for _, row in rows]):
+            self.units, self.named_units = rows[0]
+            self.lines = ["\n"] * (self.units - self.first) + self.lines[self.units - self.first :]
+
+    def notes(self) -> list[str]:
+        """What a user should know."""
+        return [units_note(f"{self.path}:{self.units}", self.named_units)] if self.units else []
+
+    def cells(self) -> Iterable[str]:
+        """The texts of all rows."""
+        return (cell for row in self._grid.rows for cell in row)
+
+    def columns(self, indices: Sequence[int], as_text: Collection[int] = ()) -> list[RawColumn]:
+        """Columns by index: of numbers if each cell is a plain one, otherwise of text."""
+        table = self._plain([index for index in indices if index not in as_text])
+        if table is None:
+            return self._grid.columns(indices)
+        numbers = {index: RawColumn(self.headings[index], column, self._place) for index, column in table.items()}
+        texts = dict(zip(as_text, self._grid.columns(list(as_text)), strict=True)) if as_text else {}
+        return [numbers[index] if index in numbers else texts[index] for index in indices]
+
+    def _place(self, row: int) -> str:
+        return self._grid.place(row)
+
+    def _plain(self, indices: list[int]) -> dict[int, Floats] | None:
+        """Columns of finite numbers without any ambiguity; None if there is another cell."""
+        commas = self.delimiter != "," and any("," in line for line in self.lines)
+        if not indices or commas or not self._is_rectangular():
+            return None
+        try:
+            table = np.loadtxt(
+                # A generator runs Python code, so that signals are handled while a large file is read.
+                (line for line in self.lines),
+                delimiter=self.delimiter,
+                quotechar='"',
+                comments=None,
+                usecols=indices,
+                ndmin=2,
+            )
+        except (ValueError, OverflowError):
+            return None
+        if not np.isfinite(table).all():
+            return None
+        return {index: np.ascontiguousarray(column) for index, column in zip(indices, table.T, strict=True)}
 
     def _is_rectangular(self) -> bool:
         # loadtxt ignores cells beyond the columns it uses, so it would not notice that an unquoted comma shifts cells.
         wanted = len(self.headings) - 1
         if any('"' in line for line in self.lines):
+            if any('"' in line and _QUOTED_COMMA.search(line) for line in self.lines):
+                return False
             try:
                 rows = csv.reader(iter(self.lines), delimiter=self.delimiter)
                 return all(len(row) == wanted + 1 for row in rows if row)
@@ -114,33 +121,22 @@ class _Body:
                 return False
         return all(line.count(self.delimiter) == wanted for line in self.lines if line != "\n")
 
-    def _problems(self, indices: Sequence[int]) -> Iterator[str]:
-        reader = csv.reader(iter(self.lines), delimiter=self.delimiter)
+    @cached_property
+    def _grid(self) -> Grid:
+        rows = self._rows(self.lines)
+        rectangular(self.path, len(self.headings), rows, lambda number: f"{self.path}:{number}")
+        numbers = [number for number, _ in rows]
+        return Grid(self.path, self.headings, [row for _, row in rows], lambda row: f"{self.path}:{numbers[row]}")
+
+    def _rows(self, lines: Sequence[str]) -> list[tuple[int, list[str]]]:
+        """Number of the line and cells of each row that has any."""
+        reader = csv.reader(iter(lines), delimiter=self.delimiter)
+        width, rows = len(self.headings), []
         try:
-            for row in reader:
-                place = f"{self.path}:{self.first + reader.line_num}"
-                if row and len(row) != len(self.headings):
-                    yield f"{place}: {len(row)} cells, but the header has {len(self.headings)}"
-                    continue
-                for index in indices if row else ():
-                    problem = _problem(row[index].strip())
-                    if problem:
-                        yield f"{place}: column {shown(self.headings[index])}: {problem}"
+            for cells in reader:
+                row = fitted(cells, width)
+                if any(row):
+                    rows.append((self.first + reader.line_num, row))
         except csv.Error as error:
-            yield f"{self.path}:{self.first + reader.line_num}: not a table: {error}"
-
-
-def _problem(cell: str) -> str | None:
-    number = _number(cell)
-    if number is not None:
-        return None if math.isfinite(number) else f"{shown(cell, 40)} is too large"
-    if not cell:
-        return "the cell is empty"
-    text = ascii(cell if len(cell) <= 40 else cell[:37] + "...")
-    if _DECIMAL_COMMA.fullmatch(cell) and len(cell) <= 40:
-        return f"{text} is not a number; write a decimal point, {cell.replace(',', '.')}"
-    return f"{text} is not a number"
-
-
-def _number(cell: str) -> float | None:
-    return float(cell) if _NUMBER.fullmatch(cell) else None
+            raise DataError(f"{self.path}:{self.first + reader.line_num}: not a table: {error}") from None
+        return rows

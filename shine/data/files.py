@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
+import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import IO, Any
 
 from shine.errors import DataError
 
@@ -34,8 +39,41 @@ def check_size(path: Path, size: int, limit: int | None = None) -> None:
         raise DataError(f"{path}: holds more than {limit} bytes; split it, or keep fewer rows or columns")
 
 
+def _zip_member(path: Path) -> IO[bytes]:
+    archive = zipfile.ZipFile(path)
+    members = [info for info in archive.infolist() if not info.is_dir() and not info.filename.startswith("__MACOSX/")]
+    if len(members) != 1:
+        raise DataError(f"{path}: holds {len(members)} files; an archive with exactly one is needed")
+    return archive.open(members[0])
+
+
+def _zstandard(path: Path) -> IO[bytes]:
+    try:
+        import pyarrow
+    except ImportError:
+        raise DataError(f"{path}: reading Zstandard needs pyarrow; pip install 'shine[parquet]'") from None
+    stream: IO[bytes] = pyarrow.input_stream(str(path), compression="zstd")
+    return stream
+
+
+_STREAMS: dict[str, tuple[str, Callable[[Path], Any]]] = {
+    ".gz": ("gzip", gzip.open),
+    ".bz2": ("bzip2", bz2.open),
+    ".xz": ("xz", lzma.open),
+    ".zip": ("zip", _zip_member),
+    ".zst": ("Zstandard", _zstandard),
+}
+"""Name and reader of each compression, by the ending of the file's name."""
+
+_DAMAGES = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError, RuntimeError)
+"""What the readers raise; the last two are for zip files with an unusual compression, and with a password."""
+
+COMPRESSIONS = ("", *_STREAMS)
+"""Endings of names of compressed files; none for a file that is not."""
+
+
 def read_bytes(path: Path) -> bytes:
-    """All bytes of a file; `.gz` files are decompressed.
+    """All bytes of a file, decompressed if the ending of its name says so.
 
     Raises
     ------
@@ -43,10 +81,14 @@ def read_bytes(path: Path) -> bytes:
         If it cannot be read, is damaged, or exceeds the limit.
     """
     check_file(path)
-    try:
-        if path.suffix.lower() != ".gz":
+    if path.suffix.lower() not in _STREAMS:
+        try:
             return path.read_bytes()
-        with gzip.open(path, "rb") as stream:
+        except OSError as error:
+            raise unreadable(path, error) from None
+    kind, opened = _STREAMS[path.suffix.lower()]
+    try:
+        with opened(path) as stream:
             chunks: list[bytes] = []
             total = 0
             while chunk := stream.read(_CHUNK):
@@ -56,9 +98,12 @@ def read_bytes(path: Path) -> bytes:
         return b"".join(chunks)
     except EOFError:
         raise DataError(f"{path}: the compressed data end too early; the file is truncated") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{path}: is not a valid gzip file: {error}") from None
+    except _DAMAGES as error:
+        raise DataError(f"{path}: is not a valid {kind} file: {error}") from None
     except OSError as error:
+        # bz2 and pyarrow have no errors of their own for damaged data; the system's errors have a number.
+        if error.errno is None:
+            raise DataError(f"{path}: is not a valid {kind} file: {error}") from None
         raise unreadable(path, error) from None
 
 

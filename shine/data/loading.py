@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
 
 import numpy as np
 
-from shine.data.array_files import open_npz, open_parquet
+from shine.data.columns import Column, reading_notes, recognized
 from shine.data.dataset import Dataset
-from shine.data.delimited import open_delimited
 from shine.data.generated import generate, recipe_problems
+from shine.data.opening import FORMATS, open_source, writing
+from shine.data.preparation import Reading
 from shine.data.recipe import Feature, Recipe
 from shine.data.source import Source
+from shine.data.training import Loaded, Training
 from shine.errors import DataError
 from shine.lang.names import shown
 
-__all__ = ["FORMATS", "Feature", "Recipe", "generate", "load_file", "recipe_problems"]
-
-FORMATS: dict[str, Callable[[Path], Source]] = {
-    ".csv": open_delimited,
-    ".csv.gz": open_delimited,
-    ".tsv": open_delimited,
-    ".tsv.gz": open_delimited,
-    ".npz": open_npz,
-    ".parquet": open_parquet,
-}
-"""The function that opens a file, by the ending of the file's name."""
+__all__ = ["FORMATS", "Feature", "Loaded", "Recipe", "generate", "load", "load_file", "recipe_problems"]
 
 
 def load_file(
@@ -39,12 +30,25 @@ def load_file(
     sigma: str | None = None,
     groups: str | None = None,
 ) -> Dataset:
-    """Read a table of numbers.
+    """The data set of `load`, of a file without missing values and text."""
+    return load(path, target, features, weights, sigma, groups).dataset
+
+
+def load(
+    path: str | Path,
+    target: str,
+    features: Sequence[str] | None = None,
+    weights: str | None = None,
+    sigma: str | None = None,
+    groups: str | None = None,
+    reading: Reading | None = None,
+) -> Loaded:
+    """Read a table.
 
     Parameters
     ----------
     path : path
-        CSV or TSV with a header row (plain or gzipped), NPZ or Parquet, by the ending of the name.
+        The ending of the name tells the format (see `shine.data.opening.FORMATS`).
     target : str
         Heading of the column to explain.
     features : sequence of str, optional
@@ -54,12 +58,14 @@ def load_file(
     sigma : str, optional
         Heading of the column of standard deviations of the target's noise.
     groups : str, optional
-        Heading of the column that numbers the group of each row.
+        Heading of the column that tells the group of each row.
+    reading : Reading, optional
+        What to do with missing values and text.
 
     Returns
     -------
-    Dataset
-        Its features are the headings; a heading that is not an identifier is turned into one, and kept beside it.
+    Loaded
+        The features of its data set are the headings; a heading that is not an identifier is turned into one.
 
     Raises
     ------
@@ -67,11 +73,8 @@ def load_file(
         If the file cannot be read or a column is missing or invalid; the message names the file, and the line and
         the column where possible.
     """
-    path = Path(path)
-    opener = next((opener for ending, opener in FORMATS.items() if path.name.lower().endswith(ending)), None)
-    if opener is None:
-        raise DataError(f"{path}: data files end in one of {', '.join(FORMATS)}")
-    source = opener(path)
+    reading = Reading() if reading is None else reading
+    source = open_source(Path(path))
     others = {"sample_weight": weights, "sigma": sigma, "groups": groups}
     roles = {"target": target} | {role: name for role, name in others.items() if name is not None}
     apart = [source.index(name) for name in roles.values()]
@@ -80,14 +83,18 @@ def load_file(
     else:
         chosen = [source.index(name) for name in features]
     _check_choice(source, apart, chosen)
-    columns = source.read([*apart, *chosen])
-    given = dict(zip(roles, columns[: len(apart)], strict=True))
-    names, headings = [source.names[i] for i in chosen], [source.headings[i] for i in chosen]
-    X, y = np.column_stack(columns[len(apart) :]), given.pop("target")
-    try:
-        return Dataset.from_arrays(X, y, features=names, headings=headings, **cast(dict[str, Any], given))
-    except DataError as error:
-        raise DataError(f"{path}: {error}") from None
+    raws = source.read([*apart, *chosen])
+    written = writing(source, raws, reading.decimal)
+    columns = [recognized(raw, written.decimal) for raw in raws]
+    given = dict(zip(roles, columns, strict=False))
+    pairs = list(zip(chosen, columns[len(apart) :], strict=True))
+    left_out: list[str] = []
+    if features is None:
+        pairs, left_out = _without_nameless(source, pairs)
+    told = reading_notes([*given.values(), *(column for _, column in pairs)])
+    comma = f"{source.path}: numbers have a decimal comma, as {written.example!r}"
+    notes = [*source.notes, *([comma] if written.decimal == "," and written.example else []), *left_out, *told]
+    return Training(source, given, pairs, reading, written.decimal).loaded(notes)
 
 
 def _check_choice(source: Source, apart: Sequence[int], chosen: Sequence[int]) -> None:
@@ -99,3 +106,20 @@ def _check_choice(source: Source, apart: Sequence[int], chosen: Sequence[int]) -
             f"{source.path}: column {shown(source.headings[index])} is used twice among target, weights, sigma, "
             "groups and features"
         )
+
+
+def _without_nameless(source: Source, pairs: list[tuple[int, Column]]) -> tuple[list[tuple[int, Column]], list[str]]:
+    """The columns without those that have no heading and no data: empty ones, and a first one that numbers the rows."""
+    kept: list[tuple[int, Column]] = []
+    notes: list[str] = []
+    for index, column in pairs:
+        numbers = column.values if column.values.dtype.kind == "f" else None
+        if not source.headings[index] and numbers is not None:
+            if np.isnan(numbers).all():
+                continue
+            rows = np.arange(len(numbers))
+            if index == 0 and len(rows) > 1 and any((numbers == rows + first).all() for first in (0, 1)):
+                notes.append(f"{source.path}: the first column has no heading and numbers the rows; it is left out")
+                continue
+        kept.append((index, column))
+    return kept, notes

@@ -2,17 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shine.errors import DataError
 from shine.lang.lazy import cached_property
-from shine.lang.names import cut, distinct_names, listed, normalized, shown
-from shine.typing import Floats
+from shine.lang.names import distinct_names, listed, normalized, shown
+
+
+@dataclass(frozen=True, eq=False)
+class RawColumn:
+    """A column as a file holds it.
+
+    Parameters
+    ----------
+    heading : str
+    values : ndarray of shape (n_rows,)
+        float64, with NaN where a value is missing; datetime64 or timedelta64; or object, of texts.
+    place : callable
+        The place of a row for messages, such as ``d.csv:7``.
+    """
+
+    heading: str
+    values: NDArray[np.generic]
+    place: Callable[[int], str]
+
+    def problem(self, row: int, text: str) -> str:
+        """A line that says what is wrong in a row."""
+        return f"{self.place(row)}: column {shown(self.heading)}: {text}"
+
+
+class Read(Protocol):
+    """Reads columns by index; those that `as_text` names stay text, even if all their cells are numbers."""
+
+    def __call__(self, indices: Sequence[int], as_text: Collection[int] = ()) -> list[RawColumn]: ...
 
 
 @dataclass(frozen=True)
@@ -25,13 +53,21 @@ class Source:
     headings : tuple of str
         The headings as they are in the file.
     read : callable
-        Returns the columns at indices of headings as float64; raises a `DataError` if one holds anything but finite
-        numbers.
+        Returns the columns at indices of headings.
+    cells : callable, optional
+        Returns all texts that may tell how the file writes numbers; without it, the columns that are read tell.
+    separator : str
+        What separates columns of text.
+    notes : tuple of str
+        What a user should know about the way the file was read.
     """
 
     path: Path
     headings: tuple[str, ...]
-    read: Callable[[Sequence[int]], list[Floats]]
+    read: Read
+    cells: Callable[[], Iterable[str]] | None = None
+    separator: str = ","
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -66,25 +102,3 @@ class Source:
             known = listed(shown(heading) for heading in self.headings)
             raise DataError(f"{self.path}: there is no column {shown(wanted)}; the file has {known}")
         return place
-
-
-def checked_column(path: Path, heading: str, values: NDArray[np.generic]) -> Floats:
-    """A column of an array file as finite float64 numbers.
-
-    Raises
-    ------
-    DataError
-        If it holds anything but finite real numbers.
-    """
-    if values.dtype.kind not in "biuf":
-        raise DataError(
-            f"{path}: column {shown(heading)} holds {cut(values.dtype, 60)}, not numbers; leave it out of 'features'"
-        )
-    column = values.astype(np.float64)
-    bad = np.flatnonzero(~np.isfinite(column))
-    if len(bad):
-        raise DataError(
-            f"{path}: column {shown(heading)}: {len(bad)} of {len(column)} values are missing, NaN or infinite, "
-            f"the first in row {bad[0]}"
-        )
-    return column

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shine.config import Config, Job, dump_config, read_job, with_formulas
+from shine.config import Job, dump_config, read_job, with_formulas
 from shine.errors import ExportError
 from shine.runs.files import check_empty, write_text
 from shine.runs.identity import description
@@ -72,6 +72,8 @@ def run_job(
     with only_writer(folder):
         check_empty(folder)
         write_text(folder / "config.yaml", dump_config(job.config))
+        for note in job.notes:
+            tell(Notice(note))
         return _run(job, folder, None, report, tell, checkpoint_seconds)
 
 
@@ -164,15 +166,15 @@ def _run(
 
     try:
         result = search(job.dataset, config.search, report=note, state=state, save=keeper.save)
-        _despite_an_interrupt(partial(_keep_result, keeper, folder, result, config))
+        _despite_an_interrupt(partial(_keep_result, keeper, folder, result, job))
     finally:
         _despite_an_interrupt(keeper.finish)
         keeper.summarize()
     return result
 
 
-def _keep_result(keeper: Keeper, folder: Path, result: Result, config: Config) -> None:
-    record = result_record(result, config.target_name, config.primitive_texts)
+def _keep_result(keeper: Keeper, folder: Path, result: Result, job: Job) -> None:
+    record = result_record(result, job.config.target_name, job.config.primitive_texts, job.preparation)
     keeper.attempt(folder / "front.csv", partial(write_text, folder / "front.csv", front_csv(result)))
     keeper.finish()
     # Last, because result.json marks a run as finished: a run that is killed before can go on and write the rest.

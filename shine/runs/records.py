@@ -18,6 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, FiniteFloat, Validat
 
 from shine import __version__
 from shine.data.dataset import check_features
+from shine.data.preparation import Preparation
 from shine.errors import DataError, ExportError
 from shine.lang.names import cut, normalized
 from shine.runs.files import read_file, write_text
@@ -106,6 +107,8 @@ class ResultRecord(_Record):
     """Original headings of these columns; results of older versions have none."""
     target: str
     """Name of the target."""
+    preparation: Preparation | None = None
+    """How dates, texts and missing values of the file became numbers; null if the file holds nothing but numbers."""
     primitives: tuple[str, ...]
     """Functions that formulas were made of: names, and for others than Shine's own definitions in its language. Scaling
     and simplification may have brought in others."""
@@ -162,7 +165,9 @@ def read_result(folder: str | Path) -> ResultRecord:
     raise ExportError(f"{path}: is not a result of this version of Shine: {problem}")
 
 
-def result_record(result: Result, target: str = "y", primitives: Sequence[str] = ()) -> ResultRecord:
+def result_record(
+    result: Result, target: str = "y", primitives: Sequence[str] = (), preparation: Preparation | None = None
+) -> ResultRecord:
     """The contents of result.json for a result."""
     front = tuple(_model_record(model) for model in result.front)
     return ResultRecord(
@@ -174,6 +179,7 @@ def result_record(result: Result, target: str = "y", primitives: Sequence[str] =
         features=result.best.tree.parameters,
         headings=tuple(result.best.headings.get(name, name) for name in result.best.tree.parameters),
         target=target,
+        preparation=preparation,
         primitives=tuple(primitives),
         weights=dict(result.best.weights),
         generations=result.generations,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from cli.commandline import process, shine
 
-from shine.cli.predict import WRITERS
+from shine.cli.prediction_files import WRITERS
 from shine.data.loading import FORMATS
 from shine.runs import open_run
 
@@ -80,7 +80,7 @@ def test_json_has_the_formula_and_the_numbers(run: Path) -> None:
     ("name", "content", "message"),
     [
         ("none.csv", None, "none.csv: no such file"),
-        ("data.txt", "a,b\n1,2\n", "data.txt: data files end in one of .csv, "),
+        ("data.xls", "a,b\n1,2\n", "data.xls: data files end in one of .csv, "),
         ("data.csv", "", "data.csv: the file is empty"),
         ("data.csv", "a,b\n", "data.csv: there is a header, but no row"),
         ("data.csv", "a,c\n1,2\n", "data.csv: there is no column b; the formula needs a, b, and the file has a, c"),
@@ -88,7 +88,7 @@ def test_json_has_the_formula_and_the_numbers(run: Path) -> None:
         ("data.csv", "a,b\n1,x\n", "data.csv:2: column 'b': 'x' is not a number"),
         ("data.csv", "a,b\n1\n", "data.csv:2: 1 cells, but the header has 2"),
         ("data.csv", "a,a,b\n1,2,3\n", "data.csv: 2 columns have the heading 'a'"),
-        ("data.csv", "a,b\n1,\n", "data.csv:2: column 'b': the cell is empty"),
+        ("data.csv", "a,b\n1,\n", "data.csv:2: column 'b': the value is missing; leave such rows out"),
         ("data.npz", "no archive", "data.npz: is not a valid NPZ file"),
     ],
 )

@@ -1,0 +1,112 @@
+"""A new file of data, prepared like the training data, for predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from shine.data.columns import Column, recognized
+from shine.data.grids import MAX_REPORTED
+from shine.data.opening import open_source, writing
+from shine.data.preparation import Preparation, PreparedColumn
+from shine.data.source import Source
+from shine.errors import DataError
+from shine.lang.names import listed
+from shine.typing import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class NewRows:
+    """Rows to predict.
+
+    Parameters
+    ----------
+    columns : dict of str to ndarray of shape (n_rows,), float64
+        By their names in formulas; NaN where a value is missing.
+    notes : tuple of str
+        What a user should know.
+    """
+
+    columns: dict[str, Floats]
+    notes: tuple[str, ...]
+
+
+def new_rows(path: Path, preparation: Preparation, names: Sequence[str]) -> NewRows:
+    """Columns of a new file, by their names in formulas.
+
+    What separates columns and decimals is looked for anew; categories, the beginning of dates and means are those of
+    the training data. Missing values become means if the training data had `missing: mean`, and stay NaN with `drop`.
+
+    Parameters
+    ----------
+    path : Path
+    preparation : Preparation
+    names : sequence of str
+        The columns that a formula uses.
+
+    Raises
+    ------
+    DataError
+        If a column is not there, or has cells that cannot be read, unknown texts, or missing values and no rule for
+        them.
+    """
+    source = open_source(path)
+    wanted = preparation.of(names)
+    headings = [column.heading for column in preparation.columns]
+    places = [_place(source, column, headings.count(column.heading)) for column in wanted]
+    missing = [column.heading for column, place in zip(wanted, places, strict=True) if place is None]
+    if missing:
+        needed = f"the formula needs {listed(column.heading for column in wanted)}"
+        raise DataError(
+            f"{path}: there is no column {listed(missing)}; {needed}, and the file has {listed(source.headings)}"
+        )
+    indices = [place for place in places if place is not None]
+    texts = [place for place, column in zip(indices, wanted, strict=True) if column.raw_kind == "text"]
+    raws = source.read(indices, texts)
+    decimal = writing(source, raws, known=preparation.decimal).decimal
+    columns = [recognized(raw, decimal, own.raw_kind, own.order) for raw, own in zip(raws, wanted, strict=True)]
+    problems = [
+        line
+        for own, column in zip(wanted, columns, strict=True)
+        for line in column.problems or [*own.unknown(column), *_missing_problems(preparation, column)]
+    ]
+    if problems:
+        more = len(problems) - MAX_REPORTED
+        rest = [f"{path}: and {more} more like these"] if more > 0 else []
+        raise DataError("\n".join([*problems[:MAX_REPORTED], *rest]))
+    filled = {}
+    for own, column in zip(wanted, columns, strict=True):
+        means = own.means or [np.nan] * len(own.names)
+        for name, values, mean in zip(own.names, own.numbers(column), means, strict=True):
+            filled[name] = np.where(np.isnan(values), mean, values)
+    return NewRows(filled, (*source.notes, *_missing_notes(preparation, path, columns)))
+
+
+def _place(source: Source, column: PreparedColumn, owners: int) -> int | None:
+    """Position of a column of the training data, of which `owners` had its heading; None if it is not there."""
+    if column.heading in source.headings and owners == 1:
+        return source.index(column.heading)
+    return source.names.index(column.name) if column.name in source.names else None
+
+
+def _missing_problems(preparation: Preparation, column: Column) -> list[str]:
+    rows = np.flatnonzero(column.missing)
+    if preparation.missing != "error" or not len(rows):
+        return []
+    more = f" in {len(rows)} rows" if len(rows) > 1 else ""
+    text = f"the value is missing{more}; leave such rows out, or train with data.missing: mean"
+    return [column.raw.problem(int(rows[0]), text)]
+
+
+def _missing_notes(preparation: Preparation, path: Path, columns: Sequence[Column]) -> list[str]:
+    counts = [(column.raw.heading, int(column.missing.sum())) for column in columns]
+    told = listed((f"{count} in {heading!r}" for heading, count in counts if count), 8)
+    if not told:
+        return []
+    if preparation.missing == "mean":
+        return [f"{path}: the mean of the training data replaces missing values: {told}"]
+    rows = int(np.logical_or.reduce([column.missing for column in columns]).sum())
+    return [f"{path}: {rows} rows have no prediction; values are missing: {told}"]

@@ -1,0 +1,72 @@
+"""The readers of all file formats, by the ending of the file's name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from shine.data.array_files import open_npz
+from shine.data.delimited import open_delimited
+from shine.data.files import COMPRESSIONS
+from shine.data.numerals import Decimal, Writing, writing_of
+from shine.data.source import RawColumn, Source
+from shine.data.tables import open_feather, open_parquet, open_sheet
+from shine.errors import DataError
+
+FORMATS: dict[str, Callable[[Path], Source]] = {
+    **{f".{kind}{compression}": open_delimited for kind in ("csv", "tsv", "txt") for compression in COMPRESSIONS},
+    ".npz": open_npz,
+    ".parquet": open_parquet,
+    ".feather": open_feather,
+    ".xlsx": open_sheet,
+    ".ods": open_sheet,
+}
+"""The function that opens a file, by the ending of the file's name."""
+
+ENDINGS = ", ".join(ending for ending in FORMATS if ending.count(".") == 1)
+"""Endings of data files, for messages."""
+
+COMPRESSED = ", ".join(f".csv{ending}" for ending in COMPRESSIONS if ending)
+"""Endings of compressed text, for messages."""
+
+
+def open_source(path: Path) -> Source:
+    """Open a data file.
+
+    Raises
+    ------
+    DataError
+        If the ending of its name is unknown, or the file cannot be read.
+    """
+    opener = next((opener for ending, opener in FORMATS.items() if path.name.lower().endswith(ending)), None)
+    if opener is None:
+        raise DataError(f"{path}: data files end in one of {ENDINGS}; text also in {COMPRESSED}")
+    return opener(path)
+
+
+def writing(
+    source: Source, raws: Sequence[RawColumn], wanted: Decimal | None = None, known: Decimal | None = None
+) -> Writing:
+    """How a file writes numbers: with points if no column has text.
+
+    Parameters
+    ----------
+    source : Source
+    raws : sequence of RawColumn
+        The columns that are used; all columns tell.
+    wanted, known : "." or ",", optional
+        Decimal sign by the user, and of the training data (see `shine.data.numerals.writing_of`).
+
+    Raises
+    ------
+    DataError
+        If nothing decides what a comma means.
+    """
+    texts = [raw.values for raw in raws if raw.values.dtype.kind not in "biufmM"]
+    if not texts:
+        return Writing(".")
+    own = (cell for values in texts for cell in values if isinstance(cell, str))
+    try:
+        return writing_of(own if source.cells is None else source.cells(), source.separator, wanted, known)
+    except DataError as error:
+        raise DataError(f"{source.path}: {error}") from None
