@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shine.data.frames import array_problem, frame_problem
 from shine.errors import DataError
 from shine.lang.lazy import cached_property
 from shine.lang.names import distinct_names, identifier, name_problem, normalized, shown
@@ -289,6 +290,9 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> Floats:
         Naming the first offending row, and column if there are two dimensions.
     """
     check_unmasked(values, name)
+    problem = frame_problem(values, name)
+    if problem is not None:
+        raise DataError(problem)
     try:
         given = np.asarray(values)
         if given.dtype.kind == "c":
@@ -298,7 +302,7 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> Floats:
     except OverflowError:
         raise too_large(name) from None
     except (TypeError, ValueError) as error:
-        raise DataError(f"{name} cannot be read as numbers: {error}") from None
+        raise DataError(array_problem(values, name) or f"{name} cannot be read as numbers: {error}") from None
     if array.ndim != dimensions:
         shape = "(n_rows, n_features)" if dimensions == 2 else "(n_rows,)"
         raise DataError(f"{name} has shape {array.shape}; {shape} is needed")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, validation
 
 from shine.data.dataset import check_unmasked, numbers, ordinary_weights, too_large
+from shine.data.frames import array_problem, columns_with, frame_problem
 from shine.data.of_r import check_integers, whole
 from shine.evaluators.workers import processors
 from shine.gp.settings import EvolutionSettings
@@ -21,8 +22,12 @@ from shine.typing import Floats
 def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
     """Arrays of finite float64 numbers; the estimator stores or compares the number and the names of the features."""
     checks = {"dtype": np.float64} | checks
-    for name, values in zip(("X", "y"), data, strict=False):
+    named = [("X", data[0]), *([("y", data[1])] if len(data) > 1 and checks.get("y_numeric") else [])]
+    for name, values in named:
         check_unmasked(values, name)
+        problem = frame_problem(values, name)
+        if problem is not None:
+            raise ValueError(problem)
     # scikit-learn finds infinite numbers by a sum, whose overflow is harmless.
     with np.errstate(all="ignore"):
         try:
@@ -32,9 +37,27 @@ def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
                 arrays = estimator._validate_data(*data, **checks)  # before scikit-learn 1.6
         except OverflowError:
             raise too_large("X or y") from None
+        except ValueError as error:
+            raise _explained(error, estimator, named) from None
     for name, values, array in zip(("X", "y"), data, arrays if isinstance(arrays, tuple) else (arrays,), strict=False):
         check_integers(values, array, name)
     return arrays
+
+
+def _explained(error: ValueError, estimator: BaseEstimator, named: Sequence[tuple[str, Any]]) -> ValueError:
+    """scikit-learn's or NumPy's error, with the columns that it is about."""
+    text = str(error)
+    for name, values in named:
+        if text.startswith(f"Input {name} contains"):
+            infinite = "infinity" in text
+            first = text.splitlines()[0].rstrip(".")
+            fill = f", or fill them: make_pipeline(SimpleImputer(), {type(estimator).__name__}())"
+            advice = f"leave these rows out{'' if infinite or name == 'y' else fill}"
+            return ValueError(f"{first}: {columns_with(values, infinite)}; {advice}")
+        problem = array_problem(values, name) if text.startswith("could not convert string") else None
+        if problem is not None:
+            return ValueError(problem)
+    return error
 
 
 def checked_weights(sample_weight: ArrayLike | None, X: Floats) -> Floats | None:

@@ -158,7 +158,10 @@ def test_one_share_of_variation_must_be_positive(tmp_path: Path) -> None:
         ("data: {}\n", "c.yaml:1:1: data: needs exactly one of path and generate; has neither"),
         ("data: {path: d.csv}\n", "c.yaml:1:1: data: path needs a target: the heading of the column to explain"),
         ("data: {path: d.csv, target: z}\n", "c.yaml:1:8: data.path: d.csv: there is no column 'z'; the file has 'a'"),
-        ("data: {path: d.csv, target: b}\n", "c.yaml:1:8: data.path: d.csv:3: column 'a': the value is missing ('nan')"),
+        (
+            "data: {path: d.csv, target: b}\n",
+            "c.yaml:1:8: data.path: d.csv:3: column 'a': the value is missing ('nan')",
+        ),
         ("data: {path: empty.csv, target: b}\n", "c.yaml:1:8: data.path: empty.csv: the file is empty; a header row"),
         ("data: {path: header.csv, target: b}\n", "c.yaml:1:8: data.path: header.csv: there is a header, but no row"),
         ("data: {path: ., target: b}\n", "c.yaml:1:8: data.path: .: data files end in one of .csv, .tsv"),

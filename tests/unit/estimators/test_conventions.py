@@ -156,7 +156,7 @@ BAD = [
     ({"X": np.empty((60, 0))}, ValueError, r"Found array with 0 feature\(s\) .* while a minimum of 1 is required"),
     ({"X": X[:3]}, ValueError, "Found input variables with inconsistent numbers of samples"),
     ({"X": X[:, 0]}, ValueError, "Expected 2D array, got 1D array instead"),
-    ({"X": np.array([["a", "b"]] * 60)}, ValueError, "could not convert string to float"),
+    ({"X": np.array([["a", "b"]] * 60)}, ValueError, "X: column 0 holds text, such as 'a'; column 1 holds text"),
     ({"X": np.array([[{}, 1]] * 60, dtype=object)}, (TypeError, ValueError), "must be a string or a real number"),
     ({"sample_weight": [-1.0] * 60}, ValueError, "Negative values in data passed to `sample_weight`"),
     ({"sample_weight": [0.0] * 60}, ValueError, "Sample weights must contain at least one non-zero number"),
