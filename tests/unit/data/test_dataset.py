@@ -77,7 +77,7 @@ def test_features_are_numbered_unless_named():
         ((X, Y, [1.0, -1.0, 1.0]), "sample weights must not be negative, and one must be positive"),
         ((X, Y, [0.0, 0.0, 0.0]), "sample weights must not be negative, and one must be positive"),
         (([["a", "b"]] * 3, Y), "X: column 0 holds text, such as 'a'"),
-        (([[1.0], [2.0, 3.0]], Y), "X: column 0 holds text, such as 'a'"),
+        (([[1.0], [2.0, 3.0]], Y), "X cannot be read as numbers"),
         ((X, [None, object(), 1]), "y cannot be read as numbers"),
         ((X, Y, None, ["a", "a"]), "feature name 'a' occurs twice"),
         ((X, Y, None, ["a b", "c"]), "feature name 'a b' is not an identifier; rename the column, 'a_b' would do"),
