@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from shine.data.numerals import is_missing, numeral
+from shine.data.numerals import numeral
 from shine.errors import DataError
 
 _MARKS = (
@@ -60,8 +60,10 @@ def dialect_of(path: Path, data: bytes) -> Dialect:
         lines[0] = "\n"
         delimiter = given[1]
     else:
-        uncommented = [line for line in lines[: 20 * _COMPARED] if line.strip() and not line.startswith("#")]
-        delimiter = _delimiter(path, uncommented[:_COMPARED])
+        first = lines[: 20 * _COMPARED]
+        begin = next((place for place, line in enumerate(first) if not _is_comment(line)), 0)
+        comment = next((line for line in reversed(first[:begin]) if line.strip()), "")
+        delimiter = _delimiter(path, [line for line in first if not _is_comment(line)][:_COMPARED], comment)
     if any(line.startswith("#") for line in lines):
         lines = _without_comments(lines, delimiter)
     if delimiter == " ":
@@ -88,8 +90,13 @@ def _decoded(path: Path, data: bytes) -> tuple[str, tuple[str, ...]]:
     return text, (note,)
 
 
-def _delimiter(path: Path, lines: list[str]) -> str:
-    """The candidate that the most rows have as often as the header, then the most frequent one."""
+def _is_comment(line: str) -> bool:
+    """Whether a line is a comment, or empty."""
+    return line.startswith("#") or not line.strip()
+
+
+def _delimiter(path: Path, lines: list[str], comment: str) -> str:
+    """The candidate that the comment above has as often, then the most rows, then the most frequent one."""
     if not lines:
         return ","
     bare = [re.sub(r'"[^"]*"', "", line) for line in lines]
@@ -100,24 +107,25 @@ def _delimiter(path: Path, lines: list[str]) -> str:
         words = {len(line.split()) for line in bare}
         return " " if len(lines) > 1 and words == {len(bare[0].split())} and words != {1} else candidates[0]
 
-    def rank(sign: str) -> tuple[int, int]:
+    def rank(sign: str) -> tuple[bool, int, int]:
         count = bare[0].count(sign)
-        return sum(line.count(sign) == count for line in bare), count
+        return comment.count(sign) == count, sum(line.count(sign) == count for line in bare), count
 
     return max(found, key=rank)
 
 
 def _without_comments(lines: list[str], delimiter: str) -> list[str]:
-    """The lines, where comments are empty. A comment above numbers is the header if it has as many cells."""
-    first = next((place for place, line in enumerate(lines) if line.strip() and not line.startswith("#")), len(lines))
+    """The lines, where comments are empty. A comment above a row with numbers is the header if it has as many cells."""
+    first = next((place for place, line in enumerate(lines) if not _is_comment(line)), len(lines))
     above = [place for place in range(first) if lines[place].startswith("#")]
     kept = list(lines)
     for place in above:
         kept[place] = "\n"
     cells = _cells(lines[first], delimiter) if first < len(lines) else []
     width = len(cells)
-    if above and all(numeral(cell, ".") or numeral(cell, ",") or is_missing(cell) for cell in cells):
-        last = lines[above[-1]].lstrip("# ")
+    if above and any(numeral(cell, ".") or numeral(cell, ",") for cell in cells):
+        # NumPy writes "# a,b"; without a blank the sign belongs to the heading.
+        last = re.sub(r"^#+\s+", "", lines[above[-1]])
         kept[above[-1]] = last if len(_cells(last, delimiter)) == width else "\n"
     for place in range(first, len(lines)):
         # A cell such as #N/A begins with the sign too.
