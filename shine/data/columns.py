@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shine.data.dates import Order, dates_of, durations_of
-from shine.data.numerals import Decimal, is_missing, numeral
+from shine.data.numerals import Decimal, Numeral, is_missing, numeral, plain_numbers
 from shine.data.source import RawColumn
 from shine.lang.names import cut
 from shine.typing import Floats
@@ -139,65 +139,77 @@ def _is_nothing(value: object) -> bool:
 
 
 def _from_text(raw: RawColumn, cells: list[str], decimal: Decimal, kind: Kind | None, order: Order | None) -> Column:
-    missing = [is_missing(cell) for cell in cells]
-    known = [cell for cell, gone in zip(cells, missing, strict=True) if not gone]
+    values, rest = plain_numbers(cells, decimal)
+    missing = np.zeros(len(cells), bool)
+    missing[[row for row in rest if is_missing(cells[row])]] = True
+    numerals = {row: numeral(cells[row], decimal) for row in rest if not missing[row]}
     if kind is None:
-        kind = _kind(known, decimal)
+        kind = _kind(cells, missing, sum(found is None for found in numerals.values()))
+    if kind == "number":
+        return _with_numerals(raw, values, cells, numerals, decimal)
+    if kind == "truth":
+        found = [_TRUTH.get(cell.lower(), np.nan) for cell in cells]
+        return Column(raw, kind, np.array(found), _problems(raw, cells, np.isnan(found) & ~missing, "true or false"))
     if kind == "text":
         texts = np.empty(len(cells), object)
         texts[:] = [None if gone else cell for cell, gone in zip(cells, missing, strict=True)]
-        return Column(raw, "text", texts)
-    if kind in ("number", "truth"):
-        return _read_numbers(raw, cells, missing, decimal)
-    if kind == "date":
-        dates = dates_of(cells, order)
-        values, order = dates.values, dates.order
-        if dates.unclear:
-            row = cells.index(dates.unclear)
-            text = f"{cell_text(dates.unclear)} may begin with the day or the month; write dates as 2023-12-31"
-            return Column(raw, "date", values, (raw.problem(row, text),))
-    else:
-        values = durations_of(cells)
-    wrong = np.flatnonzero(np.isnat(values) & ~np.array(missing, bool))
-    what = "a date" if kind == "date" else "a time"
-    problems = [raw.problem(int(row), f"{cell_text(cells[row])} is not {what}") for row in wrong]
-    return Column(raw, kind, values, tuple(problems), order)
+        return Column(raw, kind, texts)
+    if kind == "duration":
+        times = durations_of(cells)
+        return Column(raw, kind, times, _problems(raw, cells, np.isnat(times) & ~missing, "a time"))
+    dates = dates_of(cells, order)
+    problems = _problems(raw, cells, np.isnat(dates.values) & ~missing, "a date")
+    if dates.unclear:
+        text = f"{cell_text(dates.unclear)} may begin with the day or the month; write dates as 2023-12-31"
+        problems = (raw.problem(cells.index(dates.unclear), text),)
+    return Column(raw, kind, dates.values, problems, dates.order)
 
 
-def _kind(known: list[str], decimal: Decimal) -> Kind:
-    if 2 * sum(numeral(cell, decimal) is not None for cell in known) >= len(known):
+def _kind(cells: list[str], missing: NDArray[np.bool_], others: int) -> Kind:
+    """The kind of a column, of whose cells some are missing and `others` are no numbers."""
+    count = int((~missing).sum())
+    if 2 * others <= count:
         return "number"
+    known = [cell for cell, gone in zip(cells, missing, strict=True) if not gone]
     if all(cell.lower() in _TRUTH for cell in known):
         return "truth"
-    if 2 * int((~np.isnat(dates_of(known, "day").values)).sum()) >= len(known):
+    dates = (dates_of(known, "day"), dates_of(known, "month"))
+    if 2 * max(np.count_nonzero(~np.isnat(found.values)) for found in dates) >= count:
         return "date"
-    if 2 * int((~np.isnat(dates_of(known, "month").values)).sum()) >= len(known):
-        return "date"
-    return "duration" if 2 * int((~np.isnat(durations_of(known))).sum()) >= len(known) else "text"
+    return "duration" if 2 * np.count_nonzero(~np.isnat(durations_of(known))) >= count else "text"
 
 
-def _read_numbers(raw: RawColumn, cells: list[str], missing: list[bool], decimal: Decimal) -> Column:
-    truths = all(gone or cell.lower() in _TRUTH for cell, gone in zip(cells, missing, strict=True)) and not all(missing)
-    values = np.full(len(cells), np.nan)
-    problems: list[str] = []
-    sign, grouped, first = "", "", ""
-    for row, (cell, gone) in enumerate(zip(cells, missing, strict=True)):
-        if gone:
-            continue
-        if truths:
-            values[row] = _TRUTH[cell.lower()]
-            continue
-        number = numeral(cell, decimal)
-        if number is not None and not first:
-            first, sign = cell, number.sign
-        if number is None or not math.isfinite(number.value):
-            problems.append(raw.problem(row, _wrong_number(cell, decimal)))
-        elif number.sign != sign:
-            problems.append(raw.problem(row, f"{cell_text(cell)} and {cell_text(first)} have different signs"))
-        else:
-            values[row] = number.value
-            grouped = grouped or cell * number.grouped
-    return Column(raw, "truth" if truths else "number", values, tuple(problems), None, sign, grouped)
+def _problems(raw: RawColumn, cells: list[str], wrong: NDArray[np.bool_], what: str) -> tuple[str, ...]:
+    return tuple(raw.problem(int(row), f"{cell_text(cells[row])} is not {what}") for row in np.flatnonzero(wrong))
+
+
+def _with_numerals(
+    raw: RawColumn, values: Floats, cells: list[str], numerals: dict[int, Numeral | None], decimal: Decimal
+) -> Column:
+    """A column of plain numbers and of those with signs or separators; all have the same sign, or none."""
+    plain = np.flatnonzero(~np.isnan(values))
+    first = {"": int(plain[0])} if len(plain) else {}
+    signs = Counter({"": len(plain)} if len(plain) else {})
+    for row, found in numerals.items():
+        if found is not None:
+            signs[found.sign] += 1
+            first.setdefault(found.sign, row)
+    sign = signs.most_common(1)[0][0] if signs else ""
+    problems = [
+        (first[other], f"{cell_text(cells[first[other]])} and {cell_text(cells[first[sign]])} have different signs")
+        for other in signs
+        if other != sign
+    ]
+    for row, found in numerals.items():
+        values[row] = np.nan if found is None else found.value
+        if found is None or np.isinf(found.value):
+            problems.append((row, _wrong_number(cells[row], decimal)))
+    infinite = np.flatnonzero(np.isinf(values))
+    problems += [(int(row), _wrong_number(cells[row], decimal)) for row in infinite if int(row) not in numerals]
+    values[infinite] = np.nan
+    grouped = next((cells[row] for row, found in numerals.items() if found is not None and found.grouped), "")
+    lines = tuple(raw.problem(row, text) for row, text in sorted(problems))
+    return Column(raw, "number", values, lines, None, sign, grouped)
 
 
 def _wrong_number(cell: str, decimal: Decimal) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from shine.errors import DataError
 from shine.lang.names import shown
+from shine.typing import Floats
 
 Decimal = Literal[".", ","]
 """The sign between the whole and the fractional part of a number."""
@@ -26,7 +29,13 @@ LONGEST = 4000
 _GAPS = " \u00a0\u2007\u2009\u202f'’"
 """Spaces and apostrophes between groups of three digits."""
 
-_PLAIN = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_PLAIN: dict[Decimal, re.Pattern[str]] = {
+    ".": re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"),
+    ",": re.compile(r"[-+]?(?:[0-9]+(?:,[0-9]*)?|,[0-9]+)(?:[eE][-+]?[0-9]+)?"),
+}
+
+_ENOUGH = 1000
+"""Cells that tell the decimal sign of a file; others that contradict them are no numbers."""
 
 _AFFIX = re.compile(
     r"(?P<sign>[-+−]?)\s*(?P<before>[$¢£¤¥฿₠-₿]?)\s*(?P<number>[-+−.,0-9].*?)\s*(?P<after>[%‰$¢£¤¥฿₠-₿]?)"
@@ -72,8 +81,8 @@ def numeral(cell: str, decimal: Decimal) -> Numeral | None:
     """The number in a cell without blanks around it; None if it holds none."""
     if len(cell) > LONGEST:
         return None
-    if decimal == "." and _PLAIN.fullmatch(cell):
-        return Numeral(float(cell))
+    if _PLAIN[decimal].fullmatch(cell):
+        return Numeral(float(cell.replace(decimal, ".")))
     found = _AFFIX.fullmatch(cell)
     if found is None or (found["before"] and found["after"]):
         return None
@@ -84,6 +93,21 @@ def numeral(cell: str, decimal: Decimal) -> Numeral | None:
     gap = match["gap"]
     digits = text.replace("−", "-").replace(gap, "") if gap else text.replace("−", "-")
     return Numeral(float(digits.replace(decimal, ".")), found["before"] or found["after"], bool(gap))
+
+
+def plain_numbers(cells: Sequence[str], decimal: Decimal) -> tuple[Floats, list[int]]:
+    """The cells that are numbers without any sign or separator but the decimal one, NaN elsewhere; and all other rows.
+
+    This is `numeral` for the many cells of large files.
+    """
+    matches, rest = _PLAIN[decimal].fullmatch, []
+    values = [np.nan] * len(cells)
+    for row, cell in enumerate(cells):
+        if len(cell) <= LONGEST and matches(cell):
+            values[row] = float(cell if decimal == "." else cell.replace(",", "."))
+        else:
+            rest.append(row)
+    return np.array(values), rest
 
 
 @dataclass(frozen=True)
@@ -136,6 +160,8 @@ def writing_of(cells: Iterable[str], separator: str, wanted: Decimal | None, lea
             sign: Decimal = "." if point else ","
             votes[sign] += 1
             examples[sign] = examples[sign] or text
+            if votes[sign] == _ENOUGH:
+                break
         elif point and "," in text:
             unclear = unclear or text
     if votes["."] or votes[","]:

@@ -26,6 +26,8 @@ def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
     for name, values in named:
         check_unmasked(values, name)
         problem = frame_problem(values, name)
+        if problem is None and name == "y" and np.asarray(values).dtype.kind in "US":
+            problem = array_problem(values, name)  # scikit-learn lets texts pass as targets
         if problem is not None:
             raise ValueError(problem)
     # scikit-learn finds infinite numbers by a sum, whose overflow is harmless.
