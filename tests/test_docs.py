@@ -61,6 +61,7 @@ STAND_IN = (
 NEEDED = {
     "aot.md": "google.protobuf",
     "aot-web.md": "ziglang",
+    "data.md": "pandas",
     "deap.md": "deap",
     "deap-recipes.md": "deap",
     "estimators.md": "pandas",

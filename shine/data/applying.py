@@ -109,4 +109,5 @@ def _missing_notes(preparation: Preparation, path: Path, columns: Sequence[Colum
     if preparation.missing == "mean":
         return [f"{path}: the mean of the training data replaces missing values: {told}"]
     rows = int(np.logical_or.reduce([column.missing for column in columns]).sum())
-    return [f"{path}: {rows} rows have no prediction; values are missing: {told}"]
+    count = len(columns[0].values)
+    return [f"{path}: no prediction for {rows} of {count} rows, where values are missing: {told}"]

@@ -135,7 +135,7 @@ class Training:
             counts = [(column.raw.heading, int(column.missing.sum())) for column in columns]
             named = listed((f"{count} in {heading!r}" for heading, count in counts if count), 8)
             count = int((~kept).sum())
-            notes.append(f"{self.path}: {count} of {len(kept)} rows are left out; values are missing: {named}")
+            notes.append(f"{self.path}: without {count} of {len(kept)} rows, where values are missing: {named}")
         if self.reading.missing == "mean":
             counts = [(column.raw.heading, int(column.missing[kept].sum())) for column in features]
             filled = listed((f"{count} in {heading!r}" for heading, count in counts if count), 8)

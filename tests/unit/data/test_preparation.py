@@ -104,14 +104,16 @@ def test_rows_with_missing_values_are_dropped_and_counted(tmp_path: Path) -> Non
     data = loaded(tmp_path, HOLES, missing="drop")
     assert columns(data) == {"a": [1, 6], "b": [10, 60]}
     assert data.dataset.target.tolist() == [1, 6]
-    assert told(data, tmp_path) == ["d.csv: 3 of 5 rows are left out; values are missing: 1 in 'y', 1 in 'a', 1 in 'b'"]
+    assert told(data, tmp_path) == [
+        "d.csv: without 3 of 5 rows, where values are missing: 1 in 'y', 1 in 'a', 1 in 'b'"
+    ]
 
 
 def test_means_replace_missing_values_but_no_targets(tmp_path: Path) -> None:
     data = loaded(tmp_path, HOLES, missing="mean")
     assert columns(data) == {"a": [1, 10 / 3, 3, 6], "b": [10, 20, 30, 60]}
     assert told(data, tmp_path) == [
-        "d.csv: 1 of 5 rows are left out; values are missing: 1 in 'y'",
+        "d.csv: without 1 of 5 rows, where values are missing: 1 in 'y'",
         "d.csv: the mean of the column replaces missing values: 1 in 'a', 1 in 'b'",
     ]
 
