@@ -32,8 +32,9 @@ def predict_command(run: Path, data: Path, index: int | None, out: Path | None, 
     """Apply the formula of RUN, a run's folder, to the file DATA.
 
     DATA is a table in any format that Shine reads, with the columns that the formula uses, by heading, in any order;
-    other columns are ignored. Texts, dates and missing values become numbers as in the training data. The output is one column, 'prediction'. Its format is the ending of FILE; without --out it is CSV, or
-    Parquet if DATA is Parquet and the output is not a terminal.
+    other columns are ignored. Texts, dates and missing values become numbers as in the training data. The output is one
+    column, 'prediction'. Its format is the ending of FILE; without --out it is CSV, or Parquet if DATA is Parquet and
+    the output is not a terminal.
 
     \b
     Example:

@@ -24,7 +24,7 @@ def test_check_says_what_the_data_are(small: Path) -> None:
     result = shine("config", "check", small)
     assert (result.exit_code, result.stdout) == (0, "small.yaml: valid; 20 rows of a, b\n")
     assert json.loads(shine("config", "check", small, "--json").stdout) == {
-        "valid": True, "rows": 20, "features": ["a", "b"],
+        "valid": True, "rows": 20, "features": ["a", "b"], "notes": [],
     }  # fmt: skip
 
 
