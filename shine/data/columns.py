@@ -144,7 +144,8 @@ def _from_text(raw: RawColumn, cells: list[str], decimal: Decimal, kind: Kind | 
     missing[[row for row in rest if is_missing(cells[row])]] = True
     numerals = {row: numeral(cells[row], decimal) for row in rest if not missing[row]}
     if kind is None:
-        kind = _kind(cells, missing, sum(found is None for found in numerals.values()))
+        others = sum(found is None and not _is_infinite(cells[row]) for row, found in numerals.items())
+        kind = _kind(cells, missing, others)
     if kind == "number":
         return _with_numerals(raw, values, cells, numerals, decimal)
     if kind == "truth":
@@ -215,12 +216,16 @@ def _with_numerals(
 def _wrong_number(cell: str, decimal: Decimal) -> str:
     if numeral(cell, decimal) is not None:
         return f"{cell_text(cell)} is too large"
-    if cell.lower().lstrip("+-") in _INFINITE:
+    if _is_infinite(cell):
         return f"{cell_text(cell)} is not finite"
     other: Decimal = "," if decimal == "." else "."
     if numeral(cell, other) is not None:
         return f"{cell_text(cell)} is not a number where the decimal sign is {decimal!r}"
     return f"{cell_text(cell)} is not a number"
+
+
+def _is_infinite(cell: str) -> bool:
+    return cell.lower().lstrip("+-") in _INFINITE
 
 
 def cell_text(cell: str) -> str:

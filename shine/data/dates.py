@@ -24,6 +24,14 @@ _DATES = (
     re.compile(r"(?P<year>\d{4})(?P<gap>[-/.])(?P<month>\d{1,2})(?P=gap)(?P<day>\d{1,2})" + _TIME, re.ASCII),
     re.compile(r"(?P<first>\d{1,2})(?P<gap>[-/.])(?P<other>\d{1,2})(?P=gap)(?P<year>\d{4})" + _TIME, re.ASCII),
 )
+_WORDS = (
+    re.compile(r"(?P<day>\d{1,2})[-. ]+(?P<word>[A-Za-z]{3,9})[-. ,]+(?P<year>\d{4})" + _TIME, re.ASCII),
+    re.compile(r"(?P<word>[A-Za-z]{3,9})\.? +(?P<day>\d{1,2}),? +(?P<year>\d{4})" + _TIME, re.ASCII),
+)
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
 _CLOCK = re.compile(
     r"(?P<sign>-?)(?P<hour>\d{1,4}):(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d(?:[.,]\d{1,9})?))?", re.ASCII
 )
@@ -55,7 +63,7 @@ class Dates:
 
 
 def dates_of(cells: Sequence[str], order: Order | None = None) -> Dates:
-    """Dates in cells: ISO 8601, ``31.12.2023``, ``31/12/2023`` or ``12/31/2023``, each with a time or without.
+    """Dates in cells: ISO 8601, ``31.12.2023``, ``31/12/2023``, ``12/31/2023``, ``31 Dec 2023``, and a time or none.
 
     Points mean that the day comes first. With other signs the first number above 12 tells.
 
@@ -65,7 +73,8 @@ def dates_of(cells: Sequence[str], order: Order | None = None) -> Dates:
     order : "day" or "month", optional
         What comes first, if it is known.
     """
-    matches = [_DATES[0].fullmatch(cell) or _DATES[1].fullmatch(cell) for cell in cells]
+    patterns = (*_DATES, *_WORDS)
+    matches = [next((found for form in patterns if (found := form.fullmatch(cell))), None) for cell in cells]
     short = [match for match in matches if match is not None and "first" in match.re.groupindex]
     unclear = ""
     if order is None and short:
@@ -87,6 +96,8 @@ def _moment(match: re.Match[str], order: Order | None) -> np.datetime64:
     if "first" in parts:
         swapped = order == "month"
         parts["day"], parts["month"] = parts["other" if swapped else "first"], parts["first" if swapped else "other"]
+    if "word" in parts:
+        parts["month"] = str(_month(parts["word"]))
     hour = int(parts["hour"] or 0)
     if parts["half"]:
         if not 1 <= hour <= 12:
@@ -99,6 +110,11 @@ def _moment(match: re.Match[str], order: Order | None) -> np.datetime64:
         return np.datetime64(moment.astimezone(UTC).replace(tzinfo=None), "us")
     except (ValueError, OverflowError):  # no such day
         return np.datetime64("NaT")
+
+
+def _month(word: str) -> int:
+    """Number of an English month, written in full or by its first letters; 0 if it is none."""
+    return next((place for place, month in enumerate(_MONTHS, 1) if month.startswith(word.lower())), 0)
 
 
 def _zone(text: str | None) -> timezone:

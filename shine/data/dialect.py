@@ -21,7 +21,17 @@ _MARKS = (
 )
 """Marks at the beginning of a file, and what they say."""
 
-_SEPARATORS = ",;\t|"
+_OTHER_FILES = (
+    (b"\x1f\x8b", "a gzip file, which should end in .csv.gz"),
+    (b"BZh9", "a bzip2 file, which should end in .csv.bz2"),
+    (b"\xfd7zXZ\0", "an xz file, which should end in .csv.xz"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard file, which should end in .csv.zst"),
+    (b"PK\x03\x04", "a zip or Excel file, which should end in .csv.zip or .xlsx"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel file; save it as .xlsx"),
+    (b"PAR1", "a Parquet file, which should end in .parquet"),
+)
+"""Beginnings of files that are no text, and what they are."""
+
 _COMPARED = 50
 """Rows that tell the separator."""
 
@@ -72,7 +82,10 @@ def dialect_of(path: Path, data: bytes) -> Dialect:
 
 
 def _decoded(path: Path, data: bytes) -> tuple[str, tuple[str, ...]]:
-    encoding = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
+    kind = next((kind for beginning, kind in _OTHER_FILES if data.startswith(beginning)), None)
+    if kind is not None:
+        raise DataError(f"{path}: is not text, but begins like {kind}")
+    encoding = next((name for mark, name in _MARKS if data.startswith(mark)), _without_mark(data))
     try:
         return data.decode(encoding), ()
     except UnicodeDecodeError as error:
@@ -93,6 +106,14 @@ def _decoded(path: Path, data: bytes) -> tuple[str, tuple[str, ...]]:
 def _is_comment(line: str) -> bool:
     """Whether a line is a comment, or empty."""
     return line.startswith("#") or not line.strip()
+
+
+def _without_mark(data: bytes) -> str:
+    """The encoding of text without a mark: in UTF-16, every other byte of most texts is 0."""
+    start = data[:1000]
+    if 4 * start.count(0) <= len(start):
+        return "utf-8"
+    return "utf-16-le" if start[1::2].count(0) > start[::2].count(0) else "utf-16-be"
 
 
 def _delimiter(path: Path, lines: list[str], comment: str) -> str:

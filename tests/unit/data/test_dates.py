@@ -25,6 +25,10 @@ ONE = {
     "5.1.2023 8:05": "2023-01-05T08:05",
     "31/01/2023": "2023-01-31",
     "01/31/2023 3:30 PM": "2023-01-31T15:30",
+    "5 Jan 2023": "2023-01-05",
+    "05-Sept-2023 8:00": "2023-09-05T08:00",
+    "May 5, 2023 2:30 PM": "2023-05-05T14:30",
+    "december 31 2023": "2023-12-31",
     "01-31-2023 12:05 am": "2023-01-31T00:05",
 }
 
@@ -34,7 +38,9 @@ def test_a_date_is_read(cell: str) -> None:
     assert dates_of([cell]).values[0] == np.datetime64(ONE[cell])
 
 
-@pytest.mark.parametrize("cell", ["2023-02-30", "2023-13-01", "2023-01/05", "12:30", "20230105", "1.5", "5.1.23", ""])
+@pytest.mark.parametrize(
+    "cell", ["2023-02-30", "2023-13-01", "2023-01/05", "12:30", "20230105", "1.5", "5.1.23", "5 Foo 2023", ""]
+)
 def test_other_cells_are_no_dates(cell: str) -> None:
     assert np.isnat(dates_of([cell]).values[0])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ SAME = {
     "UTF-8 with a mark": "\ufeffa,y\n1,4\n2,-5.5\n".encode(),
     "UTF-16": "a,y\n1,4\n2,-5.5\n".encode("utf-16"),
     "UTF-16, high bytes first": b"\xfe\xff" + "a,y\n1,4\n2,-5.5\n".encode("utf-16-be"),
+    "UTF-16, without a mark": "a,y\n1,4\n2,-5.5\n".encode("utf-16-le"),
     "UTF-32": "a,y\n1,4\n2,-5.5\n".encode("utf-32"),
     "Windows": b"a,y\r\n1,4\r\n2,-5.5\r\n",
     "old Mac": b"a,y\r1,4\r2,-5.5\r",
@@ -66,6 +68,20 @@ def test_the_user_is_told_what_was_guessed(tmp_path: Path) -> None:
         "column 'a': the sign $ beside its numbers is left out",
         "column 'a': numbers have thousands separators, as '$1,520'",
     ]
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (gzip.compress(b"a,y\n1,2\n"), "a gzip file, which should end in .csv.gz"),
+        (b"PK\x03\x04...", "a zip or Excel file, which should end in .csv.zip or .xlsx"),
+        (b"PAR1...", "a Parquet file, which should end in .parquet"),
+    ],
+)
+def test_files_that_are_no_text_are_recognized(content: bytes, kind: str, tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_bytes(content)
+    with pytest.raises(DataError, match=f"d.csv: is not text, but begins like {kind}$"):
+        load(tmp_path / "d.csv", "y")
 
 
 def test_a_cell_that_begins_like_a_comment_stays(tmp_path: Path) -> None:

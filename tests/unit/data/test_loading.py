@@ -89,6 +89,10 @@ BAD = {
     "day,y\n2023-01-05,1\n2023-02-31,2\n": ["d.csv:3: column 'day': '2023-02-31' is not a date"],
     "t,y\n8:30,1\n9:45,1\nlater,1\n": ["d.csv:4: column 't': 'later' is not a time"],
     "a,y\n12%,1\n5,1\n": ["d.csv:2: column 'a': '12%' and '5' have different signs"],
+    "a,y\ninf,1\n-Infinity,1\n": [
+        "d.csv:2: column 'a': 'inf' is not finite",
+        "d.csv:3: column 'a': '-Infinity' is not finite",
+    ],
     "a,y\n-,1\n?,1\n": ["d.csv:2: column 'a': no row has a value"],
     "a,y\n1,\n2,-\n3,5\n": [
         "d.csv:2: column 'y': the value is missing, as in 1 other row; data.missing may be drop or mean"

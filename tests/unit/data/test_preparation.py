@@ -86,6 +86,12 @@ def test_names_of_texts_differ_from_other_names(tmp_path: Path) -> None:
     assert data.dataset.features == ("c_is_a_2", "c_is_a_b", "c_is_a_b_2", "c_is_b", "c_is_a")
 
 
+def test_names_of_long_texts_are_cut(tmp_path: Path) -> None:
+    data = loaded(tmp_path, f"c,y\n{'x' * 90}1,1\n{'x' * 90}2,2\n{'x' * 90}3,3\n", categories="one-hot")
+    name = f"c_is_{'x' * 40}"
+    assert data.dataset.features == (name, f"{name}_2", f"{name}_3")
+
+
 def test_too_many_texts_are_refused(tmp_path: Path) -> None:
     rows = "".join(f"name {row},1,{row}\n" for row in range(60))
     with pytest.raises(DataError, match="60 different texts are too many for one-hot, which takes 50"):
