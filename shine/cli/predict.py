@@ -41,7 +41,8 @@ def _predictions(model: Model, data: Path, preparation: Preparation | None) -> F
     # A formula without features still needs the number of rows.
     used = [name for name in features if ("name", name) in model.tree.tokens] or list(features)
     _ending(data)
-    rows = new_rows(data, preparation or plain_preparation(features), used)
+    headings = {name: model.headings.get(name, name) for name in features}
+    rows = new_rows(data, preparation or plain_preparation(headings), used)
     for note in rows.notes:
         click.echo(f"note: {note}", err=True)
     count = len(next(iter(rows.columns.values())))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -152,9 +152,16 @@ class Preparation:
         return [column for column in self.columns if wanted & set(column.names)]
 
 
-def plain_preparation(names: Sequence[str]) -> Preparation:
-    """The preparation of a run that remembers none: numbers, by the names of the features."""
-    return Preparation(tuple(PreparedColumn(name, name, "number", (name,), (name,)) for name in names))
+def plain_preparation(headings: Mapping[str, str]) -> Preparation:
+    """The preparation of a run that remembers none: numbers, by the headings and the names of the features.
+
+    Parameters
+    ----------
+    headings : mapping of str to str
+        Heading of each feature, by its name in formulas.
+    """
+    columns = (PreparedColumn(text, name, "number", (name,), (text,)) for name, text in headings.items())
+    return Preparation(tuple(columns))
 
 
 def learned(column: Column, name: str, categories: Categories, taken: Numbering) -> PreparedColumn:

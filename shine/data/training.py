@@ -88,10 +88,9 @@ class Training:
         notes += self._missing_notes(kept, [column for _, column in features])
         prepared, numbers = self._prepared(features, kept)
         notes += [note for note in (column.note() for column in prepared) if note]
-        names = [name for column in prepared for name in column.names]
         preparation = Preparation(tuple(prepared), self.reading.missing, self.decimal)
         kept_preparation = None if preparation.is_plain else preparation
-        return Loaded(self._dataset(numbers, names, kept), kept_preparation, tuple(notes))
+        return Loaded(self._dataset(numbers, prepared, kept), kept_preparation, tuple(notes))
 
     def _is_ignored(self, column: Column) -> bool:
         if column.kind != "text":
@@ -161,12 +160,15 @@ class Training:
             all_numbers += numbers
         return prepared, all_numbers
 
-    def _dataset(self, numbers: list[Floats], names: list[str], kept: NDArray[np.bool_]) -> Dataset:
+    def _dataset(self, numbers: list[Floats], prepared: list[PreparedColumn], kept: NDArray[np.bool_]) -> Dataset:
         given: dict[str, Any] = {role: column.values[kept] for role, column in self.given.items()}
+        names = [name for column in prepared for name in column.names]
+        headings = [heading for column in prepared for heading in column.headings]
         if "groups" in given and given["groups"].dtype.kind != "f":
             given["groups"] = given["groups"].astype(str)
         try:
-            return Dataset.from_arrays(np.column_stack(numbers), given.pop("target"), features=names, **given)
+            X, y = np.column_stack(numbers), given.pop("target")
+            return Dataset.from_arrays(X, y, features=names, headings=headings, **given)
         except DataError as error:
             raise DataError(f"{self.path}: {error}") from None
 
