@@ -22,9 +22,10 @@ from shine.typing import Floats
 def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
     """Arrays of finite float64 numbers; the estimator stores or compares the number and the names of the features."""
     checks = {"dtype": np.float64} | checks
+    for name, values in zip(("X", "y"), data, strict=False):
+        check_unmasked(values, name)
     named = [("X", data[0]), *([("y", data[1])] if len(data) > 1 and checks.get("y_numeric") else [])]
     for name, values in named:
-        check_unmasked(values, name)
         problem = frame_problem(values, name)
         if problem is None and name == "y" and np.asarray(values).dtype.kind in "US":
             problem = array_problem(values, name)  # scikit-learn lets texts pass as targets
