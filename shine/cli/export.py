@@ -40,7 +40,9 @@ def export_formula(
         raise click.UsageError(f"--dialect {dialect}: is for --to sql only")
     if dialect not in (None, *DIALECTS):
         raise click.UsageError(f"--dialect {dialect}: is unknown; use one of {', '.join(DIALECTS)}")
-    found = model_of(source, index)
+    found, run = model_of(source, index)
+    if to == "sql" and run is not None:
+        options["preparation"] = run.record.preparation
     tree = found if isinstance(found, Tree) else found.tree
     headings: Mapping[str, str] = {} if isinstance(found, Tree) else found.headings
     columns = [headings.get(feature, feature) for feature in tree.parameters]

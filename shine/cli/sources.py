@@ -87,12 +87,12 @@ def parsed(formula: str, parameters: str | None = None) -> Tree:
 
 def tree_of(source: str, index: int | None) -> Tree:
     """The formula of a run, or the one that the argument itself is (see `model_of`)."""
-    found = model_of(source, index)
+    found, _ = model_of(source, index)
     return found if isinstance(found, Tree) else found.tree
 
 
-def model_of(source: str, index: int | None) -> Model | Tree:
-    """The model of a run if the argument is an existing folder; otherwise the argument itself as a formula.
+def model_of(source: str, index: int | None) -> tuple[Model | Tree, Run | None]:
+    """The model of a run, and the run, if the argument is an existing folder; otherwise the argument as a formula.
 
     Raises
     ------
@@ -102,11 +102,12 @@ def model_of(source: str, index: int | None) -> Model | Tree:
     path = Path(source)
     # A path in an existing folder is a mistyped run, not a formula.
     if _exists(path) or ("/" in source and " " not in source and _exists(path.parent)):
-        return chosen(opened(path), index)[1]
+        run = opened(path)
+        return chosen(run, index)[1], run
     tree = parsed(source)
     if index is not None:
         raise click.UsageError(f"--index is for runs, and there is no folder {shown(source)}")
-    return tree
+    return tree, None
 
 
 def shown(text: str, length: int = 60) -> str:

@@ -80,10 +80,19 @@ def _excel(tree: Tree, name: str, headings: Headings, *, cells: Any = None) -> s
     return f"{excel_formula(tree, cells, headings=headings)}\n"
 
 
-def _sql(tree: Tree, name: str, headings: Headings, *, dialect: str = "standard", columns: Any = None) -> str:
+def _sql(
+    tree: Tree,
+    name: str,
+    headings: Headings,
+    *,
+    dialect: str = "standard",
+    columns: Any = None,
+    preparation: Any = None,
+) -> str:
     from shine.export.sql import sql_expression
 
-    return f"{sql_expression(tree, columns, dialect=dialect, headings=headings)}\n"
+    made = sql_expression(tree, columns, dialect=dialect, headings=headings, preparation=preparation)
+    return f"{made}\n"
 
 
 def _pandas(tree: Tree, name: str, headings: Headings) -> str:
@@ -144,7 +153,8 @@ def export(
     precision : int, optional
         Significant digits of constants; all by default.
     **options
-        Of the form, as its own function takes them: `dialect` and `columns` of SQL, `cells` of Excel, `indent` of JSON.
+        Of the form, as its own function takes them: `dialect`, `columns` and `preparation` of SQL, `cells` of Excel,
+        `indent` of JSON.
 
     Returns
     -------

@@ -7,10 +7,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from shine.data.preparation import Preparation
 from shine.errors import ExportError
 from shine.export.expressions.corrected import Corrected
 from shine.export.expressions.phrases import Phrase, phrase, word, written
-from shine.export.headings import Headings, column_headings, used_features
+from shine.export.headings import Headings, check_distinct, column_headings, used_features
+from shine.export.prepared_sql import prepared_sql
 from shine.lang.names import shown
 from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
@@ -55,6 +57,7 @@ def sql_expression(
     *,
     dialect: str = "standard",
     headings: Headings | None = None,
+    preparation: Preparation | None = None,
     precision: Precision = None,
 ) -> str:
     """The formula as an SQL expression.
@@ -71,6 +74,10 @@ def sql_expression(
     dialect : {"standard", "sqlite", "postgres", "duckdb"}
     headings : mapping of str to str, optional
         Original headings of the columns, by feature; the names of the features by default.
+    preparation : Preparation, optional
+        What a run made of the columns of its file (``run.record.preparation``): the expression then reads the columns
+        of the file and makes the numbers itself. Missing values are NULL there, dates are dates, timestamps or, in
+        SQLite, texts in ISO 8601.
     precision : int, "exact" or None
         Significant digits of constants; all by default.
 
@@ -94,7 +101,7 @@ def sql_expression(
         raise ValueError(f"unknown dialect {dialect!r}; use one of {', '.join(DIALECTS)}")
     tree = rounded_tree(tree, precision, named=False)
     if columns is None:
-        columns = _columns(tree, headings, dialect)
+        columns = _columns(tree, headings, preparation, dialect)
     missing = [name for name in used_features(tree) if name not in columns]
     if missing:
         raise ValueError(f"columns lacks the feature {missing[0]!r}; it has {', '.join(columns)}")
@@ -107,15 +114,29 @@ def sql_expression(
     return written(result, writer.form)
 
 
-def _columns(tree: Tree, headings: Headings | None, dialect: str) -> dict[str, str]:
-    """SQL text of the columns that a formula uses, checked."""
-    form = f"SQL ({dialect})"
-    found = column_headings(tree, headings, form, _in_lower_case if dialect in CASELESS else str)
-    for name, heading in found.items():
-        if "\0" in heading or (not heading and dialect not in NAMELESS):
-            problem = "with a NUL character" if heading else "without a name"
-            raise ExportError(f"{form} has no column {problem}; name the column of {shown(name)} with columns={{...}}")
-    return {name: quoted(heading) for name, heading in found.items()}
+def _columns(tree: Tree, headings: Headings | None, preparation: Preparation | None, dialect: str) -> dict[str, str]:
+    """SQL text of the features that a formula uses, with checked names of columns."""
+    form, same = f"SQL ({dialect})", _in_lower_case if dialect in CASELESS else str
+    if preparation is None:
+        found = column_headings(tree, headings, form, same)
+        return {name: _checked(heading, name, form, dialect) for name, heading in found.items()}
+    used = used_features(tree)
+    sources = preparation.of(used)
+    every = {column.name: column.heading for column in preparation.columns}
+    check_distinct(every, {column.name for column in sources}, form, same)
+    texts: dict[str, str] = {}
+    for column in sources:
+        source = _checked(column.heading, column.name, form, dialect)
+        texts |= {name: prepared_sql(column, name, source, dialect) for name in column.names if name in used}
+    return texts
+
+
+def _checked(heading: str, name: str, form: str, dialect: str) -> str:
+    """A column's name in an expression, if the database can have such a column."""
+    if "\0" in heading or (not heading and dialect not in NAMELESS):
+        problem = "with a NUL character" if heading else "without a name"
+        raise ExportError(f"{form} has no column {problem}; name the column of {shown(name)} with columns={{...}}")
+    return quoted(heading)
 
 
 def _in_lower_case(text: str) -> str:
