@@ -22,11 +22,12 @@ from shine.gp.constraints.constraints import Constraints
 from shine.gp.settings import EvolutionSettings
 from shine.gp.subtrees import depths
 from shine.lang.library import STANDARD
-from shine.lang.parse import parse, primitive_table
+from shine.lang.parse import parse
 from shine.lang.population import Population
-from shine.lang.primitives import PrimitiveSet, select
+from shine.lang.primitives import PrimitiveSet, near_primitive, select
 from shine.lang.printing import definition_source
 from shine.lang.tree import Tree
+from shine.lang.vocabulary import primitive_table
 from shine.search.kept_rows import kept_back
 from shine.search.settings import FitnessSettings
 
@@ -47,21 +48,26 @@ def primitive_texts(
     if not primitives:
         problems.append((("primitives",), "must not be empty; [add, sub, mul, div] is a start"))
     names: list[str] = []
+    words: list[str] = []
     for index, (given, base) in enumerate(zip(primitives, bases, strict=True)):
         try:
             text = given if isinstance(given, str) else _lifted_text(given, base)
-            table, known = primitive_table([*texts, text])
+            table, known = primitive_table([*words, text])
         except (UnsupportedSyntaxError, GraphImportError, ValueError) as error:
             problems.append((("primitives", index), str(error)))
             continue
+        if len(known) == len(names):
+            continue  # another word for one of them: ^ and **
         name = known[-1]
         if name not in table:
-            problems.append((("primitives", index), unknown("primitive", name, sorted(STANDARD))))
+            near = near_primitive(name, STANDARD)
+            problems.append((("primitives", index), unknown("primitive", name, sorted(STANDARD), near)))
         elif name in names:
-            problems.append((("primitives", index), f"{shown(name)} is listed twice"))
+            problems.append((("primitives", index), f"{shown(text)} is listed twice"))
         else:
             names.append(name)
-            texts.append(text)
+            words.append(text)
+            texts.append(name if name in STANDARD else text)
     return tuple(texts), problems
 
 

@@ -51,9 +51,9 @@ def _problem(details: ErrorDetails, schema: dict[str, Any]) -> Problem:
     return loc, message
 
 
-def unknown(kind: str, name: str, allowed: Sequence[str]) -> str:
-    """The message for a name that is not allowed."""
-    near = similar(name, allowed)
+def unknown(kind: str, name: str, allowed: Sequence[str], near: str | None = None) -> str:
+    """The message for a name that is not allowed; it suggests the nearest allowed name if none is given."""
+    near = near or similar(name, allowed)
     hint = f'did you mean "{near}"? ' if near else ""
     return f"unknown {kind} {shown(name)}; {hint}allowed are {listed(allowed, 100)}"
 

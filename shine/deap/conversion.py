@@ -18,10 +18,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from shine.deap.adf import expanded
-from shine.deap.numbers import described, number_of
 from shine.deap.vocabulary import Vocabulary
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
+from shine.lang.python.numbers import described, number_of
 from shine.typing import Floats, Indices
 
 _name = attrgetter("name")

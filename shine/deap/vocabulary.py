@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from shine.deap.functions import Functions
-from shine.deap.known import BOOLEAN
 from shine.deap.library import gp
-from shine.deap.numbers import described, number_of
 from shine.errors import UnsupportedSyntaxError
 from shine.lang.primitives import CONSTANT, PrimitiveSet
+from shine.lang.python.functions import Functions
+from shine.lang.python.known import BOOLEAN
+from shine.lang.python.numbers import described, number_of
 from shine.typing import Floats
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import wraps
 from multiprocessing import current_process, parent_process
 from typing import Any, Self, TypeVar, cast
@@ -14,8 +15,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from shine.data.dataset import Dataset
-from shine.errors import InterruptedFitWarning
 from shine.estimators.checks import checked_seed, checked_settings, checked_threads, validated
+from shine.errors import InterruptedFitWarning, ShineError
 from shine.estimators.display import equations, fitted_html, fitted_latex, fitted_text
 from shine.estimators.fit_searches import FitSearches
 from shine.estimators.guesses import guesses_within
@@ -23,8 +24,9 @@ from shine.estimators.names import constraints_in_formula_names, formula_names
 from shine.estimators.reports import reporter
 from shine.estimators.selection import Selection, check_selection, selected
 from shine.frontends.guesses import Guess
-from shine.lang.parse import PrimitiveSource
 from shine.lang.rounding import Precision
+from shine.lang.parse import parse
+from shine.lang.vocabulary import PrimitiveSource, is_of_session, portable, primitive_table
 from shine.search.front import Front
 from shine.search.model import Model
 from shine.search.settings import settings_from
@@ -88,6 +90,20 @@ class SymbolicEstimator(BaseEstimator):
         scikit-learn reads the signature of each estimator, so each needs its own; it is the only list of parameters.
         """
         self.__dict__.update({name: value for name, value in variables.items() if name not in ("self", "__class__")})
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state for a pickle. Functions of a notebook or a script are kept as what was read from their source."""
+        state = dict(super().__getstate__())
+        # Parameters may be anything; `fit` checks them.
+        with suppress(ShineError, TypeError, ValueError):
+            if any(map(is_of_session, self.primitives)):
+                state["primitives"] = portable(self.primitives)
+            if any(map(is_of_session, self.guesses)):
+                table = primitive_table(self.primitives)[0]
+                state["guesses"] = [
+                    parse(guess, primitives=table) if is_of_session(guess) else guess for guess in self.guesses
+                ]
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickle, also of a former version, which has `seeds` in place of `guesses`."""

@@ -16,7 +16,7 @@ from shine.estimators.odds_search import search_odds
 from shine.estimators.rows import merged
 from shine.estimators.selection import Selection
 from shine.frontends.guesses import Guess
-from shine.lang.parse import PrimitiveSource
+from shine.lang.vocabulary import PrimitiveSource
 from shine.search.front import Front
 from shine.search.settings import DEFAULT_PRIMITIVES
 from shine.typing import AnyArray, Floats

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from shine.gp.subtrees import depths
-from shine.lang.parse import PrimitiveSource, primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
 from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
+from shine.lang.vocabulary import PrimitiveSource, primitive_table
 
 
 def guesses_within(

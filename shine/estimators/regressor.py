@@ -15,7 +15,7 @@ from shine.estimators.checks import checked_sigma, checked_weights, validated
 from shine.estimators.rows import in_order, merged
 from shine.estimators.selection import Selection
 from shine.frontends.guesses import Guess
-from shine.lang.parse import PrimitiveSource
+from shine.lang.vocabulary import PrimitiveSource
 from shine.search.run import search
 from shine.search.settings import DEFAULT_PRIMITIVES
 from shine.typing import Floats

@@ -17,7 +17,7 @@ from shine.estimators.components import Components
 from shine.estimators.rows import merged
 from shine.estimators.selection import Selection, selected
 from shine.frontends.guesses import Guess
-from shine.lang.parse import PrimitiveSource
+from shine.lang.vocabulary import PrimitiveSource
 from shine.search.front import Front
 from shine.search.run import search
 from shine.search.settings import DEFAULT_PRIMITIVES

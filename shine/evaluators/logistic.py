@@ -15,10 +15,11 @@ from shine.data.dataset import Dataset
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import MachineEvaluator
 from shine.fitness.protocols import Fit, NormalEquations
-from shine.lang.parse import parse, primitive_table
+from shine.lang.parse import parse
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.tree import Primitive
+from shine.lang.vocabulary import primitive_table
 from shine.typing import Floats, Mask
 
 SHARE = "__share"

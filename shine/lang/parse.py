@@ -14,15 +14,13 @@ from shine.errors import UnsupportedSyntaxError
 from shine.lang.functions import verify_function
 from shine.lang.grammar import TOO_LARGE, ExpressionVerifier, check_name, reject
 from shine.lang.library import STANDARD
-from shine.lang.names import cut, listed, normalized, shown
+from shine.lang.names import cut, listed, shown
+from shine.lang.python.known import bare_names
 from shine.lang.symbolic import Symbolic, is_symbolic, symbolic_tree
 from shine.lang.tree import Primitive, Tree
 
 MAX_SOURCE = 500_000
 """Longest source text that is parsed, in characters."""
-
-PrimitiveSource = str | Callable[..., object] | Primitive
-"""The forms in which a primitive is given: a name or a function; see `primitive_table`."""
 
 Source = str | Callable[..., object] | ast.AST | Tree | Symbolic
 """The forms in which a formula is given."""
@@ -85,58 +83,6 @@ def parse(
     if isinstance(source, Tree):
         return _reordered(source, parameters)
     return _verify(node, parameters, primitives)
-
-
-def primitive_table(
-    primitives: Sequence[PrimitiveSource],
-) -> tuple[dict[str, Primitive], list[str]]:
-    """Primitives that are given by name, as functions in the language, or as `Primitive` objects.
-
-    Parameters
-    ----------
-    primitives : sequence of str, function or Primitive
-        Names of Shine's own; functions in the language, as Python functions or as text that begins with ``def``; or
-        primitives, such as `shine.primitive_from_llvm` makes.
-
-    Returns
-    -------
-    table : dict of str to Primitive
-        Shine's primitives and the given functions.
-    names : list of str
-        Names of the given primitives, in their order.
-
-    Raises
-    ------
-    UnsupportedSyntaxError
-        If a function is not in the language.
-    ValueError
-        If a function has the name of one of Shine's primitives.
-    """
-    table: dict[str, Primitive] = dict(STANDARD)
-    names = []
-    for given in primitives:
-        if isinstance(given, str) and not _is_definition(given):
-            names.append(normalized(given))
-            continue
-        primitive = given if isinstance(given, Primitive) else _defined(given, table)
-        check_name(primitive.name)
-        if primitive.name in STANDARD and primitive != STANDARD[primitive.name]:
-            raise ValueError(f"{primitive.name!r} is one of Shine's primitives; give your function another name")
-        table[primitive.name] = primitive
-        names.append(primitive.name)
-    return table, names
-
-
-def _is_definition(text: str) -> bool:
-    return re.match(r"\s*def\b", text) is not None
-
-
-def _defined(function: str | Callable[..., object], table: Mapping[str, Primitive]) -> Primitive:
-    """A function in the language as a primitive."""
-    definition = parse(function, primitives=table)
-    if definition.name in STANDARD:
-        raise ValueError(f"{definition.name!r} is one of Shine's primitives; give your function another name")
-    return Primitive(definition.name, len(definition.parameters), definition)
 
 
 def _verify(node: ast.AST, parameters: Sequence[str] | None, primitives: Mapping[str, Primitive]) -> Tree:
@@ -215,7 +161,7 @@ def _syntax_tree(source: str) -> ast.AST:
     except ValueError as error:
         # NUL bytes and lone surrogates; for surrogates, the message repeats the whole text.
         raise UnsupportedSyntaxError(f"not a Python expression: {str(error)[-80:]}") from None
-    return tree
+    return bare_names(tree) if "." in text else tree
 
 
 def _is_too_long(error: SyntaxError) -> bool:

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 
 from shine.lang.growth import Terminals, grown_tapes
 from shine.lang.lazy import cached_property
-from shine.lang.parse import PrimitiveSource, Source, natural_order, parse, primitive_table
+from shine.lang.parse import Source, natural_order, parse
 from shine.lang.primitives import PrimitiveSet, select
 from shine.lang.tape import Tape, functions_of, tape_from_tree, tree_from_tape
 from shine.lang.tree import Tree
+from shine.lang.vocabulary import PrimitiveSource, primitive_table
 from shine.typing import Codes, Floats, Indices
 
 _LOOKED_AT = 1 << 12

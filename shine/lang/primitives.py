@@ -10,7 +10,7 @@ import numpy as np
 
 from shine.lang.facts import FACTS, basic_where
 from shine.lang.lazy import cached_property
-from shine.lang.names import MOST_PRIMITIVES, listed, shown
+from shine.lang.names import MOST_PRIMITIVES, listed, shown, similar
 from shine.lang.tree import Primitive
 from shine.typing import Indices
 
@@ -84,17 +84,37 @@ class PrimitiveSet:
         return self.functions[code - self.first_function]
 
 
+OTHER_NAMES = {
+    "plus": "add", "subtract": "sub", "minus": "sub", "multiply": "mul", "times": "mul", "mult": "mul",
+    "divide": "div", "truediv": "div", "power": "pow", "negative": "neg", "absolute": "abs", "fabs": "abs",
+    "ln": "log", "sqr": "square", "sq": "square", "reciprocal": "inv", "inverse": "inv", "sig": "sigmoid",
+    "logistic": "sigmoid", "expit": "sigmoid", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "maximum": "max",
+    "minimum": "min", "cond": "where", "if_then_else": "where", "ite": "where", "greater": "gt", "less": "lt",
+    "pdiv": "protected_div", "plog": "protected_log", "psqrt": "protected_sqrt", "remainder": "mod",
+    "signum": "sign", "safe_log": "log", "safe_sqrt": "sqrt", "safe_pow": "pow",
+}  # fmt: skip
+"""Names that other libraries have for Shine's primitives, for messages."""
+
+
+def near_primitive(name: str, known: Iterable[str]) -> str | None:
+    """The primitive that an unknown name may mean; None if there is none."""
+    return OTHER_NAMES.get(name.lower()) or similar(name, known)
+
+
 def select(table: Mapping[str, Primitive], names: Sequence[str] | Iterable[str]) -> tuple[Primitive, ...]:
     """Look up primitives by name.
 
     Raises
     ------
     ValueError
-        If a name is unknown; the message lists the known ones.
+        If a name is unknown; the message names a similar one, and lists the known ones.
     """
     chosen = []
     for name in names:
         if name not in table:
-            raise ValueError(f"unknown primitive {shown(name)}; known are {listed(sorted(table), MOST_PRIMITIVES)}")
+            near = near_primitive(name, table)
+            hint = f"did you mean {near!r}? " if near else ""
+            known = listed(sorted(table), MOST_PRIMITIVES)
+            raise ValueError(f"primitives: unknown primitive {shown(name)}; {hint}known are {known}")
         chosen.append(table[name])
     return tuple(chosen)

@@ -12,8 +12,9 @@ from shine.config import Config, read_config
 from shine.errors import ExportError, UnsupportedSyntaxError
 from shine.lang.lazy import cached_property
 from shine.lang.names import cut, shown
-from shine.lang.parse import parse, primitive_table
+from shine.lang.parse import parse
 from shine.lang.tree import Primitive
+from shine.lang.vocabulary import primitive_table
 from shine.runs.files import read_file
 from shine.runs.records import ModelRecord, ResultRecord, read_result
 from shine.search.front import Front, Result

@@ -11,8 +11,8 @@ from shine import __version__
 from shine.config import Job, current_names, is_retired
 from shine.errors import ConfigError, DataError, ExportError
 from shine.lang.names import cut, normalized, shown
-from shine.lang.parse import primitive_table
 from shine.lang.primitives import PrimitiveSet, select
+from shine.lang.vocabulary import primitive_table
 from shine.runs.checkpoints import Checkpoint, Shelf
 from shine.runs.identity import data_digest, settings_of
 from shine.runs.keeping import Notice

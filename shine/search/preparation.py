@@ -21,9 +21,9 @@ from shine.gp.constraints.constraints import Constraints, check_constraints
 from shine.gp.seeding import Guesses, SeedingSettings, find_guesses
 from shine.gp.seeding.skeletons import Rows
 from shine.gp.settings import EvolutionSettings
-from shine.lang.parse import primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
+from shine.lang.vocabulary import primitive_table
 from shine.search.scaling import Scaling
 from shine.search.settings import SearchSettings
 

@@ -26,7 +26,7 @@ from shine.gp.constraints.constraints import Constraints
 from shine.gp.evolution import Progress
 from shine.gp.run_state import State
 from shine.gp.settings import StopSettings
-from shine.lang.parse import PrimitiveSource
+from shine.lang.vocabulary import PrimitiveSource
 from shine.search.budget import TimeBudget
 from shine.search.finishing import Finish
 from shine.search.front import Result

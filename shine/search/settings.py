@@ -13,7 +13,7 @@ from shine.data.of_r import whole
 from shine.frontends.guesses import Guess
 from shine.gp.constraints.constraints import Constraints
 from shine.gp.settings import EvolutionSettings, StopSettings
-from shine.lang.parse import PrimitiveSource
+from shine.lang.vocabulary import PrimitiveSource, check_primitives
 
 Section = TypeVar("Section", EvolutionSettings, StopSettings, Constraints)
 
@@ -125,6 +125,7 @@ def settings_from(**keywords: Any) -> SearchSettings:
         *section, name = KEYWORDS[keyword]
         (sections[section[0]] if section else parts)[name] = value
     if "primitives" in parts:
+        check_primitives(parts["primitives"])
         parts["primitives"] = tuple(parts["primitives"])
     if "seed" in parts:
         parts["seed"] = whole(parts["seed"])

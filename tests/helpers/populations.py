@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from helpers.formulas import FEATURES, WRITTEN
 
-from shine.lang.parse import primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.lang.tape import Tape
 from shine.lang.tree import Primitive
+from shine.lang.vocabulary import primitive_table
 
 
 def of_five(a, b, c, d, e):

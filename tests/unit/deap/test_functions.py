@@ -295,7 +295,7 @@ class Adder:
         (recursive, 1, "'recursive' calls itself"),
         (variadic, 1, r"it takes '\*' arguments"),
         (listed, 1, r"line \d+, column 16: 'LIST' is \[1, 2\] of type list, not a number"),
-        (unknown, 1, "it calls 'nowhere', which is no function known"),
+        (unknown, 1, "it calls 'nowhere', which is no function that is known here"),
         (finally_, 1, "'else' and 'finally' of a 'try' are not translated"),
         (nested, 1, "a 'try' within a 'try' cannot be followed"),
         (calling, 1, "within 'try' only operators and functions of Python's own can be called"),

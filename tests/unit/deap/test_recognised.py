@@ -12,8 +12,8 @@ import pytest
 from deap import gp
 
 import shine.deap
-from shine.deap.known import KNOWN, TABLE
 from shine.lang.interpret import evaluate
+from shine.lang.python.known import KNOWN, TABLE
 
 NUMBERS = [
     -np.inf,

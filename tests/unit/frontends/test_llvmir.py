@@ -552,7 +552,7 @@ def test_names_that_formulas_cannot_use_are_rejected(name):
 
 
 def test_primitives_are_given_as_such_as_text_and_as_functions():
-    from shine.lang.parse import primitive_table
+    from shine.lang.vocabulary import primitive_table
 
     leg = primitive_from_llvm(LEG, "leg")
     table, names = primitive_table(["add", leg, "def twice(x):\n    return x + x"])

@@ -86,7 +86,7 @@ def test_no_individuals_are_a_population():
 
 @pytest.mark.parametrize("primitives", [("add", "nope"), ("x0",), ("",)])
 def test_an_unknown_primitive_is_rejected_with_the_known_ones(primitives):
-    with pytest.raises(ValueError, match=f"unknown primitive '{primitives[-1]}'; known are abs, acos"):
+    with pytest.raises(ValueError, match=f"unknown primitive '{primitives[-1]}'; .*known are abs, acos"):
         shine.Population.random(1, primitives)
 
 

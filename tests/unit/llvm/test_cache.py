@@ -19,8 +19,8 @@ import shine
 from shine.evaluators import machine_code as machine
 from shine.evaluators.machine_code import Machine
 from shine.lang.library import STANDARD
-from shine.lang.parse import primitive_table
 from shine.lang.primitives import select
+from shine.lang.vocabulary import primitive_table
 from shine.llvm import cache as cache_module
 from shine.llvm import cached, secret
 from shine.llvm.cache import ENTRIES, cache_folder

@@ -13,8 +13,8 @@ import shine
 from shine.errors import DataError, UnsupportedSyntaxError
 from shine.evaluators.evaluator import TIERS
 from shine.evaluators.machine_tier import MachineEvaluator
-from shine.lang.parse import primitive_table
 from shine.lang.primitives import select
+from shine.lang.vocabulary import primitive_table
 from shine.search import refinement
 
 RNG = np.random.default_rng(0)

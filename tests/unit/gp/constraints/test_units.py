@@ -18,10 +18,10 @@ from shine.gp.creation import ptc2
 from shine.lang.growth import Terminals
 from shine.lang.interpret import REFERENCE, evaluate_tape
 from shine.lang.library import STANDARD
-from shine.lang.parse import primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import BASIC, PrimitiveSet, select
 from shine.lang.tree import Primitive
+from shine.lang.vocabulary import primitive_table
 
 UNITS = {"m": "kg", "v": "m/s", "t": "s", "r": "1"}
 

@@ -12,9 +12,9 @@ from shine.gp.seeding.search_table import SEARCHES, Search
 from shine.gp.seeding.searches.affine import affine
 from shine.gp.subtrees import depths
 from shine.lang.interpret import evaluate_tape
-from shine.lang.parse import primitive_table
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
+from shine.lang.vocabulary import primitive_table
 from shine.search.preparation import linearizer_of
 
 STANDARD = ("add", "sub", "mul", "div", "sqrt", "square", "exp", "log", "sin", "cos")

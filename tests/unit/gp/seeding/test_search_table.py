@@ -10,8 +10,8 @@ import pytest
 from shine.gp.seeding import SeedingSettings, find_guesses, search_table, searches
 from shine.gp.seeding.search_table import SEARCHES, searches_of
 from shine.lang.interpret import evaluate_tape
-from shine.lang.parse import primitive_table
 from shine.lang.primitives import PrimitiveSet, select
+from shine.lang.vocabulary import primitive_table
 from shine.search.preparation import linearizer_of
 
 LAWS = {

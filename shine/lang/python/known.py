@@ -9,6 +9,7 @@ import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -229,3 +230,47 @@ KNOWN: Mapping[int, Known] = _known()
 
 BOOLEAN: Mapping[str, str] = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_xor": "ne"}
 """Primitives that replace bitwise ones if all arguments are of type bool."""
+
+OWN_MEANINGS: Mapping[str, str] = {"smaller": "min", "larger": "max"}
+"""Shine's primitives for those of Python that differ from them only where a value is NaN."""
+
+_MODULES: Mapping[str, ModuleType] = {"np": np, "numpy": np, "math": math, "operator": operator}
+"""Modules by the names that texts give them."""
+
+_NUMBERS: Mapping[str, float] = {"pi": math.pi, "e": math.e}
+"""Numbers of `math` and NumPy."""
+
+
+def known_text(text: str) -> Known | None:
+    """The function that a dotted name such as ``np.log`` means; None if there is none."""
+    module, dot, name = text.partition(".")
+    if not dot or module not in _MODULES:
+        return None
+    return KNOWN.get(id(getattr(_MODULES[module], name, None)))
+
+
+def bare_names(tree: ast.AST) -> ast.AST:
+    """A syntax tree with ``log(x)`` for ``np.log(x)`` and the number for ``math.pi``; changed in place.
+
+    Only functions that are primitives of Shine, or differ from one where a value is NaN, are replaced.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            known = known_text(ast.unparse(node.func)) if isinstance(node.func.value, ast.Name) else None
+            name = known.name(2 if known.folded else len(node.args)) if known is not None else None
+            name = None if name is None else OWN_MEANINGS.get(name, name)
+            if name in STANDARD:
+                node.func = ast.copy_location(ast.Name(name, ast.Load()), node.func)
+        for field, value in ast.iter_fields(node):
+            if isinstance(value, list):
+                value[:] = [_number(each) for each in value]
+            elif isinstance(value, ast.Attribute):
+                setattr(node, field, _number(value))
+    return tree
+
+
+def _number(node: Any) -> Any:
+    match node:
+        case ast.Attribute(value=ast.Name(id="np" | "numpy" | "math"), attr=name) if name in _NUMBERS:
+            return ast.copy_location(ast.Constant(_NUMBERS[name]), node)
+    return node

@@ -10,8 +10,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from shine.deap.functions import Functions
 from shine.lang.interpret import evaluate
+from shine.lang.python.functions import Functions
 
 FUNCTIONS = ["sqrt", "log", "exp", "sin", "floor", "asin", "cosh", "log1p"]
 HANDLERS = [

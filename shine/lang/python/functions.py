@@ -5,22 +5,35 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Mapping, Sequence
-from types import FunctionType
+from dataclasses import replace
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from shine.deap.expressions import call, load
-from shine.deap.known import KNOWN, TABLE, Known
-from shine.deap.numbers import constant, described, number_of
-from shine.deap.statements import definition, translated
 from shine.errors import UnsupportedSyntaxError
 from shine.lang.functions import verify_function
+from shine.lang.library import STANDARD
+from shine.lang.python.expressions import call, load
+from shine.lang.python.known import KNOWN, TABLE, Known
+from shine.lang.python.numbers import constant, described, number_of
+from shine.lang.python.statements import definition, translated
+from shine.lang.tape import functions_of
 from shine.lang.tree import Primitive
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Functions:
     """Primitives made of Python's functions, one for each function and arity.
+
+    Parameters
+    ----------
+    instead : mapping of str to str
+        Primitives of Shine that stand for others which do the same for numbers: ``max`` for Python's, which
+        returns the first of two values if one is NaN.
+    by_name : mapping of str to Primitive
+        Primitives that functions may call by their bare names if these are not bound to anything Shine knows.
 
     Attributes
     ----------
@@ -28,8 +41,12 @@ class Functions:
         Shine's primitives, and those made so far.
     """
 
-    def __init__(self) -> None:
-        self.table: dict[str, Primitive] = dict(TABLE)
+    def __init__(
+        self, instead: Mapping[str, str] | None = None, by_name: Mapping[str, Primitive] | None = None
+    ) -> None:
+        self.table: dict[str, Primitive] = {**TABLE, **(by_name or {})}
+        self._instead = instead or {}
+        self._by_name = by_name or {}
         self._made: dict[tuple[int, int], str] = {}
         self._held: list[object] = []
         self._pending: list[tuple[int, int]] = []
@@ -52,7 +69,7 @@ class Functions:
         """
         known = KNOWN.get(id(source))
         if known is not None and (found := known.name(arity)) is not None:
-            return found
+            return self._instead.get(found, found)
         key = (id(source), arity)
         if key in self._pending:
             raise UnsupportedSyntaxError(f"{name!r} calls itself, and the language has no recursion")
@@ -75,7 +92,7 @@ class Functions:
         if isinstance(source, functools.partial):
             bound, named, source = source.args, source.keywords, source.func
         if isinstance(source, FunctionType):
-            return translated(source, arity, bound, named, self.primitive)
+            return translated(source, arity, bound, named, self.primitive, self._by_name)
         values = [number for value in bound if (number := number_of(value)) is not None]
         if named or len(values) < len(bound):
             raise UnsupportedSyntaxError("it has arguments bound that are not numbers by position")
@@ -98,11 +115,14 @@ class Functions:
 
     def _added(self, name: str, node: ast.FunctionDef) -> str:
         tree = verify_function(node, self.table)
+        # Not the whole table, which grows: a pickle of the primitive would hold all of it.
+        called = functions_of(tree)
+        tree = replace(tree, functions={**STANDARD, **{each: self.table[each] for each in called}})
         wanted = name if name.isidentifier() and not name.startswith("__") else "function"
         unique, number = wanted, 1
         while unique in self.table:
             unique, number = f"{wanted}_{number}", number + 1
-        self.table[unique] = Primitive(unique, len(tree.parameters), tree)
+        self.table[unique] = Primitive(unique, len(tree.parameters), replace(tree, name=unique))
         return unique
 
 

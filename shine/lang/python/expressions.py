@@ -9,17 +9,17 @@ import ast
 import builtins
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from shine.deap.exceptions import Raised
-from shine.deap.known import KNOWN, RAISES_OF_OPERATORS, Raises
-from shine.deap.numbers import constant, described, number_of
 from shine.errors import UnsupportedSyntaxError
-from shine.lang.grammar import reject
+from shine.lang.grammar import NAMED_CONSTANTS, reject
+from shine.lang.python.exceptions import Raised
+from shine.lang.python.known import KNOWN, RAISES_OF_OPERATORS, Raises
+from shine.lang.python.numbers import constant, described, number_of
 
 PrimitiveOf = Callable[[Any, int, str], str]
 """``primitive_of(object, arity, name)``: name of the object's primitive; `name` is used for a new one."""
@@ -42,12 +42,14 @@ class Scope:
     function : function
     local : set of str
         Its local names.
+    by_name : collection of str
+        Primitives that it may call by their bare names.
     """
 
-    def __init__(self, function: FunctionType, local: set[str]) -> None:
+    def __init__(self, function: FunctionType, local: set[str], by_name: Collection[str] = ()) -> None:
         closure = inspect.getclosurevars(function)
         self._bound = {**vars(builtins), **function.__globals__, **closure.nonlocals}
-        self.local = local
+        self.local, self._by_name = local, by_name
 
     def find(self, node: ast.expr) -> Any:
         """The object of a dotted name; `MISSING` if the name is local or unbound, or it is not a name."""
@@ -57,6 +59,17 @@ class Scope:
             owner = self.find(node.value)
             return MISSING if owner is MISSING else getattr(owner, node.attr, MISSING)
         return MISSING
+
+    def is_by_name(self, node: ast.expr) -> bool:
+        """Whether a name means one of Shine's primitives: it has this name, and is bound to no function."""
+        if not isinstance(node, ast.Name) or node.id in self.local or node.id not in self._by_name:
+            return False
+        bound = self._bound.get(node.id, MISSING)
+        return id(bound) not in KNOWN and not isinstance(bound, FunctionType)
+
+    def is_named_constant(self, node: ast.expr) -> bool:
+        """Whether a name means a number of the language, where Shine's names may be used."""
+        return bool(self._by_name) and isinstance(node, ast.Name) and node.id in NAMED_CONSTANTS
 
     def tests_for_array(self, node: ast.expr) -> bool:
         """Whether an expression is ``isinstance(name, numpy.ndarray)``."""
@@ -110,8 +123,10 @@ class Expressions(ast.NodeVisitor):
     def _number(self, node: ast.expr) -> ast.expr:
         value = self._scope.find(node)
         number = number_of(value)
+        if value is MISSING and self._scope.is_named_constant(node):
+            return node
         if value is MISSING:
-            reject(f"{ast.unparse(node)!r} is not known when the primitive set is translated", node)
+            reject(f"{ast.unparse(node)!r} is not known here", node)
         if number is None:
             reject(f"{ast.unparse(node)!r} is {described(value)}, not a number", node)
         return constant(number)
@@ -157,8 +172,11 @@ class Expressions(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         text, function = ast.unparse(node.func), self._scope.find(node.func)
+        if self._scope.is_by_name(node.func):
+            self.raised.append(Raised(Exception, "", (), self._guard))
+            return call(text, [self.visit(argument) for argument in node.args])
         if function is MISSING:
-            reject(f"it calls {text!r}, which is no function known when the primitive set is translated", node)
+            reject(f"it calls {text!r}, which is no function that is known here", node)
         if node.keywords:
             return self._where_call(node, function)
         arguments = [self.visit(argument) for argument in node.args]
@@ -166,7 +184,8 @@ class Expressions(ast.NodeVisitor):
         if known is None:
             self.raised.append(Raised(Exception, "", (), self._guard))
         elif known.folded and len(arguments) > 2:
-            return functools.reduce(lambda a, b: call(known.names[0], [a, b]), arguments)
+            name = self._primitive_of(function, 2, text)
+            return functools.reduce(lambda a, b: call(name, [a, b]), arguments)
         else:
             self._raise(known.raises, arguments)
         try:

@@ -1,7 +1,7 @@
 """Users' own functions, rewritten from their source so that the language's verifier accepts them.
 
 Statements that the language lacks are rewritten if their meaning for one row of numbers is clear: `try` (see
-`shine.deap.exceptions`), ``with numpy.errstate(...)``, masks such as ``x[numpy.isinf(x)] = 1``, and
+`shine.lang.python.exceptions`), ``with numpy.errstate(...)``, masks such as ``x[numpy.isinf(x)] = 1``, and
 ``isinstance(x, numpy.ndarray)``, which is true. Everything else is kept, and the verifier rejects it.
 """
 
@@ -10,18 +10,18 @@ from __future__ import annotations
 import ast
 import inspect
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from shine.deap.exceptions import Handlers, always_returns, conditions, guarded, handlers_of
-from shine.deap.expressions import Expressions, PrimitiveOf, Scope, load
-from shine.deap.numbers import constant, described, number_of
-from shine.deap.source import definition_of
 from shine.errors import UnsupportedSyntaxError
 from shine.lang.grammar import reject
+from shine.lang.python.exceptions import Handlers, always_returns, conditions, guarded, handlers_of
+from shine.lang.python.expressions import Expressions, PrimitiveOf, Scope, load
+from shine.lang.python.numbers import constant, described, number_of
+from shine.lang.python.source import definition_of
 
 _SILENT = frozenset({id(np.errstate), id(warnings.catch_warnings)})
 """Functions that a `with` may call: they change which warnings are shown, but no value."""
@@ -31,7 +31,12 @@ _MUTE = frozenset({id(np.seterr), id(warnings.simplefilter), id(warnings.filterw
 
 
 def translated(
-    function: FunctionType, arity: int, bound: Sequence[Any], named: Mapping[str, Any], primitive_of: PrimitiveOf
+    function: FunctionType,
+    arity: int,
+    bound: Sequence[Any],
+    named: Mapping[str, Any],
+    primitive_of: PrimitiveOf,
+    by_name: Collection[str] = (),
 ) -> ast.FunctionDef:
     """The definition of a function as the language's verifier takes it.
 
@@ -44,6 +49,8 @@ def translated(
         Values of bound arguments, by position and by name. The first `arity` others are arguments of the call, and the
         rest have their defaults.
     primitive_of : callable
+    by_name : collection of str
+        Primitives that it may call by their bare names.
 
     Raises
     ------
@@ -64,7 +71,7 @@ def translated(
         _assign(name, _value(name, given.get(name, signature[name].default))) for name in names if name not in own
     ]
     stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    scope = Scope(function, {*names, *stored})
+    scope = Scope(function, {*names, *stored}, by_name)
     body = [ast.copy_location(ast.Return(node.body), node.body)] if isinstance(node, ast.Lambda) else node.body
     return definition(own, [*prelude, *Statements(scope, primitive_of).block(body, None)])
 
@@ -77,7 +84,7 @@ def definition(parameters: Sequence[str], body: list[ast.stmt]) -> ast.FunctionD
 
 def _value(name: str, value: object) -> ast.expr:
     if value is inspect.Parameter.empty:
-        raise UnsupportedSyntaxError(f"it takes more arguments than the primitive set gives it: {name!r} has no value")
+        raise UnsupportedSyntaxError(f"it takes more arguments than it is given: {name!r} has no value")
     number = number_of(value)
     if number is None:
         raise UnsupportedSyntaxError(f"its argument {name!r} is {described(value)}, not a number")

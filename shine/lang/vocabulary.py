@@ -1,0 +1,192 @@
+"""The functions of a search as users give them: names, operators, functions of Python and NumPy, and their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from inspect import Parameter, signature
+from types import FunctionType
+
+import numpy as np
+
+from shine.errors import UnsupportedSyntaxError
+from shine.lang.grammar import check_name
+from shine.lang.library import STANDARD
+from shine.lang.names import normalized, value_text
+from shine.lang.parse import parse
+from shine.lang.python.functions import Functions
+from shine.lang.python.known import KNOWN, OWN_MEANINGS, TABLE, known_text
+from shine.lang.tree import Primitive
+
+PrimitiveSource = str | Callable[..., object] | Primitive
+"""The forms in which a primitive is given: a name or a function; see `primitive_table`."""
+
+SYMBOLS = {
+    "+": "add", "-": "sub", "*": "mul", "/": "div", "//": "floordiv", "%": "mod", "^": "pow", "**": "pow",
+    "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne",
+    "and": "logical_and", "or": "logical_or", "not": "logical_not",
+}  # fmt: skip
+"""Primitives by the operators that mean them; ``^`` is a power, as in PySR and on paper, not Python's xor."""
+
+
+def primitive_table(primitives: Iterable[PrimitiveSource]) -> tuple[dict[str, Primitive], list[str]]:
+    """Primitives that are given by name, as functions, or as `Primitive` objects.
+
+    Parameters
+    ----------
+    primitives : sequence of str, function or Primitive
+        Each a name of Shine's; an operator such as ``"+"``; a function of `operator`, `math`, NumPy or Python itself,
+        or its dotted name, for the primitive that computes the same on numbers; a function of the user's, as a Python
+        function or as text that begins with ``def``; or a primitive, such as `shine.primitive_from_llvm` makes.
+
+    Returns
+    -------
+    table : dict of str to Primitive
+        Shine's primitives and the given functions.
+    names : list of str
+        Names of the given primitives, in their order; one that is given in two ways, as ``"^"`` and ``"**"``, once.
+
+    Raises
+    ------
+    UnsupportedSyntaxError
+        If a function is not in the language.
+    TypeError
+        If `primitives` is one text, or holds something else.
+    ValueError
+        If a function has the name of one of Shine's primitives.
+    """
+    check_primitives(primitives)
+    reader = _Reader(dict(STANDARD))
+    names: list[str] = []
+    seen: dict[str, tuple[object, Primitive | None]] = {}
+    for given in primitives:
+        name = reader.name(given)
+        word, meaning = seen.setdefault(name, (given, reader.table.get(name)))
+        # The same word twice, or two functions of one name, are a mistake, which the primitive set reports.
+        if name not in names or _is_same(word, given) or meaning is not reader.table.get(name):
+            names.append(name)
+    return reader.table, names
+
+
+def check_primitives(primitives: object) -> None:
+    """Raise a `TypeError` if primitives are not given as a sequence."""
+    if isinstance(primitives, str):
+        raise TypeError(f"primitives is the text {value_text(primitives)}; give a list, such as ['add', 'mul', 'sin']")
+    if not isinstance(primitives, Iterable) or isinstance(primitives, Mapping | bytes):
+        given = value_text(primitives)
+        raise TypeError(f"primitives must be a list of names and functions, such as ['add', 'mul', 'sin'], is {given}")
+
+
+def _is_same(first: object, second: object) -> bool:
+    if isinstance(first, str) and isinstance(second, str):
+        return normalized(first.strip()) == normalized(second.strip())
+    return first is second or (isinstance(first, Primitive) and first == second)
+
+
+class _Reader:
+    """Reads the given primitives one after the other; a function may call those before it.
+
+    Parameters
+    ----------
+    table : dict of str to Primitive
+        Gets the primitives that are read.
+    """
+
+    def __init__(self, table: dict[str, Primitive]) -> None:
+        self.table = table
+        self._functions = Functions(OWN_MEANINGS, table)
+
+    def name(self, given: object) -> str:
+        """Name of a given primitive."""
+        if isinstance(given, str) and not _is_definition(given):
+            return self._of_word(given.strip())
+        if isinstance(given, Primitive):
+            return self._add(given)
+        if isinstance(given, str):
+            tree = parse(given, primitives=self.table)
+            return self._add(Primitive(tree.name, len(tree.parameters), tree))
+        if not callable(given):
+            raise TypeError(f"primitives has {value_text(given)}; a primitive is a name, such as 'add', or a function")
+        known = KNOWN.get(id(given))
+        return self._of_known(known.names[0]) if known is not None else self._of_function(given)
+
+    def _of_word(self, word: str) -> str:
+        if re.match(r"lambda\b|\w+ *\([^()]*\) *=[^=]", word):
+            raise UnsupportedSyntaxError(
+                f"{value_text(word)} is not a definition; write one such as 'def name(x): return x*x'"
+            )
+        known = known_text(word)
+        return self._of_known(known.names[0]) if known is not None else SYMBOLS.get(word, normalized(word))
+
+    def _of_known(self, name: str) -> str:
+        own = OWN_MEANINGS.get(name, name)
+        self.table.setdefault(own, TABLE[own])
+        return own
+
+    def _of_function(self, given: Callable[..., object]) -> str:
+        self._functions.table.update(self.table)
+        name = _own_name(given)
+        if name in STANDARD:
+            raise ValueError(f"{name!r} is one of Shine's primitives; give your function another name")
+        try:
+            made = self._functions.primitive(given, _arity(given), name)
+        except UnsupportedSyntaxError as error:
+            raise UnsupportedSyntaxError(f"primitive {name!r} cannot be used: {error}") from None
+        self.table[made] = self._functions.table[made]
+        return made
+
+    def _add(self, primitive: Primitive) -> str:
+        check_name(primitive.name)
+        if primitive.name in STANDARD and primitive != STANDARD[primitive.name]:
+            raise ValueError(f"{primitive.name!r} is one of Shine's primitives; give your function another name")
+        self.table[primitive.name] = primitive
+        return primitive.name
+
+
+def _is_definition(text: str) -> bool:
+    return re.match(r"\s*def\b", text) is not None
+
+
+def _own_name(function: Callable[..., object]) -> str:
+    """Name of a user's function; of a lambda, the name that it is assigned to in its module."""
+    inner = function.func if isinstance(function, partial) else function
+    inner = inner.pyfunc if isinstance(inner, np.vectorize) else inner
+    name = getattr(inner, "__name__", "function")
+    if inner is function and name.isidentifier():
+        return str(name)
+    scope = inner.__globals__ if isinstance(inner, FunctionType) else {}
+    return next((name for name, value in list(scope.items()) if value is function), "function")
+
+
+def _arity(function: Callable[..., object]) -> int:
+    """Number of arguments of a function that have no value."""
+    function = function.pyfunc if isinstance(function, np.vectorize) else function
+    try:
+        parameters = signature(function, follow_wrapped=False).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(each.kind in kinds and each.default is Parameter.empty for each in parameters)
+
+
+def portable(primitives: Iterable[PrimitiveSource]) -> list[PrimitiveSource]:
+    """The same primitives, functions of a notebook or a script as `Primitive` objects.
+
+    Such functions are pickled by name or by their code, and another process finds neither the name nor the source.
+
+    Raises
+    ------
+    UnsupportedSyntaxError, TypeError, ValueError
+        If a primitive cannot be read.
+    """
+    reader = _Reader(dict(STANDARD))
+    named = [(given, reader.name(given)) for given in primitives]
+    return [reader.table[name] if is_of_session(given) else given for given, name in named]
+
+
+def is_of_session(function: object) -> bool:
+    """Whether no other process can import a function: it is of a notebook, a script or another function's body."""
+    if not isinstance(function, FunctionType):
+        return isinstance(function, partial | np.vectorize)
+    return function.__module__ == "__main__" or "<" in function.__qualname__
