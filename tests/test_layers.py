@@ -22,7 +22,7 @@ MODULES = {
 }
 """File of each module by its full name."""
 
-_EVALUATION = {"errors", "stages", "lang", "data", "arrays", "fitness", "codegen", "llvm", "evaluators"}
+_EVALUATION = {"errors", "stages", "lang", "words", "data", "arrays", "fitness", "codegen", "llvm", "evaluators"}
 _SEARCH = _EVALUATION | {"gp", "kernels", "domain", "export", "report", "frontends"}
 _FACES = _SEARCH | {"search", "shine", "config"}
 
@@ -32,6 +32,7 @@ BELOW: dict[str, set[str]] = {
     "errors": set(),
     "stages": set(),
     "lang": {"errors"},
+    "words": {"lang"},
     "llvm": {"errors"},
     "codegen": {"errors", "lang"},
     "arrays": {"errors", "lang", "codegen", "llvm"},
@@ -50,7 +51,7 @@ BELOW: dict[str, set[str]] = {
     "kernels": _EVALUATION,
     "search": _SEARCH,
     "estimators": _SEARCH | {"search"},
-    "config": {"errors", "lang", "data", "gp", "frontends", "search"},
+    "config": {"errors", "lang", "words", "data", "gp", "frontends", "search"},
     "runs": _FACES,
     "bench": _EVALUATION | {"gp", "search"},
     # Names that formulas may have in C.

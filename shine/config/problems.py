@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from shine.config.document import Json, Loc
-from shine.lang.names import cut, listed, similar
+from shine.lang.names import listed
+from shine.search.wording import worded
+from shine.words import meant
 
 Problem = tuple[Loc, str]
 
@@ -40,10 +42,7 @@ def _problem(details: ErrorDetails, schema: dict[str, Any]) -> Problem:
         return loc, unknown("key", str(loc[-1]), allowed_keys(schema, loc[:-1]))
     if kind == "missing" and isinstance(loc[-1], int):
         return loc, "is missing; the list is too short"
-    if kind not in _WORDINGS:
-        message = cut(details["msg"])
-        return loc, f"{message[0].lower()}{message[1:]}, is {shown(value)}"
-    message = _WORDINGS[kind](details.get("ctx", {}), value)
+    message = worded(details, shown)
     key, _, rest = message.partition(" ")
     if kind == "value_error" and isinstance(value, dict) and key in value:
         # If a check across the keys of a class blames one key, its message begins with that key.
@@ -53,7 +52,7 @@ def _problem(details: ErrorDetails, schema: dict[str, Any]) -> Problem:
 
 def unknown(kind: str, name: str, allowed: Sequence[str], near: str | None = None) -> str:
     """The message for a name that is not allowed; it suggests the nearest allowed name if none is given."""
-    near = near or similar(name, allowed)
+    near = near or meant(name, allowed)
     hint = f'did you mean "{near}"? ' if near else ""
     return f"unknown {kind} {shown(name)}; {hint}allowed are {listed(allowed, 100)}"
 
@@ -82,48 +81,3 @@ def _resolved(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
         return found
     return node
-
-
-def _kind(article: str) -> Callable[[dict[str, Any], object], str]:
-    return lambda context, value: f"must be {article}, is {shown(value)}"
-
-
-def _bound(words: str, key: str) -> Callable[[dict[str, Any], object], str]:
-    return lambda context, value: f"must be {words} {_number(context[key])}, is {shown(value)}"
-
-
-def _number(value: float) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _choice(context: dict[str, Any], value: object) -> str:
-    options = [option.strip("' ") for option in context["expected"].replace(" or ", ",").split(",")]
-    near = similar(value, options) if isinstance(value, str) else None
-    hint = f'; did you mean "{near}"?' if near else ""
-    return f"must be one of {', '.join(options)}, is {shown(value)}{hint}"
-
-
-_MAPPING = _kind("a mapping of keys to values")
-_LIST = _kind("a list, such as [a, b]")
-
-_WORDINGS: dict[str, Callable[[dict[str, Any], object], str]] = {
-    "missing": lambda context, value: "is missing, and has no default",
-    "bool_type": _kind("true or false"),
-    "dataclass_type": _MAPPING,
-    "dict_type": _MAPPING,
-    "float_type": _kind("a number"),
-    "greater_than": _bound("above", "gt"),
-    "greater_than_equal": _bound("at least", "ge"),
-    "int_from_float": _kind("a whole number"),
-    "int_type": _kind("a whole number"),
-    "less_than": _bound("below", "lt"),
-    "less_than_equal": _bound("at most", "le"),
-    "literal_error": _choice,
-    "model_type": _MAPPING,
-    "path_type": _kind("a path"),
-    "string_type": _kind("text"),
-    "too_long": lambda context, value: f"must have {context['max_length']} entries, has {context['actual_length']}",
-    "tuple_type": _LIST,
-    "value_error": lambda context, value: cut(context["error"], 1000),
-}
-"""Message by the type of pydantic's error; other types keep pydantic's own message."""

@@ -21,15 +21,27 @@ from shine.estimators.display import equations, fitted_html, fitted_latex, fitte
 from shine.estimators.fit_searches import FitSearches
 from shine.estimators.guesses import guesses_within
 from shine.estimators.names import constraints_in_formula_names, formula_names
+from shine.estimators.parameters import (
+    check_known,
+    check_parameters,
+    checked_index,
+    checked_seed,
+    checked_settings,
+    checked_threads,
+    checked_units,
+    keywords_checked,
+    words_of,
+)
 from shine.estimators.reports import reporter
-from shine.estimators.selection import Selection, check_selection, selected
+from shine.estimators.selection import Selection, selected
 from shine.frontends.guesses import Guess
 from shine.lang.rounding import Precision
 from shine.lang.parse import parse
+from shine.lang.tree import Primitive
 from shine.lang.vocabulary import PrimitiveSource, is_of_session, portable, primitive_table
 from shine.search.front import Front
+from shine.search.keywords import settings_from
 from shine.search.model import Model
-from shine.search.settings import settings_from
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 DEPRECATED = "deprecated"
@@ -53,6 +65,10 @@ def complete(fit: Fit) -> Fit:
             raise
 
     return cast(Fit, whole)
+
+
+def _portable(guess: Any, table: Mapping[str, Primitive]) -> Any:
+    return parse(guess, primitives=table) if is_of_session(guess) else guess
 
 
 class SymbolicEstimator(BaseEstimator):
@@ -84,12 +100,23 @@ class SymbolicEstimator(BaseEstimator):
 
     _is_clone = False
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = keywords_checked(vars(cls)["__init__"])  # type: ignore[method-assign]
+
     def _store(self, variables: Mapping[str, Any]) -> None:
         """Store the parameters of `__init__`, which passes its `locals()`.
 
         scikit-learn reads the signature of each estimator, so each needs its own; it is the only list of parameters.
         """
         self.__dict__.update({name: value for name, value in variables.items() if name not in ("self", "__class__")})
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters (see `sklearn.base.BaseEstimator.set_params`); a `ValueError` names an unknown one."""
+        check_known(type(self).__name__, params, self._get_param_names())
+        super().set_params(**params)
+        return self
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for a pickle. Functions of a notebook or a script are kept as what was read from their source."""
@@ -100,9 +127,7 @@ class SymbolicEstimator(BaseEstimator):
                 state["primitives"] = portable(self.primitives)
             if any(map(is_of_session, self.guesses)):
                 table = primitive_table(self.primitives)[0]
-                state["guesses"] = [
-                    parse(guess, primitives=table) if is_of_session(guess) else guess for guess in self.guesses
-                ]
+                state["guesses"] = [_portable(guess, table) for guess in self.guesses]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -126,9 +151,10 @@ class SymbolicEstimator(BaseEstimator):
 
     def _fit_searches(self, count: int, titles: Sequence[str] = ("",), **fitness: Any) -> FitSearches:
         """The searches of a fit over the validated features; the parameters are checked here."""
-        if isinstance(self.model_selection, str):
-            check_selection(self.model_selection)
+        parameters = self.get_params(deep=False)
+        check_parameters(parameters)
         names = self._names()
+        others = checked_settings(self.settings, parameters)
         prefixes = [f"{title}: " if title else "" for title in titles]
         settings = settings_from(
             primitives=self.primitives,
@@ -139,7 +165,8 @@ class SymbolicEstimator(BaseEstimator):
             threads=checked_threads(self.n_jobs),
             seed=checked_seed(self.random_state) + (self.generations_ if self._goes_on() else 0),
             constraints=self._constraints(names),
-            **checked_settings(self.settings, self.get_params(deep=False)),
+            words=words_of(others),
+            **others,
             **fitness,
         )
         return FitSearches(
@@ -180,9 +207,7 @@ class SymbolicEstimator(BaseEstimator):
         constraints = constraints_in_formula_names(self.constraints, renamed)
         if self.units is None:
             return constraints
-        features, target = self.units
-        units = dict(features) if isinstance(features, Mapping) else dict(zip(headings, features, strict=True))
-        return constraints | constraints_in_formula_names({"units": units, "target_unit": target}, renamed)
+        return constraints | constraints_in_formula_names(checked_units(self.units, headings), renamed)
 
     def _goes_on(self) -> bool:
         return bool(self.warm_start) and self.__sklearn_is_fitted__()
@@ -235,10 +260,11 @@ class SymbolicEstimator(BaseEstimator):
         check_is_fitted(self)
         if index is None:
             return [front.best for front in self._fronts]
-        indices = [index] * len(self._fronts) if isinstance(index, int | np.integer) else list(index)
+        several = isinstance(index, list | tuple | np.ndarray) and np.ndim(index)
+        indices: list[Any] = [*index] if several else [index] * len(self._fronts)  # type: ignore[misc]
         if len(indices) != len(self._fronts):
             raise ValueError(f"index has {len(indices)} positions; there are {len(self._fronts)} fronts")
-        return [front[position] for front, position in zip(self._fronts, indices, strict=True)]
+        return [front[checked_index(place, front)] for front, place in zip(self._fronts, indices, strict=True)]
 
     def _each(self, index: Index, form: Callable[[Model], Any]) -> Any:
         """The formula at an index in a form; a list if there are several fronts."""

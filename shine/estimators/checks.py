@@ -1,21 +1,18 @@
-"""Checks of the data and the parameters of estimators, with scikit-learn's messages where it has one."""
+"""Checks of the data of estimators, with scikit-learn's messages where it has one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state, validation
+from sklearn.utils import validation
 
 from shine.data.dataset import check_unmasked, numbers, ordinary_weights, too_large
 from shine.data.frames import array_problem, columns_with, frame_problem
-from shine.data.of_r import check_integers, whole
-from shine.evaluators.workers import processors
-from shine.gp.settings import EvolutionSettings
+from shine.data.of_r import check_integers
 from shine.typing import Floats
 
 
@@ -95,57 +92,3 @@ def checked_sigma(sigma: ArrayLike, X: Floats) -> Floats:
     if not (deviations > 0).all():
         raise ValueError(f"sigma must be positive in every row; its least value is {deviations.min()}")
     return deviations
-
-
-def checked_threads(jobs: int | None) -> int:
-    """Threads of a search, from scikit-learn's `n_jobs`: -1 means all processors, None means one.
-
-    Raises
-    ------
-    ValueError
-        If it is 0 or not an integer.
-    """
-    if jobs is None:
-        return 1
-    jobs = whole(jobs)
-    if isinstance(jobs, bool) or not isinstance(jobs, int | np.integer) or jobs == 0:
-        raise ValueError(f"n_jobs must be an integer other than 0, or None, is {jobs!r}")
-    return int(jobs) if jobs > 0 else max(1, processors() + 1 + int(jobs))
-
-
-def checked_seed(random_state: Any) -> int:
-    """Seed of a search; `random_state` itself if it is an integer."""
-    random_state = whole(random_state)
-    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool) and random_state >= 0:
-        return int(random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1))
-
-
-OWN_NAMES = {
-    "population": "population_size",
-    "max_size": "max_size",
-    "max_depth": "max_depth",
-    "parsimony": "parsimony",
-}
-"""Fields of `EvolutionSettings` that are parameters of estimators, and the names of the parameters."""
-
-
-def checked_settings(given: Mapping[str, Any] | None, own: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of the evolution by name: the estimator's own parameters, and further settings.
-
-    These are the fields of `EvolutionSettings`, and `stagnation` of `StopSettings`. Names are checked by hand, not by
-    pydantic, whose messages do not list the allowed names.
-
-    Raises
-    ------
-    ValueError
-        If a setting is unknown, or has a parameter of its own.
-    """
-    others, known = dict(given or {}), [*(field.name for field in fields(EvolutionSettings)), "stagnation"]
-    for field, parameter in OWN_NAMES.items():
-        if field in others:
-            raise ValueError(f"settings has {field!r}; use the parameter {parameter}")
-    for name in others:
-        if name not in known:
-            raise ValueError(f"settings has no {name!r}; it has {', '.join(sorted(set(known) - OWN_NAMES.keys()))}")
-    return others | {field: own[parameter] for field, parameter in OWN_NAMES.items()}

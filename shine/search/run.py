@@ -32,10 +32,11 @@ from shine.search.finishing import Finish
 from shine.search.front import Result
 from shine.search.given_units import report_in_given_units
 from shine.search.kept_rows import Split, check_validation
+from shine.search.keywords import settings_from
 from shine.search.noise import check_noise, resumed_noise
 from shine.search.noise_choice import with_noise
 from shine.search.preparation import Task, constraint_compiler, prepared, seeded
-from shine.search.settings import DEFAULT_PRIMITIVES, SearchSettings, settings_from
+from shine.search.settings import DEFAULT_PRIMITIVES, SearchSettings
 from shine.search.yardsticks import description_length, good_enough
 
 PROBE = 1

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from shine.data.dataset import check_features
 from shine.errors import DataError
 from shine.estimators import rows
-from shine.estimators.checks import checked_seed, checked_threads
 from shine.estimators.guesses import guesses_within, without_scaling
 from shine.estimators.names import constraints_in_formula_names, formula_names
+from shine.estimators.parameters import checked_seed, checked_threads
 from shine.estimators.rows import merged
 from shine.gp.constraints.constraints import Constraints
 from shine.lang.library import STANDARD
@@ -109,5 +109,5 @@ def test_threads_and_seeds_are_counted_as_scikit_learn_does():
     assert checked_seed(5) == 5
     assert checked_seed(np.random.RandomState(1)) == checked_seed(np.random.RandomState(1))
     for wrong in (0, 1.5, True):
-        with pytest.raises(ValueError, match="n_jobs must be an integer other than 0"):
+        with pytest.raises(ValueError, match="n_jobs must be a whole number other than 0"):
             checked_threads(wrong)

@@ -73,5 +73,5 @@ def test_impossible_groups_are_refused(groups, message):
 
 
 def test_a_wrong_validation_is_refused():
-    with pytest.raises(ValueError, match="unknown validation 'last'"):
+    with pytest.raises(ValueError, match="validation must be one of random, groups, time, is 'last'"):
         quick(validation="last").fit(X, Y)

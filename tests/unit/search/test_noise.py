@@ -11,10 +11,10 @@ from shine.data.dataset import Dataset
 from shine.errors import DataError
 from shine.lang.library import STANDARD
 from shine.lang.primitives import PrimitiveSet, select
+from shine.search.keywords import settings_from
 from shine.search.noise import sizes, with_expected_noise
 from shine.search.noise_choice import with_noise
 from shine.search.run import search
-from shine.search.settings import settings_from
 
 PRIMITIVES = PrimitiveSet(select(STANDARD, ("mul", "square")), ("x0",))
 

@@ -99,8 +99,7 @@ def test_a_function_is_a_primitive():
 def test_a_function_may_call_one_given_before_it():
     functions = select(*primitive_table(["add", gap, leaning_gap]))
     assert [(f.name, f.arity) for f in functions] == [("add", 2), ("gap", 2), ("leaning_gap", 2)]
-    with pytest.raises(UnsupportedSyntaxError, match="unknown primitive 'gap'"):
-        primitive_table([leaning_gap, gap])
+    assert primitive_table([leaning_gap, gap])[1] == ["leaning_gap", "gap"]
 
 
 def test_a_guess_is_in_the_first_population():
@@ -216,19 +215,19 @@ def test_a_limit_of_seconds_ends_the_run():
     ("options", "error", "message"),
     [
         ({"populatoin": 10}, TypeError, "unexpected keyword argument 'populatoin'"),
-        ({"population": 1}, ValueError, "population=1: .*greater than or equal to 2"),
-        ({"max_size": 0}, ValueError, "max_size=0"),
-        ({"crossover": 1.5}, ValueError, "crossover=1.5"),
-        ({"tournament": "many"}, ValueError, "tournament='many'"),
-        ({"creation": "full"}, ValueError, "creation='full'"),
+        ({"population": 1}, ValueError, "population must be at least 2, is 1"),
+        ({"max_size": 0}, ValueError, "max_size must be at least 1, is 0"),
+        ({"crossover": 1.5}, ValueError, "crossover must be at most 1, is 1.5"),
+        ({"tournament": "many"}, ValueError, "tournament must be a whole number, is 'many'"),
+        ({"creation": "full"}, ValueError, "creation must be one of ptc2, ramped, is 'full'"),
         ({"constants": (2.0, 1.0)}, ValueError, "constants must be a finite range"),
-        ({"generations": -1}, ValueError, "generations=-1"),
-        ({"seconds": 0}, ValueError, "seconds=0"),
-        ({"stop_loss": -1.0}, ValueError, "loss=-1.0"),
-        ({"loss": "mape"}, ValueError, "unknown loss 'mape'; use one of mse"),
-        ({"dtype": "int32"}, ValueError, "unknown dtype 'int32'; use one of float64, float32"),
-        ({"tier": "gpu"}, ValueError, "unknown tier 'gpu'; use one of auto"),
-        ({"primitives": ["add", "plus"]}, ValueError, "unknown primitive 'plus'; known are abs"),
+        ({"generations": -1}, ValueError, "generations must be at least 0, is -1"),
+        ({"seconds": 0}, ValueError, "seconds must be above 0, is 0"),
+        ({"stop_loss": -1.0}, ValueError, "stop_loss must be at least 0, is -1.0"),
+        ({"loss": "mape"}, ValueError, "loss must be one of mse, rmse, mae, nmse, r2, is 'mape'"),
+        ({"dtype": "int32"}, ValueError, "dtype must be one of float64, float32, is 'int32'"),
+        ({"tier": "gpu"}, ValueError, "tier must be one of auto, machine, native, reference, is 'gpu'"),
+        ({"primitives": ["add", "plus"]}, ValueError, "unknown primitive 'plus'; did you mean 'add'. known are abs"),
         ({"primitives": ["add", "add"]}, ValueError, "primitive 'add' is listed twice"),
         ({"features": ["a b", "a b"]}, DataError, "feature name 'a b' occurs twice"),
         ({"sample_weight": [1.0]}, DataError, "sample_weight has 1"),

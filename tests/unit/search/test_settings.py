@@ -13,14 +13,8 @@ from shine.config import Config
 from shine.errors import DataError
 from shine.fitness.losses import LOSSES
 from shine.gp.constraints.constraints import Constraints
-from shine.search.settings import (
-    DEFAULT_PRIMITIVES,
-    KEYWORDS,
-    FitnessSettings,
-    SearchSettings,
-    constraints_from,
-    settings_from,
-)
+from shine.search.keywords import KEYWORDS, constraints_from, settings_from
+from shine.search.settings import DEFAULT_PRIMITIVES, FitnessSettings, SearchSettings
 
 DATA_AND_REPORT = {"X", "y", "sample_weight", "sigma", "groups", "features", "report"}
 """Parameters of `evolve` that are not settings."""
@@ -115,7 +109,7 @@ def test_constraints_are_given_as_such_or_by_their_fields():
     assert constraints_from(constraints) is constraints
     assert constraints_from({"limits": {"sin": 1}}) == constraints
     assert constraints_from(None) == Constraints()
-    with pytest.raises(ValueError, match="constraints has no 'limit'; it has limits, nesting"):
+    with pytest.raises(ValueError, match="constraints has no 'limit'; did you mean 'limits'\\? it has limits, nesting"):
         constraints_from({"limit": {}})
 
 

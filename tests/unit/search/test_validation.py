@@ -10,9 +10,9 @@ from shine.data.dataset import Dataset
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
 from shine.lang.primitives import PrimitiveSet, select
+from shine.search.keywords import settings_from
 from shine.search.model import Model
 from shine.search.run import search
-from shine.search.settings import settings_from
 from shine.search.validation import chosen_by, least_error
 
 QUICK = {"seconds": None, "generations": 4, "population": 100, "threads": 1, "seeding": 0.0, "noise": "absolute"}

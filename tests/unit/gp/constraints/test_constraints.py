@@ -362,9 +362,11 @@ def test_noisy_monotone_data_give_a_monotone_formula():
 def test_bad_constraints_of_a_search_name_their_place():
     with pytest.raises(ValueError, match='unknown function or feature "sni"; did you mean "sin"'):
         shine.evolve(X, A, constraints={"limits": {"sni": 1}})
-    with pytest.raises(ValueError, match="greater than or equal to 0"):
+    with pytest.raises(ValueError, match=r"constraints: limits.sin must be at least 0, is -1"):
         shine.evolve(X, A, constraints={"limits": {"sin": -1}})
-    with pytest.raises(ValueError, match="constraints has no 'nestin'; it has limits, nesting"):
+    with pytest.raises(
+        ValueError, match=r"constraints has no 'nestin'; did you mean 'nesting'\? it has limits, nesting"
+    ):
         shine.evolve(X, A, constraints={"nestin": {}})
 
 

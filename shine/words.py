@@ -1,0 +1,97 @@
+"""The words for settings: Shine's own, scikit-learn's in the estimators, and those of other libraries.
+
+An unknown word gets an answer in the words of the face that it was given to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from shine.lang.names import MOST_PRIMITIVES, listed, shown, similar
+
+ESTIMATOR_WORDS = {
+    "population": "population_size",
+    "seconds": "max_time",
+    "seed": "random_state",
+    "threads": "n_jobs",
+    "report": "callbacks",
+}
+"""Parameters of the estimators that have scikit-learn's names, by Shine's words for them."""
+
+OTHER_WORDS = {
+    # PySR
+    "niterations": "generations", "maxsize": "max_size", "maxdepth": "max_depth", "binary_operators": "primitives",
+    "unary_operators": "primitives", "operators": "primitives", "timeout_in_seconds": "seconds", "procs": "threads",
+    "populations": "islands", "elementwise_loss": "loss", "loss_function": "loss", "nested_constraints": "constraints",
+    "complexity_of_operators": "complexity", "complexity_of_constants": "complexity",
+    "complexity_of_variables": "complexity", "early_stop_condition": "stop_loss", "precision": "dtype",
+    "batching": "rows", "batch_size": "rows", "variable_names": "features", "weights": "sample_weight",
+    "X_units": "units", "y_units": "units", "progress": "verbose", "verbosity": "verbose",
+    "tournament_selection_n": "tournament", "extra_sympy_mappings": "primitives", "fraction_replaced": "migrants",
+    "should_optimize_constants": "constant_steps", "optimizer_iterations": "constant_steps",
+    # gplearn
+    "function_set": "primitives", "stopping_criteria": "stop_loss", "metric": "loss", "tournament_size": "tournament",
+    "parsimony_coefficient": "parsimony", "const_range": "constants", "init_method": "creation",
+    "init_depth": "initial_size", "feature_names": "features", "p_crossover": "crossover",
+    "p_subtree_mutation": "subtree_mutation", "p_hoist_mutation": "hoist_mutation",
+    "p_point_mutation": "point_mutation",
+    # DEAP, Operon and others
+    "pset": "primitives", "ngen": "generations", "n_generations": "generations", "max_generations": "generations",
+    "n_gen": "generations", "gens": "generations", "iterations": "generations", "max_iter": "generations",
+    "n_iter": "generations", "epochs": "generations", "cxpb": "crossover", "mutpb": "subtree_mutation",
+    "pop_size": "population", "popsize": "population", "n_population": "population", "max_length": "max_size",
+    "max_complexity": "max_size", "max_nodes": "max_size", "allowed_symbols": "primitives", "symbols": "primitives",
+    "functions": "primitives", "time_limit": "seconds", "timeout": "seconds", "max_seconds": "seconds",
+    "time": "seconds", "random_seed": "seed", "n_threads": "threads", "num_threads": "threads", "nthreads": "threads",
+    "workers": "threads", "n_workers": "threads", "cores": "threads", "objective": "loss", "loss_fn": "loss",
+    "criterion": "loss", "scaling": "linear_scaling", "initial_formulas": "guesses", "initial": "guesses",
+    "start_from": "guesses", "callback": "report", "tol": "stop_loss", "target_loss": "stop_loss",
+    "early_stopping": "stagnation", "n_iter_no_change": "stagnation", "names": "features", "columns": "features",
+    "feature_names_in": "features", "weight": "sample_weight", "float": "dtype", "type": "dtype",
+}  # fmt: skip
+"""Shine's words for settings of other libraries."""
+
+_SHINE_WORDS = {word: shine for shine, word in ESTIMATOR_WORDS.items()}
+
+
+def synonym(word: str, allowed: Collection[str]) -> str | None:
+    """The allowed word that means the same as a word of another face or library; None if there is none."""
+    shine = _SHINE_WORDS.get(word) or OTHER_WORDS.get(word) or OTHER_WORDS.get(word.lower()) or word
+    return next((each for each in (shine, ESTIMATOR_WORDS.get(shine)) if each in allowed), None)
+
+
+def meant(word: str, allowed: Collection[str]) -> str | None:
+    """The allowed word that an unknown one may mean: a synonym, or else a similar word; None if there is none.
+
+    Parameters
+    ----------
+    word : str
+        Of any face of Shine, or of another library.
+    allowed : collection of str
+
+    Examples
+    --------
+    >>> meant("max_time", ["seconds", "seed"]), meant("seconds", ["max_time"]), meant("niterations", ["generations"])
+    ('seconds', 'max_time', 'generations')
+    """
+    return synonym(word, allowed) or similar(word, allowed)
+
+
+def unexpected(function: str, word: str, allowed: Iterable[str]) -> TypeError:
+    """The error for a keyword that a function does not have.
+
+    Parameters
+    ----------
+    function : str
+        Its name, for the message.
+    word : str
+    allowed : iterable of str
+        The keywords it has.
+    """
+    known = list(allowed)
+    near = meant(word, known)
+    hint = f"did you mean {near!r}? " if near else ""
+    return TypeError(
+        f"{function}() got an unexpected keyword argument {shown(word)}; {hint}"
+        f"allowed are {listed(known, MOST_PRIMITIVES)}"
+    )
