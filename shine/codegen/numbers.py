@@ -8,6 +8,7 @@ import numpy as np
 from llvmlite import ir
 
 from shine.lang.interpret import constant
+from shine.lang.names import value_text
 
 ELEMENTS: dict[str, ir.Type] = {
     "float64": ir.DoubleType(),
@@ -37,7 +38,7 @@ class Numbers:
 
     def __post_init__(self) -> None:
         if self.dtype not in ELEMENTS:
-            raise ValueError(f"unknown dtype {self.dtype!r}; use one of {', '.join(ELEMENTS)}")
+            raise ValueError(f"unknown dtype {value_text(self.dtype)}; use one of {', '.join(ELEMENTS)}")
 
     @property
     def element(self) -> ir.Type:

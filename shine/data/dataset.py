@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from shine.data.frames import array_problem, frame_problem
 from shine.errors import DataError
 from shine.lang.lazy import cached_property
-from shine.lang.names import distinct_names, identifier, name_problem, normalized, shown
+from shine.lang.names import cut, distinct_names, identifier, name_problem, normalized, shown
 from shine.typing import Floats, Indices
 
 COPIED_BYTES = 1 << 25
@@ -302,7 +302,7 @@ def numbers(values: ArrayLike, name: str, dimensions: int) -> Floats:
     except OverflowError:
         raise too_large(name) from None
     except (TypeError, ValueError) as error:
-        raise DataError(array_problem(values, name) or f"{name} cannot be read as numbers: {error}") from None
+        raise DataError(array_problem(values, name) or f"{name} cannot be read as numbers: {cut(error)}") from None
     if array.ndim != dimensions:
         shape = "(n_rows, n_features)" if dimensions == 2 else "(n_rows,)"
         raise DataError(f"{name} has shape {array.shape}; {shape} is needed")

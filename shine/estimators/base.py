@@ -22,6 +22,7 @@ from shine.estimators.fit_searches import FitSearches
 from shine.estimators.guesses import guesses_within
 from shine.estimators.names import constraints_in_formula_names, formula_names
 from shine.estimators.parameters import (
+    DEPRECATED,
     check_known,
     check_parameters,
     checked_index,
@@ -44,8 +45,6 @@ from shine.search.keywords import settings_from
 from shine.search.model import Model
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
-DEPRECATED = "deprecated"
-"""Value of a parameter of a former version that nobody has set, as in scikit-learn."""
 Index = int | Sequence[int] | None
 """Positions in the fronts: None for the chosen formulas, an integer for all fronts, or a sequence, one for each."""
 
@@ -141,10 +140,15 @@ class SymbolicEstimator(BaseEstimator):
         """Whether the guesses are given by their former name."""
         return not (isinstance(self.seeds, str) and self.seeds == DEPRECATED)
 
+    @property
+    def _given_guesses(self) -> Sequence[Guess]:
+        given: Sequence[Guess] | None = self.seeds if self._seeds_are_given else self.guesses
+        return () if given is None else given
+
     def _check_former_names(self) -> None:
         """Warn, where `fit` is called, of parameters with former names."""
         if self._seeds_are_given:
-            if len(self.guesses):
+            if self.guesses is not None and list(self.guesses):
                 raise ValueError("seeds is the former name of guesses; pass only guesses")
             message = f"{type(self).__name__} calls the parameter 'seeds' 'guesses' now"
             warnings.warn(message, FutureWarning, stacklevel=3)
@@ -214,7 +218,7 @@ class SymbolicEstimator(BaseEstimator):
 
     def _guesses(self, number: int, linear_scaling: bool = True) -> list[Guess]:
         """Guesses of the search with the given number."""
-        guesses = list(self.seeds if self._seeds_are_given else self.guesses)
+        guesses = list(self._given_guesses)
         if self._goes_on() and number < len(self._fronts):
             models = [model.tree for model in self._fronts[number]]
             limits = (self._names(), self.primitives, self.max_size, self.max_depth)

@@ -13,7 +13,11 @@ from sklearn.utils import validation
 from shine.data.dataset import check_unmasked, numbers, ordinary_weights, too_large
 from shine.data.frames import array_problem, columns_with, frame_problem
 from shine.data.of_r import check_integers
+from shine.lang.names import shortened
 from shine.typing import Floats
+
+LONGEST_MESSAGE = 500
+"""Characters of a message of scikit-learn's that is passed on in full."""
 
 
 def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from shine.estimators.base import DEPRECATED, Index, SymbolicEstimator, complete
+from shine.estimators.base import Index, SymbolicEstimator, complete
 from shine.estimators.checks import checked_weights, validated
 from shine.estimators.odds_search import search_odds
+from shine.estimators.parameters import DEPRECATED
 from shine.estimators.rows import merged
 from shine.estimators.selection import Selection
 from shine.frontends.guesses import Guess

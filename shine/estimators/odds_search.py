@@ -21,6 +21,7 @@ from shine.gp import evolution
 from shine.gp.constraints.compiled import ConstrainedEvaluator
 from shine.gp.description import DescriptionLength
 from shine.gp.evolution import Progress
+from shine.lang.names import value_text
 from shine.search.budget import TimeBudget
 from shine.search.choice import shortest
 from shine.search.front import Front, Result, pareto_front
@@ -74,7 +75,7 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
     budget = TimeBudget(settings.stop.seconds)
     evolving, dtype = settings.evolution, settings.fitness.dtype
     if dtype not in ("float64", "float32"):
-        raise ValueError(f"unknown dtype {dtype!r}; use one of float64, float32")
+        raise ValueError(f"unknown dtype {value_text(dtype)}; use one of float64, float32")
     threads = settings.fitness.threads or processors()
 
     task = prepared(dataset, settings, linear_scaling=True, scale_target=False)

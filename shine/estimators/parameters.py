@@ -18,7 +18,11 @@ from shine.gp.constraints.constraints import Constraints
 from shine.gp.constraints.units import parse_unit
 from shine.gp.settings import EvolutionSettings
 from shine.lang.names import listed, shown, value_text
+from shine.lang.vocabulary import is_list
 from shine.words import ESTIMATOR_WORDS, meant, synonym, unexpected
+
+DEPRECATED = "deprecated"
+"""Value of a parameter of a former version that nobody has set, as in scikit-learn."""
 
 OWN_NAMES = {
     "population": "population_size",
@@ -50,7 +54,7 @@ def _unknown(name: str, word: str, parameters: Sequence[str]) -> TypeError:
     setting = synonym(word, FREE)
     if synonym(word, parameters) is None and setting is not None:
         example = f"settings={{{setting!r}: ...}}"
-        return TypeError(f"{name}() got an unexpected keyword argument {word!r}; did you mean {example}?")
+        return TypeError(f"{name}() got an unexpected keyword argument {value_text(word)}; did you mean {example}?")
     return unexpected(name, word, [each for each in parameters if each != "seeds"])
 
 
@@ -84,7 +88,7 @@ def _is_integer(value: Any) -> bool:
 def _is_callables(value: Any) -> bool:
     if callable(value) or value is None:
         return True
-    return isinstance(value, Iterable) and not isinstance(value, str | Mapping) and all(map(callable, value))
+    return is_list(value) and all(map(callable, value))
 
 
 OWN_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
@@ -94,6 +98,11 @@ OWN_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         "0, 1 or 2",
     ),
     "callbacks": (lambda value: not _is_callables(value), "a function, or a list of functions"),
+    "guesses": (lambda value: value is not None and not is_list(value), "a list of formulas, such as ['x0*x1']"),
+    "seeds": (
+        lambda value: not (is_list(value) or (isinstance(value, str) and value == DEPRECATED)),
+        "a list of formulas; it is the former name of guesses",
+    ),
     "settings": (
         lambda value: value is not None and not isinstance(value, Mapping),
         "a mapping, such as {'islands': 4}, or None",

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
 from shine.data.dataset import numbered_groups, numbers
-from shine.estimators.base import DEPRECATED, Index, SymbolicEstimator, complete
+from shine.estimators.base import Index, SymbolicEstimator, complete
 from shine.estimators.checks import checked_sigma, checked_weights, validated
+from shine.estimators.parameters import DEPRECATED
 from shine.estimators.rows import in_order, merged
 from shine.estimators.selection import Selection
 from shine.frontends.guesses import Guess

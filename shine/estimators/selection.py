@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from shine.lang.names import value_text
 from shine.search.front import Front
 
 Selection = str | Callable[[Front], int]
@@ -34,7 +35,9 @@ def check_selection(selection: str) -> None:
     """Raise a `ValueError` if no criterion has this name."""
     if selection not in SELECTIONS:
         known = ", ".join(map(repr, SELECTIONS))
-        raise ValueError(f"unknown model_selection {selection!r}; use one of {known}, or a function of the front")
+        raise ValueError(
+            f"unknown model_selection {value_text(selection)}; use one of {known}, or a function of the front"
+        )
 
 
 def selected(front: Front, selection: Selection) -> Front:

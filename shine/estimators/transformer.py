@@ -11,12 +11,14 @@ from sklearn.base import TransformerMixin
 
 from shine.data.dataset import numbers
 from shine.data.of_r import whole
-from shine.estimators.base import DEPRECATED, SymbolicEstimator, complete
+from shine.estimators.base import SymbolicEstimator, complete
 from shine.estimators.checks import checked_weights, validated
 from shine.estimators.components import Components
+from shine.estimators.parameters import DEPRECATED
 from shine.estimators.rows import merged
 from shine.estimators.selection import Selection, selected
 from shine.frontends.guesses import Guess
+from shine.lang.names import value_text
 from shine.lang.vocabulary import PrimitiveSource
 from shine.search.front import Front
 from shine.search.run import search
@@ -211,9 +213,10 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks, seeds
 def _checked_components(count: int, max_correlation: float) -> int:
     count = whole(count)
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-        raise ValueError(f"n_components must be an integer of at least 1, is {count!r}")
-    if not 0 < max_correlation <= 1:
-        raise ValueError(f"max_correlation must be above 0 and at most 1, is {max_correlation!r}")
+        raise ValueError(f"n_components must be a whole number of at least 1, is {value_text(count)}")
+    number = isinstance(max_correlation, int | float | np.number) and not isinstance(max_correlation, bool)
+    if not number or not 0 < max_correlation <= 1:
+        raise ValueError(f"max_correlation must be a number above 0 and at most 1, is {value_text(max_correlation)}")
     return int(count)
 
 

@@ -19,6 +19,7 @@ from shine.evaluators.workers import processors
 from shine.fitness.losses import LOSSES
 from shine.fitness.protocols import PopulationEvaluator
 from shine.fitness.scores import Scores
+from shine.lang.names import value_text
 from shine.lang.population import Population
 from shine.typing import AnyArray, Floats
 
@@ -154,12 +155,14 @@ def evaluator_of(
         ("tier", tier, ("auto", *TIERS)),
     ):
         if value not in allowed:
-            raise ValueError(f"unknown {what} {value!r}; use one of {', '.join(allowed)}")
+            raise ValueError(f"unknown {what} {value_text(value)}; use one of {', '.join(allowed)}")
     if threads is None:
         threads = processors()
     threads = whole(threads)
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise ValueError(f"threads must be an integer of at least 1, or None for all processors, not {threads!r}")
+        raise ValueError(
+            f"threads must be an integer of at least 1, or None for all processors, not {value_text(threads)}"
+        )
     if LOSSES[loss].needs_variance and not dataset.target_square > 0:
         raise DataError(f"the target is constant, so loss {loss!r} would divide by zero; use mse or mae")
     chosen = AutomaticEvaluator if tier == "auto" else TIERS[tier]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shine.export.headings import Headings
+from shine.lang.names import value_text
 from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
 
@@ -175,11 +176,11 @@ def export(
     f = a x_{1}^{2}
     """
     if to not in EXPORTS:
-        raise ValueError(f"unknown export {to!r}; use one of {', '.join(EXPORTS)}")
+        raise ValueError(f"unknown export {value_text(to)}; use one of {', '.join(EXPORTS)}")
     writer = EXPORTS[to]
     known = writer.__kwdefaults__ or {}
     unknown = next((option for option in options if option not in known), None)
     if unknown is not None:
         allowed = f"it has {', '.join(known)}" if known else "it has none"
-        raise ValueError(f"the export to {to} has no option {unknown!r}; {allowed}")
+        raise ValueError(f"the export to {to} has no option {value_text(unknown)}; {allowed}")
     return writer(rounded_tree(tree, precision, named=to in FOR_PEOPLE), name, headings or {}, **options)

@@ -13,7 +13,7 @@ from shine.export.expressions.corrected import Corrected
 from shine.export.expressions.phrases import Phrase, phrase, word, written
 from shine.export.headings import Headings, check_distinct, column_headings, used_features
 from shine.export.prepared_sql import prepared_sql
-from shine.lang.names import shown
+from shine.lang.names import shown, value_text
 from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
 
@@ -98,7 +98,7 @@ def sql_expression(
     '2.0 * "unit price (€)"'
     """
     if dialect not in DIALECTS:
-        raise ValueError(f"unknown dialect {dialect!r}; use one of {', '.join(DIALECTS)}")
+        raise ValueError(f"unknown dialect {value_text(dialect)}; use one of {', '.join(DIALECTS)}")
     tree = rounded_tree(tree, precision, named=False)
     if columns is None:
         columns = _columns(tree, headings, preparation, dialect)

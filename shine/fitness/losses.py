@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from shine.lang.names import value_text
 from shine.typing import Floats
 
 
@@ -113,7 +114,7 @@ def error_kind(name: str) -> ErrorKind:
         If there is no such kind.
     """
     if name not in ERROR_KINDS:
-        raise ValueError(f"unknown kind of errors {name!r}; use one of {', '.join(ERROR_KINDS)}")
+        raise ValueError(f"unknown kind of errors {value_text(name)}; use one of {', '.join(ERROR_KINDS)}")
     return ERROR_KINDS[name]
 
 
@@ -126,5 +127,5 @@ def loss_of(name: str) -> Loss:
         If there is no such loss.
     """
     if name not in LOSSES:
-        raise ValueError(f"unknown loss {name!r}; use one of {', '.join(LOSSES)}")
+        raise ValueError(f"unknown loss {value_text(name)}; use one of {', '.join(LOSSES)}")
     return LOSSES[name]

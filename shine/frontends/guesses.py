@@ -12,7 +12,7 @@ import numpy as np
 from shine.errors import GraphImportError
 from shine.frontends.rewriting import Rewriting
 from shine.lang.library import STANDARD
-from shine.lang.names import normalized, shown
+from shine.lang.names import normalized, shown, value_text
 from shine.lang.parse import Source, parse
 from shine.lang.program.builder import number
 from shine.lang.program.program import STORAGE_TYPES, Parameter, Program, Statement
@@ -98,7 +98,7 @@ def guess_tree(source: Guess, features: Sequence[str], table: Mapping[str, Primi
 def _mapped_tree(given: Mapping[str, Any], features: Sequence[str], names: Collection[str]) -> Tree:
     unknown = [key for key in given if key not in GRAPH_KEYS]
     if unknown or "graph" not in given:
-        problem = f"unknown key {unknown[0]!r}" if unknown else "no 'graph'"
+        problem = f"unknown key {value_text(unknown[0])}" if unknown else "no 'graph'"
         raise ValueError(f"a graph to start from has {problem}; its keys are {', '.join(GRAPH_KEYS)}")
     graph, output = given["graph"], given.get("output")
     program = getattr(graph, "program", graph)
@@ -160,7 +160,7 @@ def graph_tree(
     labels = [each.label for each in program.outputs]
     listed = ", ".join(labels)
     if output is not None and output not in labels:
-        raise GraphGuessError(f"the graph has no output {output!r}; it has {listed}", ("output",))
+        raise GraphGuessError(f"the graph has no output {value_text(output)}; it has {listed}", ("output",))
     if output is None and len(labels) > 1:
         raise GraphGuessError(f"the graph has several outputs; choose one: {listed}", ("output",))
     chosen = _features_of_inputs(program, features, mapping or {})

@@ -9,6 +9,7 @@ import numpy as np
 
 from shine.kernels.kernel import Kernel
 from shine.lang.derivative import gradient, unused_name, value_and_gradient
+from shine.lang.names import value_text
 from shine.lang.parse import Source, parse
 from shine.lang.tree import Tree
 
@@ -114,7 +115,7 @@ def grad(
     if dtype is None:
         dtype = (source.dtype if isinstance(source, Kernel) else None) or "float64"
     if dtype not in DTYPES:
-        raise ValueError(f"{dtype!r} numbers have no derivatives; use dtype {' or '.join(map(repr, DTYPES))}")
+        raise ValueError(f"{value_text(dtype)} numbers have no derivatives; use dtype {' or '.join(map(repr, DTYPES))}")
     one = isinstance(wrt, str | int) or (wrt is None and len(tree.parameters) == 1)
     names = _names(tree, wrt)
     seed = unused_name("seed", tree.parameters) if seedable else None
@@ -143,7 +144,7 @@ def _names(tree: Tree, wrt: str | int | Sequence[str | int] | None) -> tuple[str
     names = []
     for parameter in given:
         if isinstance(parameter, bool) or not isinstance(parameter, str | int | np.integer):
-            raise TypeError(f"wrt is names or positions of parameters ({known}), not {parameter!r}")
+            raise TypeError(f"wrt is names or positions of parameters ({known}), not {value_text(parameter)}")
         if not isinstance(parameter, str):
             if not 0 <= parameter < len(tree.parameters):
                 raise ValueError(

@@ -19,7 +19,7 @@ from shine.evaluators.rows import Rows, target_of
 from shine.fitness.scores import score
 from shine.kernels.rows import ProgramRows, rows_ir
 from shine.lang.lazy import cached_property
-from shine.lang.names import symbol
+from shine.lang.names import symbol, value_text
 from shine.lang.program.arguments import FORMULA, GRAPH, Shape, Signature, Wording
 from shine.lang.program.dependencies import parameters_read, part
 from shine.lang.program.program import Program
@@ -129,12 +129,12 @@ class Kernel:
         self.tree = source if isinstance(source, Tree) else None
         if isinstance(source, Program):
             if dtype is not None:
-                raise TypeError(f"a program has types of its own; dtype {dtype!r} is for formulas")
+                raise TypeError(f"a program has types of its own; dtype {value_text(dtype)} is for formulas")
             self.program, self.dtype, self._conventions = source, None, _GRAPH
         else:
             self.dtype = "float64" if dtype is None else dtype
             if self.dtype not in ELEMENTS:
-                raise ValueError(f"unknown dtype {dtype!r}; use one of {', '.join(ELEMENTS)}")
+                raise ValueError(f"unknown dtype {value_text(dtype)}; use one of {', '.join(ELEMENTS)}")
             trees = (source,) if isinstance(source, Tree) else source
             self.program, self._conventions = trees_program(trees, self.dtype), _FORMULA
         arguments = self.program.arguments

@@ -127,12 +127,20 @@ def shown(text: object, length: int = 60) -> str:
 
 
 def value_text(value: object, length: int = 60) -> str:
-    """Any value for a message, in ASCII, even an integer with too many digits for Python to print."""
+    """Any value of a user's for a message: one short line in ASCII, however long its own text is.
+
+    Whatever a message says about a given value goes through here: tables, arrays and fronts print whole pages, long
+    lists take long to print, some integers have more digits than Python prints, and some objects raise an error.
+    """
+    if isinstance(value, str | bytes) and len(value) > length:
+        value = value[: length + 1]
+    elif type(value) in (list, tuple) and len(value) > length:  # type: ignore[arg-type]
+        value = value[:length]  # type: ignore[index]
     try:
         return cut(ascii(value), length)
-    except ValueError:
+    except Exception:  # what a foreign object does when it is printed
         bits = value.bit_length() if isinstance(value, int) else 0
-        return f"a whole number of {bits} bits" if bits else f"a {type(value).__name__} of very large numbers"
+        return f"a whole number of {bits} bits" if bits else f"a {type(value).__name__}"
 
 
 def cut(text: object, length: int = 300) -> str:

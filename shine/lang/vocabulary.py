@@ -73,9 +73,16 @@ def check_primitives(primitives: object) -> None:
     """Raise a `TypeError` if primitives are not given as a sequence."""
     if isinstance(primitives, str):
         raise TypeError(f"primitives is the text {value_text(primitives)}; give a list, such as ['add', 'mul', 'sin']")
-    if not isinstance(primitives, Iterable) or isinstance(primitives, Mapping | bytes):
+    if not is_list(primitives):
         given = value_text(primitives)
         raise TypeError(f"primitives must be a list of names and functions, such as ['add', 'mul', 'sin'], is {given}")
+
+
+def is_list(value: object) -> bool:
+    """Whether a value is a collection of things, not one text, a mapping or an array without dimensions."""
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
+        return False
+    return getattr(value, "ndim", 1) > 0
 
 
 def _is_same(first: object, second: object) -> bool:

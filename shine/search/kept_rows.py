@@ -10,6 +10,7 @@ import numpy as np
 
 from shine.data.dataset import Dataset
 from shine.errors import DataError
+from shine.lang.names import value_text
 from shine.typing import Indices, Mask
 
 Validation = Literal["random", "groups", "time"]
@@ -61,9 +62,11 @@ class Split:
 def check_validation(validation: str | None, fraction: float) -> None:
     """Raise a `ValueError` if there is no such way of keeping rows back, or the fraction is not one of the rows."""
     if validation is not None and validation not in get_args(Validation):
-        raise ValueError(f"unknown validation {validation!r}; use None or one of {', '.join(get_args(Validation))}")
+        raise ValueError(
+            f"unknown validation {value_text(validation)}; use None or one of {', '.join(get_args(Validation))}"
+        )
     if isinstance(fraction, bool) or not 0 < fraction < 1:
-        raise ValueError(f"validation_fraction must be above 0 and below 1, is {fraction!r}")
+        raise ValueError(f"validation_fraction must be above 0 and below 1, is {value_text(fraction)}")
 
 
 def way_of(dataset: Dataset, validation: str | None) -> str:

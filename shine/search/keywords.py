@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ from shine.frontends.guesses import Guess
 from shine.gp.constraints.constraints import Constraints
 from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.lang.names import value_text
-from shine.lang.vocabulary import PrimitiveSource, check_primitives
+from shine.lang.vocabulary import PrimitiveSource, check_primitives, is_list
 from shine.search.settings import FitnessSettings, SearchSettings
 from shine.search.wording import worded
 from shine.words import meant, unexpected
@@ -116,7 +116,7 @@ def _primitives(given: Any, word: str) -> tuple[PrimitiveSource, ...]:
 
 
 def _guesses(given: Any, word: str) -> tuple[Guess, ...]:
-    if isinstance(given, str | Mapping | bytes) or not isinstance(given, Iterable):
+    if not is_list(given):
         raise TypeError(f"{word} must be a list of formulas, such as ['x0*x1'], is {value_text(given)}")
     return tuple(given)
 

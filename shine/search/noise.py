@@ -17,6 +17,7 @@ import numpy as np
 from shine.arrays import log
 from shine.data.dataset import Dataset, stable_sum
 from shine.fitness.losses import SQUARED, loss_of
+from shine.lang.names import value_text
 from shine.typing import Floats
 
 Noise = Literal["auto", "absolute", "relative", "log", "counts"]
@@ -33,7 +34,9 @@ LEAST_COUNT = 1.0
 def check_noise(noise: str) -> None:
     """Raise a `ValueError` if there is no such model."""
     if noise not in get_args(Noise):
-        raise ValueError(f"unknown noise {noise!r}; use one of {', '.join(get_args(Noise))}, or sigma for each row")
+        raise ValueError(
+            f"unknown noise {value_text(noise)}; use one of {', '.join(get_args(Noise))}, or sigma for each row"
+        )
 
 
 def resumed_noise(before: str, given: str) -> str:

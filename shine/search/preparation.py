@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from shine.data.dataset import Dataset
+from shine.errors import GraphImportError, ShineError, UnsupportedSyntaxError
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import MachineEvaluator
 from shine.evaluators.monotonic import Monotonicity
 from shine.fitness.protocols import Linearizer
-from shine.frontends.guesses import guess_tree
+from shine.frontends.guesses import Guess, guess_tree
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.constraints.constraints import Constraints, check_constraints
 from shine.gp.seeding import Guesses, SeedingSettings, find_guesses
@@ -23,9 +24,13 @@ from shine.gp.seeding.skeletons import Rows
 from shine.gp.settings import EvolutionSettings
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
+from shine.lang.tree import Primitive, Tree
 from shine.lang.vocabulary import primitive_table
 from shine.search.scaling import Scaling
 from shine.search.settings import SearchSettings
+
+_GUESS_ERRORS = (UnsupportedSyntaxError, GraphImportError, ShineError, TypeError, ValueError)
+"""The kinds of errors about a guess."""
 
 SEEDING_ROWS = 1000
 """Most rows that the seeding looks at."""
@@ -60,6 +65,17 @@ class Task:
     headings: Mapping[str, str]
 
 
+def _guess(
+    position: int, source: Guess, features: Sequence[str], table: Mapping[str, Primitive], names: Sequence[str]
+) -> Tree:
+    """A guess as a tree; an error says which guess it is."""
+    try:
+        return guess_tree(source, features, table, names)
+    except (ShineError, TypeError, ValueError) as error:
+        kind = next(kind for kind in _GUESS_ERRORS if isinstance(error, kind))
+        raise kind(f"guesses[{position}]: {error}") from None
+
+
 def prepared(dataset: Dataset, settings: SearchSettings, *, linear_scaling: bool, scale_target: bool = True) -> Task:
     """The task of a search.
 
@@ -79,7 +95,9 @@ def prepared(dataset: Dataset, settings: SearchSettings, *, linear_scaling: bool
     """
     table, names = primitive_table(settings.primitives)
     functions, constraints = select(table, names), settings.constraints
-    trees = [guess_tree(source, dataset.features, table, names) for source in settings.guesses]
+    trees = [
+        _guess(position, source, dataset.features, table, names) for position, source in enumerate(settings.guesses)
+    ]
     check_constraints(constraints, functions, dataset.features, linear_scaling)
     # A forbidden feature is never drawn if the search does not know it.
     given = dataset.without(constraints.forbidden)

@@ -12,7 +12,7 @@ from annotated_types import Ge
 from shine.gp.complexity import CONSTANT_NAME
 from shine.gp.constraints.dimensional_analysis import MOST_ARGUMENTS
 from shine.gp.constraints.units import DIMENSIONLESS, parse_unit
-from shine.lang.names import listed, normalized, shortened, shown, similar
+from shine.lang.names import listed, normalized, shortened, shown, similar, value_text
 from shine.lang.tree import Primitive
 
 Problem = tuple[tuple[str, ...], str]
@@ -90,24 +90,24 @@ class Constraints:
         counts += [("nesting", name, count) for inner in self.nesting.values() for name, count in inner.items()]
         for key, name, count in counts:
             if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-                yield f"{key} of {name!r} must be a whole number from 0, is {count!r}"
+                yield f"{key} of {shown(name)} must be a whole number from 0, is {value_text(count)}"
         forbidden = set(self.forbidden)
         for name in self.required:
             if name in forbidden:
-                yield f"required and forbidden both have {name!r}; remove it from one of them"
+                yield f"required and forbidden both have {shown(name)}; remove it from one of them"
         for name, direction in self.monotonic.items():
             if direction not in ("increasing", "decreasing"):
-                yield f"monotonic must be increasing or decreasing, is {direction!r} for {name!r}"
+                yield f"monotonic must be increasing or decreasing, is {value_text(direction)} for {shown(name)}"
             if name in forbidden:
-                yield f"monotonic has {name!r}, which is forbidden; remove it from one of them"
+                yield f"monotonic has {shown(name)}, which is forbidden; remove it from one of them"
         if not (isfinite(self.penalty) and self.penalty >= 0):
-            yield f"penalty must be a number from 0, is {self.penalty!r}"
+            yield f"penalty must be a number from 0, is {value_text(self.penalty)}"
         if bool(self.units) != (self.target_unit is not None):
             missing = "target_unit" if self.units else "units"
             yield f"{missing} is missing; units are given for all features and the target, or for none"
         # These messages do not begin with the field: a caller that drops the named field would report it as missing.
         for what, text in (
-            *((f"the unit of {name!r}", unit) for name, unit in self.units.items()),
+            *((f"the unit of {shown(name)}", unit) for name, unit in self.units.items()),
             ("the unit of the target", self.target_unit or "1"),
         ):
             try:
@@ -149,12 +149,10 @@ class Constraints:
         forbidden = set(self.forbidden)
         for name in features:
             if name not in self.units and name not in forbidden:
-                yield ("units",), f'feature {name!r} is missing; give a feature without a unit the unit "1"'
+                yield ("units",), f'feature {shown(name)} is missing; give a feature without a unit the unit "1"'
         for function in functions:
             if function.arity > MOST_ARGUMENTS:
-                message = (
-                    f"function {function.name!r} has {function.arity} arguments; with units at most {MOST_ARGUMENTS}"
-                )
+                message = f"function {shown(function.name)} has {function.arity} arguments; with units at most {MOST_ARGUMENTS}"
                 yield ("units",), message
         if self.dimensionless_constants and linear_scaling and parse_unit(self.target_unit or "1") != DIMENSIONLESS:
             message = (
@@ -200,7 +198,7 @@ def check_constraints(
         With all mistakes (see `Constraints.problems`).
     """
     found = [
-        f"constraints.{'.'.join(loc)}: {message}"
+        f"constraints.{'.'.join(map(shortened, loc))}: {message}"
         for loc, message in constraints.problems(functions, features, linear_scaling)
     ]
     if found:

@@ -364,9 +364,7 @@ def test_bad_constraints_of_a_search_name_their_place():
         shine.evolve(X, A, constraints={"limits": {"sni": 1}})
     with pytest.raises(ValueError, match=r"constraints: limits.sin must be at least 0, is -1"):
         shine.evolve(X, A, constraints={"limits": {"sin": -1}})
-    with pytest.raises(
-        ValueError, match=r"constraints has no 'nestin'; did you mean 'nesting'\? it has limits, nesting"
-    ):
+    with pytest.raises(ValueError, match=r"constraints has no 'nestin'; did you mean 'nesting'\? it has limits"):
         shine.evolve(X, A, constraints={"nestin": {}})
 
 
