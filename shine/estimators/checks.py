@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from shine.data.of_r import check_integers
 from shine.lang.names import shortened
 from shine.typing import Floats
 
-LONGEST_MESSAGE = 500
+LONGEST_MESSAGE = 1000
 """Characters of a message of scikit-learn's that is passed on in full."""
 
 
@@ -33,7 +34,7 @@ def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
         if problem is not None:
             raise ValueError(problem)
     # scikit-learn finds infinite numbers by a sum, whose overflow is harmless.
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), brief_errors():
         try:
             if hasattr(validation, "validate_data"):
                 arrays = validation.validate_data(estimator, *data, **checks)
@@ -64,6 +65,17 @@ def _explained(error: ValueError, estimator: BaseEstimator, named: Sequence[tupl
     return error
 
 
+@contextmanager
+def brief_errors() -> Iterator[None]:
+    """Shorten the messages of scikit-learn that repeat the data."""
+    try:
+        yield
+    except ValueError as error:
+        if len(str(error)) <= LONGEST_MESSAGE:
+            raise
+        raise ValueError(shortened(" ".join(str(error).split()), LONGEST_MESSAGE)) from None
+
+
 def checked_weights(sample_weight: ArrayLike | None, X: Floats) -> Floats | None:
     """Sample weights, shape (n_rows,), float64.
 
@@ -74,7 +86,8 @@ def checked_weights(sample_weight: ArrayLike | None, X: Floats) -> Floats | None
     """
     if sample_weight is None:
         return None
-    weights: Floats = validation._check_sample_weight(sample_weight, X, dtype=np.float64)
+    with brief_errors():
+        weights: Floats = validation._check_sample_weight(sample_weight, X, dtype=np.float64)
     if (weights < 0).any():
         raise ValueError("Negative values in data passed to `sample_weight`.")
     if not weights.any():

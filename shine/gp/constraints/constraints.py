@@ -152,7 +152,8 @@ class Constraints:
                 yield ("units",), f'feature {shown(name)} is missing; give a feature without a unit the unit "1"'
         for function in functions:
             if function.arity > MOST_ARGUMENTS:
-                message = f"function {shown(function.name)} has {function.arity} arguments; with units at most {MOST_ARGUMENTS}"
+                name = shown(function.name)
+                message = f"function {name} has {function.arity} arguments; with units at most {MOST_ARGUMENTS}"
                 yield ("units",), message
         if self.dimensionless_constants and linear_scaling and parse_unit(self.target_unit or "1") != DIMENSIONLESS:
             message = (
