@@ -5,7 +5,10 @@ An unknown word gets an answer in the words of the face that it was given to.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import wraps
+from inspect import signature
+from typing import ParamSpec
 
 from shine.lang.names import MOST_PRIMITIVES, listed, shown, similar
 
@@ -51,6 +54,11 @@ OTHER_WORDS = {
 }  # fmt: skip
 """Shine's words for settings of other libraries."""
 
+FORMER = {"seeds": "guesses"}
+"""Words of former versions, and the words now; they are still understood."""
+
+P = ParamSpec("P")
+
 _SHINE_WORDS = {word: shine for shine, word in ESTIMATOR_WORDS.items()}
 
 
@@ -77,7 +85,7 @@ def meant(word: str, allowed: Collection[str]) -> str | None:
     return synonym(word, allowed) or similar(word, allowed)
 
 
-def unexpected(function: str, word: str, allowed: Iterable[str]) -> TypeError:
+def unexpected(function: str, word: str, allowed: Iterable[str], settings: Collection[str] = ()) -> TypeError:
     """The error for a keyword that a function does not have.
 
     Parameters
@@ -87,11 +95,29 @@ def unexpected(function: str, word: str, allowed: Iterable[str]) -> TypeError:
     word : str
     allowed : iterable of str
         The keywords it has.
+    settings : collection of str
+        Keys of its keyword `settings`.
     """
     known = list(allowed)
-    near = meant(word, known)
-    hint = f"did you mean {near!r}? " if near else ""
+    near = synonym(word, known)
+    key = synonym(word, settings) if near is None else None
+    near = near or similar(word, known)
+    hint = f"did you mean settings={{{key!r}: ...}}? " if key else f"did you mean {near!r}? " if near else ""
     return TypeError(
         f"{function}() got an unexpected keyword argument {shown(word)}; {hint}"
         f"allowed are {listed(known, MOST_PRIMITIVES)}"
     )
+
+
+def keywords_checked(init: Callable[P, None], settings: Collection[str] = ()) -> Callable[P, None]:
+    """An `__init__` that answers an unknown keyword with the one that is meant (see `unexpected`)."""
+    allowed = [name for name in signature(init).parameters if name not in ("self", *FORMER)]
+
+    @wraps(init)
+    def checked(*arguments: P.args, **given: P.kwargs) -> None:
+        for word in given:
+            if word not in allowed and word not in FORMER:
+                raise unexpected(type(arguments[0]).__name__, word, allowed, settings)
+        init(*arguments, **given)
+
+    return checked

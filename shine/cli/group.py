@@ -88,6 +88,9 @@ def _reported(error: BaseException, debug: bool, interruption: Interruption | No
             return _complain("interrupted", code)
         case OSError() if error.filename is None and error.errno in (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF):
             return _lost_output(error)
+        case click.NoSuchOption():
+            context = f"; see '{error.ctx.command_path} --help'" if error.ctx else ""
+            return _complain(_no_such_option(error) + context, USAGE)
         case click.UsageError():
             context = f"; see '{error.ctx.command_path} --help'" if error.ctx else ""
             return _complain(error.format_message().rstrip(".") + context, USAGE)
@@ -104,6 +107,22 @@ def _reported(error: BaseException, debug: bool, interruption: Interruption | No
     what = " ".join(str(error).split())
     hint = "" if debug else f"; run with {DEBUG} for the traceback"
     return _complain(f"{type(error).__name__}{': ' if what else ''}{what}{hint}", FAILURE)
+
+
+def _no_such_option(error: click.NoSuchOption) -> str:
+    """The message for an unknown option: the option or the setting that is meant."""
+    from shine.search.keywords import KEYWORDS
+    from shine.words import synonym
+
+    word = error.option_name.lstrip("-").replace("-", "_")
+    options = {} if error.ctx is None else {each.name: each.opts[-1] for each in error.ctx.command.params if each.name}
+    option, keyword = synonym(word, options), synonym(word, KEYWORDS)
+    told = f"no such option: {error.option_name}"
+    if option is not None:
+        return f"{told}; did you mean {options[option]}?"
+    if keyword is not None and "overrides" in options:
+        return f"{told}; did you mean --set {'.'.join(KEYWORDS[keyword])}=...?"
+    return error.format_message().rstrip(".")
 
 
 def _lost_output(error: OSError) -> int:

@@ -11,9 +11,10 @@ from typing import TypeAlias
 
 import yaml
 
-from shine.config.former import RENAMED, current_names
+from shine.config.former import current_names
 from shine.config.nodes import Place, at, compose
 from shine.errors import ConfigError
+from shine.words import FORMER
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Loc = tuple[str | int, ...]
@@ -51,7 +52,7 @@ class Document:
 
     def rename(self) -> None:
         """Move the sections with former names to their names now."""
-        for former, name in RENAMED.items():
+        for former, name in FORMER.items():
             if former not in self.value:
                 continue
             place = self.places[(former,)]
@@ -72,9 +73,9 @@ class Document:
             self.problems.append((place, f"{_plain(text)} is not of the form key.key=value"))
             return
         first, *others = key.split(".")
-        if first in RENAMED:
+        if first in FORMER:
             self.former.append((place, first))
-        *parents, last = RENAMED.get(first, first), *others
+        *parents, last = FORMER.get(first, first), *others
         target = self.value
         for depth, part in enumerate(parents, start=1):
             inner = target.setdefault(part, {})

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-RENAMED = {"seeds": "guesses"}
-"""Sections by their former names, and their names now."""
+from shine.words import FORMER
 
 RETIRED: dict[str, Any] = {"evolution.canonical": False}
 """Settings that no longer exist, each with the one value that is still accepted, and ignored."""
@@ -19,4 +18,4 @@ def is_retired(key: str, value: object) -> bool:
 
 def current_names(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The sections of a configuration, under their names now."""
-    return {RENAMED.get(name, name): value for name, value in settings.items()}
+    return {FORMER.get(name, name): value for name, value in settings.items()}

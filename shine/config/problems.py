@@ -10,9 +10,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from shine.config.document import Json, Loc
-from shine.lang.names import listed
+from shine.lang.names import listed, similar
+from shine.search.keywords import KEYWORDS
 from shine.search.wording import worded
-from shine.words import meant
+from shine.words import synonym
 
 Problem = tuple[Loc, str]
 
@@ -52,9 +53,15 @@ def _problem(details: ErrorDetails, schema: dict[str, Any]) -> Problem:
 
 def unknown(kind: str, name: str, allowed: Sequence[str], near: str | None = None) -> str:
     """The message for a name that is not allowed; it suggests the nearest allowed name if none is given."""
-    near = near or meant(name, allowed)
+    near = near or synonym(name, allowed) or (_elsewhere(name) if kind == "key" else None) or similar(name, allowed)
     hint = f'did you mean "{near}"? ' if near else ""
     return f"unknown {kind} {shown(name)}; {hint}allowed are {listed(allowed, 100)}"
+
+
+def _elsewhere(name: str) -> str | None:
+    """The key, with its section, that an unknown key of any face or library means; None if there is none."""
+    keyword = synonym(name, KEYWORDS)
+    return None if keyword is None else ".".join(KEYWORDS[keyword])
 
 
 def shown(value: object) -> str:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from shine.config.checks import guess_formulas, primitive_texts
 from shine.config.document import Document, read_document
-from shine.config.former import RENAMED
 from shine.config.models import Config
 from shine.config.sections import Sections
 from shine.data.dataset import Dataset
 from shine.data.preparation import Preparation
 from shine.errors import ConfigError
+from shine.words import FORMER
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ def _document(path: Path, overrides: Sequence[str], own: bool) -> Document:
     document = read_document(path, overrides)
     for place, former in document.former:
         if not own or place.override:
-            warnings.warn(f"{place}: {former} is called {RENAMED[former]} now", FutureWarning, stacklevel=3)
+            warnings.warn(f"{place}: {former} is called {FORMER[former]} now", FutureWarning, stacklevel=3)
     return document
 
 

@@ -19,6 +19,7 @@ from shine.deap.objectives import Batch, Given, check_weights, objectives_of, va
 from shine.deap.vocabulary import vocabulary_of
 from shine.errors import DataError
 from shine.typing import AnyArray, Floats
+from shine.words import keywords_checked
 
 Fitness = tuple[float, ...]
 
@@ -105,6 +106,7 @@ class CompiledEvaluator:
     (1.0, 1.0)
     """
 
+    @keywords_checked
     def __init__(
         self,
         pset: Any,

@@ -23,6 +23,7 @@ from shine.estimators.guesses import guesses_within
 from shine.estimators.names import constraints_in_formula_names, formula_names
 from shine.estimators.parameters import (
     DEPRECATED,
+    FREE,
     check_known,
     check_parameters,
     checked_index,
@@ -30,7 +31,6 @@ from shine.estimators.parameters import (
     checked_settings,
     checked_threads,
     checked_units,
-    keywords_checked,
     words_of,
 )
 from shine.estimators.reports import reporter
@@ -43,6 +43,7 @@ from shine.lang.vocabulary import PrimitiveSource, is_of_session, portable, prim
 from shine.search.front import Front
 from shine.search.keywords import settings_from
 from shine.search.model import Model
+from shine.words import keywords_checked
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 Index = int | Sequence[int] | None
@@ -102,7 +103,7 @@ class SymbolicEstimator(BaseEstimator):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "__init__" in vars(cls):
-            cls.__init__ = keywords_checked(vars(cls)["__init__"])  # type: ignore[method-assign]
+            cls.__init__ = keywords_checked(vars(cls)["__init__"], FREE)  # type: ignore[method-assign]
 
     def _store(self, variables: Mapping[str, Any]) -> None:
         """Store the parameters of `__init__`, which passes its `locals()`.
@@ -211,7 +212,7 @@ class SymbolicEstimator(BaseEstimator):
         constraints = constraints_in_formula_names(self.constraints, renamed)
         if self.units is None:
             return constraints
-        return constraints | constraints_in_formula_names(checked_units(self.units, headings), renamed)
+        return constraints | constraints_in_formula_names(checked_units(self.units, headings, names), renamed)
 
     def _goes_on(self) -> bool:
         return bool(self.warm_start) and self.__sklearn_is_fitted__()

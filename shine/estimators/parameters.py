@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import fields
-from functools import wraps
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -17,9 +15,9 @@ from shine.evaluators.workers import processors
 from shine.gp.constraints.constraints import Constraints
 from shine.gp.constraints.units import parse_unit
 from shine.gp.settings import EvolutionSettings
-from shine.lang.names import listed, shown, value_text
+from shine.lang.names import listed, shown, similar, value_text
 from shine.lang.vocabulary import is_list
-from shine.words import ESTIMATOR_WORDS, meant, synonym, unexpected
+from shine.words import ESTIMATOR_WORDS, meant, synonym
 
 DEPRECATED = "deprecated"
 """Value of a parameter of a former version that nobody has set, as in scikit-learn."""
@@ -36,32 +34,10 @@ FREE = (*(field.name for field in fields(EvolutionSettings) if field.name not in
 """Names that `settings` may have."""
 
 
-def keywords_checked(init: Callable[..., None]) -> Callable[..., None]:
-    """An `__init__` that answers unknown keywords with the parameter that is meant."""
-    parameters = [name for name in signature(init).parameters if name != "self"]
-
-    @wraps(init)
-    def checked(self: Any, *arguments: Any, **given: Any) -> None:
-        for word in given:
-            if word not in parameters:
-                raise _unknown(type(self).__name__, word, parameters)
-        init(self, *arguments, **given)
-
-    return checked
-
-
-def _unknown(name: str, word: str, parameters: Sequence[str]) -> TypeError:
-    setting = synonym(word, FREE)
-    if synonym(word, parameters) is None and setting is not None:
-        example = f"settings={{{setting!r}: ...}}"
-        return TypeError(f"{name}() got an unexpected keyword argument {value_text(word)}; did you mean {example}?")
-    return unexpected(name, word, [each for each in parameters if each != "seeds"])
-
-
 def check_known(name: str, given: Iterable[str], parameters: Sequence[str]) -> None:
     """Raise a `ValueError` if `set_params` is given a parameter that an estimator does not have."""
     for word in given:
-        if word.partition("__")[0] not in parameters:
+        if word not in parameters:
             near = meant(word, parameters)
             hint = f"did you mean {near!r}? " if near else ""
             known = listed(parameters, len(parameters))
@@ -135,14 +111,14 @@ def checked_index(index: Any, front: Sized) -> int:
     return int(index)
 
 
-def checked_units(units: Any, headings: Sequence[str]) -> dict[str, Any]:
+def checked_units(units: Any, headings: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
     """The fields of constraints that the parameter `units` sets.
 
     Parameters
     ----------
     units : (units of the features, unit of the target)
-    headings : sequence of str
-        Of the columns.
+    headings, names : sequence of str
+        Headings of the columns, and their names in formulas; a mapping may have either.
 
     Raises
     ------
@@ -159,6 +135,11 @@ def checked_units(units: Any, headings: Sequence[str]) -> dict[str, Any]:
         if len(features) != len(headings):
             raise ValueError(f"units has {len(features)} units of features; there are {len(headings)} columns")
         features = dict(zip(headings, features, strict=True))
+    for name in features:
+        if name not in headings and name not in names:
+            near = similar(str(name), headings)
+            hint = f"did you mean {near!r}? " if near else ""
+            raise ValueError(f"units has an unknown feature {value_text(name)}; {hint}there are {listed(headings)}")
     for what, text in (*((f"of {shown(name)}", unit) for name, unit in features.items()), ("of the target", target)):
         if not isinstance(text, str):
             raise ValueError(f"units: the unit {what} must be text, such as 'm/s' or '1', is {value_text(text)}")

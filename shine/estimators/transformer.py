@@ -25,6 +25,9 @@ from shine.search.run import search
 from shine.search.settings import DEFAULT_PRIMITIVES
 from shine.typing import Floats
 
+MOST_COMPONENTS = 10_000
+"""Most components: each has a search of its own, so that nobody waits for more."""
+
 EXPLAINED = 1e-12
 """Standard deviation of the residual, as a share of the target's, below which nothing is left to explain."""
 
@@ -212,8 +215,9 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks, seeds
 
 def _checked_components(count: int, max_correlation: float) -> int:
     count = whole(count)
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-        raise ValueError(f"n_components must be a whole number of at least 1, is {value_text(count)}")
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 1 <= count <= MOST_COMPONENTS:
+        allowed = f"a whole number from 1 to {MOST_COMPONENTS}"
+        raise ValueError(f"n_components must be {allowed}, is {value_text(count)}")
     number = isinstance(max_correlation, int | float | np.number) and not isinstance(max_correlation, bool)
     if not number or not 0 < max_correlation <= 1:
         raise ValueError(f"max_correlation must be a number above 0 and at most 1, is {value_text(max_correlation)}")

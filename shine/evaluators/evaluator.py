@@ -22,6 +22,7 @@ from shine.fitness.scores import Scores
 from shine.lang.names import value_text
 from shine.lang.population import Population
 from shine.typing import AnyArray, Floats
+from shine.words import keywords_checked
 
 TIERS: dict[str, Callable[[Dataset, str, bool, str, int], PopulationEvaluator]] = {
     "reference": ReferenceEvaluator,
@@ -66,6 +67,7 @@ class Evaluator:
     [0.0, 1.0]
     """
 
+    @keywords_checked
     def __init__(
         self,
         X: ArrayLike,

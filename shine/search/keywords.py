@@ -17,7 +17,7 @@ from shine.lang.names import value_text
 from shine.lang.vocabulary import PrimitiveSource, check_primitives, is_list
 from shine.search.settings import FitnessSettings, SearchSettings
 from shine.search.wording import worded
-from shine.words import meant, unexpected
+from shine.words import FORMER, meant, unexpected
 
 Section = TypeVar("Section", EvolutionSettings, FitnessSettings, StopSettings, Constraints)
 
@@ -37,9 +37,6 @@ KEYWORDS: dict[str, tuple[str, ...]] = {
 
 NO_SETTINGS = ("sample_weight", "features", "sigma", "groups", "report")
 """The other keywords of `shine.evolve`."""
-
-FORMER_KEYWORDS = {"seeds": "guesses"}
-"""Names of keywords in former versions, and their names now."""
 
 
 def settings_from(*, words: Mapping[str, str] | None = None, **keywords: Any) -> SearchSettings:
@@ -64,7 +61,7 @@ def settings_from(*, words: Mapping[str, str] | None = None, **keywords: Any) ->
     FutureWarning
         If a keyword has the name of a former version.
     """
-    for former, keyword in FORMER_KEYWORDS.items():
+    for former, keyword in FORMER.items():
         if former in keywords:
             if len(keywords.get(keyword, ())):
                 raise TypeError(f"{former!r} is the former name of {keyword!r}; pass only {keyword!r}")

@@ -256,3 +256,16 @@ def test_the_engine_s_own_errors_come_through():
         quick(guesses=["x0 + c"]).fit(X, A)
     with pytest.raises(shine.DataError, match="the target is constant"):
         quick(loss="r2").fit(X, np.ones(100))
+
+
+@pytest.mark.parametrize("index", [99, -99, "best", 1.0, None, True, [1, 2, 3], "x" * 100_000])
+def test_an_index_that_is_no_position_is_told_with_the_positions(index):
+    model = quick(guesses=["x0*x1"]).fit(X, A * B)
+    for method in (lambda: model.predict(X, index=index), lambda: model.latex(index), lambda: model.sympy(index)):
+        if index is None:
+            method()
+            continue
+        with pytest.raises(ValueError, match=r"index (must be a position in the front|has 3 positions)") as e:
+            method()
+        assert len(str(e.value)) < 300
+    assert np.array_equal(model.predict(X, index=np.int64(0)), model.predict(X, index=0))

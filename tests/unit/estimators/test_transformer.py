@@ -63,10 +63,10 @@ def test_a_constant_target_has_a_constant_component():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_components": 0}, "n_components must be an integer of at least 1, is 0"),
-        ({"n_components": 1.5}, "n_components must be an integer of at least 1, is 1.5"),
-        ({"max_correlation": 0}, "max_correlation must be above 0 and at most 1, is 0"),
-        ({"max_correlation": 1.1}, "max_correlation must be above 0 and at most 1, is 1.1"),
+        ({"n_components": 0}, "n_components must be a whole number from 1 to 10000, is 0"),
+        ({"n_components": 1.5}, "n_components must be a whole number from 1 to 10000, is 1.5"),
+        ({"max_correlation": 0}, "max_correlation must be a number above 0 and at most 1, is 0"),
+        ({"max_correlation": 1.1}, "max_correlation must be a number above 0 and at most 1, is 1.1"),
     ],
 )
 def test_bad_parameters_are_named(parameters, message):
