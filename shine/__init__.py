@@ -93,7 +93,7 @@ _HOMES = {
 _DEPRECATED = {"GraphKernel": "Kernel"}
 """Deprecated names, and their replacements."""
 
-_PACKAGES = ("aot", "deap", "export", "report")
+_PACKAGES = ("aot", "deap", "estimators", "export", "report")
 """Packages that users reach as attributes."""
 
 
@@ -112,4 +112,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_PACKAGES})
+    return sorted({*__all__, *_PACKAGES, "__version__"})

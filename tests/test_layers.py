@@ -70,7 +70,7 @@ ONLY_IN: dict[str, set[str]] = {
     "pydantic": {"config", "runs", "search"},
     "yaml": {"config"},
     "click": {"cli"},
-    "tqdm": {"cli"},
+    "tqdm": {"cli", "search.progress"},
     "sklearn": {"estimators"},
     "pandas": {"search.front_table", "data.tables", "cli.prediction_files"},
     "pyarrow": {"data.tables", "data.files", "cli.prediction_files"},

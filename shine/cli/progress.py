@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 import click
 from tqdm import tqdm
 
-from shine.cli.display import progress_text, share_over
 from shine.cli.output import is_terminal
+from shine.search.progress import SHAPE, progress_text, share_over
 from shine.stages import LOGGER
 
 if TYPE_CHECKING:
@@ -100,11 +100,10 @@ class Bar(Silence):
     def __init__(self, first: str) -> None:
         super().__init__()
         self._stages: list[str] = []
-        shape = "{percentage:3.0f}%|{bar:12}| {desc}"
         # Some terminals, such as those of containers, have no size; tqdm would show nothing there.
         sized = os.get_terminal_size(sys.stderr.fileno()).columns > 0
         size = {"dynamic_ncols": True} if sized else {"ncols": 80, "nrows": 24}
-        self._bar = tqdm(total=1, bar_format=shape, leave=False, desc=first, **size)
+        self._bar = tqdm(total=1, bar_format=SHAPE, leave=False, desc=first, **size)
 
     def enter(self, stage: str) -> None:
         self._stages.append(stage)

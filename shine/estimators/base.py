@@ -179,7 +179,7 @@ class SymbolicEstimator(BaseEstimator):
             names,
             self._headings(),
             settings,
-            lambda number: reporter(self.callbacks, self.verbose, prefixes[number % len(prefixes)]),
+            lambda number, stop: reporter(self.callbacks, self.verbose, prefixes[number % len(prefixes)], stop),
             keep=not self._fitted_by_a_program,
         )
 

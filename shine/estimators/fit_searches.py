@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from shine.data.dataset import Dataset
 from shine.frontends.guesses import Guess
 from shine.gp.evolution import Progress
+from shine.gp.settings import StopSettings
 from shine.search.front import Result
 from shine.search.settings import SearchSettings
 from shine.typing import Floats, Indices
@@ -43,7 +45,7 @@ class FitSearches:
         All searches share the seconds; each has all generations. The first search has the seed, the others the numbers
         that follow it.
     report : callable
-        Makes the report of a search, given its number.
+        Makes the report of a search, given its number and its limits.
     keep : bool
         Whether an interrupted fit keeps its results; otherwise the interrupt is raised again.
     """
@@ -52,7 +54,7 @@ class FitSearches:
     features: tuple[str, ...]
     headings: Sequence[str]
     settings: SearchSettings
-    report: Callable[[int], Callable[[Progress], bool]]
+    report: Callable[[int, StopSettings], AbstractContextManager[Callable[[Progress], bool]]]
     keep: bool
     results: list[Result] = field(default_factory=list)
 
@@ -89,11 +91,10 @@ class FitSearches:
         number, settings = len(self.results), self.settings
         generations = 0 if self.stopped_by_user else settings.stop.generations
         stop = replace(settings.stop, generations=generations, seconds=self._share())
-        result = search(
-            Dataset.from_arrays(X, y, weights, self.features, sigma, groups, self.headings),
-            replace(settings, stop=stop, seed=settings.seed + number, guesses=tuple(guesses)),
-            report=self.report(number),
-        )
+        dataset = Dataset.from_arrays(X, y, weights, self.features, sigma, groups, self.headings)
+        settings = replace(settings, stop=stop, seed=settings.seed + number, guesses=tuple(guesses))
+        with self.report(number, stop) as report:
+            result = search(dataset, settings, report=report)
         interrupted = result.stopped_by == "interrupted"
         if interrupted and (not self.keep or any(before.stopped_by == "interrupted" for before in self.results)):
             raise KeyboardInterrupt

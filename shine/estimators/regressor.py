@@ -80,9 +80,11 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
     warm_start : bool
         Whether another `fit` goes on from the formulas that the last one found.
     verbose : int
-        1 prints a line whenever the loss falls, 2 in every generation.
+        1 shows a bar of progress on a terminal or in a notebook; elsewhere, the logger "shine" gets a line whenever the
+        loss falls. 2 logs a line in every generation. Without handlers of your own, lines go to standard error.
     callbacks : callable, or several
-        Called with the `shine.gp.evolution.Progress` of each generation; one that returns True ends the search.
+        Called with the `shine.gp.evolution.Progress` of each generation, whose `formula` is the best formula as people
+        write it; one that returns True ends the search.
     seeds
         The former name of `guesses`; deprecated.
 

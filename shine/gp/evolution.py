@@ -50,6 +50,8 @@ class Progress:
         The best individuals so far (see `Outcome`).
     scores : Scores
         Scores of the front.
+    write : callable, optional
+        Writes a formula of a front for people, given its position.
     """
 
     generation: int
@@ -57,6 +59,18 @@ class Progress:
     seconds: float
     front: Population
     scores: Scores
+    write: Callable[[int], str] | None = None
+
+    @property
+    def formula(self) -> str:
+        """The best formula as people write it, with its slope and intercept, in the names and units of the data.
+
+        It is written when it is asked for; empty while every loss is infinite.
+        """
+        position = len(self.front) - 1
+        if position < 0:
+            return ""
+        return self.front.tree(position).readable if self.write is None else self.write(position)
 
     @property
     def best_loss(self) -> float:

@@ -9,14 +9,18 @@ import numpy as np
 
 from shine.gp.evolution import Progress
 from shine.lang.population import Population
+from shine.lang.presentation import for_people
 from shine.search.front import pareto_front
-from shine.search.lines import with_functions
+from shine.search.lines import with_functions, with_line
 from shine.search.model import Model
 from shine.search.noise_estimate import NoiseEstimate
 from shine.search.preparation import Task
 
 SQUARE = 2
 """Power of the target's unit in an estimate of the noise."""
+
+DIGITS = 5
+"""Significant digits of the numbers of a formula that is still evolving: enough to recognise it."""
 
 Report = Callable[[Progress], object]
 """Receives the progress of every generation; ends the run by returning True."""
@@ -33,16 +37,21 @@ def report_in_given_units(report: Report, task: Task, degree: int) -> Report:
         Power of the target's unit in the loss (see `shine.fitness.Loss`).
     """
     scaling = task.scaling
-    if not scaling:
-        return report
 
     def passed_on(progress: Progress) -> object:
         front, scores = progress.front, progress.scores
+
+        def write(position: int) -> str:
+            slope, intercept = float(scores.slopes[position]), float(scores.intercepts[position])
+            tree = scaling.leaving(with_line(front.tree(position), slope, intercept), task.given)
+            return for_people(tree, DIGITS).readable
+
+        if not scaling:
+            return report(replace(progress, write=write))
         trees = [scaling.leaving(front.tree(index), task.given) for index in range(len(front))]
-        if trees:
-            front = Population.from_trees(trees, with_functions(front.primitives, ["mul"]))
+        given = Population.from_trees(trees, with_functions(front.primitives, ["mul"])) if trees else front
         losses = np.array([scaling.loss(value, degree) for value in scores.losses.tolist()])
-        return report(replace(progress, front=front, scores=replace(scores, losses=losses)))
+        return report(replace(progress, front=given, scores=replace(scores, losses=losses), write=write))
 
     return passed_on
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cli.commandline import ENDLESS, PRODUCTS, shine
 
-from shine.cli.display import front_table, progress_text, share_over
+from shine.cli.display import front_table
 from shine.fitness.scores import Scores
 from shine.gp.evolution import Progress
 from shine.gp.settings import StopSettings
@@ -20,6 +20,7 @@ from shine.runs import open_run, read_result
 from shine.runs.keeping import Notice
 from shine.search.front import Result
 from shine.search.model import Model
+from shine.search.progress import progress_text, share_over
 
 
 def test_a_run_prints_the_front_and_keeps_it(small: Path) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import math
 import signal
 import sys
-from contextlib import redirect_stdout
 
 import numpy as np
 import pandas
@@ -216,15 +214,6 @@ def test_a_warm_start_begins_anew_with_other_columns():
 def test_guesses_are_formulas_to_start_from():
     hard = A * B - A * B * B + A - B * B * B
     assert quick(generations=0, guesses=["x0*x1 - x0*x1*x1 + x0 - x1*x1*x1"]).fit(X, hard).score(X, hard) == 1.0
-
-
-def test_verbose_prints_a_line_when_the_loss_falls():
-    text = io.StringIO()
-    with redirect_stdout(text):
-        quick(verbose=2).fit(X, HARD)
-    lines = text.getvalue().splitlines()
-    assert len(lines) == 5
-    assert all(line.startswith(f"generation {number:>4}") for number, line in enumerate(lines))
 
 
 def test_units_and_constraints_are_given_by_the_headings_of_the_columns():

@@ -1,0 +1,117 @@
+"""What a running fit shows: lines of the log, a bar, and the formulas that callbacks receive."""
+
+from __future__ import annotations
+
+import io
+import logging
+
+import numpy as np
+import pytest
+
+import shine
+from shine.estimators import SymbolicClassifier, SymbolicRegressor, reports
+from shine.lang.parse import parse
+
+X = np.random.default_rng(0).uniform(1, 5, (60, 2))
+A, B = X.T
+HARD = np.sin(3 * A) * B + np.log(B)
+QUICK = {
+    "population_size": 60,
+    "generations": 4,
+    "max_time": None,
+    "primitives": ("add", "sub", "mul"),
+    "random_state": 0,
+    "n_jobs": 1,
+    "settings": {"seeding": 0.0},
+    "noise": "absolute",
+}
+
+
+def fitted(target=HARD, **parameters):
+    return SymbolicRegressor(**QUICK | parameters).fit(X, target)
+
+
+def test_verbose_2_logs_a_line_in_every_generation(caplog):
+    fitted(verbose=2)
+    lines = [record.getMessage() for record in caplog.records if record.name == "shine"]
+    assert len(lines) == 5
+    assert all(line.startswith(f"generation {number:>4}") for number, line in enumerate(lines))
+    assert {record.levelno for record in caplog.records if record.name == "shine"} == {logging.INFO}
+
+
+def test_verbose_1_logs_a_line_whenever_the_loss_falls(caplog):
+    losses = []
+    fitted(verbose=1, callbacks=lambda progress: losses.append(progress.best_loss))
+    falls = sum(after < min(losses[:position], default=np.inf) for position, after in enumerate(losses))
+    assert sum(record.name == "shine" for record in caplog.records) == falls
+    caplog.clear()
+    fitted(verbose=0)
+    assert not [record for record in caplog.records if record.name == "shine"]
+
+
+def test_lines_are_shown_even_if_logging_is_not_configured(monkeypatch, capsys):
+    monkeypatch.setattr(logging.Logger, "hasHandlers", lambda logger: False)
+    fitted(verbose=2, generations=1)
+    captured = capsys.readouterr()
+    assert captured.err.splitlines()[1].startswith("generation    1")
+    assert captured.out == ""
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_on_a_terminal_verbose_1_is_a_bar_that_is_closed_after_an_error_too(monkeypatch, caplog):
+    stream = Terminal()
+    monkeypatch.setattr("sys.stderr", stream)
+    closed = []
+    monkeypatch.setattr(reports.SearchBar, "close", lambda bar: (closed.append(bar), bar._bar.close()))
+    fitted(verbose=1)
+    assert "looking for formulas to start from" in stream.getvalue()
+    assert not [record for record in caplog.records if record.name == "shine"]
+
+    def fail(progress):
+        raise RuntimeError("of the user")
+
+    with pytest.raises(RuntimeError, match="of the user"):
+        fitted(verbose=1, callbacks=fail)
+    assert len(closed) == 2
+
+
+def test_a_callback_receives_the_formula_with_its_line_in_the_names_of_the_data():
+    seen = []
+    frame_names = ["mass", "speed"]
+    result = shine.evolve(
+        X, 3 * A * B + 7, features=frame_names, primitives=["mul"], generations=3, seeding=0.0, population=30,
+        noise="absolute", report=lambda progress: seen.append(progress.formula),
+    )  # fmt: skip
+    assert result.best.expression == "3*mass*speed + 7"
+    assert seen[-1].replace("(", "").replace(")", "") == "3*mass*speed + 7"
+
+
+def test_the_formula_is_in_the_units_of_data_that_are_scaled():
+    seen = []
+    shine.evolve(
+        X * 1e200, 3e150 * A * A, primitives=["mul"], generations=3, seeding=0.0, population=30, seconds=None,
+        noise="absolute", report=lambda progress: seen.append((progress.formula, progress.best_loss)),
+    )  # fmt: skip
+    formula, _ = seen[-1]
+    with np.errstate(all="ignore"):
+        tree = parse(formula, ["x0", "x1"])
+    values = shine.jit(tree)(*(X * 1e200).T)
+    assert np.allclose(values, 3e150 * A * A, rtol=1e-3)
+
+
+def test_the_formula_is_written_only_if_it_is_asked_for(monkeypatch):
+    written = []
+    monkeypatch.setattr("shine.search.given_units.with_line", lambda *tree: written.append(tree))
+    fitted(generations=1, callbacks=lambda progress: None)
+    assert not written
+
+
+def test_a_classifier_shows_the_logarithm_of_the_odds():
+    seen = []
+    model = SymbolicClassifier(**{key: QUICK[key] for key in QUICK.keys() - {"noise"}})
+    model.set_params(callbacks=[lambda progress: seen.append(progress.formula)]).fit(X, A > B)
+    assert set(parse(seen[-1]).parameters) <= {"x0", "x1"}
