@@ -119,3 +119,20 @@ def test_importing_shine_imports_none_of_the_heavy_libraries():
     code = f"import sys, shine; print(*set({HEAVY!r}) & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT.parent, check=True)
     assert done.stdout.split() == []
+
+
+def test_dir_shows_what_is_public_and_nothing_else():
+    packages = {"aot", "deap", "estimators", "export", "report"}
+    assert set(dir(shine)) == {*shine.__all__, *packages, "__version__"}
+    assert all(hasattr(shine, name) for name in dir(shine))
+    for package in packages - {"export"}:
+        module = getattr(shine, package)
+        assert dir(module) == sorted(module.__all__)
+
+
+def test_the_estimators_load_the_search_only_when_they_fit():
+    """`import shine.estimators` takes as long as scikit-learn does, which needs NumPy and SciPy."""
+    slow = ("llvmlite", "pydantic", "tqdm", "shine.search.run", "shine.search.settings", "shine.gp.evolution")
+    code = f"import sys, shine.estimators; print([name for name in {slow} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -160,3 +160,7 @@ def job(
 
 def _kinds(emit: str | Iterable[str]) -> list[str]:
     return [emit] if isinstance(emit, str) else list(emit)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -9,3 +9,7 @@ from shine.deap.evaluator import CompiledEvaluator
 from shine.deap.formulas import compile, tree
 
 __all__ = ["CompiledEvaluator", "compile", "tree"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

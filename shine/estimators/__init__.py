@@ -6,3 +6,7 @@ from shine.estimators.regressor import SymbolicRegressor
 from shine.estimators.transformer import SymbolicTransformer
 
 __all__ = ["InterruptedFitWarning", "SymbolicClassifier", "SymbolicRegressor", "SymbolicTransformer"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

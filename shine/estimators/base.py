@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import wraps
 from multiprocessing import current_process, parent_process
-from typing import Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,12 +14,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from shine.data.dataset import Dataset
-from shine.estimators.checks import checked_seed, checked_settings, checked_threads, validated
-from shine.errors import InterruptedFitWarning, ShineError
+from shine.errors import InterruptedFitWarning
+from shine.estimators.checks import validated
 from shine.estimators.display import equations, fitted_html, fitted_latex, fitted_text
-from shine.estimators.fit_searches import FitSearches
-from shine.estimators.guesses import guesses_within
-from shine.estimators.names import constraints_in_formula_names, formula_names
 from shine.estimators.parameters import (
     DEPRECATED,
     FREE,
@@ -35,15 +31,15 @@ from shine.estimators.parameters import (
 )
 from shine.estimators.reports import reporter
 from shine.estimators.selection import Selection, selected
-from shine.frontends.guesses import Guess
-from shine.lang.rounding import Precision
-from shine.lang.parse import parse
-from shine.lang.tree import Primitive
-from shine.lang.vocabulary import PrimitiveSource, is_of_session, portable, primitive_table
-from shine.search.front import Front
-from shine.search.keywords import settings_from
-from shine.search.model import Model
 from shine.words import keywords_checked
+
+if TYPE_CHECKING:
+    from shine.estimators.fit_searches import FitSearches
+    from shine.frontends.guesses import Guess
+    from shine.lang.rounding import Precision
+    from shine.lang.vocabulary import PrimitiveSource
+    from shine.search.front import Front
+    from shine.search.model import Model
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 Index = int | Sequence[int] | None
@@ -65,10 +61,6 @@ def complete(fit: Fit) -> Fit:
             raise
 
     return cast(Fit, whole)
-
-
-def _portable(guess: Any, table: Mapping[str, Primitive]) -> Any:
-    return parse(guess, primitives=table) if is_of_session(guess) else guess
 
 
 class SymbolicEstimator(BaseEstimator):
@@ -120,15 +112,9 @@ class SymbolicEstimator(BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         """The state for a pickle. Functions of a notebook or a script are kept as what was read from their source."""
-        state = dict(super().__getstate__())
-        # Parameters may be anything; `fit` checks them.
-        with suppress(ShineError, TypeError, ValueError):
-            if any(map(is_of_session, self.primitives)):
-                state["primitives"] = portable(self.primitives)
-            if any(map(is_of_session, self.guesses)):
-                table = primitive_table(self.primitives)[0]
-                state["guesses"] = [_portable(guess, table) for guess in self.guesses]
-        return state
+        from shine.estimators.portable import portable_parameters  # slow to import
+
+        return {**super().__getstate__(), **portable_parameters(self.primitives, self.guesses)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickle, also of a former version, which has `seeds` in place of `guesses`."""
@@ -156,6 +142,10 @@ class SymbolicEstimator(BaseEstimator):
 
     def _fit_searches(self, count: int, titles: Sequence[str] = ("",), **fitness: Any) -> FitSearches:
         """The searches of a fit over the validated features; the parameters are checked here."""
+        # Slow to import, and only a fit needs them.
+        from shine.estimators.fit_searches import FitSearches
+        from shine.search.keywords import settings_from
+
         parameters = self.get_params(deep=False)
         check_parameters(parameters)
         names = self._names()
@@ -200,6 +190,8 @@ class SymbolicEstimator(BaseEstimator):
 
     def _names(self) -> tuple[str, ...]:
         """Names of the validated features in formulas."""
+        from shine.estimators.names import formula_names  # slow to import
+
         return formula_names(getattr(self, "feature_names_in_", None), self.n_features_in_)
 
     def _headings(self) -> list[str]:
@@ -207,6 +199,8 @@ class SymbolicEstimator(BaseEstimator):
         return [str(heading) for heading in getattr(self, "feature_names_in_", self._names())]
 
     def _constraints(self, names: Sequence[str]) -> dict[str, Any]:
+        from shine.estimators.names import constraints_in_formula_names  # slow to import
+
         headings = self._headings()
         renamed = dict(zip(headings, names, strict=True))
         constraints = constraints_in_formula_names(self.constraints, renamed)
@@ -223,6 +217,8 @@ class SymbolicEstimator(BaseEstimator):
         if self._goes_on() and number < len(self._fronts):
             models = [model.tree for model in self._fronts[number]]
             limits = (self._names(), self.primitives, self.max_size, self.max_depth)
+            from shine.estimators.guesses import guesses_within  # slow to import
+
             guesses += guesses_within(models, *limits, linear_scaling)
         return guesses
 
@@ -252,7 +248,7 @@ class SymbolicEstimator(BaseEstimator):
     @property
     def _fronts(self) -> list[Front]:
         """The fronts as a list, even if there is only one."""
-        return [self.front_] if isinstance(self.front_, Front) else self.front_
+        return [self.front_] if not isinstance(self.front_, list) else self.front_
 
     @property
     def _titles(self) -> list[str]:
@@ -274,7 +270,7 @@ class SymbolicEstimator(BaseEstimator):
     def _each(self, index: Index, form: Callable[[Model], Any]) -> Any:
         """The formula at an index in a form; a list if there are several fronts."""
         forms = [form(model) for model in self._models(index)]
-        return forms[0] if isinstance(self.front_, Front) else forms
+        return forms[0] if not isinstance(self.front_, list) else forms
 
     @property
     def equations_(self) -> Any:
@@ -285,7 +281,7 @@ class SymbolicEstimator(BaseEstimator):
         """
         check_is_fitted(self)
         tables = [equations(front) for front in self._fronts]
-        return tables[0] if isinstance(self.front_, Front) else tables
+        return tables[0] if not isinstance(self.front_, list) else tables
 
     def get_best(self) -> Any:
         """The chosen `shine.Model`, or a list of one for each front."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,15 +12,15 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from shine.estimators.base import Index, SymbolicEstimator, complete
 from shine.estimators.checks import checked_weights, validated
-from shine.estimators.odds_search import search_odds
 from shine.estimators.parameters import DEPRECATED
 from shine.estimators.rows import merged
 from shine.estimators.selection import Selection
-from shine.frontends.guesses import Guess
-from shine.lang.vocabulary import PrimitiveSource
-from shine.search.front import Front
-from shine.search.settings import DEFAULT_PRIMITIVES
+from shine.search.defaults import DEFAULT_PRIMITIVES
 from shine.typing import AnyArray, Floats
+
+if TYPE_CHECKING:
+    from shine.frontends.guesses import Guess
+    from shine.lang.vocabulary import PrimitiveSource
 
 
 class SymbolicClassifier(ClassifierMixin, SymbolicEstimator):
@@ -134,6 +134,8 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         prior = np.bincount(codes, weights)
         rows, targets, weights, _ = merged(rows, codes.reshape(-1, 1).astype(np.float64), weights)
         self.classes_, self.class_prior_ = classes, prior / prior.sum()
+        from shine.estimators.odds_search import search_odds  # slow to import, and only a fit needs it
+
         searched = [1] if len(classes) == 2 else list(range(len(classes)))
         titles = [""] if len(searched) == 1 else [f"class {classes[code]}" for code in searched]
         searches = self._fit_searches(len(searched), titles)
@@ -160,7 +162,7 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
             In nats; where the formula is not a number, the log-odds of the class's share.
         """
         scores = self._scores(X, index)
-        return scores[:, 0] if isinstance(self.front_, Front) else scores
+        return scores[:, 0] if not isinstance(self.front_, list) else scores
 
     def predict_proba(self, X: ArrayLike, index: Index = None) -> Floats:
         """Probabilities of the classes, in the order of `classes_` (see `decision_function` for the arguments).
@@ -213,4 +215,4 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
 
     @property
     def _titles(self) -> list[str]:
-        return [""] if isinstance(self.front_, Front) else [f"class {name}" for name in self.classes_]
+        return [""] if not isinstance(self.front_, list) else [f"class {name}" for name in self.classes_]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shine.errors import ExportError
-from shine.search.front import Front
+
+if TYPE_CHECKING:
+    from shine.search.front import Front
 
 
 class Equations(Mapping[str, list[Any]]):

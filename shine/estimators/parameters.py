@@ -12,11 +12,10 @@ from sklearn.utils import check_random_state
 from shine.data.of_r import whole
 from shine.estimators.selection import SELECTIONS
 from shine.evaluators.workers import processors
-from shine.gp.constraints.constraints import Constraints
 from shine.gp.constraints.units import parse_unit
 from shine.gp.settings import EvolutionSettings
+from shine.lang.given import is_list
 from shine.lang.names import listed, shown, similar, value_text
-from shine.lang.vocabulary import is_list
 from shine.words import ESTIMATOR_WORDS, meant, synonym
 
 DEPRECATED = "deprecated"
@@ -67,6 +66,12 @@ def _is_callables(value: Any) -> bool:
     return is_list(value) and all(map(callable, value))
 
 
+def _is_constraints(value: Any) -> bool:
+    from shine.gp.constraints.constraints import Constraints  # slow to import
+
+    return isinstance(value, Constraints)
+
+
 OWN_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "warm_start": (lambda value: not isinstance(value, bool | np.bool_ | int), "True or False"),
     "verbose": (
@@ -84,7 +89,7 @@ OWN_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         "a mapping, such as {'islands': 4}, or None",
     ),
     "constraints": (
-        lambda value: value is not None and not isinstance(value, Mapping | Constraints),
+        lambda value: value is not None and not isinstance(value, Mapping) and not _is_constraints(value),
         "a mapping, such as {'limits': {'sin': 1}}, shine.Constraints or None",
     ),
     "model_selection": (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,11 +15,12 @@ from shine.estimators.checks import checked_sigma, checked_weights, validated
 from shine.estimators.parameters import DEPRECATED
 from shine.estimators.rows import in_order, merged
 from shine.estimators.selection import Selection
-from shine.frontends.guesses import Guess
-from shine.lang.vocabulary import PrimitiveSource
-from shine.search.run import search
-from shine.search.settings import DEFAULT_PRIMITIVES
+from shine.search.defaults import DEFAULT_PRIMITIVES
 from shine.typing import Floats
+
+if TYPE_CHECKING:
+    from shine.frontends.guesses import Guess
+    from shine.lang.vocabulary import PrimitiveSource
 
 
 class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
@@ -193,6 +194,8 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
             On Ctrl-C if the estimator is a clone, as in cross-validation, or runs in a process of its own; and on a
             second Ctrl-C. The estimator then stays as it was, as after every other error.
         """
+        from shine.search.run import search  # slow to import, and only a fit needs it
+
         rows, given = validated(self, X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
         single = given.ndim == 1
         targets = numbers(given, "y", given.ndim).reshape(len(given), -1)

@@ -6,12 +6,15 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from typing import TYPE_CHECKING, TypeAlias
 
-from shine.gp.evolution import Progress
-from shine.gp.settings import StopSettings
 from shine.search.progress import SearchBar, in_notebook
 
-Callback = Callable[[Progress], object]
+if TYPE_CHECKING:
+    from shine.gp.evolution import Progress
+    from shine.gp.settings import StopSettings
+
+Callback: TypeAlias = "Callable[[Progress], object]"
 
 LOGGER = logging.getLogger("shine")
 """Gets the lines of `verbose`, at the level INFO."""

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from shine.lang.names import value_text
-from shine.search.front import Front
 
-Selection = str | Callable[[Front], int]
+if TYPE_CHECKING:
+    from shine.search.front import Front
+
+Selection: TypeAlias = "str | Callable[[Front], int]"
 
 
 def _most_accurate(front: Front) -> int:
@@ -56,4 +60,4 @@ def selected(front: Front, selection: Selection) -> Front:
         raise ValueError(f"model_selection chose formula {choice} of a front that has {len(front)}")
     if choice % len(front) == front.best_index:
         return front
-    return Front(front.models, choice % len(front))
+    return replace(front, best_index=choice % len(front), reason="")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,17 +14,17 @@ from shine.data.dataset import numbers
 from shine.data.of_r import whole
 from shine.estimators.base import SymbolicEstimator, complete
 from shine.estimators.checks import checked_weights, validated
-from shine.estimators.components import Components
 from shine.estimators.parameters import DEPRECATED
 from shine.estimators.rows import merged
 from shine.estimators.selection import Selection, selected
-from shine.frontends.guesses import Guess
 from shine.lang.names import value_text
-from shine.lang.vocabulary import PrimitiveSource
-from shine.search.front import Front
-from shine.search.run import search
-from shine.search.settings import DEFAULT_PRIMITIVES
+from shine.search.defaults import DEFAULT_PRIMITIVES
 from shine.typing import Floats
+
+if TYPE_CHECKING:
+    from shine.frontends.guesses import Guess
+    from shine.lang.vocabulary import PrimitiveSource
+    from shine.search.front import Front
 
 MOST_COMPONENTS = 10_000
 """Most components: each has a search of its own, so that nobody waits for more."""
@@ -134,6 +135,10 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks, seeds
             On Ctrl-C if the estimator is a clone, as in cross-validation, or runs in a process of its own; and on a
             second Ctrl-C. The estimator then stays as it was, as after every other error.
         """
+        # Slow to import, and only a fit needs them.
+        from shine.estimators.components import Components
+        from shine.search.run import search
+
         rows, given = validated(self, X, y, y_numeric=True, ensure_min_samples=2)
         count = _checked_components(self.n_components, self.max_correlation)
         targets = numbers(given, "y", 1).reshape(-1, 1)
@@ -152,7 +157,7 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks, seeds
                 self.max_correlation,
             )
             if position is not None:
-                front = Front(front.models, position)
+                front = replace(front, best_index=position, reason="")
             elif fronts:
                 break
             components.add(front.best.predict(rows))

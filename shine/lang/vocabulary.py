@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from inspect import Parameter, signature
 from types import FunctionType
@@ -11,6 +11,7 @@ from types import FunctionType
 import numpy as np
 
 from shine.errors import UnsupportedSyntaxError
+from shine.lang.given import is_list
 from shine.lang.grammar import check_name
 from shine.lang.library import STANDARD
 from shine.lang.names import normalized, value_text
@@ -76,13 +77,6 @@ def check_primitives(primitives: object) -> None:
     if not is_list(primitives):
         given = value_text(primitives)
         raise TypeError(f"primitives must be a list of names and functions, such as ['add', 'mul', 'sin'], is {given}")
-
-
-def is_list(value: object) -> bool:
-    """Whether a value is a collection of things, not one text, a mapping or an array without dimensions."""
-    if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
-        return False
-    return getattr(value, "ndim", 1) > 0
 
 
 def _is_same(first: object, second: object) -> bool:

@@ -8,3 +8,7 @@ from __future__ import annotations
 from shine.report.page import report_html
 
 __all__ = ["report_html"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -13,8 +13,9 @@ from shine.data.of_r import whole
 from shine.frontends.guesses import Guess
 from shine.gp.constraints.constraints import Constraints
 from shine.gp.settings import EvolutionSettings, StopSettings
+from shine.lang.given import is_list
 from shine.lang.names import value_text
-from shine.lang.vocabulary import PrimitiveSource, check_primitives, is_list
+from shine.lang.vocabulary import PrimitiveSource, check_primitives
 from shine.search.settings import FitnessSettings, SearchSettings
 from shine.search.wording import worded
 from shine.words import FORMER, meant, unexpected

@@ -28,6 +28,7 @@ from shine.gp.run_state import State
 from shine.gp.settings import StopSettings
 from shine.lang.vocabulary import PrimitiveSource
 from shine.search.budget import TimeBudget
+from shine.search.defaults import DEFAULT_PRIMITIVES
 from shine.search.finishing import Finish
 from shine.search.front import Result
 from shine.search.given_units import report_in_given_units
@@ -36,7 +37,7 @@ from shine.search.keywords import settings_from
 from shine.search.noise import check_noise, resumed_noise
 from shine.search.noise_choice import with_noise
 from shine.search.preparation import Task, constraint_compiler, prepared, seeded
-from shine.search.settings import DEFAULT_PRIMITIVES, SearchSettings
+from shine.search.settings import SearchSettings
 from shine.search.yardsticks import description_length, good_enough
 
 PROBE = 1

@@ -11,9 +11,7 @@ from shine.frontends.guesses import Guess
 from shine.gp.constraints.constraints import Constraints
 from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.lang.vocabulary import PrimitiveSource
-
-DEFAULT_PRIMITIVES = ("add", "sub", "mul", "div", "sqrt", "square", "exp", "log", "sin", "cos")
-"""Functions that a search draws from by default."""
+from shine.search.defaults import DEFAULT_PRIMITIVES
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from shine.config import Config
 from shine.errors import DataError
 from shine.fitness.losses import LOSSES
 from shine.gp.constraints.constraints import Constraints
+from shine.search.defaults import DEFAULT_PRIMITIVES
 from shine.search.keywords import KEYWORDS, constraints_from, settings_from
-from shine.search.settings import DEFAULT_PRIMITIVES, FitnessSettings, SearchSettings
+from shine.search.settings import FitnessSettings, SearchSettings
 
 DATA_AND_REPORT = {"X", "y", "sample_weight", "sigma", "groups", "features", "report"}
 """Parameters of `evolve` that are not settings."""
