@@ -75,7 +75,7 @@ def _is_constraints(value: Any) -> bool:
 OWN_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "warm_start": (lambda value: not isinstance(value, bool | np.bool_ | int), "True or False"),
     "verbose": (
-        lambda value: not isinstance(value, bool | np.bool_ | int | np.integer) or int(value) < 0,
+        lambda value: not isinstance(whole(value), bool | np.bool_ | int | np.integer) or int(value) < 0,
         "0, 1 or 2",
     ),
     "callbacks": (lambda value: not _is_callables(value), "a function, or a list of functions"),

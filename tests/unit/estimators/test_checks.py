@@ -7,7 +7,7 @@ import pytest
 
 import shine
 from shine import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer
-from shine.estimators.checks import checked_seed, checked_threads
+from shine.estimators.parameters import checked_seed, checked_threads
 
 X = np.random.default_rng(0).uniform(1, 2, (30, 2))
 Y = X[:, 0] * X[:, 1]
