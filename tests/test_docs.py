@@ -42,7 +42,7 @@ from shine.config import read_config
 from shine.config.models import Config
 from shine.gp.settings import EvolutionSettings
 from shine.lang.library import STANDARD
-from shine.search.settings import settings_from
+from shine.search.keywords import settings_from
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
