@@ -44,6 +44,13 @@ class MachineEvaluator:
         scores = score(measure, len(population), self._target, self._loss, self._linear_scaling)
         return scores.within(threshold)
 
+    def losses_with(self, population: Population, slopes: Floats, intercepts: Floats) -> Floats:
+        """Losses with given lines; inf or NaN where a prediction or a line is not finite."""
+        loss, measure = loss_of(self._loss), MachineMeasure(self._rows, self._machine(population), population)
+        with np.errstate(all="ignore"):
+            errors = measure.errors(np.arange(len(population)), loss.kind.name, slopes, intercepts)
+            return loss.of_sum(errors, self._target.weight, self._target.square)
+
     def products(self, population: Population) -> Products:
         """Moments of each individual's predictions and the target."""
         measure = MachineMeasure(self._rows, self._machine(population), population)

@@ -20,6 +20,7 @@ from shine.gp.limits import at_width
 from shine.gp.run_state import State, check_state
 from shine.gp.scoring import Fitter, OutOfTime, Scorer
 from shine.gp.seeding import Guesses
+from shine.gp.seeding.effort import allowed_work
 from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.gp.stagnation import Stagnation
 from shine.gp.subtrees import Parents, depths
@@ -28,8 +29,8 @@ from shine.lang.primitives import PrimitiveSet
 from shine.lang.tape import Tape
 from shine.stages import stage
 
-Seeding = Callable[[np.random.Generator, float], Guesses]
-"""Random generator, deadline on the clock -> guesses."""
+Seeding = Callable[[np.random.Generator, float, float], Guesses]
+"""Random generator, deadline on the clock, most work -> guesses."""
 
 Reason = Literal["loss", "generations", "seconds", "stagnation", "interrupted", "callback"]
 
@@ -267,8 +268,9 @@ class _Run:
         """The given individuals and the guesses of the seeding, whose useful parts join the habitat."""
         settings, seconds = self.habitat.settings, self.stop.seconds
         deadline = float("inf") if seconds is None else self.began + settings.seeding * seconds
+        work = allowed_work(self.stop.generations, settings.population * settings.islands, settings.seeding)
         with stage("looking for formulas to start from"):
-            guesses = seeding(self.rng.spawn(1)[0], deadline)
+            guesses = seeding(self.rng.spawn(1)[0], deadline, work)
         found = Population.concatenate([given, at_width(guesses.candidates, settings.max_size)])
         if guesses.interrupted:
             # The constants of guesses are fitted; fitting them again would keep the user waiting.

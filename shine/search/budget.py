@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 
 FINISHING = 0.1
 """Share of the seconds kept for refining the front: fitting its constants and making them simple."""
+
+LEAST_FINISHING, LARGEST_SHARE = 1.0, 0.4
+"""Seconds that refining may take however short the search is, but not a larger share than this."""
+
+REFINING = 0.012
+"""Seconds that refining takes for each individual, about: a front and what nearly fits as well are 20 to 120."""
 
 LEAST_SECONDS = 1e-3
 """Least seconds for the evolution: it must have a first population."""
@@ -41,7 +48,12 @@ class TimeBudget:
         """
         if self.seconds is None:
             return None
-        return max((1 - FINISHING) * self.seconds - (time.monotonic() - self.entered), LEAST_SECONDS)
+        kept = max(FINISHING * self.seconds, min(LEAST_FINISHING, LARGEST_SHARE * self.seconds))
+        return max(self.seconds - kept - (time.monotonic() - self.entered), LEAST_SECONDS)
+
+    def refinable(self) -> float:
+        """Individuals that can be refined in the time that is left; inf for no limit."""
+        return math.inf if self.seconds is None else max((self.seconds - self.spent()) / REFINING, 0.0)
 
     def is_over(self) -> bool:
         """Whether the seconds are over."""

@@ -11,9 +11,10 @@ from shine.errors import DataError
 from shine.fitness.losses import loss_of
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.evolution import Outcome
+from shine.lang.primitives import PrimitiveSet
 from shine.search.budget import TimeBudget
 from shine.search.choice import NATS_A_TURN, Choice, choose, lengths_of
-from shine.search.front import Front, Result
+from shine.search.front import Front, Result, pareto_front
 from shine.search.given_units import front_in_given_units, model_in_given_units, noise_in_given_units
 from shine.search.kept_rows import Split
 from shine.search.lines import LINE_FUNCTIONS, with_functions
@@ -22,7 +23,7 @@ from shine.search.noise import FOLLOWING_THE_FORMULA, with_expected_noise, with_
 from shine.search.noise_estimate import estimated_noise
 from shine.search.polishing import oddities_of
 from shine.search.preparation import Task
-from shine.search.refinement import refined
+from shine.search.refinement import measured, refined
 from shine.search.settings import SearchSettings
 from shine.search.supported_digits import with_supported_digits
 from shine.search.turns import turns
@@ -50,6 +51,9 @@ class Finish:
         Compiles the constraints for a primitive set and a kind of scaling.
     threads : int
     budget : TimeBudget
+    given : Dataset, optional
+        All given rows if gross outliers took no part in the search (see `shine.search.outliers`): the losses of the
+        result are measured on them.
     """
 
     task: Task
@@ -59,6 +63,7 @@ class Finish:
     rules: Callable[..., CompiledConstraints] | None
     threads: int
     budget: TimeBudget
+    given: Dataset | None = None
 
     def result(self, outcome: Outcome) -> Result:
         """The result of the search.
@@ -83,6 +88,8 @@ class Finish:
             choice = replace(by_kept_rows, index=sum(model.loss >= best.loss for model in front) - 1)
         degree = loss_of(self.settings.fitness.loss).degree
         models = tuple(model_in_given_units(model, self.task, degree) for model in front)
+        if self.given is not None:
+            models, choice = self._with_outliers(models, choice, rows.n_rows)
         return Result(
             Front(models, choice.index, choice.reason),
             choice.index,
@@ -93,6 +100,26 @@ class Finish:
             outcome.stopped_by,
             noise_in_given_units(estimated_noise(rows, self.noise), self.task),
         )
+
+    def _with_outliers(
+        self, models: Sequence[Model], choice: Choice, searched: int
+    ) -> tuple[tuple[Model, ...], Choice]:
+        """The models with their losses on all given rows; if that changes their order, some leave the front, but never
+        the chosen one."""
+        assert self.given is not None
+        loss, chosen = self.settings.fitness.loss, models[choice.index]
+        rows = with_model(self.given, self.noise, loss)
+        if self.noise in FOLLOWING_THE_FORMULA:
+            rows = with_expected_noise(rows, self.noise, chosen.predict(rows.columns.T), loss)
+        primitives = PrimitiveSet(self.task.primitives.functions, rows.features)
+        found = measured([model.tree for model in models], rows, loss, chosen.weights, primitives, self.threads)
+        best = found[choice.index]
+        front = pareto_front(found, 0.0)
+        if best not in front:
+            front = tuple(sorted((*front, best), key=lambda model: model.complexity))
+        left_out = self.given.n_rows - searched
+        reason = f"{choice.reason}; {left_out} gross outlier{'s' * (left_out > 1)} took no part"
+        return front, Choice(front.index(best), reason)
 
     def _validated(self, front: Sequence[Model], rows: Dataset) -> Choice | None:
         """The choice by the rows that were kept back."""
@@ -143,6 +170,7 @@ class Finish:
             None if self.rules is None else partial(self.rules, scaling=scaling),
             polish,
             self.budget.is_over,
+            self.budget.refinable(),
         )
 
     def _enough(self, rows: Dataset) -> float:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -57,7 +59,11 @@ PROBED_MEMBERS, PROBED_ROWS = 600, 100
 """Expressions and rows of the short seeding whose finds decide between the models."""
 
 PROBING = 0.05
-"""Most of the seconds that this seeding may take, as a share."""
+"""Most of the seconds of the search that this seeding may take, as a share."""
+
+PROBING_WORK, HURRIED_WORK = 20_000, 5_000
+"""Most work of this seeding if generations are limited: users then want a short search that does not depend on the
+clock; and if there are none, or no seeding besides. The searches of squares, products and sums of two need so much."""
 
 
 def with_noise(
@@ -66,8 +72,9 @@ def with_noise(
     primitives: PrimitiveSet,
     rng: np.random.Generator,
     threads: int,
-    seconds: float | None,
+    seconds: float | None = None,
     loss: str = "mse",
+    work: float = math.inf,
 ) -> tuple[Dataset, str]:
     """The data set with the weights of a model of the noise, and the name of the model.
 
@@ -85,6 +92,8 @@ def with_noise(
     seconds : float, optional
         Time of the whole search; None for no limit.
     loss : str
+    work : float
+        Most work of the short seeding (see `shine.gp.seeding.effort`).
 
     Raises
     ------
@@ -102,7 +111,7 @@ def with_noise(
         raise DataError("noise='counts' needs a target without negative values; use noise='relative' or 'absolute'")
     if noise == "auto":
         deadline = math.inf if seconds is None else time.monotonic() + PROBING * seconds
-        noise = _likeliest(dataset, primitives, rng, threads, deadline)
+        noise = _likeliest(dataset, partial(_guesses, primitives, threads, rng, deadline, work), rng, threads)
     return with_model(dataset, noise, loss), noise
 
 
@@ -123,7 +132,7 @@ def _possible(dataset: Dataset) -> list[str]:
 
 
 def _likeliest(
-    dataset: Dataset, primitives: PrimitiveSet, rng: np.random.Generator, threads: int, deadline: float
+    dataset: Dataset, guesses_for: Callable[[Dataset], Population], rng: np.random.Generator, threads: int
 ) -> str:
     """The model that explains the target best.
 
@@ -133,7 +142,7 @@ def _likeliest(
     if not possible:
         return "absolute"
     rows = dataset.sampled(PROBED_ROWS, rng)
-    guesses = _guesses(with_model(rows, possible[0]), primitives, rng, threads, deadline)
+    guesses = guesses_for(with_model(rows, possible[0]))
     least, length, _ = _best(guesses, rows, "absolute", threads)
     if least <= EXACT * rows.target_square / rows.weight:
         return "relative" if "relative" in possible else "absolute"
@@ -148,9 +157,10 @@ def _likeliest(
 
 
 def _guesses(
-    rows: Dataset, primitives: PrimitiveSet, rng: np.random.Generator, threads: int, deadline: float
+    primitives: PrimitiveSet, threads: int, rng: np.random.Generator, deadline: float, work: float, rows: Dataset
 ) -> Population:
-    found = guesses_on(rows, primitives, threads, rng, deadline, SeedingSettings(members=PROBED_MEMBERS))
+    settings = SeedingSettings(members=PROBED_MEMBERS)
+    found = guesses_on(rows, primitives, threads, rng, deadline, settings, work=work)
     if found.interrupted:
         raise KeyboardInterrupt
     return found.candidates

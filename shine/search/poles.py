@@ -9,6 +9,7 @@ columns are combined anew, as at n = m for 1/n**2 - 1/m**2, or beyond the rows, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
@@ -32,7 +33,9 @@ EARNED_APART: dict[Reach, float] = {"beyond": 0.5, "between": 0.1}
 perhaps the columns cannot be combined so, or cannot reach so far."""
 
 
-def individuals_to_refine(outcome: Outcome, domain: Domain, factor: float = 1.0) -> tuple[Population, Scores]:
+def individuals_to_refine(
+    outcome: Outcome, domain: Domain, factor: float = 1.0, most: float = math.inf
+) -> tuple[Population, Scores]:
     """The front, the individuals that would be on it if those with poles were left out, and those nearly on it.
 
     Parameters
@@ -42,6 +45,8 @@ def individuals_to_refine(outcome: Outcome, domain: Domain, factor: float = 1.0)
         Domain of the data that the individuals were scored on.
     factor : float
         Individuals of up to this many times the loss of the front are nearly on it.
+    most : float
+        Individuals that are nearly on it join only up to this number.
 
     Returns
     -------
@@ -63,7 +68,8 @@ def individuals_to_refine(outcome: Outcome, domain: Domain, factor: float = 1.0)
             slope, intercept = float(archive.scores.slopes[row]), float(archive.scores.intercepts[row])
             if not domain.defines(with_line(archive.individuals.tree(row), slope, intercept)):
                 poles.add(row)
-    rows = np.array(sorted(looked_at.union(nearly), key=lambda row: (row % archive.levels, row)), np.int64)
+    others = [row for row in nearly if row not in looked_at][: int(min(max(most - len(looked_at), 0), len(nearly)))]
+    rows = np.array(sorted(looked_at.union(others), key=lambda row: (row % archive.levels, row)), np.int64)
     return archive.individuals.take(rows), archive.scores.take(rows)
 
 

@@ -132,6 +132,7 @@ def seeded(
     noise: str,
     rng: np.random.Generator,
     deadline: float,
+    work: float,
 ) -> Guesses:
     """Guesses that the seeding finds (see `shine.gp.seeding`).
 
@@ -146,6 +147,7 @@ def seeded(
         rng,
         deadline,
         SeedingSettings(members=settings.seeding_members),
+        work=work,
         max_size=settings.max_size,
         max_depth=settings.max_depth,
         linear_scaling=linear_scaling,

@@ -55,6 +55,7 @@ def refined(
     rules: Callable[[PrimitiveSet], CompiledConstraints] | None = None,
     polish: bool = True,
     out_of_time: Callable[[], bool] = lambda: False,
+    most: float = math.inf,
 ) -> tuple[Model, ...]:
     """The Pareto front of a finished search.
 
@@ -81,13 +82,15 @@ def refined(
         Whether to fit constants and make them simple: this takes nearly all of the time.
     out_of_time : callable
         Says whether to stop making constants simple.
+    most : float
+        Most individuals, if the front has fewer: the front itself is always refined.
     """
     primitives = with_functions(outcome.front.primitives, LINE_FUNCTIONS)
     domain = Domain(dataset)
     power = loss_of(loss).log_likelihood * dataset.effective_rows
-    individuals, forms = individuals_to_refine(outcome, domain, math.exp(min(TIED / power, 1.0)))
+    individuals, forms = individuals_to_refine(outcome, domain, math.exp(min(TIED / power, 1.0)), most)
     constant = Tree(dataset.features, ast.Constant(_mean(dataset)))
-    complete = _completed(individuals, forms, dataset, threads)
+    complete = _completed(individuals, forms, dataset, loss, threads)
     found = [constant, *(tree for tree in complete if fitted_constants(tree) < max(dataset.effective_rows, 2))]
     trees = [simplify(tree, primitives, functions=COMPILED) for tree in found]
     if polish:
@@ -98,7 +101,7 @@ def refined(
         versions = [[s if functions_of(s) <= known else tree for s, tree in zip(trees, found, strict=True)]]
     if rules is not None:
         versions.insert(0, found)  # a simplified formula may break a constraint
-    models = [_measured(version, dataset, loss, weights, primitives, threads, rules) for version in versions]
+    models = [measured(version, dataset, loss, weights, primitives, threads, rules) for version in versions]
     floor = rounding_loss(dataset, loss)
 
     def nats(worse: Model, better: Model) -> float:
@@ -131,12 +134,13 @@ def _mean(dataset: Dataset) -> float:
     return rounded_to(dataset.target_mean, deviation * math.sqrt(TOLERANCE))
 
 
-def _completed(individuals: Population, forms: Scores, dataset: Dataset, threads: int) -> Iterator[Tree]:
+def _completed(individuals: Population, forms: Scores, dataset: Dataset, loss: str, threads: int) -> Iterator[Tree]:
     """The individuals with lines of the given forms, fitted to all rows.
 
     The constants of individuals were fitted together with a slope and an intercept. An individual may be better with a
     slope alone and other constants: `2*square(x - 1.1)` beside `2*square(x - 3) + 7.8*x - 15.6`. So it comes in this
-    form, too.
+    form, too. Lines of absolute errors stay as they are: the fit that follows moves them, and least squares would
+    follow outliers.
     """
     if not len(individuals):
         return
@@ -147,9 +151,11 @@ def _completed(individuals: Population, forms: Scores, dataset: Dataset, threads
         has_constants = np.zeros(len(individuals), np.bool_)
         has_constants[places(individuals)[0]] = True
         again = np.flatnonzero(has_constants & (slopes != 1) & (intercepts != 0))
-        with np.errstate(all="ignore"):
-            slopes, intercepts = lines_like(forms, products, target)
-            only_slope = simpler_lines(products, target)[0].slopes
+        only_slope = slopes
+        if loss_of(loss).kind.follows_from_moments:
+            with np.errstate(all="ignore"):
+                slopes, intercepts = lines_like(forms, products, target)
+                only_slope = simpler_lines(products, target)[0].slopes
         everyone = np.append(np.arange(len(individuals)), again)
         individuals = individuals.take(everyone)
         slopes, intercepts = np.append(slopes, only_slope[again]), np.append(intercepts, 0 * again)
@@ -179,7 +185,7 @@ def _polished(
     )
 
 
-def _measured(
+def measured(
     trees: Sequence[Tree],
     dataset: Dataset,
     loss: str,
@@ -188,7 +194,7 @@ def _measured(
     threads: int,
     rules: Callable[[PrimitiveSet], CompiledConstraints] | None = None,
 ) -> list[Model]:
-    """The formulas as models; a formula that breaks a constraint has the loss inf."""
+    """The formulas as models (see `refined` for the parameters); one that breaks a constraint has the loss inf."""
     population, plain = population_of(trees, primitives), dataset.without_deviations
     losses = MachineEvaluator(dataset, loss, False, "float64", threads).score(population).losses
     errors = losses

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,9 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.data.dataset import Dataset, frame_headings, names_of_headings
+from shine.evaluators.absolute_lines import AbsoluteLines
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.gradients import MachineLinearizer
-from shine.evaluators.machine_tier import sampled_errors
+from shine.evaluators.machine_tier import MachineEvaluator, sampled_errors
 from shine.evaluators.workers import processors
 from shine.fitness.losses import loss_of
 from shine.fitness.protocols import PopulationEvaluator
@@ -35,7 +37,8 @@ from shine.search.given_units import report_in_given_units
 from shine.search.kept_rows import Split, check_validation
 from shine.search.keywords import settings_from
 from shine.search.noise import check_noise, resumed_noise
-from shine.search.noise_choice import with_noise
+from shine.search.noise_choice import HURRIED_WORK, PROBING_WORK, with_noise
+from shine.search.outliers import without_doubtful, without_gross
 from shine.search.preparation import Task, constraint_compiler, prepared, seeded
 from shine.search.settings import SearchSettings
 from shine.search.yardsticks import description_length, good_enough
@@ -83,7 +86,9 @@ def search(
     check_noise(fitness.noise)
     check_validation(fitness.validation, fitness.validation_fraction)
     task = prepared(dataset, settings, linear_scaling=scaled)
-    split = Split.of(task.dataset, fitness.validation, fitness.validation_fraction, settings.seed)
+    rows = without_gross(task.dataset, loss)
+    given = None if rows is task.dataset else dataset
+    split = Split.of(rows, fitness.validation, fitness.validation_fraction, settings.seed)
     threads = fitness.threads or processors()
     rng = np.random.default_rng(settings.seed)
     # A resumed search goes on with the model that it began with, however long the examination may take now.
@@ -98,7 +103,7 @@ def search(
             save(replace(state, noise=noise))
 
     outcome = evolution.evolve(
-        _evaluator(sample, task, settings, rules),
+        _evaluator(sample, task, settings, rules, linearizer),
         task.primitives,
         evolving,
         _stop(task, settings, budget, interrupted),
@@ -106,7 +111,7 @@ def search(
         fitter=fitter(linearizer, evolving.constant_steps, scaled=scaled) if evolving.constant_steps else None,
         errors=partial(sampled_errors, sample, scaled, evolving.lexicase_rows),
         initial=task.guesses,
-        seeding=partial(seeded, sample, task.primitives, evolving, scaled, threads, noise),
+        seeding=partial(seeded, without_doubtful(sample, loss), task.primitives, evolving, scaled, threads, noise),
         description=description_length(sample, loss),
         clock=time.monotonic,
         report=evolution.ignore if report is None else report_in_given_units(report, task, loss_of(loss).degree),
@@ -115,16 +120,18 @@ def search(
     )
     if interrupted:
         outcome = replace(outcome, stopped_by="interrupted")
-    return Finish(task, split, settings, noise, rules, threads, budget).result(outcome)
+    return Finish(task, split, settings, noise, rules, threads, budget, given).result(outcome)
 
 
 def _with_noise(task: Task, settings: SearchSettings, model: str, threads: int) -> tuple[Task, str, bool]:
     """The task with the weights of its noise, the model of the noise, and whether the user interrupted its choice."""
     # A generator of its own: the search is the same whether the noise was examined or not.
     probing = np.random.default_rng((settings.seed, PROBE))
-    fitness, seconds = settings.fitness, settings.stop.seconds
+    loss, stop = settings.fitness.loss, settings.stop
+    hurried = not settings.evolution.seeding or stop.generations == 0
+    work = HURRIED_WORK if hurried else math.inf if stop.generations is None else PROBING_WORK
     try:
-        rows, noise = with_noise(task.dataset, model, task.primitives, probing, threads, seconds, fitness.loss)
+        rows, noise = with_noise(task.dataset, model, task.primitives, probing, threads, stop.seconds, loss, work)
     except KeyboardInterrupt:
         return task, "absolute", True
     return replace(task, dataset=rows), noise, False
@@ -139,11 +146,18 @@ def _stop(task: Task, settings: SearchSettings, budget: TimeBudget, interrupted:
 
 
 def _evaluator(
-    sample: Dataset, task: Task, settings: SearchSettings, rules: Callable[..., CompiledConstraints] | None
+    sample: Dataset,
+    task: Task,
+    settings: SearchSettings,
+    rules: Callable[..., CompiledConstraints] | None,
+    linearizer: MachineLinearizer,
 ) -> PopulationEvaluator:
     """The evaluator of the individuals; it charges for broken constraints if there are any constraints."""
     fitness = settings.fitness
-    plain = evaluator_of(sample, fitness.loss, fitness.linear_scaling, fitness.dtype, fitness.tier, fitness.threads)
+    loss, dtype, threads = fitness.loss, fitness.dtype, fitness.threads or processors()
+    plain = evaluator_of(sample, loss, fitness.linear_scaling, dtype, fitness.tier, threads)
+    if fitness.linear_scaling and not loss_of(loss).kind.follows_from_moments:
+        plain = AbsoluteLines(plain, MachineEvaluator(sample, loss, False, dtype, threads), linearizer)
     if rules is None:
         return plain
     return ConstrainedEvaluator(plain, rules(task.primitives, "implied" if fitness.linear_scaling else "none"))

@@ -13,6 +13,7 @@ from annotated_types import Ge, Gt
 from shine.arrays import dot
 from shine.gp.seeding.candidate_pool import CandidatePool, LinearizerOf, Predict
 from shine.gp.seeding.coordinates import Coordinates
+from shine.gp.seeding.effort import Effort
 from shine.gp.seeding.formula_writer import Nodes, Writer, constant, tape
 from shine.gp.seeding.relevant_features import relevant_features
 from shine.gp.seeding.rounds import Rounds
@@ -113,6 +114,7 @@ def find_guesses(
     settings: SeedingSettings | None = None,
     clock: Callable[[], float] = time.monotonic,
     deadline: float = float("inf"),
+    work: float = float("inf"),
 ) -> Guesses:
     """Look for formulas to start from: small expressions, with constants solved for in closed form.
 
@@ -140,6 +142,9 @@ def find_guesses(
         Seconds from any origin.
     deadline : float
         Time on that clock at which the stage ends. The current step is finished, up to a second with a large bank.
+    work : float
+        Most members that searches look at, all searches together (see `shine.gp.seeding.effort`): a limit that does not
+        depend on the clock.
 
     Returns
     -------
@@ -169,6 +174,7 @@ def find_guesses(
         settings.price,
         linearizer_of,
     )
+    effort = Effort(lambda: clock() >= deadline, work)
     parts: dict[Nodes, float] = {}
     interrupted = False
     try:
@@ -180,7 +186,7 @@ def find_guesses(
             reduced: list[Coordinates] = []
             with pool.surviving("symmetries"):
                 reduced = systems(features, rows.target, rows.weights, writer, DOUBTS)[: settings.coordinates]
-            rounds = Rounds(pool, screened, chosen, settings.members, rng, lambda: clock() >= deadline)
+            rounds = Rounds(pool, screened, chosen, settings.members, rng, effort)
             parts = rounds.run([features, *reduced])
     except KeyboardInterrupt:
         interrupted = True

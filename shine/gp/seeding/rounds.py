@@ -14,6 +14,7 @@ from shine.gp.seeding.bank_growth import BankGrowth
 from shine.gp.seeding.candidate_pool import CandidatePool
 from shine.gp.seeding.coordinates import Coordinates
 from shine.gp.seeding.correlations import Normalized
+from shine.gp.seeding.effort import Effort
 from shine.gp.seeding.estimates import Estimate, most_promising
 from shine.gp.seeding.expression_bank import SEVERAL_LEAVES, ExpressionBank
 from shine.gp.seeding.formula_writer import Nodes, Unwritable
@@ -73,8 +74,8 @@ class Rounds:
     capacity : int
         Most members of the bank over the features; banks over merged coordinates have half as many.
     rng : numpy.random.Generator
-    out_of_time : callable
-        Whether to stop.
+    effort : Effort
+        When to stop.
     """
 
     pool: CandidatePool
@@ -82,12 +83,12 @@ class Rounds:
     chosen: Indices
     capacity: int
     rng: np.random.Generator
-    out_of_time: Callable[[], bool]
+    effort: Effort
 
     @property
     def over(self) -> bool:
-        """Whether a formula fits exactly or the time is up."""
-        return self.pool.exact or self.out_of_time()
+        """Whether a formula fits exactly, or the time or the work is over."""
+        return self.pool.exact or self.effort.is_over
 
     def run(self, systems: list[Coordinates]) -> dict[Nodes, float]:
         """Grow a bank over each system of coordinates, always the smallest one next, and search it.
@@ -104,8 +105,9 @@ class Rounds:
         """
         blocks: dict[Nodes, float] = {}
         # All banks are in memory together, and fewer coordinates need smaller ones.
-        small = max(self.capacity // 2, 1)
-        bank = self._bank(self.capacity)
+        capacity = self.effort.capacity(self.capacity)
+        small = max(capacity // 2, 1)
+        bank = self._bank(capacity)
         rounds = [self._rounds_of(systems[0], bank, blocks)]
         rounds += [self._rounds_of(system, self._bank(small), blocks) for system in systems[1:]]
         sizes = [0.0, *(float(FIRST_BANK * len(system.nodes)) for system in systems[1:])]
@@ -182,13 +184,14 @@ class Rounds:
         system = screen.coordinates
         if self.over or len(system.values) < 2:
             return
-        bank = self._bank(min(self.capacity, MOST_OF_OWN_BANK))
+        bank = self._bank(self.effort.capacity(min(self.capacity, MOST_OF_OWN_BANK)))
         fill(BankGrowth(bank, system.values, system.nodes))
         if not self.over:
             self._run(search, screen.over(bank))
 
     def _run(self, search: Search, screen: Screen) -> None:
         """Complete the best finds of a search. If the search fails, it is skipped: there are others."""
+        self.effort.add_search(screen.bank.count)
         with self.pool.surviving(search.name):
             found = self._found(search, screen)
             exact = [estimate for estimate in found if estimate.unexplained < EXACT][:MOST_EXACT]
@@ -201,7 +204,7 @@ class Rounds:
         found: list[Estimate] = []
         for estimate in search.estimates(screen):
             found.append(estimate)
-            if len(found) % ESTIMATES_BETWEEN_LOOKS == 0 and self.out_of_time():
+            if len(found) % ESTIMATES_BETWEEN_LOOKS == 0 and self.effort.out_of_time():
                 break
         return most_promising(found, len(self.screened))
 

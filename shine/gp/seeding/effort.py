@@ -1,0 +1,69 @@
+"""What the stage may spend: time, and counted work, which ends it at the same point on every machine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+LEAST_WORK = 25_000
+"""Work of the stage however few generations follow: all searches of a first, small bank, once; about a third of a
+second."""
+
+A_GENERATION = 2
+"""Work for each individual of a generation: looking at a member, with what follows, takes about half as long."""
+
+A_SEARCH = 1500
+"""Members that one search counts as, besides those of its bank: its views, and the formulas that it completes."""
+
+BANKS = 16
+"""Share of the work that growing one bank to its capacity may count as: one over the searches of a round, about."""
+
+
+def allowed_work(generations: int | None, individuals: int, share: float) -> float:
+    """The work that a search of so many generations leaves to the seeding.
+
+    Parameters
+    ----------
+    generations : int, optional
+        None for no limit: then the time alone limits the stage.
+    individuals : int
+        Individuals of a generation.
+    share : float
+        Share of the whole run that the seeding may take; 1 for no limit.
+    """
+    if generations is None or share >= 1:
+        return math.inf
+    return LEAST_WORK + A_GENERATION * generations * individuals * share / (1 - share)
+
+
+@dataclass
+class Effort:
+    """The effort of the stage so far.
+
+    Parameters
+    ----------
+    out_of_time : callable
+        Whether the time is over.
+    most : float
+        Most work: members that searches look at, all searches together.
+    work : float
+        The work so far.
+    """
+
+    out_of_time: Callable[[], bool]
+    most: float = math.inf
+    work: float = 0.0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time or the work is over."""
+        return self.work >= self.most or self.out_of_time()
+
+    def add_search(self, members: int) -> None:
+        """Count one search of a bank with so many members."""
+        self.work += A_SEARCH + members
+
+    def capacity(self, members: int) -> int:
+        """Most members of a bank that leave enough work to search it."""
+        return int(max(min(members, self.most / BANKS), 1))
