@@ -164,7 +164,8 @@ class MachineLinearizer:
         n = len(population)
         held = np.zeros((n, max(most, 1)), np.uint8)
         if fixed is not None:
-            held[:, : fixed.shape[1]] = fixed[:, :most]
+            known = min(fixed.shape[1], most)
+            held[:, :known] = fixed[:, :known]
         # Trials are written into a copy.
         trial = replace(population, values=np.array(population.values, np.float64, order="C"))
         arrays = {

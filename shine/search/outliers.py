@@ -15,8 +15,8 @@ from shine.typing import Floats, Indices
 
 GROSS, DOUBTFUL = 5.0, 3.0
 """Distance from the neighbours' median, in spreads of the target, of gross outliers, and of rows that a search by
-squared errors does better without. The spread is the upper quartile of the distance from the median, and 5 of them are six
-standard deviations of normal values."""
+squared errors does better without. The spread is the upper quartile of the distance from the median; 5 of them are
+six standard deviations of normal values."""
 
 SCATTERS = 4.0
 """The same in units of the neighbours' own scatter, so that the peaks of a steep law are no outliers."""

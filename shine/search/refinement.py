@@ -33,6 +33,7 @@ from shine.search.lines import LINE_FUNCTIONS, with_functions, with_line
 from shine.search.model import Model
 from shine.search.poles import individuals_to_refine, preferred_and_defined, without_poles
 from shine.search.polishing import oddities_of, polished, population_of, preferred
+from shine.search.shorter import shortened
 from shine.search.tidying import tidied
 from shine.search.yardsticks import rounding_error, rounding_loss
 
@@ -114,6 +115,9 @@ def refined(
     chosen = [constant_model, *preferred_and_defined(versions_of_each, partial(preferred, nats=nats), domain)]
     # With simple constants, many formulas are the same.
     chosen = tidied(list({model.tree: model for model in chosen}.values()), dataset, rules)
+    shorter = [model.tree for model in shortened(chosen, enough, dataset, outcome.front.primitives)]
+    if shorter:
+        chosen += measured(shorter, dataset, loss, weights, primitives, threads, rules)
     # Individuals have at most this size; with their lines they may be larger.
     finite = [model for model in chosen if math.isfinite(model.loss) and model.tree.size <= max_size]
     kept = without_poles(finite, enough, domain)

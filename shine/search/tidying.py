@@ -58,7 +58,7 @@ def _tidied(model: Model, columns: Sequence[Floats]) -> Model:
     tree = tidy(model.tree, COMPILED)
     if tree == model.tree or tree_complexity(tree, model.weights) > model.complexity:
         return model
-    return replace(model, tree=tree) if _alike(model.tree, tree, columns) else model
+    return replace(model, tree=tree) if same_values(model.tree, tree, columns) else model
 
 
 def _keep_constraints(pairs: Sequence[tuple[Tree, Tree]], rules: Rules) -> list[bool]:
@@ -71,7 +71,7 @@ def _keep_constraints(pairs: Sequence[tuple[Tree, Tree]], rules: Rules) -> list[
     return (charges[1::2] <= charges[::2] * (1 + _SAME_CHARGE)).tolist()
 
 
-def _alike(tree: Tree, other: Tree, columns: Sequence[Floats]) -> bool:
+def same_values(tree: Tree, other: Tree, columns: Sequence[Floats]) -> bool:
     """Whether two formulas have the same values on all rows, up to rounding."""
     with np.errstate(all="ignore"):
         expected, found = (evaluate(form, columns, np.float64, COMPILED) for form in (tree, other))

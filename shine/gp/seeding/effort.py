@@ -16,6 +16,10 @@ A_GENERATION = 2
 A_SEARCH = 1500
 """Members that one search counts as, besides those of its bank: its views, and the formulas that it completes."""
 
+AFTER_EXACT = 4000
+"""Work that may follow an exact formula: the next searches of a small bank, which may find a shorter one. One search of
+a large bank is as much."""
+
 BANKS = 16
 """Share of the work that growing one bank to its capacity may count as: one over the searches of a round, about."""
 
@@ -49,16 +53,23 @@ class Effort:
         Most work: members that searches look at, all searches together.
     work : float
         The work so far.
+    exact_at : float
+        The work when a formula was exact for the first time.
     """
 
     out_of_time: Callable[[], bool]
     most: float = math.inf
     work: float = 0.0
+    exact_at: float = math.inf
 
     @property
     def is_over(self) -> bool:
         """Whether the time or the work is over."""
-        return self.work >= self.most or self.out_of_time()
+        return self.work >= min(self.most, self.exact_at + AFTER_EXACT) or self.out_of_time()
+
+    def note_exact(self) -> None:
+        """Note that a formula is exact: only little work may follow."""
+        self.exact_at = min(self.exact_at, self.work)
 
     def add_search(self, members: int) -> None:
         """Count one search of a bank with so many members."""

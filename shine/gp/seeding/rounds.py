@@ -87,8 +87,10 @@ class Rounds:
 
     @property
     def over(self) -> bool:
-        """Whether a formula fits exactly, or the time or the work is over."""
-        return self.pool.exact or self.effort.is_over
+        """Whether the time or the work is over; little work follows an exact formula."""
+        if self.pool.exact:
+            self.effort.note_exact()
+        return self.effort.is_over
 
     def run(self, systems: list[Coordinates]) -> dict[Nodes, float]:
         """Grow a bank over each system of coordinates, always the smallest one next, and search it.

@@ -32,7 +32,7 @@ def quick(**parameters):
 
 
 def test_components_are_related_to_the_target_and_little_to_one_another():
-    found = quick(n_components=3).fit_transform(X, Y)
+    found = quick(n_components=3, raw_features=False).fit_transform(X, Y)
     assert found.shape == (200, 3)
     among = np.corrcoef(found.T) - np.eye(3)
     assert np.abs(among).max() <= 0.95
@@ -40,6 +40,43 @@ def test_components_are_related_to_the_target_and_little_to_one_another():
     left = [np.linalg.lstsq(design[:, : count + 1], Y, rcond=None)[1][0] for count in (1, 2, 3)]
     assert left[0] > left[1] > left[2]
     assert left[0] < 0.3 * Y.var() * 200
+
+
+def test_components_add_to_the_raw_features():
+    model = quick(n_components=3, generations=10).fit(X, Y)
+    design = np.column_stack([np.ones(200), X])
+    raw = np.linalg.lstsq(design, Y, rcond=None)[1][0]
+    both = np.linalg.lstsq(np.column_stack([design, model.transform(X)]), Y, rcond=None)[1][0]
+    assert both < 0.7 * raw
+    assert model.n_components_ == len(model.best_) == model.transform(X).shape[1]
+
+
+@pytest.mark.parametrize("target", [2 * X[:, 0] - X[:, 1] + 1, X[:, 2] + NOISE, NOISE])
+def test_if_nothing_adds_to_the_raw_features_the_component_is_linear_in_them(target):
+    found = quick(n_components=3).fit_transform(X, target)
+    assert found.shape == (200, 1)
+    design = np.column_stack([np.ones(200), X])
+    left = found[:, 0] - design @ np.linalg.lstsq(design, found[:, 0], rcond=None)[0]
+    assert np.abs(left).max() <= 1e-8 * max(np.abs(found).max(), 1)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_nats_saved_are_those_of_errors_that_each_row_leaves_to_the_others(seed):
+    rng = np.random.default_rng(seed)
+    columns, values, target = rng.normal(size=(2, 25)), rng.normal(size=25), rng.normal(size=25)
+
+    def left_out(design):
+        errors = []
+        for row in range(25):
+            others = np.arange(25) != row
+            fit = np.linalg.lstsq(design[others], target[others], rcond=None)[0]
+            errors.append(target[row] - design[row] @ fit)
+        return np.square(errors).sum()
+
+    before = np.column_stack([np.ones(25), *columns])
+    ratio = left_out(np.column_stack([before, values])) / left_out(before)
+    saved = Components(np.ones(25), columns).nats_saved(values, target, 25.0)
+    assert saved == pytest.approx(-0.5 * (25 - 4) * np.log(ratio) - 0.5 * np.log(25), abs=1e-6)
 
 
 def test_names_are_the_formulas():

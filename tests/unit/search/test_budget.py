@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import pytest
 
-from shine.search.budget import FINISHING, LEAST_SECONDS, TimeBudget
+from shine.search.budget import FINISHING, LEAST_SECONDS, REFINING, TimeBudget
 
 
 def test_a_share_is_kept_for_refinement():
     assert TimeBudget(100.0).for_evolution() == pytest.approx((1 - FINISHING) * 100, abs=1)
+
+
+@pytest.mark.parametrize(("seconds", "kept"), [(0.5, 0.2), (2.0, 0.8), (5.0, 1.0), (20.0, 2.0)])
+def test_short_searches_keep_a_larger_share(seconds, kept):
+    assert TimeBudget(seconds).for_evolution() == pytest.approx(seconds - kept, abs=0.1)
+
+
+def test_as_many_individuals_are_refined_as_the_time_allows():
+    assert TimeBudget(None).refinable() == math.inf
+    assert TimeBudget(10 * REFINING).refinable() == pytest.approx(10, abs=1)
+    assert TimeBudget(1.0, before=2.0).refinable() == 0
 
 
 def test_the_evolution_always_gets_some_time():
