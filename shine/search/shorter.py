@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
@@ -43,6 +44,9 @@ MOST_FEATURES = 8
 SHORT = 3
 """Nodes of formulas that have no shorter form."""
 
+LONG, BANK_ROUNDS = 8, 2
+"""Nodes beyond which the bank of small expressions grows for so many rounds; else for one, to be quick."""
+
 MOST_STEPS = 6
 """Most replacements in a formula, one after the other."""
 
@@ -76,7 +80,7 @@ def _shortened(model: Model, dataset: Dataset, primitives: PrimitiveSet) -> Mode
     if len(features) > MOST_FEATURES:
         return model
     sample = dataset.sampled(ROWS, np.random.default_rng(0))
-    small = _SmallExpressions(sample, features, primitives)
+    small = _SmallExpressions(sample, features, primitives, model.tree.size > LONG)
     for _ in range(MOST_STEPS):
         trees = [tidy(tree, COMPILED) for tree in small.replaced(model.tree)]
         trees = [tree for tree in trees if tree_complexity(tree, model.weights) < model.complexity]
@@ -91,12 +95,13 @@ def _shortened(model: Model, dataset: Dataset, primitives: PrimitiveSet) -> Mode
 class _SmallExpressions:
     """Small expressions of some features, to be looked up by their values."""
 
-    def __init__(self, sample: Dataset, features: Sequence[str], primitives: PrimitiveSet) -> None:
+    def __init__(self, sample: Dataset, features: Sequence[str], primitives: PrimitiveSet, long: bool) -> None:
         self.columns = list(sample.columns)
         self.bank = ExpressionBank(sample.n_rows, primitives, MEMBERS, MEMBERS, np.random.default_rng(0))
         at = [sample.features.index(name) for name in features]
         growth = BankGrowth(self.bank, sample.columns[at], [((i + 1, 0.0),) for i in at])
-        next(growth.rounds(), None)
+        for _ in islice(growth.rounds(), BANK_ROUNDS if long else 1):
+            pass
         self.members = np.flatnonzero(self.bank.codes[: self.bank.count] != CONSTANT)
         self.members = self.members[np.argsort(self.bank.sizes[self.members], kind="stable")]
         self.units = _units(self.bank.values[self.members])

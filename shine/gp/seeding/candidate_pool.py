@@ -84,6 +84,8 @@ class CandidatePool:
         The kind of each formula, as the search that found it names it.
     failures : list of str
         Searches that failed.
+    exact_size : float
+        Nodes of the smallest formula that fits to within rounding; inf without one.
     shortest : tuple of float and int
         Nats of the shortest description of the rows, up to a constant, and the nodes of its formula.
     """
@@ -112,6 +114,7 @@ class CandidatePool:
         self._distinct = len(np.unique(rows.columns, axis=1).T)
         self._price = node_price(price, int(held_out.sum()))
         self._surely: float = np.inf
+        self.exact_size: float = np.inf
         self.shortest: tuple[float, int] = np.inf, 0
         self.unexplained: dict[Nodes, float] = {}
         self.kinds: dict[Nodes, str] = {}
@@ -224,6 +227,8 @@ class CandidatePool:
                 self.keep(nodes, formulas[nodes], corrected)
                 if rows - constants >= MORE_ROWS:
                     self._surely = min(self._surely, most)
+                    if most < ROUNDING:
+                        self.exact_size = min(self.exact_size, len(nodes))
                 if rows - constants >= SPARE_ROWS * len(nodes):
                     self.shortest = min(self.shortest, (rows / 2 * self.criterion(nodes), len(nodes)))
 

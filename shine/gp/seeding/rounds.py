@@ -53,6 +53,9 @@ ROUNDS_OF_NEARLY = 4
 """Rounds after which a nearly exact formula ends the stage: over a narrow range, a few terms of a small bank come so
 close to any smooth function, and the law is a member of the next bank."""
 
+SHORT = 8
+"""Nodes of an exact formula that is taken at once: a search for a shorter one would take as long as the stage so far."""
+
 ESTIMATES_BETWEEN_LOOKS = 64
 """Estimates after which a search looks at the clock."""
 
@@ -87,10 +90,8 @@ class Rounds:
 
     @property
     def over(self) -> bool:
-        """Whether the time or the work is over; little work follows an exact formula."""
-        if self.pool.exact:
-            self.effort.note_exact()
-        return self.effort.is_over
+        """Whether a formula fits exactly, or the time or the work is over."""
+        return self.pool.exact or self.effort.is_over
 
     def run(self, systems: list[Coordinates]) -> dict[Nodes, float]:
         """Grow a bank over each system of coordinates, always the smallest one next, and search it.
@@ -163,13 +164,21 @@ class Rounds:
             for search in searches_of(number, len(system.nodes) == 1 or not self.pool.split):
                 if search.fill is not None:
                     self._run_on_own_bank(search, search.fill, screen)
-                elif self.over:
-                    return
-                else:
+                elif self._may_go_on():
                     self._run(search, screen)
+                else:
+                    return
             for nodes, share in _closest_members(screen, BLOCKS_A_ROUND).items():
                 blocks[nodes] = max(share, blocks.get(nodes, 0.0))
             yield bank.count
+
+    def _may_go_on(self) -> bool:
+        """Whether another search of the same bank may run: a few do after a long exact formula, for a shorter one."""
+        if self.pool.exact:
+            if self.pool.exact_size <= SHORT:
+                return False
+            self.effort.note_exact()
+        return not self.effort.is_over
 
     def _bank(self, capacity: int) -> ExpressionBank:
         """An empty bank."""
