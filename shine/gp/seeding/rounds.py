@@ -54,7 +54,7 @@ ROUNDS_OF_NEARLY = 4
 close to any smooth function, and the law is a member of the next bank."""
 
 SHORT = 8
-"""Nodes of an exact formula that is taken at once: a search for a shorter one would take as long as the stage so far."""
+"""Nodes of an exact formula that is taken at once: looking for a shorter one takes as long as the stage so far."""
 
 ESTIMATES_BETWEEN_LOOKS = 64
 """Estimates after which a search looks at the clock."""

@@ -165,17 +165,20 @@ class PowerForms(Algebra):
     def _collected_powers(self, product: Product) -> Product | None:
         """``x*sqrt(x)`` as ``x**1.5``. Bases with a fractional power are never negative, so all their powers add up."""
         totals: dict[int, float] = {}
+        folds = False
         for base, exponent in product.factors.items():
             power = self._fractional(base)
             if power is not None:
                 totals[power[0]] = totals.get(power[0], 0.0) + power[1] * exponent
+                # (x**1.5)**2, and x**-0.5 as a divisor.
+                folds = folds or abs(exponent) != 1 or power[1] < 0
         factors: dict[int, int] = {}
         for base, exponent in product.factors.items():
             if base in totals:
                 totals[base] += exponent
             elif self._fractional(base) is None:
                 factors[base] = exponent
-        if len(factors) + len(totals) >= len(product.factors):
+        if len(factors) + len(totals) >= len(product.factors) and not folds:
             return None
         for base, exact in totals.items():
             total = short(exact)
