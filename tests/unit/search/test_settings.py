@@ -35,6 +35,7 @@ OWN_PARAMETERS = {
     "callbacks": (),
     "seeds": "deprecated",
     "n_components": 5,
+    "raw_features": True,
     "max_correlation": 0.95,
 }
 """Parameters of estimators with scikit-learn's meaning or their own, and their defaults."""

@@ -56,5 +56,5 @@ def test_an_inexact_formula_stays():
 def test_a_search_hands_over_the_shortest_exact_formula():
     y = X[:, 0] * X[:, 2] + 3 * X[:, 1]
     guess = "f*i + b*(1.5*b + 1.5)"
-    result = shine.evolve(X, y, features=NAMES, seeds=[guess], seeding=0, generations=1, threads=1)
+    result = shine.evolve(X, y, features=NAMES, guesses=[guess], seeding=0, generations=1, threads=1)
     assert result.best.tree.size == 7
