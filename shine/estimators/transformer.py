@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 
-from shine.data.dataset import Dataset, numbers
+from shine.data.dataset import numbers
 from shine.data.of_r import whole
-from shine.estimators.base import DEPRECATED, SymbolicEstimator, complete
+from shine.estimators.base import SymbolicEstimator, complete
 from shine.estimators.checks import checked_weights, validated
-from shine.estimators.components import Components
-from shine.estimators.fit_searches import FitSearches
+from shine.estimators.parameters import DEPRECATED
 from shine.estimators.rows import merged
-from shine.estimators.selection import Selection, selected
-from shine.frontends.guesses import Guess
-from shine.gp.description import NATS_A_NODE
-from shine.lang.parse import PrimitiveSource
-from shine.search.choice import CONVINCING, fitted_constants
-from shine.search.front import Front
-from shine.search.model import Model
-from shine.search.run import search
-from shine.search.settings import DEFAULT_PRIMITIVES
+from shine.estimators.selection import Selection
+from shine.lang.names import value_text
+from shine.search.defaults import DEFAULT_PRIMITIVES
 from shine.typing import Floats
 
-EXPLAINED = 1e-12
-"""Standard deviation of the residual, as a share of the target's, below which nothing is left to explain."""
+if TYPE_CHECKING:
+    from shine.frontends.guesses import Guess
+    from shine.lang.vocabulary import PrimitiveSource
+
+MOST_COMPONENTS = 10_000
+"""Most components: each has a search of its own, so that nobody waits for more."""
 
 
 class SymbolicTransformer(TransformerMixin, SymbolicEstimator):
@@ -144,76 +140,23 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks, seeds
             On Ctrl-C if the estimator is a clone, as in cross-validation, or runs in a process of its own; and on a
             second Ctrl-C. The estimator then stays as it was, as after every other error.
         """
+        # Slow to import, and only a fit needs it.
+        from shine.estimators.component_search import ComponentSearch
+
         rows, given = validated(self, X, y, y_numeric=True, ensure_min_samples=2)
         count = _checked_components(self.n_components, self.max_correlation)
         targets = numbers(given, "y", 1).reshape(-1, 1)
         rows, targets, weights, _ = merged(rows, targets, checked_weights(sample_weight, rows))
-        target = targets[:, 0]
-        find = self._beside if self.raw_features else self._instead
-        searches, fronts = find(count, rows, target, weights)
+        titles = [f"{'residual' if self.raw_features else 'component'} {number}" for number in range(count)]
+        if self.raw_features:
+            titles.insert(0, "target")
+        searches = self._fit_searches(len(titles), titles)
+        find = ComponentSearch(
+            rows, targets[:, 0], weights, searches, self._guesses, self.model_selection, self.max_correlation
+        )
+        fronts = find.beside(count) if self.raw_features else find.instead(count)
         self.n_components_ = len(fronts)
         return self._found(searches, fronts, single=False)
-
-    def _beside(
-        self, count: int, rows: Floats, target: Floats, weights: Floats | None
-    ) -> tuple[FitSearches, list[Front]]:
-        """Components for a linear model that has the raw features, too."""
-        components = Components(np.ones(len(rows)) if weights is None else weights, rows.T)
-        # The first search is for the target itself: its simplest laws need not be laws for the residual.
-        searches = self._fit_searches(count + 1, ["target", *(f"residual {number}" for number in range(count))])
-        effective = Dataset.from_arrays(rows, target, weights).effective_rows
-        fronts: list[Front] = []
-        candidates: list[tuple[Front, int, Floats, float]] = []
-        first: Front | None = None
-        while len(fronts) < count and not searches.stopped_by_user:
-            residual = target if first is None else components.residual(target)
-            if first is not None and components.deviation(residual) <= EXPLAINED * components.deviation(target):
-                break
-            front = searches.run(search, rows, residual, weights, self._guesses(len(searches.results))).front
-            front = selected(front, self.model_selection)
-            # Larger formulas than the recommended one fit the noise.
-            chosen = range(front.best_index + 1) if self.model_selection == "best" else [front.best_index]
-            chosen = [at for at in chosen if front[at].tree.size <= len(rows)]
-            candidates += [(front, at, front[at].predict(rows), _price(front[at], effective)) for at in chosen]
-            candidates = [each for each in candidates if components.is_new(each[2], self.max_correlation)]
-            added = max(
-                candidates,
-                key=lambda each: components.nats_saved(each[2], target, effective) - each[3],
-                default=None,
-            )
-            if added is not None and components.nats_saved(added[2], target, effective) > added[3]:
-                components.add(added[2])
-                fronts.append(Front(added[0].models, added[1]))
-            elif first is not None:
-                break
-            first = first or front
-        assert first is not None
-        return searches, fronts or [_within(first, components, rows)]
-
-    def _instead(
-        self, count: int, rows: Floats, target: Floats, weights: Floats | None
-    ) -> tuple[FitSearches, list[Front]]:
-        """Components that replace the raw features."""
-        components = Components(np.ones(len(rows)) if weights is None else weights)
-        searches = self._fit_searches(count, [f"component {number}" for number in range(count)])
-        fronts: list[Front] = []
-        while len(fronts) < count and not searches.stopped_by_user:
-            residual = components.residual(target)
-            if fronts and components.deviation(residual) <= EXPLAINED * components.deviation(target):
-                break
-            front = searches.run(search, rows, residual, weights, self._guesses(len(fronts))).front
-            front = selected(front, self.model_selection)
-            position = components.first_new(
-                ((position, front[position].predict(rows)) for position in _by_preference(front, len(rows))),
-                self.max_correlation,
-            )
-            if position is not None:
-                front = Front(front.models, position)
-            elif fronts:
-                break
-            components.add(front.best.predict(rows))
-            fronts.append(front)
-        return searches, fronts
 
     def transform(self, X: ArrayLike) -> Floats:
         """Values of the components.
@@ -271,30 +214,10 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks, seeds
 
 def _checked_components(count: int, max_correlation: float) -> int:
     count = whole(count)
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-        raise ValueError(f"n_components must be an integer of at least 1, is {count!r}")
-    if not 0 < max_correlation <= 1:
-        raise ValueError(f"max_correlation must be above 0 and at most 1, is {max_correlation!r}")
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or not 1 <= count <= MOST_COMPONENTS:
+        allowed = f"a whole number from 1 to {MOST_COMPONENTS}"
+        raise ValueError(f"n_components must be {allowed}, is {value_text(count)}")
+    number = isinstance(max_correlation, int | float | np.number) and not isinstance(max_correlation, bool)
+    if not number or not 0 < max_correlation <= 1:
+        raise ValueError(f"max_correlation must be a number above 0 and at most 1, is {value_text(max_correlation)}")
     return int(count)
-
-
-def _price(model: Model, rows: float) -> float:
-    """Nats that a component must save: those to write it down, and what convinces."""
-    return NATS_A_NODE * model.tree.size + 0.5 * fitted_constants(model.tree) * math.log(max(rows, 1.0)) + CONVINCING
-
-
-def _within(front: Front, components: Components, rows: Floats) -> Front:
-    """The front with the formula of least loss that is linear in the raw features, or a constant: it adds nothing."""
-    small = [at for at, model in enumerate(front) if model.tree.size <= len(rows)]
-    return Front(front.models, max((at for at in small if components.depends(front[at].predict(rows))), default=0))
-
-
-def _by_preference(front: Front, rows: int) -> list[int]:
-    """Positions of a front: the chosen one, then by rising loss; formulas with more nodes than rows last, by size."""
-
-    def place(position: int) -> tuple[bool, float]:
-        size = front[position].tree.size
-        return size > rows, float(size) if size > rows else front[position].loss
-
-    others = sorted(range(len(front)), key=place)
-    return list(dict.fromkeys([front.best_index, *others]))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from shine.data.dates import UNITS
-from shine.data.preparation import PreparedColumn
 from shine.errors import ExportError
+
+if TYPE_CHECKING:
+    from shine.data.preparation import PreparedColumn
 
 
 def prepared_sql(column: PreparedColumn, name: str, source: str, dialect: str) -> str:

@@ -6,8 +6,8 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from shine.data.preparation import Preparation
 from shine.errors import ExportError
 from shine.export.expressions.corrected import Corrected
 from shine.export.expressions.phrases import Phrase, phrase, word, written
@@ -16,6 +16,9 @@ from shine.export.prepared_sql import prepared_sql
 from shine.lang.names import shown, value_text
 from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
+
+if TYPE_CHECKING:
+    from shine.data.preparation import Preparation
 
 _OR, _AND, _COMPARISON = 1, 2, 3
 
