@@ -63,7 +63,7 @@ def primitive_texts(
             near = near_primitive(name, STANDARD)
             problems.append((("primitives", index), unknown("primitive", name, sorted(STANDARD), near)))
         elif name in names:
-            problems.append((("primitives", index), f"{shown(text)} is listed twice"))
+            problems.append((("primitives", index), f"{shown(name)} is listed twice"))
         else:
             names.append(name)
             words.append(text)

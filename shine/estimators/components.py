@@ -60,6 +60,8 @@ class Components:
         that the model's coefficients use up say nothing.
         """
         model = self._model
+        # An exact power of two keeps squares of large numbers finite, and changes nothing.
+        target = np.ldexp(target, -int(np.frexp(np.abs(target).max())[1]))
         rest, own = model.rest(target * self._roots), model.rest(self._standardized(values))
         before, length = float(dot(rest, rest)), float(dot(own, own))
         free = rows - len(self._beside) - len(self._columns) - 2

@@ -74,7 +74,7 @@ class OddsRefinement:
         measured = [self._measured(version, primitives) for version in versions]
         chosen = preferred_and_defined(zip(*measured, strict=True), partial(preferred, nats=self._nats), domain)
         rules = None if self.rules is None else partial(self.rules, scaling="written")
-        models = [*self._measured([constant], primitives), *tidied(list(chosen), self.dataset, rules)]
+        models = [*self._measured([constant], primitives), *tidied(list(chosen), self.dataset, primitives, rules)]
         return without_poles([model for model in models if math.isfinite(model.loss)], 0.0, domain)
 
     def _polished(self, trees: Sequence[Tree], primitives: PrimitiveSet) -> Iterator[list[Tree]]:

@@ -114,7 +114,7 @@ def refined(
     versions_of_each = zip(*(version[1:] for version in models), strict=True)
     chosen = [constant_model, *preferred_and_defined(versions_of_each, partial(preferred, nats=nats), domain)]
     # With simple constants, many formulas are the same.
-    chosen = tidied(list({model.tree: model for model in chosen}.values()), dataset, rules)
+    chosen = tidied(list({model.tree: model for model in chosen}.values()), dataset, primitives, rules)
     shorter = [model.tree for model in shortened(chosen, enough, dataset, outcome.front.primitives)]
     if shorter:
         chosen += measured(shorter, dataset, loss, weights, primitives, threads, rules)

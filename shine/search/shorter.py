@@ -97,6 +97,7 @@ class _SmallExpressions:
 
     def __init__(self, sample: Dataset, features: Sequence[str], primitives: PrimitiveSet, long: bool) -> None:
         self.columns = list(sample.columns)
+        self.primitives = primitives
         self.bank = ExpressionBank(sample.n_rows, primitives, MEMBERS, MEMBERS, np.random.default_rng(0))
         at = [sample.features.index(name) for name in features]
         growth = BankGrowth(self.bank, sample.columns[at], [((i + 1, 0.0),) for i in at])
@@ -108,7 +109,7 @@ class _SmallExpressions:
 
     def replaced(self, tree: Tree) -> list[Tree]:
         """The tree with each of its parts replaced by a line of the smallest expression with its values."""
-        population = population_of([tree], PrimitiveSet((), tree.parameters))
+        population = population_of([tree], replace(self.primitives, features=tree.parameters))
         sizes = Subtrees.of(population).sizes[0]
         codes, constants = population.codes[0], population.values[0]
         found = []
@@ -120,7 +121,7 @@ class _SmallExpressions:
             other = self._like(part)
             if other is None or other.size >= part.size:
                 continue
-            own = population_of([tree, other], PrimitiveSet((), tree.parameters))
+            own = population_of([tree, other], replace(self.primitives, features=tree.parameters))
             whole, new = own.tape(0), own.tape(1)
             found.append(
                 tree_from_tape(

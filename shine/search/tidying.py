@@ -32,7 +32,9 @@ _ALIKE = 1e-11
 """Largest difference of the values, as a share of the largest value, that counts as rounding."""
 
 
-def tidied(models: Sequence[Model], dataset: Dataset, rules: Rules | None = None) -> list[Model]:
+def tidied(
+    models: Sequence[Model], dataset: Dataset, primitives: PrimitiveSet, rules: Rules | None = None
+) -> list[Model]:
     """The models in the form that people write.
 
     A model stays as it is if that form is not simpler, has other values on the data, or breaks a constraint.
@@ -41,6 +43,8 @@ def tidied(models: Sequence[Model], dataset: Dataset, rules: Rules | None = None
     ----------
     models : sequence of Model
     dataset : Dataset
+    primitives : PrimitiveSet
+        The functions of the models; others are Shine's own.
     rules : callable, optional
         Compiles the constraints for a primitive set.
     """
@@ -48,7 +52,7 @@ def tidied(models: Sequence[Model], dataset: Dataset, rules: Rules | None = None
     result = [_tidied(model, columns) for model in models]
     changed = [at for at, model in enumerate(models) if result[at] is not model]
     if rules is not None and changed:
-        kept = _keep_constraints([(models[at].tree, result[at].tree) for at in changed], rules)
+        kept = _keep_constraints([(models[at].tree, result[at].tree) for at in changed], primitives, rules)
         for at, is_kept in zip(changed, kept, strict=True):
             result[at] = result[at] if is_kept else models[at]
     return result
@@ -61,10 +65,10 @@ def _tidied(model: Model, columns: Sequence[Floats]) -> Model:
     return replace(model, tree=tree) if same_values(model.tree, tree, columns) else model
 
 
-def _keep_constraints(pairs: Sequence[tuple[Tree, Tree]], rules: Rules) -> list[bool]:
+def _keep_constraints(pairs: Sequence[tuple[Tree, Tree]], primitives: PrimitiveSet, rules: Rules) -> list[bool]:
     """Whether the second formula of each pair keeps the constraints as well as the first."""
     trees = [tree for pair in pairs for tree in pair]
-    population = population_of(trees, PrimitiveSet((), trees[0].parameters))
+    population = population_of(trees, primitives)
     ones = np.ones(len(trees))
     # What a loss of 1 becomes: more for broken monotonicity, inf for formulas that are not allowed.
     charges = rules(population.primitives).charged(population, ones, ones)

@@ -12,6 +12,7 @@ FOLDER = Path(__file__).parent
 
 CAMPAIGNS = {
     "agreement": ["--pairs", "20000", "--rows", "300", "--largest", "200"],
+    "awkward_files": ["--seconds", "5", "--tables", "houses", "deposits", "paint", "meeting", "excel"],
     "compile_leak": ["--compiles", "100"],
     "doors": ["--tries", "40"],
     "fork_storm": ["--forks", "5"],

@@ -74,7 +74,7 @@ def test_no_rows_have_no_predictions():
         ([[1.0, 2.0, 3.0]], "X has 3 columns; the formula needs 2: a, b"),
         ([1.0, 2.0], r"X has shape \(2,\)"),
         ([[1.0, math.nan]], "NaN or infinite, the first in row 0, column 1"),
-        ([["a", "b"]], "X cannot be read as numbers"),
+        ([["a", "b"]], "X: column 0 holds text, such as 'a'"),
     ],
 )
 def test_data_that_do_not_fit_the_formula_are_refused(X, message):

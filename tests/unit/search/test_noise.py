@@ -99,7 +99,7 @@ def test_known_deviations_decide_which_rows_count():
 def test_noise_of_logarithms_needs_one_sign():
     with pytest.raises(DataError, match="noise='log' needs a target without zeros"):
         shine.evolve([[1.0], [2.0], [3.0]], [1.0, 0.0, 2.0], noise="log")
-    with pytest.raises(ValueError, match="unknown noise 'gaussian'; use one of auto, absolute, relative, log, counts"):
+    with pytest.raises(ValueError, match="noise must be one of auto, absolute, relative, log, counts, is 'gaussian'"):
         shine.evolve([[1.0], [2.0], [3.0]], [1.0, 0.0, 2.0], noise="gaussian")
 
 

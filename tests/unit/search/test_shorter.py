@@ -8,8 +8,9 @@ import pytest
 import shine
 from shine import PrimitiveSet
 from shine.data.dataset import Dataset
-from shine.lang.parse import parse, primitive_table
+from shine.lang.parse import parse
 from shine.lang.primitives import select
+from shine.lang.vocabulary import primitive_table
 from shine.search.model import Model
 from shine.search.settings import DEFAULT_PRIMITIVES
 from shine.search.shorter import shortened
@@ -58,3 +59,12 @@ def test_a_search_hands_over_the_shortest_exact_formula():
     guess = "f*i + b*(1.5*b + 1.5)"
     result = shine.evolve(X, y, features=NAMES, guesses=[guess], seeding=0, generations=1, threads=1)
     assert result.best.tree.size == 7
+
+
+@pytest.mark.parametrize("constraints", [None, {"nesting": {"leg": {"leg": 0}}}])
+def test_formulas_with_functions_of_the_user_stay_whole(constraints):
+    y = np.hypot(X[:, 0], X[:, 2]) + 3 * X[:, 1]
+    own = ["add", "mul", "def leg(a, b):\n    return sqrt(a*a + b*b)"]
+    options = {"guesses": ["leg(f, i) + b*(1.5*b + 1.5)"], "seeding": 0, "generations": 1, "threads": 1}
+    result = shine.evolve(X, y, features=NAMES, primitives=own, constraints=constraints, **options)
+    assert result.best.predict(X) == pytest.approx(y, rel=1e-9)

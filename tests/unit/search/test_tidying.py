@@ -10,10 +10,12 @@ from shine.data.dataset import Dataset
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.constraints.constraints import Constraints
 from shine.lang.parse import parse
+from shine.lang.primitives import PrimitiveSet
 from shine.search.model import Model
 from shine.search.tidying import tidied
 
 ROWS = Dataset.from_arrays(np.random.default_rng(0).uniform(-3, 3, (50, 2)), np.ones(50), None, ["x", "y"])
+NONE = PrimitiveSet((), ("x", "y"))
 
 
 def written(text, **constraints):
@@ -22,7 +24,7 @@ def written(text, **constraints):
     def rules(primitives):
         return CompiledConstraints(Constraints(**constraints), primitives, "written")
 
-    (model,) = tidied([Model(parse(text, ("x", "y")), 0.5, 0.5)], ROWS, rules if constraints else None)
+    (model,) = tidied([Model(parse(text, ("x", "y")), 0.5, 0.5)], ROWS, NONE, rules if constraints else None)
     return model.expression
 
 

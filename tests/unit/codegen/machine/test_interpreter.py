@@ -162,15 +162,9 @@ def test_functions_of_two_arguments_have_an_instruction_for_each_place_of_a_cons
 
 @pytest.mark.parametrize("name", ["fill", "copy", "end", "table", "assemble", "predict", "squared", "größe"])
 def test_a_user_s_function_may_be_called_like_a_part_of_the_machine(name):
-    population = Population.from_sources(
-        [f"{name}(a) + 1"], ("a",), [eval_function(f"def {name}(x):\n    return x * 3")]
-    )
+    population = Population.from_sources([f"{name}(a) + 1"], ("a",), [f"def {name}(x):\n    return x * 3"])
     data = Dataset.from_arrays([[1.0], [2.0]], [0.0, 0.0], features=("a",))
     assert MachineEvaluator(data, "mse", False, "float64").predict(population).tolist() == [[4.0, 7.0]]
-
-
-def eval_function(text: str):
-    return shine.parse(text)
 
 
 # Tiles

@@ -11,8 +11,8 @@ import pytest
 from shine import Evaluator, PrimitiveSet
 from shine.gp.seeding import find_guesses
 from shine.gp.seeding.effort import A_SEARCH, AFTER_EXACT, LEAST_WORK, Effort, allowed_work
-from shine.lang.parse import primitive_table
 from shine.lang.primitives import select
+from shine.lang.vocabulary import primitive_table
 
 RNG = np.random.default_rng(0)
 COLUMNS = RNG.uniform(1, 5, (2, 200))
