@@ -88,6 +88,7 @@ def test_a_chosen_formula_that_is_not_on_the_front_is_judged():
     assert (scores["verdict"], scores["position"], scores["identical"]) == ("identical", -1, -1)
 
 
+@pytest.mark.slow
 def test_sympy_accepts_what_srbench_accepts():
     pytest.importorskip("sympy")
     front = ("x**2", "1.99*x + 0.01", "1.9*x")

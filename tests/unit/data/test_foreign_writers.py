@@ -76,6 +76,7 @@ def test_pandas_writes(rows: list[Any], heading: str, options: dict[str, Any], e
     check(path, rows, heading)
 
 
+@pytest.mark.slow
 @few
 @given(
     rows=ROWS,

@@ -140,6 +140,7 @@ def test_a_formula_without_features_is_a_function_of_nothing(tmp_path):
     assert batch(library, "f", []).tolist() == [2 * np.pi]
 
 
+@pytest.mark.slow
 @needs_compiler
 def test_ten_thousand_levels_compile(tmp_path):
     tree = deep_tree(10_000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import shine
 from shine.fitness.scores import Scores
@@ -37,6 +38,7 @@ def test_constants_of_the_line_count():
     assert archive.constants[archive.front_rows()].tolist() == [2]
 
 
+@pytest.mark.slow
 def test_few_noisy_rows_do_not_end_a_search_by_chance():
     rng = np.random.default_rng(0)
     x = np.arange(1.0, 8.0)

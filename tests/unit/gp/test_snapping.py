@@ -134,6 +134,7 @@ def test_the_argument_is_not_changed():
     assert np.array_equal(fitted.population.values, before)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.integers(0, 2**32), st.sampled_from([0.0, 0.01, 1.0]), st.sampled_from(["mse", "mae"]))
 def test_random_formulas_keep_their_shape_and_their_fit(seed, noise, loss):

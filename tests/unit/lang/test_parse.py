@@ -96,6 +96,7 @@ def test_a_function_without_source_is_rejected():
         parse(namespace["f"])
 
 
+@pytest.mark.slow
 def test_a_syntax_tree_that_contains_itself_is_rejected():
     node = ast.BinOp(ast.Name("a", ast.Load()), ast.Add(), ast.Constant(1))
     node.right = node

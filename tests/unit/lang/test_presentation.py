@@ -75,9 +75,11 @@ def test_the_values_stay_the_same_up_to_rounding(text):
         # Rounding decides what a difference of equal numbers is, so only well-conditioned formulas are compared.
         shaken = [column * (1 + 1e-13) for column in columns]
         before, near, after = (evaluate(t, c) for t, c in ((tree, columns), (tree, shaken), (shown, columns)))
+        before, near, after = (np.broadcast_to(values, (3,)) for values in (before, near, after))
         allowed = 1e-9 * np.abs(before) + 1e3 * np.abs(near - before) + 1e-12
-    compared = np.isfinite(np.broadcast_to(before, (3,))) & np.isfinite(np.broadcast_to(near, (3,))) & (allowed < 1e-3)
-    assert (np.abs(np.broadcast_to(after - before, (3,)))[compared] <= np.broadcast_to(allowed, (3,))[compared]).all()
+        differences = np.abs(after - before)
+    compared = np.isfinite(before) & np.isfinite(near) & (allowed < 1e-3)
+    assert (differences[compared] <= allowed[compared]).all()
 
 
 def test_a_formula_may_be_deeper_than_the_stack():

@@ -251,6 +251,7 @@ def test_a_function_must_not_have_the_name_of_a_primitive_of_shine():
         shine.evolve([[1.0], [2.0]], [1.0, 2.0], primitives=[add])
 
 
+@pytest.mark.slow
 def test_the_front_does_not_depend_on_the_threads_that_share_the_seeding():
     y = np.sin(3.7 * A) * B + 0.1 * np.random.default_rng(5).standard_normal(len(A))
     options = {"seeding": 1.0, "seeding_members": 150, "primitives": ["mul", "sin"], "generations": 1, "max_size": 12}

@@ -280,6 +280,7 @@ def arguments_of(tree: shine.Tree, name: str) -> list[ast.expr]:
     return [call.args[0] for call in calls if isinstance(call.func, ast.Name) and call.func.id == name]
 
 
+@pytest.mark.slow
 def test_nested_sines_are_kept_out_of_formulas():
     y = np.sin(A + np.sin(3 * B)) + 0.1 * C
     options = {"primitives": ["add", "mul", "sin"], **SHORT}
@@ -335,6 +336,7 @@ def test_a_force_is_found_and_every_formula_is_consistent(linear_scaling):
         assert DimensionalAnalysis(primitives, dimensions).consistent(population, parse_unit("N"))[0], model.expression
 
 
+@pytest.mark.slow
 def test_noisy_monotone_data_give_a_monotone_formula():
     rng = np.random.default_rng(3)
     x = np.sort(rng.uniform(0, 6, 60))

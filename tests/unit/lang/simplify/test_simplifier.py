@@ -255,6 +255,7 @@ def rational_expressions(draw):
     return draw(st.recursive(leaf, applied, max_leaves=14))
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(rational_expressions())
 def test_rational_formulas_are_algebraically_equal(node):
@@ -280,6 +281,7 @@ def test_a_tree_deeper_than_the_stack_is_simplified(rounding):
     assert simple.size == 1 + sum(level % 3 > 0 for level in range(100_000))
 
 
+@pytest.mark.slow
 def test_a_long_sum_and_a_long_product_are_collected():
     names = [f"x{i % 49}" for i in range(20_000)]
     total: ast.expr = ast.Constant(1.0)
@@ -323,6 +325,7 @@ def test_sums_within_products_within_sums_are_walked_once(name):
     assert simplify(Tree(("x",), node, functions=STANDARD)).size <= size
 
 
+@pytest.mark.slow
 def test_work_grows_little_faster_than_size():
     def calls(size: int) -> float:
         """Calls of functions for each node."""
