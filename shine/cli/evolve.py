@@ -14,7 +14,7 @@ from shine.cli.display import front_table
 from shine.cli.interruption import Interruption
 from shine.cli.output import print_json
 from shine.cli.progress import Display, display_for
-from shine.cli.sources import check_folder
+from shine.cli.sources import check_folder, run_folder
 from shine.config import Config, read_config, read_job
 from shine.errors import ExportError
 from shine.lang.rounding import Precision
@@ -75,6 +75,7 @@ def resume_run(
     int
         Exit code.
     """
+    folder = run_folder(folder)
     check_folder(folder)
     try:
         with display_for(printed, f"reading {folder}") as display:

@@ -7,7 +7,7 @@ import keyword
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,9 +15,15 @@ from shine.cli.output import print_bytes, print_json, print_text, write_file
 from shine.cli.sources import model_of
 from shine.export import EXPORTS, export
 from shine.export.c import c_files
+from shine.export.headings import used_features
+from shine.export.prepared_sql import prepared_notes
 from shine.export.sql import DIALECTS
 from shine.lang.rounding import Precision
 from shine.lang.tree import Tree
+
+if TYPE_CHECKING:
+    from shine.data.preparation import Preparation
+    from shine.search.model import Model
 
 
 def export_formula(
@@ -43,6 +49,8 @@ def export_formula(
     found, run = model_of(source, index)
     if to == "sql" and run is not None:
         options["preparation"] = run.record.preparation
+        for note in _notes(run.record.preparation, found, dialect):
+            click.echo(f"note: {note}", err=True)
     tree = found if isinstance(found, Tree) else found.tree
     headings: Mapping[str, str] = {} if isinstance(found, Tree) else found.headings
     columns = [headings.get(feature, feature) for feature in tree.parameters]
@@ -62,6 +70,13 @@ def export_formula(
         print_json({**record, **shown})
     elif not files:
         print_text(made) if isinstance(made, str) else print_bytes(made, to)
+
+
+def _notes(preparation: Preparation | None, found: Model | Tree, dialect: str | None) -> list[str]:
+    """What a user should know of the columns that SQL reads."""
+    if preparation is None or isinstance(found, Tree):
+        return []
+    return prepared_notes(preparation.of(used_features(found.tree)), dialect or DIALECTS[0])
 
 
 def _c_files(texts: Mapping[str, str], out: Path) -> dict[Path, bytes]:

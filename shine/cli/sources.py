@@ -14,8 +14,14 @@ if TYPE_CHECKING:
     from shine.search.model import Model
 
 
+def run_folder(folder: Path) -> Path:
+    """The folder of a run: as it is named, or else in ``runs``, where `shine evolve` puts it."""
+    known = Path("runs") / folder
+    return known if len(folder.parts) == 1 and not _exists(folder) and _exists(known) else folder
+
+
 def opened(folder: Path) -> Run:
-    """The finished run in a folder; the path of its ``result.json`` also works.
+    """The finished run in a folder, here or in ``runs``; the path of its ``result.json`` also works.
 
     Raises
     ------
@@ -25,6 +31,7 @@ def opened(folder: Path) -> Run:
     from shine.errors import ShineError
     from shine.runs import open_run
 
+    folder = run_folder(folder)
     folder = folder.parent if folder.name == "result.json" and not folder.is_dir() else folder
     check_folder(folder)
     try:
@@ -99,7 +106,7 @@ def model_of(source: str, index: int | None) -> tuple[Model | Tree, Run | None]:
     click.UsageError
         If it is neither a run nor a formula.
     """
-    path = Path(source)
+    path = run_folder(Path(source))
     # A path in an existing folder is a mistyped run, not a formula.
     if _exists(path) or ("/" in source and " " not in source and _exists(path.parent)):
         run = opened(path)

@@ -17,15 +17,26 @@ from shine.lang.names import listed, shortened
 _NUMBERS = "biuf"
 """Kinds of NumPy's types that are numbers."""
 
+_LOOKED_AT = 100
+"""Values of a column that tell whether it holds text."""
+
 _REMEDIES = {
     "text": (
         "leave it out, or make 0/1 columns of it in a pipeline: make_pipeline(make_column_transformer("
         "(OneHotEncoder(sparse_output=False), {columns}), remainder='passthrough', "
         "verbose_feature_names_out=False).set_output(transform='pandas'), SymbolicRegressor())"
     ),
-    "numbers as text": "make numbers of it first, such as with pandas.to_numeric",
+    "numbers as text": (
+        "make numbers of it first, without signs and commas between thousands, in pandas: "
+        "pandas.to_numeric(X[{first}].str.replace('[^0-9.eE+-]', '', regex=True))"
+    ),
     "numbers and text": "make numbers of all its values, such as with pandas.to_numeric(..., errors='coerce')",
     "dates": "count the days since the first, in pandas: (X[{first}] - X[{first}].min()) / pandas.Timedelta(days=1)",
+    "dates as text": (
+        "make dates of it in pandas, pandas.to_datetime(X[{first}], dayfirst=...), and count days since the first: "
+        "(X[{first}] - X[{first}].min()) / pandas.Timedelta(days=1)"
+    ),
+    "times as text": "make hours of it in pandas: pandas.to_timedelta(X[{first}]) / pandas.Timedelta(hours=1)",
     "times of day or durations": "count them in a unit, in pandas: X[{first}] / pandas.Timedelta(hours=1)",
     "complex numbers": "take their real and imaginary parts apart",
 }
@@ -114,7 +125,8 @@ def _held(column: Any) -> tuple[str, str] | None:
         return "complex numbers", ""
     found = recognized(RawColumn("", array, str), ".")
     if found.kind in ("date", "duration"):
-        return HOLDS[found.kind], ""
+        as_text = any(isinstance(value, str) for value in array[:_LOOKED_AT])
+        return ({"date": "dates as text", "duration": "times as text"} if as_text else HOLDS)[found.kind], ""
     text = next((value for value in array if not _is_convertible(value)), None)
     if found.kind in ("number", "truth"):
         if text is None:

@@ -175,7 +175,7 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks, seeds
         return np.column_stack([model.predict(X) for model in models])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """The components as text: the names of their columns in data frames.
+        """The components as text, which names their columns in data frames; with every digit if that tells them apart.
 
         Parameters
         ----------
@@ -197,7 +197,10 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks, seeds
                     f"input_features should have length equal to number of features ({self.n_features_in_}), "
                     f"got {len(given)}"
                 )
-        return np.array([model.expression for model in models], dtype=object)
+        texts = [model.formula() for model in models]
+        if len(set(texts)) < len(texts):
+            texts = [model.expression for model in models]
+        return np.array(texts, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +36,17 @@ def prepared_sql(column: PreparedColumn, name: str, source: str, dialect: str) -
     place = column.names.index(name)
     text = _WRITERS[column.kind](column, place, source, dialect)
     return f"COALESCE({text}, {column.means[place]!r})" if column.means else text
+
+
+def prepared_notes(columns: Iterable[PreparedColumn], dialect: str) -> list[str]:
+    """What a user should know of the columns that an expression reads: a line for each date and duration."""
+    written = "texts such as 2023-12-31" if dialect == "sqlite" else "of type DATE or TIMESTAMP"
+    forms = {"date": f"dates, {written}", "duration": "of type TIME or INTERVAL"}
+    return [
+        f"the expression takes the values of column {column.heading!r} to be {forms[column.kind]}"
+        for column in columns
+        if column.kind in forms
+    ]
 
 
 def _plain(column: PreparedColumn, place: int, source: str, dialect: str) -> str:

@@ -19,7 +19,7 @@ from shine.search.given_units import front_in_given_units, model_in_given_units,
 from shine.search.kept_rows import Split
 from shine.search.lines import LINE_FUNCTIONS, with_functions
 from shine.search.model import Model
-from shine.search.noise import FOLLOWING_THE_FORMULA, with_expected_noise, with_model
+from shine.search.noise import FOLLOWING_THE_FORMULA, FOUND, with_expected_noise, with_model
 from shine.search.noise_estimate import estimated_noise
 from shine.search.polishing import oddities_of
 from shine.search.preparation import Task
@@ -90,6 +90,8 @@ class Finish:
         models = tuple(model_in_given_units(model, self.task, degree) for model in front)
         if self.given is not None:
             models, choice = self._with_outliers(models, choice, rows.n_rows)
+        if self.settings.fitness.noise == "auto" and self.noise in FOUND:
+            choice = replace(choice, reason=f"{choice.reason}; {FOUND[self.noise]} (noise: {self.noise})")
         return Result(
             Front(models, choice.index, choice.reason),
             choice.index,

@@ -35,6 +35,15 @@ def test_a_formula_of_a_run_is_exported(to: str, run: Path) -> None:
     assert result.stdout.rstrip("\n") == made.rstrip("\n")
 
 
+@pytest.mark.parametrize("command", [("export", "area", "--to", "sql"), ("report", "area"), ("resume", "area")])
+def test_a_run_is_found_in_the_folder_runs(command: tuple[str, ...], run: Path) -> None:
+    Path("runs").mkdir()
+    run.rename("runs/area")
+    result = shine(*command)
+    assert result.exit_code == 0, result.stderr
+    assert Path("runs/area/result.json").exists()
+
+
 def test_an_index_chooses_another(run: Path) -> None:
     front = open_run(run).result.front
     for index, model in enumerate(front):

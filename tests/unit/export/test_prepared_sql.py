@@ -12,6 +12,7 @@ import pytest
 from shine.data.preparation import Preparation, PreparedColumn
 from shine.errors import ExportError
 from shine.export import export
+from shine.export.prepared_sql import prepared_notes
 from shine.export.sql import sql_expression
 from shine.lang.parse import parse
 
@@ -96,3 +97,10 @@ def test_columns_that_the_database_confuses_are_refused():
     twice = Preparation((SIZE, PreparedColumn("size", "size", "number", ("size",), ("size",))))
     with pytest.raises(ExportError, match="is for it the same as"):
         sql_expression(parse("size"), dialect="duckdb", preparation=twice)
+
+
+def test_what_dates_must_be_is_told():
+    assert prepared_notes([WEIGHT, DAY], "sqlite") == [
+        "the expression takes the values of column 'day' to be dates, texts such as 2023-12-31"
+    ]
+    assert "of type DATE or TIMESTAMP" in prepared_notes([DAY], "duckdb")[0]
