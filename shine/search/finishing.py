@@ -90,7 +90,8 @@ class Finish:
         models = tuple(model_in_given_units(model, self.task, degree) for model in front)
         if self.given is not None:
             models, choice = self._with_outliers(models, choice, rows.n_rows)
-        if self.settings.fitness.noise == "auto" and self.noise in FOUND:
+        weighted = self.settings.fitness.noise == "auto" and self.noise in FOUND
+        if weighted and front[choice.index].loss > self._enough(rows):
             choice = replace(choice, reason=f"{choice.reason}; {FOUND[self.noise]} (noise: {self.noise})")
         return Result(
             Front(models, choice.index, choice.reason),
