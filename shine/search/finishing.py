@@ -86,13 +86,13 @@ class Finish:
             choice = self._chosen(front, rows, self._further_nats(front, self.task.given))
         else:
             choice = replace(by_kept_rows, index=sum(model.loss >= best.loss for model in front) - 1)
+        weighted = self.settings.fitness.noise == "auto" and self.noise in FOUND
+        if weighted and front[choice.index].loss > self._enough(rows):
+            choice = replace(choice, reason=f"{choice.reason}; {FOUND[self.noise]} (noise: {self.noise})")
         degree = loss_of(self.settings.fitness.loss).degree
         models = tuple(model_in_given_units(model, self.task, degree) for model in front)
         if self.given is not None:
             models, choice = self._with_outliers(models, choice, rows.n_rows)
-        weighted = self.settings.fitness.noise == "auto" and self.noise in FOUND
-        if weighted and front[choice.index].loss > self._enough(rows):
-            choice = replace(choice, reason=f"{choice.reason}; {FOUND[self.noise]} (noise: {self.noise})")
         return Result(
             Front(models, choice.index, choice.reason),
             choice.index,
