@@ -25,11 +25,16 @@ class UnsupportedSyntaxError(ShineError):
         What is wrong and what is allowed.
     line, column : int, optional
         One-based place in the source, if known.
+    file : str, optional
+        The file of that place.
     """
 
-    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
-        self.line, self.column = line, column
-        super().__init__(message if line is None else f"line {line}, column {column}: {message}")
+    def __init__(
+        self, message: str, line: int | None = None, column: int | None = None, file: str | None = None
+    ) -> None:
+        self.message, self.line, self.column, self.file = message, line, column, file
+        place = "" if line is None else f"line {line}, column {column}: "
+        super().__init__(f"{file}, {place}{message}" if file and place else f"{place}{message}")
 
 
 class LoweringError(ShineError):

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import ctypes
+import math
+from collections.abc import Mapping
 from typing import Any
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
+from shine.deap.arguments import float_name
 from shine.deap.conversion import population_of
 from shine.deap.vocabulary import as_sets, vocabulary_of
 from shine.kernels.kernel import Kernel
+from shine.lang.grammar import LARGEST_EXACT
 from shine.lang.tree import Tree
 
 
-def tree(individual: Any, pset: Any) -> Tree:
+def tree(individual: Any, pset: Any, sources: Mapping[str, str] | None = None) -> Tree:
     """The formula of an individual, as Shine's exports and simplification take it.
 
     Parameters
@@ -22,6 +27,8 @@ def tree(individual: Any, pset: Any) -> Tree:
         A tree; or a list of trees, one for each primitive set, if there are several.
     pset : deap.gp.PrimitiveSetTyped, or sequence of them
         As `gp.compile` and `gp.compileADF` take them.
+    sources : mapping of str to str, optional
+        Texts of the definitions of functions that have no file; see `CompiledEvaluator`.
 
     Returns
     -------
@@ -35,7 +42,17 @@ def tree(individual: Any, pset: Any) -> Tree:
     ValueError
         If the individual is not complete, or has a node that the primitive set lacks.
     """
-    return population_of([individual], vocabulary_of(pset)).tree(0)
+    return with_whole_numbers(population_of([individual], vocabulary_of(pset, sources)).tree(0))
+
+
+def with_whole_numbers(formula: Tree) -> Tree:
+    """A new tree with 3 for 3.0, and 0 for False; changed in place."""
+    for node in ast.walk(formula.result):
+        if isinstance(node, ast.Constant) and isinstance(node.value, float):
+            is_negative_zero = node.value == 0 and math.copysign(1.0, node.value) < 0
+            if node.value.is_integer() and abs(node.value) <= LARGEST_EXACT and not is_negative_zero:
+                node.value = int(node.value)
+    return formula
 
 
 class CompiledIndividual(Kernel):
@@ -51,7 +68,13 @@ class CompiledIndividual(Kernel):
         return super().__call__(*arguments, **named)
 
 
-def compile(individual: Any, pset: Any, dtype: str = "float64", opt_level: str | int = "O2") -> Any:
+def compile(
+    individual: Any,
+    pset: Any,
+    dtype: DTypeLike = "float64",
+    opt_level: str | int = "O2",
+    sources: Mapping[str, str] | None = None,
+) -> Any:
     """A faster `gp.compile`: the individual as native code.
 
     Parameters
@@ -60,8 +83,10 @@ def compile(individual: Any, pset: Any, dtype: str = "float64", opt_level: str |
         A tree; or a list of trees, one for each primitive set, as `gp.compileADF` takes them.
     pset : deap.gp.PrimitiveSetTyped, or sequence of them
     dtype : {"float64", "float32"}
-        Type of arguments and result.
+        Type of arguments and result, as a name or NumPy's.
     opt_level : {"O0", "O1", "O2", "O3"} or int
+    sources : mapping of str to str, optional
+        Texts of the definitions of functions that have no file; see `CompiledEvaluator`.
 
     Returns
     -------
@@ -82,7 +107,7 @@ def compile(individual: Any, pset: Any, dtype: str = "float64", opt_level: str |
     Compiling takes about 15 ms, a hundred times as long as `gp.compile`, and pays for a formula that is called for many
     rows. `CompiledEvaluator` evaluates many formulas once each without compiling them.
     """
-    formula = tree(individual, pset)
+    formula, kind = tree(individual, pset, sources), float_name(dtype)
     if as_sets(pset)[0].arguments:
-        return CompiledIndividual(formula, dtype, opt_level)
-    return float(Kernel(formula, dtype, opt_level)())
+        return CompiledIndividual(formula, kind, opt_level)
+    return float(Kernel(formula, kind, opt_level)())

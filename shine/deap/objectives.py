@@ -23,6 +23,19 @@ ERROR_WITHOUT_VALUE = 1e100
 subtracts errors and would not survive inf - inf; the square of this number, as in a standard deviation, is finite."""
 
 
+_OF_LOSSES = frozenset(
+    {"y_true", "y_pred", "y_score", "y", "yhat", "y_hat", "true", "pred", "target", "targets", "labels", "predicted"}
+)
+_OF_LOSSES |= {"predictions", "prediction", "expected", "actual", "y_test"}
+"""Names of the two arguments of functions that compare predictions with a target, which lack the individual."""
+
+_OF_PREDICTIONS = frozenset({"predictions", "prediction", "preds", "pred", "y_pred", "yhat", "y_hat"})
+"""Names of an argument that is the second one, if it is the first."""
+
+_OF_WRONG_ARGUMENTS = (TypeError, ValueError, AttributeError, IndexError)
+"""Errors of a function that is called with other arguments than it expects."""
+
+
 @dataclass(frozen=True, eq=False)
 class Batch:
     """Individuals and what was measured of them.
@@ -96,7 +109,7 @@ class Objective:
             assert batch.predictions is not None
             return MEASURES[self.given](batch.predictions, batch.dataset)
         if not self.takes_predictions:
-            return self._stacked(self.given(individual) for individual in batch.individuals)
+            return self._stacked(self._called(individual) for individual in batch.individuals)
         assert batch.predictions is not None
         chosen = np.flatnonzero(finite).tolist()
         # Copies, as a function may write to its argument. Without any finite individual, a perfect one tells how many
@@ -104,11 +117,22 @@ class Objective:
         calls = [(batch.individuals[i], batch.predictions[i].copy()) for i in chosen] or [
             (batch.individuals[0], batch.dataset.target.astype(batch.predictions.dtype))
         ]
-        found = self._stacked(self.given(*call) for call in calls)
+        found = self._stacked(self._called(*call) for call in calls)
         values = np.full((len(batch.individuals), found.shape[1]), np.nan)
         if chosen:
             values[chosen] = found
         return values
+
+    def _called(self, *arguments: Any) -> Any:
+        assert callable(self.given)
+        try:
+            return self.given(*arguments)
+        except _OF_WRONG_ARGUMENTS as error:
+            form = "individual, predictions" if self.takes_predictions else "individual"
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(
+                f"objective {self.name} is called with ({form}) and raised {type(error).__name__}: {error}"
+            ) from error
 
     def _stacked(self, results: Iterable[Any]) -> Floats:
         """Results of the function, one row each."""
@@ -172,6 +196,13 @@ def _takes_predictions(function: Callable[..., Any], name: str) -> bool:
             f"objective {name} needs the arguments {', '.join(each.name for each in parameters)}; it is called with an "
             "individual, or with an individual and its predictions (give the others by functools.partial or a lambda)"
         )
+    takes_both = [each.name for each in needed] if len(needed) == 2 else []
+    if takes_both and (_OF_LOSSES.issuperset(takes_both) or takes_both[0] in _OF_PREDICTIONS):
+        loss = f"{name}(y, predictions)" if _OF_LOSSES.issuperset(takes_both) else "..."
+        raise ValueError(
+            f"objective {name} takes ({', '.join(takes_both)}), but is called with (individual, predictions); give "
+            f"lambda individual, predictions: {loss}"
+        )
     return len(needed) == 2 or any(each.name == "predictions" for each in positional[1:2])
 
 
@@ -197,8 +228,13 @@ _ALWAYS_DEFINED = frozenset({"errors"})
 """Measures that are values of their own for individuals that are not finite."""
 
 
-def values_of(objectives: Sequence[Objective], batch: Batch, weights: Sequence[float] | None) -> Floats:
-    """All values of each individual, in the order of the objectives, shape (n_individuals, n_values).
+def values_of(
+    objectives: Sequence[Objective],
+    batch: Batch,
+    weights: Sequence[float] | None,
+    failed: Sequence[float] | None = None,
+) -> tuple[Floats, Mask]:
+    """All values of each individual, in the order of the objectives, and which individuals have none.
 
     Parameters
     ----------
@@ -208,12 +244,21 @@ def values_of(objectives: Sequence[Objective], batch: Batch, weights: Sequence[f
     weights : sequence of float, optional
         Those of the individuals' fitness: positive for a value that is maximized. They count if they are as many as the
         values; a script may measure individuals otherwise than it selects them.
+    failed : sequence of float, optional
+        The values of an individual that is not finite in some row; one number stands for all values.
 
     Returns
     -------
-    ndarray
-        An individual that is not finite in some row has the worst of all values, inf, or -inf by a positive weight, so
-        that every other one dominates it. Its "errors" are finite.
+    values : ndarray of shape (n_individuals, n_values)
+        Without `failed`, an individual that is not finite in some row has the worst of all values, inf, or -inf by a
+        positive weight, so that every other one dominates it. Its "errors" are finite.
+    without : ndarray of shape (n_individuals,), bool
+        Whether each individual is not finite in some row.
+
+    Raises
+    ------
+    ValueError
+        If `failed` has neither one value nor one for each value of the fitness.
     """
     finite = batch.finite()
     parts = [objective.columns(batch, finite) for objective in objectives]
@@ -227,8 +272,12 @@ def values_of(objectives: Sequence[Objective], batch: Batch, weights: Sequence[f
         worst[~minimized & (np.asarray(weights) > 0)] = -np.inf
     without = ~finite | np.isnan(values[:, ~defined]).any(axis=1)
     replaced = without[:, None] & ~defined
+    if failed is not None:
+        if len(failed) not in (1, len(worst)):
+            raise ValueError(f"failed has {len(failed)} values, and {described(objectives)} has {len(worst)}")
+        worst, replaced = np.broadcast_to(np.asarray(failed), worst.shape), without[:, None]
     result: Floats = np.where(replaced, worst, values)
-    return result
+    return result, without
 
 
 def described(objectives: Sequence[Objective]) -> str:

@@ -80,26 +80,34 @@ def as_sets(pset: Any) -> tuple[Any, ...]:
     return sets
 
 
-def vocabulary_of(pset: Any) -> Vocabulary:
+def vocabulary_of(pset: Any, sources: Mapping[str, str] | None = None) -> Vocabulary:
     """Translate primitive sets.
 
     Parameters
     ----------
     pset : deap.gp.PrimitiveSetTyped, or sequence of them
         The main set first, as `gp.compileADF` takes them.
+    sources : mapping of str to str, optional
+        Texts of the definitions of functions that have no file, by their name or that of their primitive.
 
     Raises
     ------
     UnsupportedSyntaxError
         Naming every primitive and terminal that cannot be compiled, each with the reason.
     TypeError
-        If `pset` is not a primitive set, or a sequence of them.
+        If `pset` is not a primitive set, or a sequence of them; if `sources` is no mapping of names to texts.
+    ValueError
+        If `sources` has a name that no function of the sets has.
     """
     sets = as_sets(pset)
-    functions, problems, constants = Functions(), list[str](), list[float]()
+    _check_sources(sources)
+    functions, problems, constants = Functions(sources=sources), list[str](), list[float]()
     meanings = [_meanings(each, sets[position + 1 :], functions, problems) for position, each in enumerate(sets)]
     if problems:
         raise UnsupportedSyntaxError("\n".join(dict.fromkeys(problems)))
+    if functions.unused:
+        unused = ", ".join(map(repr, sorted(functions.unused)))
+        raise ValueError(f"sources has {unused}, which is the name of no own function in the primitive sets")
     used = dict.fromkeys(name for meaning in meanings for name in meaning.values())
     features = tuple(str(argument) for argument in sets[0].arguments)
     primitives = PrimitiveSet(tuple(functions.table[name] for name in used), features)
@@ -116,6 +124,12 @@ def vocabulary_of(pset: Any) -> Vocabulary:
         definitions = {other.name: i for i, other in enumerate(sets) if i > position}
         names.append(Names(codes, arguments if position else {}, definitions))
     return Vocabulary(primitives, tuple(names), np.array(constants))
+
+
+def _check_sources(sources: Any) -> None:
+    texts = dict(sources) if isinstance(sources, Mapping) else {} if sources is None else {"": None}
+    if not all(isinstance(name, str) and isinstance(text, str) for name, text in texts.items()):
+        raise TypeError("sources maps names of functions to texts: sources={'name': 'def name(x): return x*x'}")
 
 
 def _meanings(pset: Any, later: Sequence[Any], functions: Functions, problems: list[str]) -> dict[str, str]:

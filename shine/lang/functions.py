@@ -92,6 +92,12 @@ class _FunctionVerifier:
                     path.reachable = False
                 case ast.Assign(targets=[ast.Name() as target], value=value):
                     self._assignment(target, value, path)
+                case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)) if _fit(targets, values):
+                    # All values are computed before any name is assigned: a, b = b, a.
+                    computed = [self._conditional(each, path) for each in values]
+                    for name, each in zip(targets, computed, strict=True):
+                        assert isinstance(name, ast.Name)
+                        self._bind(name, each, path)
                 case ast.AnnAssign(target=ast.Name() as target, value=ast.expr() as value):
                     self._assignment(target, value, path)
                 case ast.AugAssign(target=ast.Name() as target, op=operator, value=value):
@@ -134,9 +140,16 @@ class _FunctionVerifier:
         return value
 
     def _assignment(self, target: ast.Name, node: ast.expr, path: _Path) -> None:
+        self._bind(target, self._conditional(node, path), path)
+
+    def _conditional(self, node: ast.expr, path: _Path) -> ast.expr:
+        """A value that is computed only where its path is reached, if it can trap."""
         value = self._expression(node, path)
         if path.guard is not None and can_trap(value):
-            value = ast.IfExp(_name(path.guard), value, ast.Constant(0))
+            return ast.IfExp(_name(path.guard), value, ast.Constant(0))
+        return value
+
+    def _bind(self, target: ast.Name, value: ast.expr, path: _Path) -> None:
         name = check_name(target.id, target)
         path.names[name] = self._assign(name, value)
 
@@ -170,6 +183,11 @@ class _FunctionVerifier:
 def can_trap(expression: ast.expr) -> bool:
     """Whether an expression divides: integer mode raises an error if the divisor is zero."""
     return any(isinstance(node, ast.BinOp) and isinstance(node.op, _DIVISIONS) for node in ast.walk(expression))
+
+
+def _fit(targets: Sequence[ast.expr], values: Sequence[ast.expr]) -> bool:
+    """Whether an assignment of a tuple assigns one value to each of some names."""
+    return len(targets) == len(values) and all(isinstance(target, ast.Name) for target in targets)
 
 
 def _name(name: str) -> ast.Name:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from inspect import Parameter, signature
 from types import FunctionType
@@ -16,8 +17,8 @@ from shine.lang.grammar import check_name
 from shine.lang.library import STANDARD
 from shine.lang.names import normalized, value_text
 from shine.lang.parse import parse
-from shine.lang.python.functions import Functions
-from shine.lang.python.known import KNOWN, OWN_MEANINGS, TABLE, known_text
+from shine.lang.python.functions import Functions, free_name, means
+from shine.lang.python.known import OWN_MEANINGS, TABLE, known_of, known_text
 from shine.lang.tree import Primitive
 
 PrimitiveSource = str | Callable[..., object] | Primitive
@@ -55,7 +56,12 @@ def primitive_table(primitives: Iterable[PrimitiveSource]) -> tuple[dict[str, Pr
     TypeError
         If `primitives` is one text, or holds something else.
     ValueError
-        If a function has the name of one of Shine's primitives.
+        If a `Primitive` object has the name of one of Shine's primitives and another meaning.
+
+    Notes
+    -----
+    A function with the name of one of Shine's primitives is that primitive if it computes the same by the same
+    operations; otherwise its name gets a number, ``sigmoid_1``.
     """
     check_primitives(primitives)
     reader = _Reader(dict(STANDARD))
@@ -105,11 +111,13 @@ class _Reader:
         if isinstance(given, Primitive):
             return self._add(given)
         if isinstance(given, str):
-            tree = parse(given, primitives=self.table)
-            return self._add(Primitive(tree.name, len(tree.parameters), tree))
+            return self._of_text(given)
         if not callable(given):
-            raise TypeError(f"primitives has {value_text(given)}; a primitive is a name, such as 'add', or a function")
-        known = KNOWN.get(id(given))
+            raise TypeError(
+                f"primitives has {value_text(given)}; a primitive is a name, such as 'add', or a function, or "
+                "the text of its definition, such as 'def name(x): return x*x'"
+            )
+        known = known_of(given)
         return self._of_known(known.names[0]) if known is not None else self._of_function(given)
 
     def _of_word(self, word: str) -> str:
@@ -128,12 +136,31 @@ class _Reader:
     def _of_function(self, given: Callable[..., object]) -> str:
         self._functions.table.update(self.table)
         name = _own_name(given)
-        if name in STANDARD:
-            raise ValueError(f"{name!r} is one of Shine's primitives; give your function another name")
         try:
             made = self._functions.primitive(given, _arity(given), name)
         except UnsupportedSyntaxError as error:
             raise UnsupportedSyntaxError(f"primitive {name!r} cannot be used: {error}") from None
+        self.table[made] = self._functions.table[made]
+        return made
+
+    def _of_text(self, text: str) -> str:
+        try:
+            tree = parse(text, primitives=self.table)
+        except UnsupportedSyntaxError as problem:
+            return self._translated(text, problem)
+        shine = TABLE.get(tree.name)
+        if shine is not None and means(tree, shine):
+            return self._of_known(shine.name)
+        name = free_name(tree.name, STANDARD)
+        return self._add(Primitive(name, len(tree.parameters), replace(tree, name=name)))
+
+    def _translated(self, text: str, problem: UnsupportedSyntaxError) -> str:
+        """A text with parts that only users' functions may have, such as `try`."""
+        self._functions.table.update(self.table)
+        try:
+            made = self._functions.of_text(text)
+        except UnsupportedSyntaxError as error:
+            raise (error if re.search(r"^\s*(try|with)\b", text, re.MULTILINE) else problem) from None
         self.table[made] = self._functions.table[made]
         return made
 

@@ -18,7 +18,7 @@ import numpy as np
 from shine.errors import UnsupportedSyntaxError
 from shine.lang.grammar import NAMED_CONSTANTS, reject
 from shine.lang.python.exceptions import Raised
-from shine.lang.python.known import KNOWN, RAISES_OF_OPERATORS, Raises
+from shine.lang.python.known import MODULES, RAISES_OF_OPERATORS, TRUTHS, Raises, known_of
 from shine.lang.python.numbers import constant, described, number_of
 
 PrimitiveOf = Callable[[Any, int, str], str]
@@ -39,16 +39,17 @@ class Scope:
 
     Parameters
     ----------
-    function : function
+    function : function, optional
+        Without one, names mean what they mean in a text: `builtins`, and the modules of `MODULES`.
     local : set of str
         Its local names.
     by_name : collection of str
         Primitives that it may call by their bare names.
     """
 
-    def __init__(self, function: FunctionType, local: set[str], by_name: Collection[str] = ()) -> None:
-        closure = inspect.getclosurevars(function)
-        self._bound = {**vars(builtins), **function.__globals__, **closure.nonlocals}
+    def __init__(self, function: FunctionType | None, local: set[str], by_name: Collection[str] = ()) -> None:
+        own = MODULES if function is None else {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
+        self._bound = {**vars(builtins), **own}
         self.local, self._by_name = local, by_name
 
     def find(self, node: ast.expr) -> Any:
@@ -65,7 +66,7 @@ class Scope:
         if not isinstance(node, ast.Name) or node.id in self.local or node.id not in self._by_name:
             return False
         bound = self._bound.get(node.id, MISSING)
-        return id(bound) not in KNOWN and not isinstance(bound, FunctionType)
+        return known_of(bound) is None and not isinstance(bound, FunctionType)
 
     def is_named_constant(self, node: ast.expr) -> bool:
         """Whether a name means a number of the language, where Shine's names may be used."""
@@ -137,9 +138,38 @@ class Expressions(ast.NodeVisitor):
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         left, right = self.visit(node.left), self.visit(node.right)
         if type(node.op) in _BITWISE:
+            self._check_truth(node.left, node)
+            self._check_truth(node.right, node)
             return call(_BITWISE[type(node.op)], [left, right])
         self._raise(RAISES_OF_OPERATORS.get(type(node.op), ()), [left, right])
         return ast.BinOp(left, node.op, right)
+
+    def _check_truth(self, operand: ast.expr, node: ast.BinOp) -> None:
+        if not self._may_be_truth(operand):
+            reject(
+                f"{ast.unparse(operand)!r} in {ast.unparse(node)!r} is a number, and '&', '|' and '^' combine truth "
+                "values only, as numbers are floats; for whole numbers write x % 2 instead of x & 1",
+                node,
+            )
+
+    def _may_be_truth(self, node: ast.expr) -> bool:
+        """Whether an expression can be a truth value; a name and a call of an own function can."""
+        match node:
+            case ast.Constant(value=value):
+                return isinstance(value, bool)
+            case ast.UnaryOp(op=operator):
+                return isinstance(operator, ast.Not)
+            case ast.BinOp(op=operator):
+                return type(operator) in _BITWISE
+            case ast.Call(func=function):
+                known = known_of(self._scope.find(function))
+                return known is None or not TRUTHS.isdisjoint(known.names)
+            case ast.Name() | ast.Attribute():
+                value = self._scope.find(node)
+                return value is MISSING or isinstance(value, bool | np.bool_)
+            case ast.IfExp(body=body, orelse=orelse):
+                return self._may_be_truth(body) and self._may_be_truth(orelse)
+        return True
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         outer, operands = self._guard, [self.visit(node.left), self.visit(node.comparators[0])]
@@ -180,7 +210,7 @@ class Expressions(ast.NodeVisitor):
         if node.keywords:
             return self._where_call(node, function)
         arguments = [self.visit(argument) for argument in node.args]
-        known = KNOWN.get(id(function))
+        known = known_of(function)
         if known is None:
             self.raised.append(Raised(Exception, "", (), self._guard))
         elif known.folded and len(arguments) > 2:

@@ -95,6 +95,49 @@ def zeros_like(x):
 
 def full_like(x, value):
     return value
+
+def half_even(x):
+    # Python's round: to the nearest whole number, halves to the even one.
+    size = abs(x)
+    low = floor(size)
+    rest = size - low
+    near = low + 1 if rest > 0.5 or (rest == 0.5 and low % 2 == 1) else low
+    return x * 0 if near == 0 else -near if x < 0 else near
+
+def signbit(x):
+    # The reciprocal tells -0 from 0.
+    return x < 0 or (x == 0 and 1 / x < 0)
+
+def copysign(a, b):
+    return -abs(a) if signbit(b) else abs(a)
+
+def atan2(y, x):
+    top = abs(y)
+    side = abs(x)
+    both_infinite = isinf(y) and isinf(x)
+    steep = 1 if both_infinite else 0 if top == 0 else top / side
+    angle = atan(steep)
+    turned = 3.141592653589793 - angle if signbit(x) else angle
+    # A comparison with NaN is false: NaN reaches the result by the angle, except beside a zero.
+    result = x + y if x != x or y != y else turned
+    return -result if signbit(y) else result
+
+def logaddexp(a, b):
+    # exp of the larger number is taken out, so that neither overflows.
+    large = max(a, b)
+    distance = abs(a - b)
+    return a + 0.6931471805599453 if a == b else large + log1p(exp(-distance))
+
+def logaddexp2(a, b):
+    large = max(a, b)
+    distance = abs(a - b)
+    return a + 1 if a == b else large + log1p(2 ** -distance) / 0.6931471805599453
+
+def heaviside(x, value):
+    return x if x != x else 0 if x < 0 else value if x == 0 else 1
+
+def nan_to_num(x):
+    return 0 if x != x else min(max(x, -1.7976931348623157e308), 1.7976931348623157e308)
 """
 
 
@@ -158,6 +201,7 @@ _BUILTINS = {
     "max": Known(("larger",), folded=True),
     "min": Known(("smaller",), folded=True),
     "pow": Known(("pow",), RAISES_OF_OPERATORS[ast.Pow]),
+    "round": Known(("half_even",), _NO_INTEGER),
 }
 
 _OPERATOR = {
@@ -182,6 +226,8 @@ _MATH = {
     **{name: Known((name,), _NO_INTEGER) for name in ("floor", "ceil", "trunc")},
     **{name: Known((name,)) for name in ("atan", "tanh", "cbrt", "degrees", "radians", "isnan", "isinf", "isfinite")},
     "fabs": Known(("abs",)),
+    "atan2": Known(("atan2",)),
+    "copysign": Known(("copysign",)),
     "sqrt": Known(("sqrt",), ((ValueError, "a < 0"),)),
     "log": Known(("log", "log_to_base"), _NOT_POSITIVE),
     "log1p": Known(("log1p",), ((ValueError, "a <= -1"),)),
@@ -210,7 +256,10 @@ _NUMPY_NAMES = {
     "logical_not": "logical_not", "logical_xor": "one_of", "bitwise_and": "bitwise_and",
     "bitwise_or": "bitwise_or", "bitwise_xor": "bitwise_xor", "isnan": "isnan", "isinf": "isinf",
     "isfinite": "isfinite", "where": "where", "ones_like": "ones_like", "zeros_like": "zeros_like",
-    "full_like": "full_like", "copy": "identity", "asarray": "identity", "float64": "identity",
+    "full_like": "full_like", "rint": "half_even", "round": "half_even", "around": "half_even", "fix": "trunc",
+    "arctan2": "atan2", "copysign": "copysign", "signbit": "signbit", "logaddexp": "logaddexp",
+    "logaddexp2": "logaddexp2", "heaviside": "heaviside", "nan_to_num": "nan_to_num",
+    "copy": "identity", "asarray": "identity", "float64": "identity",
 }  # fmt: skip
 
 _NUMPY = {name: Known((primitive,)) for name, primitive in _NUMPY_NAMES.items()}
@@ -228,13 +277,30 @@ def _known() -> dict[int, Known]:
 KNOWN: Mapping[int, Known] = _known()
 """The recognised functions by identity; their modules keep them alive."""
 
+_OF_SCIPY: Mapping[str, Known] = {"expit": Known(("sigmoid",))}
+"""Universal functions of SciPy by name: their modules take too long to import to know their identity."""
+
+TRUTHS = frozenset({
+    "truth", "isnan", "isinf", "isfinite", "signbit", "lt", "le", "gt", "ge", "eq", "ne", "both", "either", "one_of",
+    "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor", "where", "identity", "ones_like", "zeros_like",
+})  # fmt: skip
+"""Primitives that can return truth values."""
+
+
+def known_of(function: object) -> Known | None:
+    """What is known of a function of Python, NumPy or SciPy; None if it is not recognised."""
+    if isinstance(function, np.ufunc) and function.__name__ in _OF_SCIPY:
+        return _OF_SCIPY[function.__name__]
+    return KNOWN.get(id(function))
+
+
 BOOLEAN: Mapping[str, str] = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_xor": "ne"}
 """Primitives that replace bitwise ones if all arguments are of type bool."""
 
 OWN_MEANINGS: Mapping[str, str] = {"smaller": "min", "larger": "max"}
 """Shine's primitives for those of Python that differ from them only where a value is NaN."""
 
-_MODULES: Mapping[str, ModuleType] = {"np": np, "numpy": np, "math": math, "operator": operator}
+MODULES: Mapping[str, ModuleType] = {"np": np, "numpy": np, "math": math, "operator": operator}
 """Modules by the names that texts give them."""
 
 _NUMBERS: Mapping[str, float] = {"pi": math.pi, "e": math.e}
@@ -244,9 +310,9 @@ _NUMBERS: Mapping[str, float] = {"pi": math.pi, "e": math.e}
 def known_text(text: str) -> Known | None:
     """The function that a dotted name such as ``np.log`` means; None if there is none."""
     module, dot, name = text.partition(".")
-    if not dot or module not in _MODULES:
+    if not dot or module not in MODULES:
         return None
-    return KNOWN.get(id(getattr(_MODULES[module], name, None)))
+    return known_of(getattr(MODULES[module], name, None))
 
 
 def bare_names(tree: ast.AST) -> ast.AST:

@@ -21,7 +21,7 @@ from shine.lang.grammar import reject
 from shine.lang.python.exceptions import Handlers, always_returns, conditions, guarded, handlers_of
 from shine.lang.python.expressions import Expressions, PrimitiveOf, Scope, load
 from shine.lang.python.numbers import constant, described, number_of
-from shine.lang.python.source import definition_of
+from shine.lang.python.source import Definition, definition_in, definition_of
 
 _SILENT = frozenset({id(np.errstate), id(warnings.catch_warnings)})
 """Functions that a `with` may call: they change which warnings are shown, but no value."""
@@ -37,6 +37,7 @@ def translated(
     named: Mapping[str, Any],
     primitive_of: PrimitiveOf,
     by_name: Collection[str] = (),
+    source: str | None = None,
 ) -> ast.FunctionDef:
     """The definition of a function as the language's verifier takes it.
 
@@ -51,13 +52,15 @@ def translated(
     primitive_of : callable
     by_name : collection of str
         Primitives that it may call by their bare names.
+    source : str, optional
+        The text of its definition; by default it is read from the function's file.
 
     Raises
     ------
     UnsupportedSyntaxError
         If it cannot be translated.
     """
-    node = definition_of(function)
+    node = definition_of(function, source)
     if node.args.vararg or node.args.kwarg:
         raise UnsupportedSyntaxError("it takes '*' arguments; give each argument a name")
     positional = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
@@ -70,10 +73,29 @@ def translated(
     prelude = [
         _assign(name, _value(name, given.get(name, signature[name].default))) for name in names if name not in own
     ]
-    stored = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    scope = Scope(function, {*names, *stored}, by_name)
-    body = [ast.copy_location(ast.Return(node.body), node.body)] if isinstance(node, ast.Lambda) else node.body
-    return definition(own, [*prelude, *Statements(scope, primitive_of).block(body, None)])
+    scope = Scope(function, {*names, *_stored(node)}, by_name)
+    return definition(own, [*prelude, *Statements(scope, primitive_of).block(_body(node), None)])
+
+
+def translated_text(source: str, primitive_of: PrimitiveOf, by_name: Collection[str]) -> ast.FunctionDef:
+    """The definition that a text consists of, as the language's verifier takes it; see `translated`."""
+    node = definition_in(source)
+    arguments = node.args
+    if any((arguments.posonlyargs, arguments.kwonlyargs, arguments.vararg, arguments.kwarg, arguments.defaults)):
+        raise UnsupportedSyntaxError("its parameters are plain names: no defaults, '*', '**' or '/'")
+    names = [argument.arg for argument in arguments.args]
+    scope = Scope(None, {*names, *_stored(node)}, by_name)
+    return definition(names, Statements(scope, primitive_of).block(_body(node), None))
+
+
+def _stored(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+
+
+def _body(node: Definition) -> list[ast.stmt]:
+    if isinstance(node, ast.Lambda):
+        return [ast.copy_location(ast.Return(node.body), node.body)]
+    return node.body
 
 
 def definition(parameters: Sequence[str], body: list[ast.stmt]) -> ast.FunctionDef:
@@ -168,6 +190,8 @@ class Statements:
         match node:
             case ast.Return(value=ast.expr() as value):
                 made = ast.Return(visit(value))
+            case ast.Assign(targets=[ast.Tuple() as targets], value=ast.Tuple(elts=values)):
+                made = ast.Assign([targets], ast.Tuple([visit(value) for value in values], ast.Load()))
             case ast.Assign(targets=[ast.Name() as target], value=value):
                 made = ast.Assign([target], visit(value))
             case ast.AnnAssign(target=ast.Name() as target, value=ast.expr() as value):

@@ -338,3 +338,40 @@ def test_a_function_without_source_is_named():
     pset.addPrimitive(namespace["hidden"], 1)
     with pytest.raises(shine.UnsupportedSyntaxError, match=r"'hidden' .* its source is not at hand"):
         shine.deap.CompiledEvaluator(pset, [[1.0], [2.0]], [1.0, 2.0])
+
+
+def parity(x):
+    return int(x) & 1
+
+
+def swapped(x, y):
+    x, y = y, x
+    x, y = x - y, x + y
+    return x * 2 + y
+
+
+def masked(x, y):
+    return (x > 0) & (y > 0) | np.isnan(x) ^ True
+
+
+def test_bits_of_numbers_are_refused():
+    pset = gp.PrimitiveSet("MAIN", 1)
+    pset.addPrimitive(parity, 1)
+    with pytest.raises(
+        shine.UnsupportedSyntaxError, match=r"line \d+, column 12: 'int\(x\)' in 'int\(x\) & 1' is a numb"
+    ):
+        shine.deap.CompiledEvaluator(pset, [[1.0], [2.0]], [1.0, 2.0])
+
+
+@pytest.mark.parametrize("function", [swapped, masked])
+def test_tuples_are_assigned_at_once_and_truth_values_have_bits(function):
+    columns = grid(2)
+    expected = [float(function(*row)) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    np.testing.assert_array_equal(translated(function, 2, columns), expected)
+
+
+def test_the_file_of_a_function_is_named():
+    pset = gp.PrimitiveSet("MAIN", 1)
+    pset.addPrimitive(loops, 1)
+    with pytest.raises(shine.UnsupportedSyntaxError, match=r"compiled: .*test_functions.py, line \d+, column 5: 'for'"):
+        shine.deap.CompiledEvaluator(pset, [[1.0], [2.0]], [1.0, 2.0])

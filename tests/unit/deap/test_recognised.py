@@ -10,7 +10,9 @@ from itertools import product
 import numpy as np
 import pytest
 from deap import gp
+from scipy.special import expit
 
+import shine
 import shine.deap
 from shine.lang.interpret import evaluate
 from shine.lang.python.known import KNOWN, TABLE
@@ -108,3 +110,31 @@ def test_extrema_of_several_numbers_are_those_of_python(function, arity):
     rows = list(product([-1.0, 0.0, 2.0, math.nan], repeat=arity))
     ours = evaluate(shine.deap.tree(individual, pset), [np.array(column) for column in zip(*rows, strict=True)])
     np.testing.assert_array_equal(ours, [function(*row) for row in rows])
+
+
+HARD = [*NUMBERS, -4503599627370497.5, -1.5, -0.49999999999999994, 5e-324, 0.49999999999999994, 0.5, 1.5, 3.5]
+
+
+@pytest.mark.parametrize(
+    ("function", "arity"),
+    [
+        (np.rint, 1), (np.round, 1), (np.signbit, 1), (np.nan_to_num, 1), (expit, 1), (np.copysign, 2), (np.arctan2, 2),
+        (np.logaddexp, 2), (np.logaddexp2, 2), (np.heaviside, 2),
+    ],
+)  # fmt: skip
+def test_a_composed_function_has_numpys_values_and_signs(function, arity):
+    columns = [np.array(column) for column in zip(*product(HARD, repeat=arity), strict=True)]
+    pset = gp.PrimitiveSet("MAIN", arity)
+    pset.addPrimitive(function, arity, name="f")
+    individual = gp.PrimitiveTree([pset.mapping["f"], *(pset.mapping[name] for name in pset.arguments)])
+    ours, theirs = evaluate(shine.deap.tree(individual, pset), columns), values_of(function, arity, columns)
+    np.testing.assert_allclose(ours, theirs, rtol=3e-15)
+    known = ~np.isnan(theirs)
+    np.testing.assert_array_equal(np.signbit(ours[known]), np.signbit(theirs[known]))
+
+
+def test_a_number_of_digits_is_refused():
+    pset = gp.PrimitiveSet("MAIN", 2)
+    pset.addPrimitive(round, 2)
+    with pytest.raises(shine.UnsupportedSyntaxError, match="it takes 1 arguments, not 2"):
+        shine.deap.CompiledEvaluator(pset, np.zeros((2, 2)), [1.0, 2.0])

@@ -14,6 +14,7 @@ import pytest
 
 from shine.errors import UnsupportedSyntaxError
 from shine.lang.interpret import evaluate
+from shine.lang.library import STANDARD
 from shine.lang.parse import parse
 from shine.lang.primitives import select
 from shine.lang.vocabulary import portable, primitive_table
@@ -99,6 +100,53 @@ def test_formulas_may_have_dotted_names():
         parse("np.gamma(x)")
 
 
+def sigmoid(x):
+    return 1.0 / (1.0 + np.exp(-x))
+
+
+def log1p(x):
+    u = 1 + x
+    corrected = np.log(u) * (x / (u - 1))
+    return x if u == 1 else np.log(u) if u == x else corrected
+
+
+def relu(a):
+    return max(a, 0.01 * a)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (sigmoid, "sigmoid"),
+        ("def sigmoid(a): return 1/(1 + exp(-a))", "sigmoid"),
+        (log1p, "log1p"),
+        ("def add(a, b): return a + b", "add"),
+        (relu, "relu_1"),
+        ("def relu(a): return max(a, 0.01*a)", "relu_1"),
+        ("def add(a, b):\n    try:\n        return a/b\n    except ZeroDivisionError:\n        return 1", "add_1"),
+    ],
+    ids=["def", "text", "other steps", "operator", "other meaning", "other meaning in a text", "text with try"],
+)
+def test_an_own_function_with_a_name_of_shines_is_that_primitive_or_gets_a_number(given, expected):
+    table, (name,) = primitive_table([given])
+    assert name == expected
+    assert (table[name] is STANDARD.get(name)) == (name in STANDARD)
+
+
+def test_an_own_function_stands_beside_the_primitive_of_its_name():
+    table, found = primitive_table(["relu", relu])
+    assert found == ["relu", "relu_1"]
+    values = [evaluate(parse(f"{name}(x)", primitives=table), [np.array([-2.0])]).item() for name in found]
+    assert values == [0.0, -0.02]
+
+
+def test_a_text_may_have_what_a_function_in_a_file_may_have():
+    text = "def f(a, b):\n    try:\n        a, b = b, a\n        return math.log(b) if np.isfinite(a) else a\n    "
+    table, (name,) = primitive_table([f"{text}except ValueError:\n        return -1"])
+    assert evaluate(parse("f(a, b)", primitives=table), COLUMNS).tolist() == [np.log(0.5), 0.0, np.log(3.0)]
+    assert name == "f"
+
+
 def loops(x):
     for _ in range(3):
         x = x * x
@@ -112,14 +160,24 @@ def unknown_name(x):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        (
+            ["def f(x):\n    try:\n        return g(x)\n    except ValueError:\n        return 1"],
+            "line 3, .*'g', which is no",
+        ),
         ("add", r"primitives is the text 'add'; give a list, such as \['add', 'mul', 'sin'\]"),
         (None, "primitives must be a list of names and functions, .* is None"),
         (3, "primitives must be a list of names and functions, .* is 3"),
         ([3], "primitives has 3; a primitive is a name, such as 'add', or a function"),
         (["inv(x) = 1/x"], r"'inv\(x\) = 1/x' is not a definition; write one such as 'def name\(x\): return x\*x'"),
         ([print], "primitive 'print' cannot be used: it is print of type builtin_function_or_method"),
-        ([loops], "primitive 'loops' cannot be used: line [0-9]+, column 5: 'for' is not part of the language"),
-        ([unknown_name], "primitive 'unknown_name' cannot be used: line [0-9]+, column 12: 'nowhere' is not known"),
+        (
+            [loops],
+            "primitive 'loops' cannot be used: .*py, line [0-9]+, column 5: 'for' is not part of",
+        ),
+        (
+            [unknown_name],
+            "primitive 'unknown_name' cannot be used: .*py, line [0-9]+, column 12: 'nowhere' is not known",
+        ),
         ([lambda *a: 1], "it takes '\\*' arguments"),
     ],
 )

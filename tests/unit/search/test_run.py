@@ -243,12 +243,14 @@ def test_a_constant_target_is_refused_where_the_loss_divides_by_its_variance():
         evolve(np.ones(200), loss="r2")
 
 
-def test_a_function_must_not_have_the_name_of_a_primitive_of_shine():
+def test_a_function_with_the_name_of_a_primitive_of_shine_gets_a_number():
     def add(a, b):
         return a - b
 
-    with pytest.raises(ValueError, match="'add' is one of Shine's primitives; give your function another name"):
-        shine.evolve([[1.0], [2.0]], [1.0, 2.0], primitives=[add])
+    model = shine.evolve(
+        X, A - B, primitives=[add, "mul"], generations=2, population=50, seconds=1, guesses=["add_1(x0, x1)"]
+    )
+    assert model.best.loss < 1e-20
 
 
 @pytest.mark.slow
