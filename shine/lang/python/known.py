@@ -96,7 +96,7 @@ def zeros_like(x):
 def full_like(x, value):
     return value
 
-def half_even(x):
+def round(x):
     # Python's round: to the nearest whole number, halves to the even one.
     size = abs(x)
     low = floor(size)
@@ -201,7 +201,7 @@ _BUILTINS = {
     "max": Known(("larger",), folded=True),
     "min": Known(("smaller",), folded=True),
     "pow": Known(("pow",), RAISES_OF_OPERATORS[ast.Pow]),
-    "round": Known(("half_even",), _NO_INTEGER),
+    "round": Known(("round",), _NO_INTEGER),
 }
 
 _OPERATOR = {
@@ -256,7 +256,7 @@ _NUMPY_NAMES = {
     "logical_not": "logical_not", "logical_xor": "one_of", "bitwise_and": "bitwise_and",
     "bitwise_or": "bitwise_or", "bitwise_xor": "bitwise_xor", "isnan": "isnan", "isinf": "isinf",
     "isfinite": "isfinite", "where": "where", "ones_like": "ones_like", "zeros_like": "zeros_like",
-    "full_like": "full_like", "rint": "half_even", "round": "half_even", "around": "half_even", "fix": "trunc",
+    "full_like": "full_like", "rint": "round", "round": "round", "around": "round", "fix": "trunc",
     "arctan2": "atan2", "copysign": "copysign", "signbit": "signbit", "logaddexp": "logaddexp",
     "logaddexp2": "logaddexp2", "heaviside": "heaviside", "nan_to_num": "nan_to_num",
     "copy": "identity", "asarray": "identity", "float64": "identity",
