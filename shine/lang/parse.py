@@ -16,6 +16,7 @@ from shine.lang.grammar import TOO_LARGE, ExpressionVerifier, check_name, reject
 from shine.lang.library import STANDARD
 from shine.lang.names import cut, listed, shown
 from shine.lang.python.known import bare_names
+from shine.lang.python.source import file_of
 from shine.lang.symbolic import Symbolic, is_symbolic, symbolic_tree
 from shine.lang.tree import Primitive, Tree
 
@@ -82,7 +83,12 @@ def parse(
             raise UnsupportedSyntaxError("a parameter is listed twice")
     if isinstance(source, Tree):
         return _reordered(source, parameters)
-    return _verify(node, parameters, primitives)
+    try:
+        return _verify(node, parameters, primitives)
+    except UnsupportedSyntaxError as error:
+        if not inspect.isfunction(source) or error.line is None:
+            raise
+        raise UnsupportedSyntaxError(error.message, error.line, error.column, file_of(source)) from None
 
 
 def _verify(node: ast.AST, parameters: Sequence[str] | None, primitives: Mapping[str, Primitive]) -> Tree:

@@ -127,3 +127,12 @@ def test_a_tree_100_000_deep_is_verified_hashed_compared_and_printed():
     assert hash(tree) == hash(other) and tree == other
     assert str(tree) == "-(" * 50_000 + "a" + " + 1.5)" * 50_000
     assert tree.size == 150_001
+
+
+def test_an_error_about_a_function_names_its_file():
+    def f(x):
+        while x:
+            pass
+
+    with pytest.raises(UnsupportedSyntaxError, match=r"test_parse.py, line \d+, column 9: 'while' is not part"):
+        parse(f)
