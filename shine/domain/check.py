@@ -29,6 +29,9 @@ on the known rows, or the range of the target if that is larger."""
 TOO_FAR = 1e3
 """The same for the ends of the neighbourhood, where formulas may rightly grow fast."""
 
+STEADY = 2.0
+"""The same for formulas that are steady between the rows."""
+
 _HALVINGS = 26
 """How often segments are halved: poles are found down to about 2**-_HALVINGS of their length."""
 
@@ -52,7 +55,7 @@ class Domain:
     dataset: Dataset
     _columns: dict[str, Column] = field(default_factory=dict)
     _segments: dict[tuple[tuple[str, ...], Reach], LineSegments] = field(default_factory=dict)
-    _known: dict[tuple[Tree, Reach], bool] = field(default_factory=dict)
+    _known: dict[tuple[Tree, Reach, bool], bool] = field(default_factory=dict)
 
     def defines(self, tree: Tree, reach: Reach = "recombined") -> bool:
         """Whether a formula seems to have plausible values throughout the neighbourhood.
@@ -70,18 +73,37 @@ class Domain:
             False if the formula is undefined or infinite at some point, or far from the values that it and the target
             have on the known rows.
         """
-        key = (tree, reach)
+        return self._is_plausible(tree, reach, steady=False)
+
+    def is_steady(self, tree: Tree) -> bool:
+        """Whether a formula surely stays near its values on the rows everywhere between them.
+
+        Parameters
+        ----------
+        tree : Tree
+            A formula whose parameters are features of the data set.
+
+        Returns
+        -------
+        bool
+            False if there is a pole or a needle, or if that is in doubt, be it where columns of few values or whole
+            numbers have no values.
+        """
+        return self._is_plausible(tree, "within", steady=True)
+
+    def _is_plausible(self, tree: Tree, reach: Reach, steady: bool) -> bool:
+        key = (tree, reach, steady)
         if key not in self._known:
             with np.errstate(all="ignore"):
-                self._known[key] = self._defines(tree, reach)
+                self._known[key] = self._examined(tree, reach, steady)
         return self._known[key]
 
-    def _defines(self, tree: Tree, reach: Reach) -> bool:
+    def _examined(self, tree: Tree, reach: Reach, steady: bool) -> bool:
         tokens = set(tree.tokens[1:])
         used = tuple(name for name in tree.parameters if ("name", name) in tokens)
         if not used:
             return bool(np.isfinite(evaluate(tree, [np.zeros(1)] * len(tree.parameters), np.float64, COMPILED)).all())
-        return _Course(tree, used, self._along(used, reach), self._target_range).is_plausible()
+        return _Course(tree, used, self._along(used, reach), self._target_range, steady).is_plausible()
 
     @cached_property
     def _target_range(self) -> float:
@@ -110,6 +132,7 @@ class _Course:
     used: tuple[str, ...]
     segments: LineSegments
     target_range: float
+    steady: bool
 
     def is_plausible(self) -> bool:
         starts, ends = self._values(self.segments.starts), self._values(self.segments.ends)
@@ -121,9 +144,10 @@ class _Course:
             return False
         low = np.minimum(self.segments.starts.min(axis=1), self.segments.ends.min(axis=1))
         high = np.maximum(self.segments.starts.max(axis=1), self.segments.ends.max(axis=1))
-        if not _in_doubt(self._bounds(low, high), centre, FAR * spread).any():
+        far = STEADY if self.steady else FAR
+        if not _in_doubt(self._bounds(low, high), centre, far * spread).any():
             return True
-        return self._is_plausible_between(centre, FAR * np.maximum(distances, spread))
+        return self._is_plausible_between(centre, far * np.maximum(distances, spread))
 
     def _is_plausible_between(self, centre: float, reaches: Floats) -> bool:
         """Whether the values along the segments stay within the distances `reaches` of the centre."""
@@ -143,7 +167,7 @@ class _Course:
                 return False
             segments = np.concatenate([segments, segments])
             first, last = np.concatenate([first, cuts]), np.concatenate([cuts, last])
-        return True
+        return not self.steady
 
     def _bounds(self, low: Floats, high: Floats) -> Interval:
         boxes = {name: Interval.of(a, b) for name, a, b in zip(self.used, low, high, strict=True)}

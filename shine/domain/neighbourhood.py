@@ -59,11 +59,15 @@ _LEAST_STEP = 1e-9
 _WHOLE = 2.0**53
 """From this size on, every float64 is a whole number."""
 
+_MOST_STEPS = 50
+"""With more steps than this between its ends, a column is a rounded quantity, such as lengths to the millimetre: its
+fresh values may be rounded elsewhere, or not at all."""
+
 NEARER = 0.25
 """Share of the smallest value of a positive column that fresh values may have. At an eighth and less, x**-4 would be a
 thousand times the known range away, and count as a pole."""
 
-Reach = Literal["between", "beyond", "recombined"]
+Reach = Literal["between", "beyond", "recombined", "within"]
 """How far the neighbourhood reaches: see `neighbourhood`."""
 
 _MOST_ORDERED = 64
@@ -85,7 +89,8 @@ class LineSegments:
     starts, ends : ndarray of shape (n_columns, n_segments)
         Columns of few values have the value of the end on the whole segment.
     steps : ndarray of shape (n_columns,)
-        The step of each column: all its numbers are multiples of it, also along the segments; 0 if there is none.
+        The step of each column: all its numbers are multiples of it, also along the segments; 0 if there is none, or
+        if it is a rounding.
     """
 
     starts: Floats
@@ -109,9 +114,10 @@ def neighbourhood(columns: Sequence[Column], reach: Reach = "recombined") -> Lin
     ----------
     columns : sequence of Column
         At least one.
-    reach : {"between", "beyond", "recombined"}
+    reach : {"between", "beyond", "recombined", "within"}
         Only between rows, or also in the margins, or also at new combinations. Unless these are asked for, columns keep
-        any order that they have in all known rows, even if it may be due to chance.
+        any order that they have in all known rows, even if it may be due to chance. "within" is "between", with any
+        values in between even for columns of few values or of multiples of a step.
 
     Returns
     -------
@@ -124,19 +130,25 @@ def neighbourhood(columns: Sequence[Column], reach: Reach = "recombined") -> Lin
 def _neighbourhood(columns: Sequence[Column], rng: np.random.Generator, reach: Reach) -> LineSegments:
     rows = _rows(columns, rng)
     known = np.array([column.values[rows] for column in columns])
-    few = np.array([column.few for column in columns])
+    few = np.array([column.few and reach != "within" for column in columns])
+    steps = np.array([column.coarse_step if reach != "within" else 0.0 for column in columns])
     partners = known[:, rng.permutation(known.shape[1])]
     mixed = known.copy()
     for group in _groups(known, len(columns[0].values)):
         mixed[group] = known[group][:, rng.integers(0, known.shape[1], known.shape[1])]
     pulled = np.array([column.pulled(values) for column, values in zip(columns, known, strict=True)])
-    places = {"between": [partners], "beyond": [partners, pulled], "recombined": [partners, mixed, pulled]}[reach]
+    places = {
+        "between": [partners],
+        "within": [partners],
+        "beyond": [partners, pulled],
+        "recombined": [partners, mixed, pulled],
+    }[reach]
     ends, starts = np.concatenate(places, axis=1), np.tile(known, len(places))
     for small, large in _ordered(columns, known, _CHANCE if reach == "recombined" else 1.0):
         gaps = columns[large].values - columns[small].values
         # A line between two rows with the order has it everywhere. Rows without it are no rows of this kind.
         ends = np.where(ends[large] - ends[small] >= NEARER * gaps.min(), ends, starts)
-    return LineSegments(np.where(few[:, None], ends, starts), ends, np.array([column.step for column in columns]))
+    return LineSegments(np.where(few[:, None], ends, starts), ends, steps)
 
 
 def _rows(columns: Sequence[Column], rng: np.random.Generator) -> Indices:
@@ -295,6 +307,11 @@ class Column:
     def high(self) -> float:
         """The greatest value."""
         return float(self.values[self.ends[1]])
+
+    @property
+    def coarse_step(self) -> float:
+        """The step; 0 if it is a mere rounding of a quantity that may have any value."""
+        return self.step if self.high / 2 - self.low / 2 <= _MOST_STEPS * (self.step / 2) else 0.0
 
     def pulled(self, values: Floats) -> Floats:
         """Known values, moved as far from the median as fresh values may lie."""

@@ -64,14 +64,14 @@ def polished(
     """
     sample = dataset.sampled(POLISHING_ROWS, np.random.default_rng(0))
     linearizer = linearizer_of(sample)
-    fitted = _fitted(population, linearizer, _STEPS, tolerance)
+    fitted = converged(population, linearizer, tolerance)
     rows, least = sample.effective_rows, least_error(sample)
     simple = snapped(fitted, linearizer, rows, least, log_likelihood=log_likelihood, out_of_time=out_of_time)
     # Simplified in between: the product of two constants needs fewer digits than both of them.
     simple = population_of(_simplified(simple, primitives), primitives)
     simple = rounded_off(simple, linearizer, rows, least, log_likelihood=log_likelihood, out_of_time=out_of_time)
     if sample is not dataset:
-        fitted = _fitted(fitted, linearizer_of(dataset), _LAST_STEPS, tolerance)
+        fitted = converged(fitted, linearizer_of(dataset), tolerance, _LAST_STEPS)
     for individuals in (fitted, simple):
         yield _simplified(without_idle_digits(individuals, linearizer, rows, least), primitives)
 
@@ -111,6 +111,7 @@ def oddities_of(trees: Sequence[Tree], primitives: PrimitiveSet) -> list[float]:
     return oddities(population_of(trees, primitives)).tolist() if trees else []
 
 
-def _fitted(population: Population, linearizer: Linearizer, steps: int, tolerance: float) -> Population:
+def converged(population: Population, linearizer: Linearizer, tolerance: float, steps: int = _STEPS) -> Population:
+    """Complete formulas with their constants fitted until the next step promises less than a share of the error."""
     ones = np.ones(len(population))
     return linearizer.fit(population, ones, 0 * ones, steps, tolerance=tolerance, scaled=False).population

@@ -28,6 +28,7 @@ from shine.lang.simplify.simplifier import simplify
 from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
 from shine.search.choice import fitted_constants, written_length
+from shine.search.few_rows import FewRows
 from shine.search.front import pareto_front
 from shine.search.lines import LINE_FUNCTIONS, with_functions, with_line
 from shine.search.model import Model
@@ -129,7 +130,8 @@ def refined(
             return model.loss  # of constants, the best stays: all others are compared with it
         return model.loss * math.exp((odd[model] + written_length(model.tree)) / power)
 
-    return pareto_front(kept, enough, surprise)
+    few_rows = FewRows(domain, primitives, threads)
+    return few_rows.front(kept, finite, lambda models: pareto_front(models, enough, surprise))
 
 
 def _mean(dataset: Dataset) -> float:
