@@ -105,7 +105,7 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
     )
 
     refinement = OddsRefinement(
-        task.dataset, Classes.of(task.dataset), evolving.complexity, threads, rules, budget.is_over
+        task.dataset, Classes.of(task.dataset), evolving.complexity, threads, rules, budget.is_closing
     )
     stopped_by = outcome.stopped_by
     try:

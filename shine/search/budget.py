@@ -1,4 +1,4 @@
-"""The time of a search: how much of it the evolution may take, and when it is over."""
+"""The time of a search: how much of it the evolution may take, and when refinement has to come to its end."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from dataclasses import dataclass, field
 FINISHING = 0.1
 """Share of the seconds kept for refining the front: fitting its constants and making them simple."""
 
-LEAST_FINISHING, LARGEST_SHARE = 1.0, 0.4
+LEAST_FINISHING, LARGEST_SHARE = 1.3, 0.4
 """Seconds that refining may take however short the search is, but not a larger share than this."""
 
-REFINING = 0.012
+CLOSING = 0.4
+"""Share of the time for refining that is left when constants are made simple no longer: formulas are then simplified,
+measured and compared."""
+
+REFINING = 0.03
 """Seconds that refining takes for each individual, about: a front and what nearly fits as well are 20 to 120."""
 
 LEAST_SECONDS = 1e-3
@@ -48,13 +52,17 @@ class TimeBudget:
         """
         if self.seconds is None:
             return None
-        kept = max(FINISHING * self.seconds, min(LEAST_FINISHING, LARGEST_SHARE * self.seconds))
-        return max(self.seconds - kept - (time.monotonic() - self.entered), LEAST_SECONDS)
+        return max(self.seconds - self._kept() - (time.monotonic() - self.entered), LEAST_SECONDS)
 
     def refinable(self) -> float:
         """Individuals that can be refined in the time that is left; inf for no limit."""
         return math.inf if self.seconds is None else max((self.seconds - self.spent()) / REFINING, 0.0)
 
-    def is_over(self) -> bool:
-        """Whether the seconds are over."""
-        return self.seconds is not None and self.spent() >= self.seconds
+    def is_closing(self) -> bool:
+        """Whether the time that is left is needed for the end of refinement."""
+        return self.seconds is not None and self.spent() >= self.seconds - CLOSING * self._kept()
+
+    def _kept(self) -> float:
+        """Seconds for refining the front."""
+        assert self.seconds is not None
+        return max(FINISHING * self.seconds, min(LEAST_FINISHING, LARGEST_SHARE * self.seconds))

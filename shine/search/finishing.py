@@ -30,6 +30,8 @@ from shine.search.turns import turns
 from shine.search.validation import chosen_by, counterpart, to_refit
 from shine.search.yardsticks import description_length, good_enough
 
+TOO_SHORT = "the seconds were over before the first generation: allow more"
+
 Finished = tuple[Dataset, tuple[Model, ...]]
 """Rows, and the front that is fitted to them."""
 
@@ -89,6 +91,8 @@ class Finish:
         weighted = self.settings.fitness.noise == "auto" and self.noise in FOUND
         if weighted and front[choice.index].loss > self._enough(rows):
             choice = replace(choice, reason=f"{choice.reason}; {FOUND[self.noise]} (noise: {self.noise})")
+        if outcome.stopped_by == "seconds" and outcome.generations == 0:
+            choice = replace(choice, reason=f"{choice.reason}; {TOO_SHORT}")
         degree = loss_of(self.settings.fitness.loss).degree
         models = tuple(model_in_given_units(model, self.task, degree) for model in front)
         if self.given is not None:
@@ -172,7 +176,7 @@ class Finish:
             self.threads,
             None if self.rules is None else partial(self.rules, scaling=scaling),
             polish,
-            self.budget.is_over,
+            self.budget.is_closing,
             self.budget.refinable(),
         )
 

@@ -238,3 +238,21 @@ def test_fresh_rows_may_have_unseen_multiples_between_seen_ones(step):
     # Bounded, and undefined only at zero.
     assert not domain.defines(shine.parse(f"cos({step}/x)", ["x"]))
     assert domain.defines(shine.parse(f"cos({step}/(x + {step / 2}))", ["x"]))
+
+
+def test_a_column_of_many_steps_is_a_rounded_quantity():
+    x = np.round(np.random.default_rng(0).uniform(0.5, 20, (200, 1)), 2)
+    domain = Domain(Dataset.from_arrays(x, x[:, 0], features=("x",)))
+    assert not domain.defines(shine.parse("x + 0.03/(x - 9.225)", ["x"]))
+    assert domain.defines(shine.parse("x + 0.03/(x + 0.03)", ["x"]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [("ratings", "1/(a - 2.5)"), ("normal", "a + 1e-12/(b - 0.3)"), ("normal", "a + 60/(1 + (3000*b)**2)")],
+)
+def test_needles_and_poles_anywhere_between_rows_are_not_steady(kind, text):
+    domain = domain_of(kind, 100)
+    assert defines(domain, text)
+    assert not domain.is_steady(shine.parse(text, domain.dataset.features))
+    assert domain.is_steady(shine.parse("a*b + 1/(c*c + 1)", domain.dataset.features))

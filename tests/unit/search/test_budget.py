@@ -14,7 +14,7 @@ def test_a_share_is_kept_for_refinement():
     assert TimeBudget(100.0).for_evolution() == pytest.approx((1 - FINISHING) * 100, abs=1)
 
 
-@pytest.mark.parametrize(("seconds", "kept"), [(0.5, 0.2), (2.0, 0.8), (5.0, 1.0), (20.0, 2.0)])
+@pytest.mark.parametrize(("seconds", "kept"), [(0.5, 0.2), (2.0, 0.8), (5.0, 1.3), (20.0, 2.0)])
 def test_short_searches_keep_a_larger_share(seconds, kept):
     assert TimeBudget(seconds).for_evolution() == pytest.approx(seconds - kept, abs=0.1)
 
@@ -25,6 +25,11 @@ def test_as_many_individuals_are_refined_as_the_time_allows():
     assert TimeBudget(1.0, before=2.0).refinable() == 0
 
 
+def test_the_last_part_of_refinement_ends_in_time():
+    assert not TimeBudget(100.0, before=95.0).is_closing()
+    assert TimeBudget(100.0, before=97.0).is_closing()
+
+
 def test_the_evolution_always_gets_some_time():
     assert TimeBudget(1.0, entered=time.monotonic() - 5).for_evolution() == LEAST_SECONDS
 
@@ -33,11 +38,10 @@ def test_time_before_an_interruption_counts_once():
     budget = TimeBudget(100.0, before=99.0)
     assert budget.spent() == pytest.approx(99, abs=1)
     assert budget.for_evolution() == pytest.approx(90, abs=1)
-    assert not budget.is_over()
-    assert TimeBudget(100.0, before=100.0).is_over()
+    assert budget.is_closing()
 
 
 def test_without_a_limit_time_is_never_over():
     budget = TimeBudget(None, before=1e9)
     assert budget.for_evolution() is None
-    assert not budget.is_over()
+    assert not budget.is_closing()

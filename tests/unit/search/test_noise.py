@@ -13,7 +13,7 @@ from shine.lang.library import STANDARD
 from shine.lang.primitives import PrimitiveSet, select
 from shine.search.keywords import settings_from
 from shine.search.noise import sizes, with_expected_noise
-from shine.search.noise_choice import with_noise
+from shine.search.noise_choice import PROBING_WORK, with_noise
 from shine.search.run import search
 
 PRIMITIVES = PrimitiveSet(select(STANDARD, ("mul", "square")), ("x0",))
@@ -23,7 +23,7 @@ def model_of(y: np.ndarray, x: np.ndarray, noise: str = "auto") -> str:
     """The model that is chosen for a target."""
     rows = Dataset.from_arrays(x[:, None], y)
     with np.errstate(all="ignore"):
-        return with_noise(rows, noise, PRIMITIVES, np.random.default_rng(0), 1, 20.0)[1]
+        return with_noise(rows, noise, PRIMITIVES, np.random.default_rng(0), 1, work=PROBING_WORK)[1]
 
 
 @pytest.mark.parametrize("seed", mostly_slow(range(4), fast=[0]))
