@@ -31,6 +31,7 @@ from shine.search.validation import chosen_by, counterpart, to_refit
 from shine.search.yardsticks import description_length, good_enough
 
 TOO_SHORT = "the seconds were over before the first generation: allow more"
+"""What the reason adds if compiling and seeding left no time for evolution."""
 
 Finished = tuple[Dataset, tuple[Model, ...]]
 """Rows, and the front that is fitted to them."""

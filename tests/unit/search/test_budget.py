@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import time
 
+import numpy as np
 import pytest
 
+import shine
 from shine.search.budget import FINISHING, LEAST_SECONDS, REFINING, TimeBudget
 
 
@@ -45,3 +47,10 @@ def test_without_a_limit_time_is_never_over():
     budget = TimeBudget(None, before=1e9)
     assert budget.for_evolution() is None
     assert not budget.is_closing()
+
+
+def test_a_search_whose_seconds_end_before_the_first_generation_says_so():
+    rng = np.random.default_rng(0)
+    found = shine.evolve(rng.normal(size=(30, 1)), rng.normal(size=30), seconds=1e-3, population=50, threads=1)
+    assert found.generations == 0
+    assert found.front.reason.endswith("the seconds were over before the first generation: allow more")
