@@ -35,3 +35,7 @@ __all__ = [
     "write_result",
     "write_text",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -120,7 +120,9 @@ class Finish:
         if self.noise in FOLLOWING_THE_FORMULA:
             rows = with_expected_noise(rows, self.noise, chosen.predict(rows.columns.T), loss)
         primitives = PrimitiveSet(self.task.primitives.functions, rows.features)
-        found = measured([model.tree for model in models], rows, loss, chosen.weights, primitives, self.threads)
+        measures = measured([model.tree for model in models], rows, loss, chosen.weights, primitives, self.threads)
+        # Only the figures change: headings and digits stay.
+        found = [replace(each, loss=at.loss, r2=at.r2) for each, at in zip(models, measures, strict=True)]
         best = found[choice.index]
         front = pareto_front(found, 0.0)
         if best not in front:
