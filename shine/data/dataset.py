@@ -348,7 +348,7 @@ def numbered_groups(labels: ArrayLike, rows: int) -> Indices:
 
 def frame_headings(X: object) -> list[str] | None:
     """The headings of a data frame; None for other tables, and for frames whose columns have numbers."""
-    columns = getattr(X, "columns", None)
+    columns = getattr(X, "column_names", getattr(X, "columns", None))  # of Arrow; of pandas and Polars
     if columns is None or not all(isinstance(heading, str) for heading in columns):
         return None
     return list(columns)

@@ -53,7 +53,11 @@ def frame_problem(values: Any, name: str) -> str | None:
     name : str
         ``X`` or ``y``, for messages.
     """
-    columns = list(_columns(values))
+    return columns_problem(list(frame_columns(values)), name)
+
+
+def columns_problem(columns: Sequence[tuple[object, Any]], name: str) -> str | None:
+    """What is wrong with some columns of a data frame (see `frame_columns`); None if nothing is."""
     headings = [heading for heading, _ in columns]
     heading, count = Counter(headings).most_common(1)[0] if headings else ("", 1)
     if count > 1:
@@ -83,7 +87,7 @@ def columns_with(values: Any, infinite: bool) -> str:
     infinite : bool
         Whether to look for infinite values instead of missing ones.
     """
-    columns: list[tuple[object, Any]] = list(_columns(values))
+    columns: list[tuple[object, Any]] = list(frame_columns(values))
     if not columns:
         array = np.asarray(values)
         columns = list(enumerate(array.T)) if array.ndim == 2 else [(None, array)]
@@ -97,7 +101,7 @@ def columns_with(values: Any, infinite: bool) -> str:
     return listed(told, 5)
 
 
-def _columns(values: Any) -> Iterator[tuple[object, Any]]:
+def frame_columns(values: Any) -> Iterator[tuple[object, Any]]:
     """Heading and values of each column of a data frame; a series, or an array of dates, is one column."""
     if hasattr(values, "iloc") and hasattr(values, "columns"):  # pandas
         yield from ((heading, values.iloc[:, place]) for place, heading in enumerate(values.columns))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import validation
 
-from shine.data.dataset import check_unmasked, numbers, ordinary_weights, too_large
+from shine.data.dataset import check_unmasked, frame_headings, numbers, ordinary_weights, too_large
 from shine.data.frames import array_problem, columns_with, frame_problem
 from shine.data.of_r import check_integers
 from shine.lang.names import shortened
@@ -27,6 +27,8 @@ def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
     for name, values in zip(("X", "y"), data, strict=False):
         check_unmasked(values, name)
     named = [("X", data[0]), *([("y", data[1])] if len(data) > 1 and checks.get("y_numeric") else [])]
+    if _has_other_headings(estimator, data[0], checks):
+        named = []  # scikit-learn's message says which are too many, whatever they hold
     for name, values in named:
         problem = frame_problem(values, name)
         if problem is None and name == "y" and np.asarray(values).dtype.kind in "US":
@@ -49,9 +51,21 @@ def validated(estimator: BaseEstimator, *data: Any, **checks: Any) -> Any:
     return arrays
 
 
+def _has_other_headings(estimator: BaseEstimator, X: Any, checks: Mapping[str, Any]) -> bool:
+    """Whether the columns of a fitted estimator's X are not those of `fit`."""
+    fitted = getattr(estimator, "feature_names_in_", None)
+    given = frame_headings(X)
+    return not checks.get("reset", True) and fitted is not None and given is not None and given != list(fitted)
+
+
 def _explained(error: ValueError, estimator: BaseEstimator, named: Sequence[tuple[str, Any]]) -> ValueError:
     """scikit-learn's or NumPy's error, with the columns that it is about."""
     text = str(error)
+    if text.startswith("The feature names should match"):
+        advice = "Pass the columns of fit, in their order: X[model.feature_names_in_]."
+        if is_regressor(estimator):
+            advice += " Formulas take theirs by heading: model.best_.predict(X)."
+        return ValueError(f"{text.rstrip()}\n{advice}")
     for name, values in named:
         if text.startswith(f"Input {name} contains"):
             infinite = "infinity" in text

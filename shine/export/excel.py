@@ -10,7 +10,7 @@ from typing import Literal
 from shine.errors import ExportError
 from shine.export.expressions.corrected import Corrected
 from shine.export.expressions.phrases import ATOM, Phrase, phrase, word, written
-from shine.export.headings import Headings, column_headings, used_features
+from shine.export.headings import Headings, column_headings
 from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
 
@@ -70,7 +70,7 @@ def excel_formula(
         cells = {name: f"{column_letters(position)}1" for position, name in enumerate(tree.parameters)}
     elif isinstance(cells, str):
         cells = _table_columns(tree, headings, cells)
-    missing = next((name for name in used_features(tree) if name not in cells), None)
+    missing = next((name for name in tree.used_parameters if name not in cells), None)
     if missing is not None:
         raise ValueError(f"cells lacks the feature {missing!r}; it has {', '.join(cells)}")
     writer = _Excel()

@@ -15,12 +15,6 @@ _LONGEST = 200
 """Most characters of a heading in a comment."""
 
 
-def used_features(tree: Tree) -> tuple[str, ...]:
-    """The features that a formula uses, in the order of its parameters."""
-    read = {detail for kind, detail in tree.tokens[1:] if kind == "name"}
-    return tuple(name for name in tree.parameters if name in read)
-
-
 def notes(written: Mapping[str, str], headings: Headings | None) -> dict[str, str]:
     """The heading of each column that code calls otherwise, on one line and in quotes, by its name in the code.
 
@@ -54,7 +48,7 @@ def column_headings(
         If the form takes two columns for one.
     """
     every = {name: (headings or {}).get(name, name) for name in tree.parameters}
-    used = {name: every[name] for name in used_features(tree)}
+    used = {name: every[name] for name in tree.used_parameters}
     check_distinct(every, used, form, same)
     return used
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from shine.errors import ExportError
 from shine.export.expressions.corrected import Corrected
 from shine.export.expressions.phrases import Phrase, phrase, word, written
-from shine.export.headings import Headings, check_distinct, column_headings, used_features
+from shine.export.headings import Headings, check_distinct, column_headings
 from shine.export.prepared_sql import prepared_sql
 from shine.lang.names import shown, value_text
 from shine.lang.rounding import Precision, rounded_tree
@@ -105,7 +105,7 @@ def sql_expression(
     tree = rounded_tree(tree, precision, named=False)
     if columns is None:
         columns = _columns(tree, headings, preparation, dialect)
-    missing = [name for name in used_features(tree) if name not in columns]
+    missing = [name for name in tree.used_parameters if name not in columns]
     if missing:
         raise ValueError(f"columns lacks the feature {missing[0]!r}; it has {', '.join(columns)}")
     writer = _Sql(dialect)
@@ -123,7 +123,7 @@ def _columns(tree: Tree, headings: Headings | None, preparation: Preparation | N
     if preparation is None:
         found = column_headings(tree, headings, form, same)
         return {name: _checked(heading, name, form, dialect) for name, heading in found.items()}
-    used = used_features(tree)
+    used = tree.used_parameters
     sources = preparation.of(used)
     every = {column.name: column.heading for column in preparation.columns}
     check_distinct(every, {column.name for column in sources}, form, same)

@@ -104,6 +104,12 @@ class Tree:
         return (self.parameters, *listing.tokens)
 
     @cached_property
+    def used_parameters(self) -> tuple[str, ...]:
+        """The parameters that the formula uses, in their order."""
+        used = {detail for kind, detail in self.tokens[1:] if kind == "name"}
+        return tuple(name for name in self.parameters if name in used)
+
+    @cached_property
     def size(self) -> int:
         """Number of nodes. Assignments count once."""
         return len(self.tokens) - 1 - len(self.assignments)

@@ -99,12 +99,6 @@ class ResultLike(Protocol):
         ...
 
 
-def used_features(tree: Tree) -> tuple[str, ...]:
-    """The parameters that a formula uses, in their order."""
-    found = {detail for kind, detail in tree.tokens[1:] if kind == "name"}
-    return tuple(name for name in tree.parameters if name in found)
-
-
 def columns_of(tree: Tree, dataset: Dataset) -> Floats:
     """The columns that a formula needs, in the order of its parameters, shape (n_rows, n_parameters).
 

@@ -10,7 +10,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shine.data.dataset import Dataset, numbers
+from shine.data.dataset import Dataset
+from shine.data.matching import columns_for
 from shine.lang.rounding import Precision
 from shine.lang.wrapping import wrapped
 from shine.search import front_table
@@ -120,7 +121,8 @@ class Front(Sequence[Model]):
         kind : {"front", "fit", "residuals", "dependence"}
             Loss over complexity; predicted over measured values; residuals over predictions; the mean prediction along
             each feature. All but the first need data.
-        X : array-like of shape (n_rows, n_features), optional
+        X : array-like or data frame of shape (n_rows, n_features), optional
+            A data frame has the columns of the search, in any order.
         y : array-like of shape (n_rows,), optional
         index : int, optional
             Position of the formula; the recommended one by default.
@@ -144,10 +146,10 @@ class Front(Sequence[Model]):
         from shine.search.plotting import FIT, Subject, check_kind, plotted
 
         check_kind(kind, FIT, X, y)
-        names = self.models[0].tree.parameters
+        names, headings = self.models[0].tree.parameters, self.models[0].headings
         data = None
         if X is not None:
-            rows = numbers(X, "X", 2)
+            rows = np.column_stack(columns_for(X, names, headings, names))
             data = Dataset.from_arrays(rows, np.zeros(len(rows)) if y is None else y, None, names)
         return plotted([Subject(self, self.best_index, "", data, index)], kind, FIT, features, ax)
 

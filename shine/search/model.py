@@ -10,8 +10,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from shine.data.dataset import numbers
-from shine.errors import DataError
+from shine.data.matching import columns_for
 from shine.gp.complexity import tree_complexity
 from shine.kernels.kernel import Kernel
 from shine.lang.lazy import cached_property
@@ -100,7 +99,9 @@ class Model:
 
         Parameters
         ----------
-        X : array-like of shape (n_rows, n_features)
+        X : array-like or data frame of shape (n_rows, n_features)
+            A data frame needs only the columns that the formula uses, in any order; they have the headings that they
+            had in the search, or the names in the formula.
 
         Returns
         -------
@@ -109,15 +110,12 @@ class Model:
         Raises
         ------
         DataError
-            If X has the wrong number of columns, or a value that is not finite.
+            If X lacks a column, has the wrong number of columns, or a value that is not finite.
         """
-        matrix = numbers(X, "X", 2)
-        if matrix.shape[1] != len(self.tree.parameters):
-            names = self.tree.parameters
-            raise DataError(f"X has {matrix.shape[1]} columns; the formula needs {len(names)}: {', '.join(names)}")
+        columns = columns_for(X, self.tree.parameters, self.headings, self.tree.used_parameters)
         # On few rows LLVM's passes take longer than they save; they do not change the values.
-        kernel = self.kernel if len(matrix) > MANY_ROWS else self._quick_kernel
-        result: Floats = kernel(*matrix.T)
+        kernel = self.kernel if len(X) > MANY_ROWS else self._quick_kernel  # type: ignore[arg-type]
+        result: Floats = kernel(*columns)
         return result
 
     @cached_property

@@ -12,7 +12,6 @@ import numpy as np
 from shine.data.dataset import Dataset
 from shine.lang.names import listed, value_text
 from shine.report import plots
-from shine.report.subject import used_features
 from shine.search.model import Model
 
 Draw = Callable[..., Any]
@@ -118,7 +117,7 @@ def _beside(subject: Subject, drawing: Draw) -> Callable[[Any], None]:
 
 def _dependences(subject: Subject, features: Sequence[Any] | None) -> Iterator[Callable[[Any], None]]:
     model = _model(subject)
-    wanted = used_features(model.tree) if features is None else [_feature(given, model) for given in features]
+    wanted = model.tree.used_parameters if features is None else [_feature(given, model) for given in features]
     if not wanted:
         raise ValueError(
             f"the formula {model.formula()} uses no feature, so there is no dependence; name some with features="

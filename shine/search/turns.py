@@ -33,12 +33,11 @@ def turns(tree: Tree, dataset: Dataset) -> float:
         Its parameters are the features of the data set.
     dataset : Dataset
     """
-    used = {detail for kind, detail in (token for token in tree.tokens[1:]) if kind == "name"}
     places = dataset.sampled(PLACES, np.random.default_rng(0)).columns
     total = 0.0
     for index, name in enumerate(dataset.features):
         low, high = float(dataset.columns[index].min()), float(dataset.columns[index].max())
-        if name not in used or not low < high:
+        if name not in tree.used_parameters or not low < high:
             continue
         sweep = np.linspace(low, high, POINTS)
         columns = [np.repeat(column, POINTS) for column in places]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from shine.export.expressions.phrases import Phrase, word, written
 from shine.export.expressions.translation import composites
-from shine.export.headings import Headings, notes, used_features
+from shine.export.headings import Headings, notes
 from shine.export.python.expression import Expression
 from shine.export.python.names import identifier, identifiers, numbered
 from shine.lang.tree import Primitive, Tree
@@ -106,7 +106,7 @@ class Module(Expression):
         if result.value is not None:
             value = f"np.full(np.shape({parameters[0]}), {value})" if parameters else f"np.float64({value})"
         else:
-            used = {names[feature] for feature in used_features(tree)}
+            used = {names[feature] for feature in tree.used_parameters}
             value = f"{value}.copy()" if value in parameters else value
         lines = [
             _docstring(_meaning(tree, names, self.headings)),

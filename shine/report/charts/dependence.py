@@ -11,7 +11,7 @@ from shine.data.dataset import Dataset
 from shine.report.charts.frame import Chart, Figure, dots, line
 from shine.report.charts.scales import linear, logarithmic, spans_decades
 from shine.report.markup import Content, coordinate, element
-from shine.report.subject import ModelLike, columns_of, used_features
+from shine.report.subject import ModelLike, columns_of
 from shine.report.wording import number, shortened
 from shine.typing import Floats
 
@@ -68,7 +68,7 @@ def dependences(model: ModelLike, dataset: Dataset) -> list[Dependence]:
     -------
     list of Dependence
     """
-    found = [dependence_on(model, dataset, feature) for feature in used_features(model.tree)]
+    found = [dependence_on(model, dataset, feature) for feature in model.tree.used_parameters]
     return sorted(found, key=lambda dependence: -dependence.effect)
 
 

@@ -8,7 +8,7 @@ from shine.report.markup import Content, Element, element
 from shine.report.mathml import math as math_element
 from shine.report.mathml.symbols import name_element
 from shine.report.sections.parts import copy_button, formula
-from shine.report.subject import ModelLike, ResultLike, used_features
+from shine.report.subject import ModelLike, ResultLike
 from shine.report.wording import count, duration, fraction, number, shortened
 
 _LONGEST = 80
@@ -49,7 +49,7 @@ def header(
 
 def _renamed(best: ModelLike) -> Element | None:
     """The headings of columns that have other names in code."""
-    headings = {name: best.headings.get(name, name) for name in used_features(best.tree)}
+    headings = {name: best.headings.get(name, name) for name in best.tree.used_parameters}
     pairs = [(name, heading) for name, heading in headings.items() if name != heading]
     words: list[Content] = []
     for position, (name, heading) in enumerate(pairs):
@@ -64,14 +64,14 @@ def _summary(result: ResultLike, best: ModelLike, dataset: Dataset) -> str:
     if best.r2 is None or not best.r2 > 0:
         return f"{place} on the Pareto front."
     share = "all" if best.r2 == 1 else "more than 99.9 %" if best.r2 >= 0.9995 else f"{100 * best.r2:.1f} %"
-    size = f"{count(best.tree.size, 'node')} and {len(used_features(best.tree))} of"
+    size = f"{count(best.tree.size, 'node')} and {len(best.tree.used_parameters)} of"
     features = count(len(dataset.features), "feature")
     return f"It explains {share} of the target's variance with {size} {features}. {place} on the Pareto front."
 
 
 def key_figures(result: ResultLike, best: ModelLike, dataset: Dataset) -> Element:
     """Loss, size, rows and time at a glance."""
-    used = used_features(best.tree)
+    used = best.tree.used_parameters
     rate = f"{count(result.evaluations / result.seconds)} a second" if result.seconds > 0 else None
     weighted = "weighted" if dataset.weights is not None else None
     figures: list[tuple[str, str, str | None]] = [
