@@ -28,6 +28,7 @@ from shine.lang.primitives import PrimitiveSet, near_primitive, select
 from shine.lang.printing import definition_source
 from shine.lang.tree import Tree
 from shine.lang.vocabulary import primitive_table
+from shine.search.given_names import any_name, column_name, constraints_in_formulas, renamed
 from shine.search.kept_rows import kept_back
 from shine.search.settings import FitnessSettings
 
@@ -163,12 +164,26 @@ def _graph_tree(guess: GraphGuess, base: Path, features: Sequence[str], primitiv
 
 
 def constraint_problems(
-    constraints: Constraints, primitives: Sequence[str], features: Sequence[str], linear_scaling: bool
+    constraints: Constraints, primitives: Sequence[str], dataset: Dataset, linear_scaling: bool
 ) -> Iterator[Problem]:
     """Problems of constraints that do not fit the primitives, the features or the scaling."""
     table, names = primitive_table(primitives)
-    for loc, message in constraints.problems(select(table, names), features, linear_scaling):
-        yield ("constraints", *loc), message
+    try:
+        own = constraints_in_formulas(constraints, dataset)
+    except ValueError as error:
+        yield ("constraints",), str(error)
+        return
+    # Problems have their place in the file, where columns and functions may have other names.
+    given = {name(word): word for word in _words(constraints) for name in (column_name(dataset), any_name(dataset))}
+    for loc, message in own.problems(select(table, names), dataset.features, linear_scaling):
+        yield ("constraints", *(given.get(key, key) for key in loc)), message
+
+
+def _words(constraints: Constraints) -> Iterator[str]:
+    """The names of columns and functions in constraints, as they were given."""
+    yield from (*constraints.limits, *constraints.nesting, *constraints.monotonic, *constraints.units)
+    for inner in constraints.nesting.values():
+        yield from inner
 
 
 def validation_problems(fitness: FitnessSettings, dataset: Dataset, seed: int) -> Iterator[Problem]:
@@ -179,11 +194,14 @@ def validation_problems(fitness: FitnessSettings, dataset: Dataset, seed: int) -
         yield ("fitness", "validation"), str(error)
 
 
-def complexity_problems(
-    evolution: EvolutionSettings, primitives: Sequence[str], features: Sequence[str]
-) -> Iterator[Problem]:
+def complexity_problems(evolution: EvolutionSettings, primitives: Sequence[str], dataset: Dataset) -> Iterator[Problem]:
     """Problems of complexities of unknown names."""
-    known = dict.fromkeys([CONSTANT_NAME, *features, *primitive_table(primitives)[1]])
-    for name in evolution.complexity:
-        if name not in known:
-            yield ("evolution", "complexity", name), unknown("name", name, list(known))
+    known = dict.fromkeys([CONSTANT_NAME, *dataset.features, *primitive_table(primitives)[1]])
+    name = any_name(dataset)
+    for word in evolution.complexity:
+        if name(word) not in known:
+            yield ("evolution", "complexity", word), unknown("name", word, list(known))
+    try:
+        renamed(evolution.complexity, name, "complexity")
+    except ValueError as error:
+        yield ("evolution", "complexity"), str(error)

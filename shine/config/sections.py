@@ -102,11 +102,11 @@ class Sections:
                 values["guesses"], bases, values["primitives"], dataset.features, values["evolution"]
             )
             found += wrong_guesses
-            found += complexity_problems(values["evolution"], values["primitives"], dataset.features)
+            found += complexity_problems(values["evolution"], values["primitives"], dataset)
         wrong = any(self._wrong(name, problems) for name in ("constraints", "primitives", "fitness"))
         if dataset is not None and not wrong:
             linear_scaling = values["fitness"].linear_scaling
-            found += constraint_problems(values["constraints"], values["primitives"], dataset.features, linear_scaling)
+            found += constraint_problems(values["constraints"], values["primitives"], dataset, linear_scaling)
         if dataset is not None and not any(self._wrong(name, problems) for name in ("fitness", "seed")):
             found += validation_problems(values["fitness"], dataset, values["seed"])
         return loaded, found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import wraps
 from multiprocessing import current_process, parent_process
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
@@ -36,6 +37,7 @@ from shine.words import keywords_checked
 if TYPE_CHECKING:
     from shine.estimators.fit_searches import FitSearches
     from shine.frontends.guesses import Guess
+    from shine.gp.constraints.constraints import Constraints
     from shine.lang.rounding import Precision
     from shine.lang.vocabulary import PrimitiveSource
     from shine.search.front import Front
@@ -198,15 +200,14 @@ class SymbolicEstimator(BaseEstimator):
         """Headings of the validated features; their names in formulas if there are none."""
         return [str(heading) for heading in getattr(self, "feature_names_in_", self._names())]
 
-    def _constraints(self, names: Sequence[str]) -> dict[str, Any]:
-        from shine.estimators.names import constraints_in_formula_names  # slow to import
+    def _constraints(self, names: Sequence[str]) -> Constraints:
+        from shine.search.keywords import constraints_from  # slow to import
 
-        headings = self._headings()
-        renamed = dict(zip(headings, names, strict=True))
-        constraints = constraints_in_formula_names(self.constraints, renamed)
+        constraints = constraints_from(self.constraints)
         if self.units is None:
             return constraints
-        return constraints | constraints_in_formula_names(checked_units(self.units, headings, names), renamed)
+        features, target = checked_units(self.units, self._headings(), names)
+        return replace(constraints, units=features, target_unit=target)
 
     def _goes_on(self) -> bool:
         return bool(self.warm_start) and self.__sklearn_is_fitted__()

@@ -25,6 +25,7 @@ from shine.lang.names import value_text
 from shine.search.budget import TimeBudget
 from shine.search.choice import shortest
 from shine.search.front import Front, Result, pareto_front
+from shine.search.given_names import in_formulas
 from shine.search.given_units import front_in_given_units, model_in_given_units, report_in_given_units
 from shine.search.preparation import constraint_compiler, prepared, seeded
 from shine.search.settings import SearchSettings
@@ -72,6 +73,7 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
     separates the classes would have no best value. The seeding knows only squared errors; it looks for guesses that
     explain the target as a number.
     """
+    settings = in_formulas(settings, dataset)
     budget = TimeBudget(settings.stop.seconds)
     evolving, dtype = settings.evolution, settings.fitness.dtype
     if dtype not in ("float64", "float32"):

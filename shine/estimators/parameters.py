@@ -116,8 +116,8 @@ def checked_index(index: Any, front: Sized) -> int:
     return int(index)
 
 
-def checked_units(units: Any, headings: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
-    """The fields of constraints that the parameter `units` sets.
+def checked_units(units: Any, headings: Sequence[str], names: Sequence[str]) -> tuple[dict[str, str], str]:
+    """The units of the features, by their names in formulas, and that of the target.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def checked_units(units: Any, headings: Sequence[str], names: Sequence[str]) -> 
     if not isinstance(features, Mapping):
         if len(features) != len(headings):
             raise ValueError(f"units has {len(features)} units of features; there are {len(headings)} columns")
-        features = dict(zip(headings, features, strict=True))
+        features = dict(zip(names, features, strict=True))
     for name in features:
         if name not in headings and name not in names:
             near = similar(str(name), headings)
@@ -152,7 +152,8 @@ def checked_units(units: Any, headings: Sequence[str], names: Sequence[str]) -> 
             parse_unit(text)
         except ValueError as error:
             raise ValueError(f"units: the unit {what}: {error}") from None
-    return {"units": dict(features), "target_unit": target}
+    renamed = dict(zip(headings, names, strict=True))
+    return {renamed.get(name, name): unit for name, unit in features.items()}, target
 
 
 def checked_threads(jobs: Any) -> int:

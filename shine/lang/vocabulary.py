@@ -76,6 +76,17 @@ def primitive_table(primitives: Iterable[PrimitiveSource]) -> tuple[dict[str, Pr
     return reader.table, names
 
 
+def primitive_named(word: str) -> str:
+    """The primitive that an operator, or the dotted name of a function of Python or NumPy, means; else the word."""
+    word = word.strip()
+    known = known_text(word)
+    return _own(known.names[0]) if known is not None else SYMBOLS.get(word, normalized(word))
+
+
+def _own(name: str) -> str:
+    return OWN_MEANINGS.get(name, name)
+
+
 def check_primitives(primitives: object) -> None:
     """Raise a `TypeError` if primitives are not given as a sequence."""
     if isinstance(primitives, str):
@@ -118,20 +129,19 @@ class _Reader:
                 "the text of its definition, such as 'def name(x): return x*x'"
             )
         known = known_of(given)
-        return self._of_known(known.names[0]) if known is not None else self._of_function(given)
+        return self._known(_own(known.names[0])) if known is not None else self._of_function(given)
 
     def _of_word(self, word: str) -> str:
         if re.match(r"lambda\b|\w+ *\([^()]*\) *=[^=]", word):
             raise UnsupportedSyntaxError(
                 f"{value_text(word)} is not a definition; write one such as 'def name(x): return x*x'"
             )
-        known = known_text(word)
-        return self._of_known(known.names[0]) if known is not None else SYMBOLS.get(word, normalized(word))
+        return self._known(primitive_named(word))
 
-    def _of_known(self, name: str) -> str:
-        own = OWN_MEANINGS.get(name, name)
-        self.table.setdefault(own, TABLE[own])
-        return own
+    def _known(self, name: str) -> str:
+        if name in TABLE:
+            self.table.setdefault(name, TABLE[name])
+        return name
 
     def _of_function(self, given: Callable[..., object]) -> str:
         self._functions.table.update(self.table)

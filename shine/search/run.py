@@ -33,6 +33,7 @@ from shine.search.budget import TimeBudget
 from shine.search.defaults import DEFAULT_PRIMITIVES
 from shine.search.finishing import Finish
 from shine.search.front import Result
+from shine.search.given_names import in_formulas
 from shine.search.given_units import report_in_given_units
 from shine.search.kept_rows import Split, check_validation
 from shine.search.keywords import settings_from
@@ -79,6 +80,7 @@ def search(
     DataError, UnsupportedSyntaxError, GraphImportError, ValueError
         If the data, a formula, a graph or a setting is invalid.
     """
+    settings = in_formulas(settings, dataset)
     budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds)
     evolving, fitness = settings.evolution, settings.fitness
     loss, scaled = fitness.loss, fitness.linear_scaling

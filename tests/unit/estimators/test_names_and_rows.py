@@ -11,10 +11,9 @@ from shine.data.dataset import check_features
 from shine.errors import DataError
 from shine.estimators import rows
 from shine.estimators.guesses import guesses_within, without_scaling
-from shine.estimators.names import constraints_in_formula_names, formula_names
+from shine.estimators.names import formula_names
 from shine.estimators.parameters import checked_seed, checked_threads
 from shine.estimators.rows import merged
-from shine.gp.constraints.constraints import Constraints
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
 
@@ -43,16 +42,6 @@ def test_every_heading_gets_a_name_of_its_own(headings):
     except DataError as error:  # pragma: no cover - the message says which
         pytest.fail(str(error))
     assert not set(names) & (set(STANDARD) | {"constant"})
-
-
-def test_constraints_are_renamed_where_they_name_columns():
-    given_ = {"limits": {"sin": 1, "my col": 2}, "nesting": {"sin": {"my col": 0}}, "required": ["my col"]}
-    expected = {"limits": {"sin": 1, "my_col": 2}, "nesting": {"sin": {"my_col": 0}}, "required": ("my_col",)}
-    renamed = {"my col": "my_col", "sin": "sin_"}
-    assert constraints_in_formula_names(given_, renamed) == expected
-    as_object = constraints_in_formula_names(Constraints(forbidden=("my col",), penalty=3.0), renamed)
-    assert Constraints(**as_object) == Constraints(forbidden=("my_col",), penalty=3.0)
-    assert constraints_in_formula_names(None, renamed) == {}
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 20))
