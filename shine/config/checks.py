@@ -16,13 +16,12 @@ from shine.data.dataset import Dataset
 from shine.data.loading import Loaded, generate, load, recipe_problems
 from shine.data.preparation import Reading
 from shine.errors import DataError, GraphImportError, UnsupportedSyntaxError
-from shine.frontends.guesses import GraphGuessError, graph_tree, read_program
+from shine.frontends.guesses import GraphGuessError, formula_tree, graph_tree, read_program
 from shine.gp.complexity import CONSTANT_NAME
 from shine.gp.constraints.constraints import Constraints
 from shine.gp.settings import EvolutionSettings
 from shine.gp.subtrees import depths
 from shine.lang.library import STANDARD
-from shine.lang.parse import parse
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, near_primitive, select
 from shine.lang.printing import definition_source
@@ -139,7 +138,9 @@ def guess_formulas(
     for index, (guess, base) in enumerate(zip(guesses, bases, strict=True)):
         try:
             tree = (
-                parse(guess, features, table) if isinstance(guess, str) else _graph_tree(guess, base, features, names)
+                formula_tree(guess, features, table, names)
+                if isinstance(guess, str)
+                else _graph_tree(guess, base, features, names)
             )
             individual = Population.from_trees([tree], known)
         except (UnsupportedSyntaxError, GraphImportError) as error:

@@ -17,7 +17,6 @@ from shine.lang.parse import Source, parse
 from shine.lang.program.builder import number
 from shine.lang.program.program import STORAGE_TYPES, Parameter, Program, Statement
 from shine.lang.program.trees import tree_of
-from shine.lang.symbolic import is_symbolic
 from shine.lang.tape import functions_of
 from shine.lang.tree import Primitive, Tree
 from shine.lang.writing import written
@@ -64,8 +63,7 @@ def guess_tree(source: Guess, features: Sequence[str], table: Mapping[str, Primi
     table : mapping of str to Primitive
         The functions that formulas may call.
     names : collection of str
-        The primitives of the search. Graphs and SymPy expressions are translated into them where possible, because
-        their authors could not choose primitives; other formulas stay as they are.
+        The primitives of the search. A formula with others is translated into them where possible.
 
     Returns
     -------
@@ -87,12 +85,22 @@ def guess_tree(source: Guess, features: Sequence[str], table: Mapping[str, Primi
     if isinstance(program, Program):
         return graph_tree(program, features, names)
     assert not isinstance(source, Program)
+    return formula_tree(source, features, table, names)
+
+
+def formula_tree(
+    source: Source, features: Sequence[str], table: Mapping[str, Primitive], names: Collection[str]
+) -> Tree:
+    """A formula as a tree, in the primitives of the search where possible (see `guess_tree`).
+
+    What a result prints is such a formula: ``x0**2`` for what the search calls ``square(x0)``.
+    """
     tree = parse(source, features, table)
-    if not is_symbolic(source) or functions_of(tree) <= set(names):
+    if functions_of(tree) <= set(names):
         return tree
-    terms = Rewriting(names)
+    terms = Rewriting(names, table)
     value = terms.read(tree, [terms.parameter(name) for name in tree.parameters], names)
-    return replace(written(terms, value, tree.parameters), functions=table)
+    return written(terms, value, tree.parameters)
 
 
 def _mapped_tree(given: Mapping[str, Any], features: Sequence[str], names: Collection[str]) -> Tree:

@@ -48,6 +48,7 @@ ADVICE: dict[str, str] = {
     "For": "'for' is not part of the language; write the terms out",
     "Import": "'import' is not part of the language; primitives need no import",
     "ImportFrom": "'import' is not part of the language; primitives need no import",
+    "BitXor": "'^' is not part of the language; write ** for a power",
     "MatMult": "'@' is not part of the language",
 }
 """Advice for each type of rejected node."""

@@ -37,7 +37,11 @@ class ValueGraph:
         Primitive that computes each value, or ``"parameter"`` or ``"constant"``; no primitive has these names.
     operands : list of tuple of int
         The values that the primitive of each value is applied to.
+    table : mapping of str to Primitive
+        The meanings of the primitives.
     """
+
+    table: Mapping[str, Primitive] = STANDARD
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -137,7 +141,7 @@ class ValueGraph:
                     expressions[value] = ast.Name(f"v{number}", ast.Load())
                     depths[value] = 1
         shared = tuple(assignments)
-        return tuple(Tree(tuple(parameters), expressions[value], shared, name, STANDARD) for value in results)
+        return tuple(Tree(tuple(parameters), expressions[value], shared, name, self.table) for value in results)
 
     def _leaf(self, kind: str, key: str, leaf: str | int | float) -> int:
         known = self._known.get((kind, key))
@@ -190,7 +194,7 @@ class _Reader(Interpretation):
         if name in BASIC:
             return self.apply(name, *operands)
         primitive = self.functions[name]
-        if name in self.kept and primitive is STANDARD.get(name):
+        if name in self.kept and primitive is self.graph.table.get(name):
             return self.apply(name, *operands)
         assert primitive.definition is not None
         return self.read(primitive.definition, operands)

@@ -24,6 +24,7 @@ from shine.gp.seeding.skeletons import Rows
 from shine.gp.settings import EvolutionSettings
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
+from shine.lang.tape import tape_from_tree
 from shine.lang.tree import Primitive, Tree
 from shine.lang.vocabulary import primitive_table
 from shine.search.scaling import Scaling
@@ -70,7 +71,9 @@ def _guess(
 ) -> Tree:
     """A guess as a tree; an error says which guess it is."""
     try:
-        return guess_tree(source, features, table, names)
+        tree = guess_tree(source, features, table, names)
+        tape_from_tree(tree, PrimitiveSet(select(table, names), tuple(features)))  # reports missing primitives
+        return tree
     except (ShineError, TypeError, ValueError) as error:
         kind = next(kind for kind in _GUESS_ERRORS if isinstance(error, kind))
         raise kind(f"guesses[{position}]: {error}") from None

@@ -10,21 +10,24 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from strategies import PARAMETERS, trees
 
 import shine
 from shine import SymbolicClassifier, SymbolicRegressor, evolve
 from shine.config import GraphGuess, Job, dump_config, read_config, read_job
 from shine.errors import ConfigError, GraphImportError, UnsupportedSyntaxError
-from shine.frontends.guesses import GraphGuessError, graph_tree, guess_tree
+from shine.frontends.guesses import GraphGuessError, formula_tree, graph_tree, guess_tree
 from shine.frontends.rewriting import ALTERNATIVES, Rewriting
 from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
+from shine.lang.presentation import for_people
 from shine.lang.primitives import BASIC
 from shine.lang.program.builder import ProgramBuilder
 from shine.lang.program.program import Program
 from shine.lang.tape import functions_of
+from shine.lang.vocabulary import primitive_table
 from shine.lang.writing import NESTED, written
 from shine.runs import chosen_folder, open_run, resume_job, run_job
 
@@ -156,6 +159,13 @@ def test_a_formula_in_other_words_computes_the_same_numbers(tree):
         ("x*x", ["square"], "square(x)"),
         ("square(x)", ["mul"], "x*x"),
         ("x**3", ["mul"], "x*x*x"),
+        ("x**3", ["mul", "cube"], "cube(x)"),
+        ("x**16", ["square"], "square(square(square(square(x))))"),
+        ("x**1.5", ["mul", "sqrt"], "x*sqrt(x)"),
+        ("x**0.25", ["sqrt"], "sqrt(sqrt(x))"),
+        ("x**-2", ["inv", "square"], "inv(square(x))"),
+        ("x/2", ["mul"], "x*0.5"),
+        ("2**x", ["mul", "square"], "2**x"),
         ("x**0.5", ["sqrt"], "sqrt(x)"),
         ("sqrt(x)", ["pow"], "x**0.5"),
         ("abs(x)", ["max", "mul"], "max(x, -1*x)"),
@@ -184,6 +194,16 @@ def test_alternatives_compute_the_same(name):
             given = [sign * column for column in columns[: len(names)]]
             expected = evaluate(parse(f"{name}({', '.join(names)})", names), given)
             np.testing.assert_allclose(evaluate(parse(text, names), given), expected, rtol=1e-14, atol=1e-15)
+
+
+NAMES = ("add", "sub", "mul", "div", "square", "cube", "sqrt", "neg", "inv", "exp", "sin")
+
+
+@given(trees(NAMES), st.sampled_from([None, "exact"]))
+def test_what_a_result_prints_is_a_guess_for_the_same_search(tree, precision):
+    printed = for_people(tree, precision, None).readable
+    table, names = primitive_table(sorted(functions_of(tree) | {"mul", "add"}))
+    assert functions_of(formula_tree(printed, tree.parameters, table, names)) <= set(names)
 
 
 def test_formulas_are_written_so_that_they_can_be_read_again():
@@ -255,8 +275,15 @@ def test_a_sympy_power_becomes_a_product_without_pow():
     a, b = sympy.symbols("a b")
     result = evolve(X, A**3 - B, guesses=[a**3 - b], primitives=["add", "mul"], **FAST)
     assert result.best.loss < 1e-20
-    with pytest.raises(UnsupportedSyntaxError, match="primitive 'pow' is not in the primitive set"):
-        evolve(X, A, guesses=["a**3"], primitives=["add", "mul"], **FAST)
+
+
+def test_a_text_s_power_does_so_too_and_others_are_refused():
+    result = evolve(X, A**3 - B, guesses=["a**3 - b"], primitives=["add", "mul"], **FAST)
+    assert result.best.loss < 1e-20
+    with pytest.raises(UnsupportedSyntaxError, match=r"guesses\[1\]: primitive 'pow' is not in the primitive set"):
+        evolve(X, A, guesses=["a", "a**b"], primitives=["add", "mul"], **FAST)
+    with pytest.raises(UnsupportedSyntaxError, match=r"guesses\[0\]: .* write \*\* for a power"):
+        evolve(X, A, guesses=["a^3"], primitives=["add", "mul"], **FAST)
 
 
 @pytest.mark.parametrize("estimator", [SymbolicRegressor, SymbolicClassifier])
