@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from shine.export.given import takes_models
 from shine.export.headings import Headings
 from shine.lang.names import value_text
 from shine.lang.rounding import Precision, rounded_tree
@@ -129,6 +130,7 @@ FOR_PEOPLE = frozenset({"latex", "sympy"})
 """Forms whose constants people read: models write them with the digits that the data support."""
 
 
+@takes_models  # type: ignore[arg-type]  # mypy confuses the tree with one of the options
 def export(
     tree: Tree,
     to: str,
@@ -142,7 +144,7 @@ def export(
 
     Parameters
     ----------
-    tree : Tree
+    tree : Tree or Model
         Its parameters are the features, in the order of the columns.
     to : str
         One of `EXPORTS`.

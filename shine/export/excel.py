@@ -10,6 +10,7 @@ from typing import Literal
 from shine.errors import ExportError
 from shine.export.expressions.corrected import Corrected
 from shine.export.expressions.phrases import ATOM, Phrase, phrase, word, written
+from shine.export.given import takes_models
 from shine.export.headings import Headings, column_headings
 from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
@@ -26,6 +27,7 @@ _LARGEST = 9.99999999999999e307
 _COMPARISON = 1
 
 
+@takes_models
 def excel_formula(
     tree: Tree,
     cells: Mapping[str, str] | Literal["table"] | None = None,
@@ -39,7 +41,7 @@ def excel_formula(
 
     Parameters
     ----------
-    tree : Tree
+    tree : Tree or Model
     cells : mapping of str to str, or "table", optional
         Place of each feature: a cell (``"B2"``, ``"$B$2"``), a name of the workbook, a column of a table
         (``"[@speed]"``). "table" means the columns of the table that the formula stands in, by their headings. By

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 from shine.errors import ExportError, GraphImportError, UnsupportedSyntaxError
 from shine.export.expressions.translation import composites, is_standard
+from shine.export.given import takes_models
 from shine.export.headings import Headings
 from shine.lang.grammar import ExpressionVerifier, check_name, check_number
 from shine.lang.library import STANDARD
@@ -37,6 +38,7 @@ _KEYS = {"schema", "schema_version", "name", "features", "functions", "assignmen
 _FUNCTION_KEYS = {"name", "parameters", "assignments", "result"}
 
 
+@takes_models
 def to_json(
     tree: Tree,
     name: str | None = None,
@@ -49,7 +51,7 @@ def to_json(
 
     Parameters
     ----------
-    tree : Tree
+    tree : Tree or Model
     name : str, optional
         Name of the formula; its own name by default.
     indent : int, optional

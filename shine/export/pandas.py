@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 from dataclasses import replace
 
+from shine.export.given import takes_models
 from shine.export.headings import Headings, column_headings
 from shine.export.python.module import Module
 from shine.lang.rounding import Precision, rounded_tree
@@ -19,6 +20,7 @@ def {name}(frame):
 _COLUMN = '        frame[{heading}].to_numpy(dtype="float64", na_value=np.nan),\n'
 
 
+@takes_models
 def pandas_source(tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None) -> str:
     """A module with the formula as a function of a data frame, which finds the columns by their headings.
 
@@ -27,7 +29,7 @@ def pandas_source(tree: Tree, name: str = "f", *, headings: Headings | None = No
 
     Parameters
     ----------
-    tree : Tree
+    tree : Tree or Model
     name : str
         Name of the function, and of the series that it returns.
     headings : mapping of str to str, optional

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from shine.export.expressions.corrected import Corrected
 from shine.export.expressions.phrases import Phrase, phrase, word, written
+from shine.export.given import takes_models
 from shine.export.headings import Headings, column_headings
 from shine.export.python.names import identifiers, numbered
 from shine.lang.rounding import Precision, rounded_tree
@@ -20,12 +21,13 @@ DEEPEST = 24
 _OR, _AND, _COMPARISON = 1, 2, 3
 
 
+@takes_models
 def polars_source(tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None) -> str:
     """Python source that builds a Polars expression, which finds the columns by their headings.
 
     Parameters
     ----------
-    tree : Tree
+    tree : Tree or Model
     name : str
         Name of the variable that holds the expression, for ``frame.select(f)``.
     headings : mapping of str to str, optional

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from shine.errors import ExportError
 from shine.export.expressions.corrected import Corrected
 from shine.export.expressions.phrases import Phrase, phrase, word, written
+from shine.export.given import takes_models
 from shine.export.headings import Headings, check_distinct, column_headings
 from shine.export.prepared_sql import prepared_sql
 from shine.lang.names import shown, value_text
@@ -54,6 +55,7 @@ RESERVED = frozenset(_RESERVED.split())
 """Words that need quotes as column names, in SQL or in one of the dialects."""
 
 
+@takes_models
 def sql_expression(
     tree: Tree,
     columns: Mapping[str, str] | None = None,
@@ -70,7 +72,7 @@ def sql_expression(
 
     Parameters
     ----------
-    tree : Tree
+    tree : Tree or Model
     columns : mapping of str to str, optional
         SQL text of each feature, copied as it is. By default the column with the feature's heading; headings that are
         not lower case, or are reserved words, get quotes. Columns hold double precision; integers work, too.

@@ -8,12 +8,14 @@ from typing import Any
 
 from shine.errors import ExportError
 from shine.export.expressions.translation import Translation
+from shine.export.given import takes_models
 from shine.export.headings import Headings, notes
 from shine.export.python.names import identifiers
 from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
 
 
+@takes_models
 def sympy_expression(tree: Tree, *, precision: Precision = None) -> Any:
     """The formula as a SymPy expression of real symbols with the names of the features.
 
@@ -23,7 +25,7 @@ def sympy_expression(tree: Tree, *, precision: Precision = None) -> Any:
 
     Parameters
     ----------
-    tree : Tree
+    tree : Tree or Model
     precision : int, "exact" or None
         Significant digits of constants; all by default.
 
@@ -58,12 +60,13 @@ def sympy_expression(tree: Tree, *, precision: Precision = None) -> Any:
     return expression
 
 
+@takes_models
 def sympy_source(tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None) -> str:
     """Python source that builds the SymPy expression, its numbers to the last bit.
 
     Parameters
     ----------
-    tree : Tree
+    tree : Tree or Model
     name : str
         Name of the variable that holds the expression.
     headings : mapping of str to str, optional

@@ -34,7 +34,7 @@ def parse(
 
     Parameters
     ----------
-    source : str, function, ast node, Tree or SymPy expression
+    source : str, function, ast node, Tree, Model or SymPy expression
         An expression, the text of one function definition, a Python function whose source is available, the syntax
         tree of either, or an expression that `shine.frontends.sympy.from_sympy` reads.
     parameters : sequence of str, optional
@@ -62,6 +62,8 @@ def parse(
     ('a', 'b')
     """
     node: ast.AST
+    if isinstance(getattr(source, "tree", None), Tree):
+        source = source.tree  # type: ignore[union-attr]  # a model
     if isinstance(source, str):
         node = _syntax_tree(source)
     elif isinstance(source, ast.AST):

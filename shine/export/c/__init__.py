@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from shine.export.c.dialect import HELPERS, dialect
 from shine.export.c.names import identifier
+from shine.export.given import takes_models
 from shine.export.headings import Headings, notes
 from shine.export.statements.dialect import Form, call, write
 from shine.export.statements.straightline import Body, StraightLine, straight_line
@@ -82,6 +83,7 @@ void {name}_batch(const double *X, size_t n_rows, ptrdiff_t row_stride, ptrdiff_
 """
 
 
+@takes_models
 def c_files(
     tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None
 ) -> dict[str, str]:
@@ -89,7 +91,7 @@ def c_files(
 
     Parameters
     ----------
-    tree : Tree
+    tree : Tree or Model
         Its parameters become the arguments of the C function, in this order.
     name : str
         Name of the function; changed if C does not allow it or its library already has it.
@@ -125,6 +127,7 @@ def c_files(
     return {f"{writer.name}.h": header, f"{writer.name}.c": source}
 
 
+@takes_models
 def c_source(tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None) -> str:
     """A formula as one C source file, with its declarations.
 

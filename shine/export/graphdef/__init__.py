@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from shine.errors import ExportError, GraphImportError
+from shine.export.given import takes_models
 from shine.export.graphdef.graph import TYPES, Graph
 from shine.export.graphdef.operations import COMPOSITES, FLOAT, INTEGER
 from shine.export.headings import Headings, notes
@@ -19,12 +20,13 @@ from shine.lang.tree import Tree
 _FORM = "GraphDef"
 
 
+@takes_models
 def graphdef(tree: Tree, name: str = "f", dtype: str = "float64") -> Any:
     """A formula as a GraphDef message.
 
     Parameters
     ----------
-    tree : Tree
+    tree : Tree or Model
     name : str
         Name of the node with the result; a number is added if a feature has the name.
     dtype : {"float64", "float32", "int32", "int64"}
@@ -67,6 +69,7 @@ def graphdef(tree: Tree, name: str = "f", dtype: str = "float64") -> Any:
     return graph.message
 
 
+@takes_models
 def graphdef_text(tree: Tree, name: str = "f", dtype: str = "float64", *, headings: Headings | None = None) -> str:
     """A formula as the text of a `.pbtxt` file, with the original headings in comments; see `graphdef`."""
     message = graphdef(tree, name, dtype)
@@ -77,6 +80,7 @@ def graphdef_text(tree: Tree, name: str = "f", dtype: str = "float64", *, headin
     return "".join(comments) + text
 
 
+@takes_models
 def graphdef_bytes(tree: Tree, name: str = "f", dtype: str = "float64") -> bytes:
     """A formula as the bytes of a `.pb` file; see `graphdef`."""
     made: bytes = graphdef(tree, name, dtype).SerializeToString(deterministic=True)

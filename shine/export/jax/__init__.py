@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from shine.errors import ExportError
+from shine.export.given import takes_models
 from shine.export.headings import Headings
 from shine.export.statements.array_library import array_function, array_source
 from shine.lang.rounding import Precision, rounded_tree
@@ -23,12 +24,13 @@ import numpy as np
 from jax import Array"""
 
 
+@takes_models
 def jax_function(tree: Tree) -> Callable[..., Array]:
     """A formula as a function of arrays.
 
     Parameters
     ----------
-    tree : Tree
+    tree : Tree or Model
 
     Returns
     -------
@@ -57,12 +59,13 @@ def jax_function(tree: Tree) -> Callable[..., Array]:
     return array_function(tree, "JAX", _operations())
 
 
+@takes_models
 def jax_source(tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None) -> str:
     """A formula as a Python module that needs only JAX.
 
     Parameters
     ----------
-    tree : Tree
+    tree : Tree or Model
     name : str
         Name of the function in it; it takes the same arguments as the result of `jax_function`.
     headings : mapping of str to str, optional

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from shine.export.given import takes_models
 from shine.export.headings import Headings
 from shine.export.latex.writer import latex_text
 from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
 
 
+@takes_models
 def latex(tree: Tree, name: str | None = None, *, headings: Headings | None = None, precision: Precision = None) -> str:
     r"""The formula in LaTeX's mathematics mode.
 
@@ -17,7 +19,7 @@ def latex(tree: Tree, name: str | None = None, *, headings: Headings | None = No
 
     Parameters
     ----------
-    tree : Tree
+    tree : Tree or Model
     name : str, optional
         The left side; nothing by default, or the formula's own name in an `aligned` block.
     headings : mapping of str to str, optional

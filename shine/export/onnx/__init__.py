@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from shine.errors import ExportError
+from shine.export.given import takes_models
 from shine.export.headings import Headings
 from shine.export.onnx.graph import Graph, Value
 from shine.export.statements.straightline import straight_line
@@ -22,6 +23,7 @@ _OPSET, _VERSION = 17, 8
 _ELEMENTS = {"float64": "DOUBLE", "float32": "FLOAT"}
 
 
+@takes_models
 def onnx_model(
     tree: Tree,
     name: str = "f",
@@ -34,7 +36,7 @@ def onnx_model(
 
     Parameters
     ----------
-    tree : Tree
+    tree : Tree or Model
     name : str
         Name of the graph.
     dtype : {"float64", "float32"}
@@ -112,6 +114,7 @@ def _model(graph: Graph, name: str, kind: int, features: Sequence[str], headings
     return model
 
 
+@takes_models
 def onnx_bytes(tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None) -> bytes:
     """A formula as the bytes of a float64 ONNX file; see `onnx_model`."""
     return onnx_model(tree, name, headings=headings, precision=precision).SerializeToString()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 
 from shine.export.expressions.phrases import word, written
+from shine.export.given import takes_models
 from shine.export.headings import Headings
 from shine.export.python.expression import Expression
 from shine.export.python.module import Module
@@ -13,6 +14,7 @@ from shine.lang.rounding import Precision, rounded_tree
 from shine.lang.tree import Tree
 
 
+@takes_models
 def python_source(tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None) -> str:
     """A module with the formula as a function of NumPy arrays.
 
@@ -21,7 +23,7 @@ def python_source(tree: Tree, name: str = "f", *, headings: Headings | None = No
 
     Parameters
     ----------
-    tree : Tree
+    tree : Tree or Model
     name : str
         Name of the function.
     headings : mapping of str to str, optional
@@ -41,6 +43,7 @@ def python_source(tree: Tree, name: str = "f", *, headings: Headings | None = No
     return Module(name, headings or {}).text(rounded_tree(tree, precision, named=False), name)
 
 
+@takes_models
 def python_expression(tree: Tree, *, precision: Precision = None) -> str:
     """The formula as one NumPy expression of its parameters, which are float64 arrays.
 

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from shine.errors import ExportError
+from shine.export.given import takes_models
 from shine.export.headings import Headings
 from shine.export.statements.array_library import array_function, array_source
 from shine.lang.rounding import Precision, rounded_tree
@@ -22,12 +23,13 @@ import torch
 from torch import Tensor"""
 
 
+@takes_models
 def torch_function(tree: Tree) -> Callable[..., Tensor]:
     """A formula as a function of tensors.
 
     Parameters
     ----------
-    tree : Tree
+    tree : Tree or Model
 
     Returns
     -------
@@ -55,12 +57,13 @@ def torch_function(tree: Tree) -> Callable[..., Tensor]:
     return array_function(tree, "torch", _operations())
 
 
+@takes_models
 def torch_source(tree: Tree, name: str = "f", *, headings: Headings | None = None, precision: Precision = None) -> str:
     """A formula as a Python module that needs only torch.
 
     Parameters
     ----------
-    tree : Tree
+    tree : Tree or Model
     name : str
         Name of the function in it; it takes the same arguments as the result of `torch_function`.
     headings : mapping of str to str, optional

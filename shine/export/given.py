@@ -1,0 +1,49 @@
+"""What the functions of all exports take as a formula: a tree, or a model, which has one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from inspect import signature
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from shine.lang.names import value_text
+from shine.lang.tree import Tree
+
+P = ParamSpec("P")
+Made = TypeVar("Made")
+
+
+class HasTree(Protocol):
+    """A `shine.Model`."""
+
+    @property
+    def tree(self) -> Tree:
+        """The formula."""
+        ...
+
+    @property
+    def headings(self) -> Mapping[str, str]:
+        """Original headings of the columns, by feature."""
+        ...
+
+
+def takes_models(write: Callable[Concatenate[Tree, P], Made]) -> Callable[Concatenate[Tree | HasTree, P], Made]:
+    """Decorate an export of a tree: it takes models, too, and their headings if it takes headings."""
+    takes_headings = "headings" in signature(write).parameters
+
+    @wraps(write)
+    def made(tree: Any, *arguments: P.args, **options: P.kwargs) -> Made:
+        if isinstance(tree, Tree):
+            return write(tree, *arguments, **options)
+        if not isinstance(getattr(tree, "tree", None), Tree):
+            given = (
+                value_text(tree) if isinstance(tree, str | int | float | list | tuple) else f"a {type(tree).__name__}"
+            )
+            best = "; pass its best_" if hasattr(tree, "best_") else "; shine.parse makes a tree of text and functions"
+            raise TypeError(f"{write.__name__} takes a shine.Model or a tree, not {given}{best}")
+        if takes_headings:
+            options.setdefault("headings", tree.headings)
+        return write(tree.tree, *arguments, **options)
+
+    return made  # type: ignore[return-value]  # mypy takes the first argument for a named one
