@@ -31,6 +31,8 @@ OTHER_WORDS = {
     "batching": "rows", "batch_size": "rows", "variable_names": "features", "weights": "sample_weight",
     "X_units": "units", "y_units": "units", "progress": "verbose", "verbosity": "verbose",
     "tournament_selection_n": "tournament", "extra_sympy_mappings": "primitives", "fraction_replaced": "migrants",
+    "ncycles_per_iteration": "generations", "parallelism": "threads", "loss_function_expression": "loss",
+    "crossover_probability": "crossover", "hof_migration": "migrants", "topn": "migrants",
     "should_optimize_constants": "constant_steps", "optimizer_iterations": "constant_steps",
     # gplearn
     "function_set": "primitives", "stopping_criteria": "stop_loss", "metric": "loss", "tournament_size": "tournament",
@@ -39,7 +41,8 @@ OTHER_WORDS = {
     "p_subtree_mutation": "subtree_mutation", "p_hoist_mutation": "hoist_mutation",
     "p_point_mutation": "point_mutation",
     # DEAP, Operon and others
-    "pset": "primitives", "ngen": "generations", "n_generations": "generations", "max_generations": "generations",
+    "pset": "primitives", "tournsize": "tournament", "lambda_": "population", "mu": "population",
+    "ngen": "generations", "n_generations": "generations", "max_generations": "generations",
     "n_gen": "generations", "gens": "generations", "iterations": "generations", "max_iter": "generations",
     "n_iter": "generations", "epochs": "generations", "cxpb": "crossover", "mutpb": "subtree_mutation",
     "pop_size": "population", "popsize": "population", "n_population": "population", "max_length": "max_size",
@@ -53,6 +56,30 @@ OTHER_WORDS = {
     "feature_names_in": "features", "weight": "sample_weight", "float": "dtype", "type": "dtype",
 }  # fmt: skip
 """Shine's words for settings of other libraries."""
+
+NOTES = {
+    "deterministic": "the same seed gives the same result, with threads too",
+    "dimensionless_constants_only": "use constraints={'dimensionless_constants': True}",
+    "dimensional_constraint_penalty": "formulas with inconsistent units are never considered",
+    "select_k_features": "all features take part; scikit-learn's SelectKBest before the search leaves some out",
+    "denoise": "Shine looks at the noise itself, and nothing has to be smoothed",
+    "max_evals": "limit the generations or the time, or count in a callback",
+    "mutations": "the share of each mutation is a setting: subtree_mutation, point_mutation, ...",
+    "annealing": "there is no annealing; leave it out",
+    "should_simplify": "formulas are always simplified; leave it out",
+    "turbo": "formulas are always compiled; leave it out",
+    "bumper": "formulas are always compiled; leave it out",
+    "halloffame": "the result has the best formula of each complexity, its front",
+    "hall_of_fame": "the result has the best formula of each complexity, its front",
+    "stats": "a callback receives the progress of every generation",
+    "output_directory": "shine evolve on the command line writes run directories",
+    "temp_equation_file": "shine evolve on the command line writes run directories",
+    "settings": "pass its entries as keywords of their own: islands=4",
+}
+"""What to do about settings of other libraries, or of another face, for which no single setting stands."""
+
+ALIKE = 0.75
+"""Least similarity, from 0 to 1, of a word that is suggested in the place of an unknown one."""
 
 FORMER = {"seeds": "guesses"}
 """Words of former versions, and the words now; they are still understood."""
@@ -82,7 +109,24 @@ def meant(word: str, allowed: Collection[str]) -> str | None:
     >>> meant("max_time", ["seconds", "seed"]), meant("seconds", ["max_time"]), meant("niterations", ["generations"])
     ('seconds', 'max_time', 'generations')
     """
-    return synonym(word, allowed) or similar(word, allowed)
+    return synonym(word, allowed) or (None if word in NOTES else similar(word, allowed, ALIKE))
+
+
+def hint(word: str, allowed: Collection[str], settings: Collection[str] = ()) -> str:
+    """What to do about an unknown word, to stand before the allowed ones in a message; empty if that is not known.
+
+    Parameters
+    ----------
+    word : str
+    allowed : collection of str
+    settings : collection of str
+        Keys of the keyword `settings`, if it is allowed.
+    """
+    key = synonym(word, settings) if synonym(word, allowed) is None else None
+    if key:
+        return f"did you mean settings={{{key!r}: ...}}? "
+    near = meant(word, allowed)
+    return f"did you mean {near!r}? " if near else f"{NOTES[word]}; " if word in NOTES else ""
 
 
 def unexpected(function: str, word: str, allowed: Iterable[str], settings: Collection[str] = ()) -> TypeError:
@@ -99,12 +143,8 @@ def unexpected(function: str, word: str, allowed: Iterable[str], settings: Colle
         Keys of its keyword `settings`.
     """
     known = list(allowed)
-    near = synonym(word, known)
-    key = synonym(word, settings) if near is None else None
-    near = near or similar(word, known)
-    hint = f"did you mean settings={{{key!r}: ...}}? " if key else f"did you mean {near!r}? " if near else ""
     return TypeError(
-        f"{function}() got an unexpected keyword argument {shown(word)}; {hint}"
+        f"{function}() got an unexpected keyword argument {shown(word)}; {hint(word, known, settings)}"
         f"allowed are {listed(known, MOST_PRIMITIVES)}"
     )
 

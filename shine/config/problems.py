@@ -13,7 +13,7 @@ from shine.config.document import Json, Loc
 from shine.lang.names import listed, similar
 from shine.search.keywords import KEYWORDS
 from shine.search.wording import worded
-from shine.words import synonym
+from shine.words import NOTES, synonym
 
 Problem = tuple[Loc, str]
 
@@ -53,7 +53,10 @@ def _problem(details: ErrorDetails, schema: dict[str, Any]) -> Problem:
 
 def unknown(kind: str, name: str, allowed: Sequence[str], near: str | None = None) -> str:
     """The message for a name that is not allowed; it suggests the nearest allowed name if none is given."""
-    near = near or synonym(name, allowed) or (_elsewhere(name) if kind == "key" else None) or similar(name, allowed)
+    near = near or synonym(name, allowed) or (_elsewhere(name) if kind == "key" else None)
+    if kind == "key" and not near and name in NOTES:
+        return f"unknown key {shown(name)}; {NOTES[name]}; allowed are {listed(allowed, 100)}"
+    near = near or similar(name, allowed)
     hint = f'did you mean "{near}"? ' if near else ""
     return f"unknown {kind} {shown(name)}; {hint}allowed are {listed(allowed, 100)}"
 

@@ -16,7 +16,7 @@ from shine.gp.constraints.units import parse_unit
 from shine.gp.settings import EvolutionSettings
 from shine.lang.given import is_list
 from shine.lang.names import listed, shown, similar, value_text
-from shine.words import ESTIMATOR_WORDS, meant, synonym
+from shine.words import ESTIMATOR_WORDS, hint, meant, synonym
 
 DEPRECATED = "deprecated"
 """Value of a parameter of a former version that nobody has set, as in scikit-learn."""
@@ -37,10 +37,9 @@ def check_known(name: str, given: Iterable[str], parameters: Sequence[str]) -> N
     """Raise a `ValueError` if `set_params` is given a parameter that an estimator does not have."""
     for word in given:
         if word not in parameters:
-            near = meant(word, parameters)
-            hint = f"did you mean {near!r}? " if near else ""
             known = listed(parameters, len(parameters))
-            raise ValueError(f"Invalid parameter {value_text(word)} for estimator {name}; {hint}it has {known}")
+            advice = hint(word, parameters)
+            raise ValueError(f"Invalid parameter {value_text(word)} for estimator {name}; {advice}it has {known}")
 
 
 def check_parameters(given: Mapping[str, Any]) -> None:

@@ -37,9 +37,7 @@ def takes_models(write: Callable[Concatenate[Tree, P], Made]) -> Callable[Concat
         if isinstance(tree, Tree):
             return write(tree, *arguments, **options)
         if not isinstance(getattr(tree, "tree", None), Tree):
-            given = (
-                value_text(tree) if isinstance(tree, str | int | float | list | tuple) else f"a {type(tree).__name__}"
-            )
+            given = value_text(tree) if isinstance(tree, str) else f"the {type(tree).__name__}"
             best = "; pass its best_" if hasattr(tree, "best_") else "; shine.parse makes a tree of text and functions"
             raise TypeError(f"{write.__name__} takes a shine.Model or a tree, not {given}{best}")
         if takes_headings:

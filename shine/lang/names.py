@@ -157,9 +157,17 @@ def listed(names: Iterable[str], most: int = 20) -> str:
     return ", ".join(first) + (f" and {more} more" if more else "")
 
 
-def similar(name: str, names: Iterable[str]) -> str | None:
-    """The most similar name; None if no name is similar. Only the first names of a long list are compared."""
+def similar(name: str, names: Iterable[str], alike: float = 0.6) -> str | None:
+    """The most similar name; None if no name is similar. Only the first names of a long list are compared.
+
+    Parameters
+    ----------
+    name : str
+    names : iterable of str
+    alike : float
+        Least similarity, from 0 to 1 (see `difflib.get_close_matches`).
+    """
     if len(name) > MOST_CHARACTERS:
         return None
-    found = difflib.get_close_matches(name, list(islice(names, _COMPARED)), n=1)
+    found = difflib.get_close_matches(name, list(islice(names, _COMPARED)), n=1, cutoff=alike)
     return found[0] if found else None

@@ -12,7 +12,7 @@ from shine.deap import CompiledEvaluator
 from shine.estimators import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer
 from shine.estimators.parameters import FREE
 from shine.search.keywords import KEYWORDS, NO_SETTINGS
-from shine.words import ESTIMATOR_WORDS, OTHER_WORDS, keywords_checked, meant, unexpected
+from shine.words import ESTIMATOR_WORDS, NOTES, OTHER_WORDS, keywords_checked, meant, unexpected
 
 X = np.random.default_rng(0).uniform(1, 5, (20, 2))
 y = X[:, 0]
@@ -95,6 +95,35 @@ def test_a_checked_init_keeps_its_signature():
 
     assert inspect.signature(keywords_checked(init)) == inspect.signature(init)
     assert "threads" in inspect.signature(shine.Evaluator).parameters
+
+
+@pytest.mark.parametrize(
+    ("word", "advice"),
+    [
+        ("deterministic", "; the same seed gives the same result, with threads too; allowed are"),
+        ("dimensionless_constants_only", "; use constraints={'dimensionless_constants': True}; allowed"),
+        ("select_k_features", "; all features take part; "), ("denoise", "; Shine looks at the noise itself"),
+        ("max_evals", "; limit the generations"), ("annealing", "; there is no annealing"),
+        ("mutations", "; the share of each mutation is a setting"), ("halloffame", "; the result has the best"),
+        ("stats", "; a callback receives"), ("ncycles_per_iteration", "did you mean 'generations'?"),
+        ("zealing", "; allowed are"),
+    ],
+)  # fmt: skip
+def test_words_for_which_no_setting_stands_are_answered_with_what_to_do(word, advice):
+    for call in (lambda: SymbolicRegressor(**{word: 1}), lambda: shine.evolve(X, y, **{word: 1})):
+        with pytest.raises(TypeError) as caught:
+            call()
+        assert f"'{word}'" in str(caught.value)
+        assert advice in str(caught.value)
+
+
+def test_evolve_takes_the_settings_of_estimators_as_keywords():
+    with pytest.raises(TypeError, match="'settings'; pass its entries as keywords of their own: islands=4"):
+        shine.evolve(X, y, settings={"islands": 4})
+
+
+def test_notes_are_about_words_that_no_face_has():
+    assert not NOTES.keys() & ({*KEYWORDS, *NO_SETTINGS, *PARAMETERS, *OTHER_WORDS} - {"settings"})
 
 
 def test_an_unlike_word_gets_the_allowed_ones():
