@@ -54,8 +54,7 @@ def _renamed(best: ModelLike) -> Element | None:
     words: list[Content] = []
     for position, (name, heading) in enumerate(pairs):
         words += [", " * (position > 0), element("code", name), f" is “{shortened(heading, _LONGEST)}”"]
-    style = "margin-top: 10px; font-size: 0.84rem"
-    return element("p", "In code, ", words, ".", class_="summary", style=style) if pairs else None
+    return element("p", "In code, ", words, ".", class_="summary") if pairs else None
 
 
 def _summary(result: ResultLike, best: ModelLike, dataset: Dataset) -> str:
