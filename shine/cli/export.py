@@ -15,7 +15,6 @@ from shine.cli.output import print_bytes, print_json, print_text, write_file
 from shine.cli.sources import model_of
 from shine.export import EXPORTS, export
 from shine.export.c import c_files
-from shine.export.headings import used_features
 from shine.export.prepared_sql import prepared_notes
 from shine.export.sql import DIALECTS
 from shine.lang.rounding import Precision
@@ -76,7 +75,7 @@ def _notes(preparation: Preparation | None, found: Model | Tree, dialect: str | 
     """What a user should know of the columns that SQL reads."""
     if preparation is None or isinstance(found, Tree):
         return []
-    return prepared_notes(preparation.of(used_features(found.tree)), dialect or DIALECTS[0])
+    return prepared_notes(preparation.of(found.tree.used_parameters), dialect or DIALECTS[0])
 
 
 def _c_files(texts: Mapping[str, str], out: Path) -> dict[Path, bytes]:

@@ -114,6 +114,8 @@ def model_of(source: str, index: int | None) -> tuple[Model | Tree, Run | None]:
     tree = parsed(source)
     if index is not None:
         raise click.UsageError(f"--index is for runs, and there is no folder {shown(source)}")
+    if source.isidentifier() and len(source) > 1:  # runs have longer names than x
+        click.echo(f"warning: there is no run {shown(source)}; it is taken for a formula of one name", err=True)
     return tree, None
 
 

@@ -71,6 +71,13 @@ def test_a_run_that_is_not_there_is_not_taken_for_a_division(run: Path) -> None:
     assert result.stderr.startswith("error: runs/pythagoras: no such folder")
 
 
+def test_a_name_that_is_no_run_is_taken_for_a_formula_with_a_warning(run: Path) -> None:
+    result = shine("export", "mistyped_run", "--to", "python")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("warning: there is no run 'mistyped_run'; it is taken for a formula of one name")
+    assert shine("export", "a + b", "--to", "python").stderr == ""
+
+
 def test_json_says_what_was_exported(run: Path) -> None:
     made = json.loads(shine("export", run, "--to", "latex", "--json").stdout)
     assert made.keys() == {"expression", "parameters", "headings", "to", "name", "text"}

@@ -48,13 +48,14 @@ PREFIXED: dict[str, Dimension] = {
     "Bq": _dimension(s=-1), "Gy": _dimension(m=2, s=-2), "Sv": _dimension(m=2, s=-2), "kat": _dimension(mol=1, s=-1),
     "eV": _dimension(kg=1, m=2, s=-2), "l": _dimension(m=3), "L": _dimension(m=3), "t": _dimension(kg=1),
     "bar": _dimension(kg=1, m=-1, s=-2), "Wh": _dimension(kg=1, m=2, s=-2), "cal": _dimension(kg=1, m=2, s=-2),
-    "pc": _dimension(m=1),
+    "pc": _dimension(m=1), "M": _dimension(mol=1, m=-3),
 }  # fmt: skip
 """Units that take a prefix."""
 
 UNPREFIXED: dict[str, Dimension] = {
     "min": _dimension(s=1), "h": _dimension(s=1), "d": _dimension(s=1), "day": _dimension(s=1), "yr": _dimension(s=1),
-    "degC": _dimension(K=1), "deg": DIMENSIONLESS, "percent": DIMENSIONLESS, "%": DIMENSIONLESS,
+    "degC": _dimension(K=1), "°C": _dimension(K=1), "deg": DIMENSIONLESS, "°": DIMENSIONLESS,
+    "percent": DIMENSIONLESS, "%": DIMENSIONLESS,
     "ha": _dimension(m=2), "au": _dimension(m=1), "ly": _dimension(m=1), "Da": _dimension(kg=1),
     "u": _dimension(kg=1), "atm": _dimension(kg=1, m=-1, s=-2), "angstrom": _dimension(m=1), "Å": _dimension(m=1),
     "rpm": _dimension(s=-1),
@@ -64,7 +65,7 @@ UNPREFIXED: dict[str, Dimension] = {
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _TOKEN = re.compile(
     r"\s*(?:(?P<power>\*\*|\^)|(?P<operator>[*/·])|(?P<bracket>[()])|(?P<sign>[-+])"
-    r"|(?P<number>\d+(?:\.\d+)?)|(?P<name>[^\W\d_]+|%))"
+    r"|(?P<number>\d+(?:\.\d+)?)|(?P<name>°?[^\W\d_]+|[%°]))"
 )
 
 

@@ -68,6 +68,7 @@ def test_units_are_read(text, expected):
         ("N*m", "J"), ("J/s", "W"), ("W/A", "V"), ("V/A", "ohm"), ("A*s", "C"), ("C/V", "F"), ("V*s", "Wb"),
         ("Wb/m^2", "T"), ("Wb/A", "H"), ("1/ohm", "S"), ("N/m^2", "Pa"), ("J/kg", "Gy"), ("Pa", "bar"), ("eV", "J"),
         ("kat", "mol/s"), ("lx", "lm/m^2"), ("kW*h", "kWh"), ("t", "kg"), ("L", "m^3"), ("pc", "ly"), ("atm", "Pa"),
+        ("°C", "K"), ("W/°C", "W/K"), ("°", "rad"), ("µM", "mol/m^3"), ("uM", "mmol/L"),
     ],
 )  # fmt: skip
 def test_derived_units_have_their_dimensions(one, other):
