@@ -160,7 +160,7 @@ class _Reader:
             return self._translated(text, problem)
         shine = TABLE.get(tree.name)
         if shine is not None and means(tree, shine):
-            return self._of_known(shine.name)
+            return self._known(shine.name)
         name = free_name(tree.name, STANDARD)
         return self._add(Primitive(name, len(tree.parameters), replace(tree, name=name)))
 
