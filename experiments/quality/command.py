@@ -105,7 +105,8 @@ def main(
     """
     if options.compare:
         sources = {str(path): _records(path, measure.record) for path in options.compare}
-        print(*map(tabulate, sources.values()), *[comparison(sources)] * (measure is RECOVERY), sep="\n\n")
+        beside = [comparison(sources)] if measure is RECOVERY else []
+        print(*map(tabulate, sources.values()), *beside, sep="\n\n")
         return
     if options.plot and draw is None:
         raise SystemExit(f"{options.name} has no plot")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
+
 import numpy as np
 import pytest
-from quality.command import levels_of
+from quality.command import levels_of, main
 from quality.law_scores import LawRecord
 from quality.measurements import anywhere
 from quality.problems import generator
 from quality.random_trees import Drawn, parts, random_problem, size_of, text_of, values_of, worth_finding
-from random_formulas import curves_table, draw_curves
+from quality.records import append_record
+from quality.runner import Measure
+from random_formulas import curves_table, draw_curves, scores
 
 A, B = ("x", 0), ("x", 1)
 ONE = Drawn((anywhere(1, 3),), 500).points(np.random.default_rng(0))
@@ -79,6 +83,14 @@ def test_the_table_has_a_column_for_each_number_of_nodes():
     header, _, line = ([cell.strip() for cell in row.split("|")[1:-1]] for row in curves_table(RECORDS).splitlines())
     assert header[1:4] == ["8", "10", "all"]
     assert line == ["shine, 1 s, 1 thread, noise 0.1", "1 / 2 of 2", "1 / 1 of 2", "2 / 3 of 4", "1", "0", "1"]
+
+
+def test_files_of_results_are_compared(tmp_path, capsys):
+    path = tmp_path / "records.csv"
+    for record in RECORDS:
+        append_record(path, record)
+    main(Namespace(compare=[path]), list, curves_table, Measure(LawRecord, scores), draw_curves)
+    assert capsys.readouterr().out.strip() == curves_table(RECORDS)
 
 
 def test_curves_are_drawn(tmp_path):
