@@ -73,7 +73,7 @@ def test_the_user_is_told_what_was_guessed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "kind"),
     [
-        (gzip.compress(b"a,y\n1,2\n"), "a gzip file, which should end in .csv.gz"),
+        (gzip.compress(b"a,y\n1,2\n", mtime=0), "a gzip file, which should end in .csv.gz"),
         (b"PK\x03\x04...", "a zip or Excel file, which should end in .csv.zip or .xlsx"),
         (b"PAR1...", "a Parquet file, which should end in .parquet"),
     ],
