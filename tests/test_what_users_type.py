@@ -113,6 +113,26 @@ def test_the_former_name_of_guesses_is_understood_and_told():
     assert result.best.predict(X) == pytest.approx(Y)
 
 
+def clipped(x):
+    return max(0, x)
+
+
+@pytest.mark.parametrize(
+    ("primitives", "y"),
+    [
+        ([operator.add, operator.mul, clipped], np.maximum(0, X[:, 0] - 3) + X[:, 1] ** 2),
+        ([operator.truediv, operator.sub, np.tanh], 1 - 0.4 * np.tanh(X[:, 0])),
+        (["+", math.exp], 7.5 * X[:, 0]),
+    ],
+)
+def test_a_result_is_a_guess_for_the_same_search_in_all_its_forms(primitives, y):
+    options = {"primitives": primitives, "threads": 1, "seed": 0}
+    best = shine.evolve(X, y, generations=1, **options).best
+    for guess in (best, best.tree, best.expression, best.formula()):
+        again = shine.evolve(X, y, generations=0, seeding=0, guesses=[guess], **options).best
+        assert again.loss <= 1.01 * best.loss + 1e-12
+
+
 def test_dir_lists_what_is_public_and_nothing_else():
     public = {name for name in dir(shine) if not name.startswith("__")}
     assert not {name for name in public if name.startswith("_")}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from shine.gp.subtrees import depths
 from shine.lang.population import Population
@@ -12,6 +10,7 @@ from shine.lang.primitives import PrimitiveSet, select
 from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
 from shine.lang.vocabulary import PrimitiveSource, primitive_table
+from shine.search.lines import without_line
 
 
 def guesses_within(
@@ -36,22 +35,8 @@ def guesses_within(
     table, names = primitive_table(primitives)
     primitive_set = PrimitiveSet(select(table, names), tuple(features))
     for tree in trees:
-        bare = without_scaling(tree) if linear_scaling else tree
+        bare = without_line(tree) if linear_scaling else tree
         if bare.parameters == primitive_set.features and functions_of(bare) <= set(names):
             population = Population.from_trees([bare], primitive_set)
             if population.sizes[0] <= max_size and depths(population)[0] <= max_depth:
                 yield bare
-
-
-def without_scaling(tree: Tree) -> Tree:
-    """A formula without its outermost slope and intercept, if it has them."""
-    node = tree.result
-    for operators in ((ast.Add, ast.Sub), (ast.Mult, ast.Div)):
-        match node:
-            case ast.BinOp(left=inner, op=operator, right=ast.Constant()) if isinstance(operator, operators):
-                node = inner
-            case ast.BinOp(left=ast.Constant(), op=ast.Add() | ast.Sub() | ast.Mult() as operator, right=inner) if (
-                isinstance(operator, operators)
-            ):
-                node = inner
-    return replace(tree, result=node)

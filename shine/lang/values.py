@@ -194,7 +194,7 @@ class _Reader(Interpretation):
         if name in BASIC:
             return self.apply(name, *operands)
         primitive = self.functions[name]
-        if name in self.kept and primitive is self.graph.table.get(name):
+        if name in self.kept and primitive == self.graph.table.get(name):
             return self.apply(name, *operands)
         assert primitive.definition is not None
         return self.read(primitive.definition, operands)

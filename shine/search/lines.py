@@ -32,3 +32,17 @@ def with_line(tree: Tree, slope: float, intercept: float) -> Tree:
     if intercept != 0:
         node = application("add" if intercept > 0 else "sub", [node, ast.Constant(abs(intercept))])
     return replace(tree, result=node)
+
+
+def without_line(tree: Tree) -> Tree:
+    """A formula without its outermost slope and intercept, if it has them."""
+    node = tree.result
+    for operators in ((ast.Add, ast.Sub), (ast.Mult, ast.Div)):
+        match node:
+            case ast.BinOp(left=inner, op=operator, right=ast.Constant()) if isinstance(operator, operators):
+                node = inner
+            case ast.BinOp(left=ast.Constant(), op=ast.Add() | ast.Sub() | ast.Mult() as operator, right=inner) if (
+                isinstance(operator, operators)
+            ):
+                node = inner
+    return replace(tree, result=node)

@@ -24,9 +24,10 @@ from shine.gp.seeding.skeletons import Rows
 from shine.gp.settings import EvolutionSettings
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
-from shine.lang.tape import tape_from_tree
+from shine.lang.tape import functions_of, tape_from_tree
 from shine.lang.tree import Primitive, Tree
 from shine.lang.vocabulary import primitive_table
+from shine.search.lines import without_line
 from shine.search.scaling import Scaling
 from shine.search.settings import SearchSettings
 
@@ -67,11 +68,18 @@ class Task:
 
 
 def _guess(
-    position: int, source: Guess, features: Sequence[str], table: Mapping[str, Primitive], names: Sequence[str]
+    position: int,
+    source: Guess,
+    features: Sequence[str],
+    table: Mapping[str, Primitive],
+    names: Sequence[str],
+    scaled: bool,
 ) -> Tree:
     """A guess as a tree; an error says which guess it is."""
     try:
         tree = guess_tree(source, features, table, names)
+        if scaled and not functions_of(tree) <= set(names):
+            tree = without_line(tree)  # results have slopes and intercepts even if the search lacks their functions
         tape_from_tree(tree, PrimitiveSet(select(table, names), tuple(features)))  # reports missing primitives
         return tree
     except (ShineError, TypeError, ValueError) as error:
@@ -99,7 +107,8 @@ def prepared(dataset: Dataset, settings: SearchSettings, *, linear_scaling: bool
     table, names = primitive_table(settings.primitives)
     functions, constraints = select(table, names), settings.constraints
     trees = [
-        _guess(position, source, dataset.features, table, names) for position, source in enumerate(settings.guesses)
+        _guess(position, source, dataset.features, table, names, linear_scaling)
+        for position, source in enumerate(settings.guesses)
     ]
     check_constraints(constraints, functions, dataset.features, linear_scaling)
     # A forbidden feature is never drawn if the search does not know it.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shine.data.dataset import check_features
 from shine.errors import DataError
 from shine.estimators import rows
-from shine.estimators.guesses import guesses_within, without_scaling
+from shine.estimators.guesses import guesses_within
 from shine.estimators.names import formula_names
 from shine.estimators.parameters import checked_seed, checked_threads
 from shine.estimators.rows import merged
@@ -66,21 +66,6 @@ def test_many_rows_stay_where_they_are(monkeypatch):
     X, Y = np.array([[2.0], [1.0], [2.0], [3.0]]), np.zeros((4, 1))
     assert merged(X, Y, None)[0] is X
     assert merged(X, Y, np.array([1.0, 0.0, 2.0, 1.0]))[0].tolist() == [[2.0], [2.0], [3.0]]
-
-
-@pytest.mark.parametrize(
-    ("text", "bare"),
-    [
-        ("2.0*sin(a) + 1.0", "sin(a)"),
-        ("1.0 - 2.0*sin(a)", "sin(a)"),
-        ("sin(a)/2.0 - 1.0", "sin(a)"),
-        ("sin(a) + b", "sin(a) + b"),
-        ("2.0/a", "2.0/a"),
-        ("a", "a"),
-    ],
-)
-def test_a_line_is_taken_off(text, bare):
-    assert without_scaling(parse(text, ("a", "b"))) == parse(bare, ("a", "b"))
 
 
 def test_guesses_are_those_that_a_search_can_have():
