@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
+from inspect import signature
 from multiprocessing import current_process, parent_process
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
@@ -32,7 +33,7 @@ from shine.estimators.parameters import (
 )
 from shine.estimators.reports import reporter
 from shine.estimators.selection import Selection, selected
-from shine.words import keywords_checked
+from shine.words import keywords_checked, unexpected
 
 if TYPE_CHECKING:
     from shine.estimators.fit_searches import FitSearches
@@ -49,10 +50,14 @@ Index = int | Sequence[int] | None
 
 
 def complete(fit: Fit) -> Fit:
-    """Decorate a method `fit`: if it raises, the estimator stays as it was before."""
+    """Decorate a method `fit`: if it raises, the estimator stays as it was before; unknown keywords are answered."""
+    allowed = [name for name in signature(fit).parameters if name != "self"]
 
     @wraps(fit)
     def whole(self: SymbolicEstimator, *arguments: Any, **options: Any) -> Any:
+        for word in options:
+            if word not in allowed:
+                raise unexpected(f"{type(self).__name__}.fit", word, allowed)
         self._check_former_names()
         before = dict(vars(self))
         try:

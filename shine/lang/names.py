@@ -169,5 +169,6 @@ def similar(name: str, names: Iterable[str], alike: float = 0.6) -> str | None:
     """
     if len(name) > MOST_CHARACTERS:
         return None
-    found = difflib.get_close_matches(name, list(islice(names, _COMPARED)), n=1, cutoff=alike)
-    return found[0] if found else None
+    compared = {known.lower(): known for known in islice(names, _COMPARED)}
+    found = difflib.get_close_matches(name.lower(), compared, n=1, cutoff=alike)
+    return compared[found[0]] if found else None

@@ -91,7 +91,8 @@ OTHER_NAMES = {
     "logistic": "sigmoid", "expit": "sigmoid", "arcsin": "asin", "arccos": "acos", "arctan": "atan", "maximum": "max",
     "minimum": "min", "cond": "where", "if_then_else": "where", "ite": "where", "greater": "gt", "less": "lt",
     "pdiv": "protected_div", "plog": "protected_log", "psqrt": "protected_sqrt", "remainder": "mod",
-    "signum": "sign", "safe_log": "log", "safe_sqrt": "sqrt", "safe_pow": "pow",
+    "signum": "sign", "sine": "sin", "cosine": "cos", "tangent": "tan", "safe_log": "log", "safe_sqrt": "sqrt",
+    "safe_pow": "pow",
 }  # fmt: skip
 """Names that other libraries have for Shine's primitives, for messages."""
 
