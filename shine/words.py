@@ -68,8 +68,6 @@ NOTES = {
     "nested_constraints": "use constraints={'nesting': {'exp': {'exp': 0}}}",
     "variable_names": "the headings of a data frame name the features",
     "feature_names": "the headings of a data frame name the features",
-    "X_units": "use units=(units of the features, unit of the target)",
-    "y_units": "use units=(units of the features, unit of the target)",
     "init_depth": "max_depth limits all formulas, and the setting creation says how the first ones are made",
     "low_memory": "earlier generations are not kept; leave it out",
     "transformer": "SymbolicClassifier has the logistic function; leave it out",

@@ -123,7 +123,12 @@ def test_evolve_takes_the_settings_of_estimators_as_keywords():
 
 
 def test_notes_are_about_words_that_no_face_has():
-    assert not NOTES.keys() & ({*KEYWORDS, *NO_SETTINGS, *PARAMETERS, *OTHER_WORDS} - {"settings"})
+    assert not NOTES.keys() & ({*KEYWORDS, *NO_SETTINGS, *PARAMETERS} - {"settings"})
+
+
+def test_a_word_with_a_note_stands_for_no_parameter_of_an_estimator():
+    for word in NOTES.keys() & OTHER_WORDS.keys():
+        assert not {OTHER_WORDS[word], ESTIMATOR_WORDS.get(OTHER_WORDS[word])} & {*PARAMETERS, *FREE}
 
 
 def test_an_unlike_word_gets_the_allowed_ones():
