@@ -130,7 +130,8 @@ def parse_document(text: str, source: str) -> Document:
     if node is None:
         raise ConfigError([f"{source}: the file is empty; a configuration needs at least 'data'"])
     if not isinstance(node, yaml.MappingNode):
-        raise ConfigError([f"{at(node.start_mark, root)}: a configuration is a mapping of keys to values"])
+        told = "a configuration is a mapping of keys to values; it names a table: 'data: {path: ..., target: ...}'"
+        raise ConfigError([f"{at(node.start_mark, root)}: {told}"])
     value = _Reader(document, root).value(node, ())
     assert isinstance(value, dict)
     document.value = value

@@ -177,7 +177,7 @@ class CompiledEvaluator:
         if isinstance(self._unchecked, bool):  # of a former version, which checked one individual
             self._unchecked = ALL_CHECKS if self._unchecked else NO_CHECKS
 
-    def __call__(self, individuals: Iterable[Any]) -> list[Fitness]:
+    def __call__(self, individuals: Iterable[Any], *further: Any) -> list[Fitness]:
         """Fitness of each individual, as DEAP takes it.
 
         Parameters
@@ -195,8 +195,10 @@ class CompiledEvaluator:
         ValueError
             If an individual is not complete, or has a node that the primitive set lacks.
         TypeError
-            If it is called with one individual, or with anything else that is no population.
+            If it is called with one individual, or with anything else that is no population, or as `map` is.
         """
+        if further:
+            raise TypeError("evaluator(population) takes one argument; register evaluator.map as the map")
         items = population_checked(individuals, self._vocabulary.evolves_functions, "evaluator(population)")
         return list(map(tuple, self._values(items)[0].tolist()))
 

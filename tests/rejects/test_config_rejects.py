@@ -241,13 +241,16 @@ def test_an_override_is_its_own_place(override: str, expected: str, tmp_path: Pa
     assert problems(tmp_path, DATA + "seed: 0\n", override)[0].startswith(expected)
 
 
+NO_MAPPING = "a configuration is a mapping of keys to values; it names a table: 'data: {path: ..., target: ...}'"
+
+
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
         (b"", "c.yaml: the file is empty; a configuration needs at least 'data'"),
         (b"# nothing\n", "c.yaml: the file is empty; a configuration needs at least 'data'"),
-        (b"[1, 2]\n", "c.yaml:1:1: a configuration is a mapping of keys to values"),
-        (b"text\n", "c.yaml:1:1: a configuration is a mapping of keys to values"),
+        (b"[1, 2]\n", f"c.yaml:1:1: {NO_MAPPING}"),
+        (b"text\n", f"c.yaml:1:1: {NO_MAPPING}"),
         (b"seed: 1\nx: \xff\n", "c.yaml:2:4: byte 0xff is not UTF-8 text"),
         (b"#" * (MAX_BYTES + 1), f"c.yaml: is longer than {MAX_BYTES} bytes; a configuration is a short text"),
     ],

@@ -32,6 +32,11 @@ def test_a_population_is_a_list_of_trees(call, given):
         getattr(compiled(pair(), X, Y), call)(given)
 
 
+def test_an_evaluator_is_not_registered_as_the_map():
+    with pytest.raises(TypeError, match=r"takes one argument; register evaluator\.map as the map"):
+        compiled(pair(), X, Y)(len, population(pair(), 2, 0))
+
+
 def test_one_individual_is_no_population():
     individual = population(pair(), 1, 0)[0]
     with pytest.raises(TypeError, match=r"^evaluator\(population\) takes a list of individuals, not one individual; "):
