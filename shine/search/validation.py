@@ -18,7 +18,7 @@ from shine.fitness.losses import loss_of
 from shine.fitness.scores import Scores
 from shine.gp.evolution import Outcome
 from shine.lang.primitives import PrimitiveSet
-from shine.search.choice import Choice
+from shine.search.choice import CONVINCING, Choice
 from shine.search.model import Model
 from shine.search.polishing import population_of
 from shine.search.yardsticks import good_enough
@@ -88,7 +88,9 @@ def least_error(errors: Floats, units: Indices | None, lengths: Floats, enough: 
     """Position of the shortest description, of those whose error does not exceed the least by its standard error.
 
     The few rows that are kept back tell many formulas apart badly; the least error alone may be chance (Breiman et al.
-    1984, whose rule takes the simplest instead of the shortest description).
+    1984, whose rule takes the simplest instead of the shortest description). Formulas of nearly the same values differ
+    by little, but in every row, and so by more than the standard error; then the rows must speak for the better one
+    by `CONVINCING` nats.
 
     Parameters
     ----------
@@ -115,7 +117,7 @@ def least_error(errors: Floats, units: Indices | None, lengths: Floats, enough: 
         count = behind.shape[-1]
         mean = stable_sum(behind) / count
         deviation = np.sqrt(count / max(count - 1, 1) * stable_sum((behind - mean[:, None]) ** 2))
-        near = means - means[best] <= deviation
+        near = (means - means[best] <= deviation) | (errors.shape[-1] / 2 * np.log(means / means[best]) < CONVINCING)
     near[best] = True
     candidates = np.flatnonzero(near & np.isfinite(means))
     return int(candidates[np.argmin(lengths[candidates])])

@@ -59,11 +59,12 @@ def test_a_column_that_holds_no_numbers_is_named(kind: str, library: str) -> Non
     assert str(also.value) == str(caught.value)
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("kind", GOOD)
+@pytest.mark.parametrize(
+    ("kind", "library"),
+    # Arrow has no integers beyond 64 bits.
+    [(kind, library) for kind in GOOD for library in LIBRARIES if (kind, library) != ("huge", "pyarrow")],
+)
 def test_columns_of_numbers_pass(kind: str, library: str) -> None:
-    if kind == "huge" and library == "pyarrow":
-        pytest.skip("Arrow has no such integers")
     assert frame_problem(frame(library, GOOD[kind]), "X") is None
 
 

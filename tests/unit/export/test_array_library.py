@@ -19,6 +19,7 @@ from shine.export.jax import jax_function, jax_source
 from shine.export.torch import torch_function, torch_source
 from shine.lang.interpret import evaluate
 from shine.lang.tree import Tree
+from shine.lang.vocabulary import primitive_table
 
 pytestmark = pytest.mark.slow
 
@@ -149,7 +150,7 @@ def blend(a, b):
 
 
 def test_functions_of_the_user_are_functions_in_the_text(library):
-    table, _ = shine.lang.parse.primitive_table([blend])
+    table, _ = primitive_table([blend])
     tree = shine.parse("blend(a, b) + where", ("a", "b", "where"), table)
     source = library.source(tree, "my formula")
     assert "def blend(a, b):" in source

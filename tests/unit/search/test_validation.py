@@ -34,7 +34,14 @@ def test_of_errors_that_rows_do_not_tell_apart_the_shortest_description_is_chose
     lengths = np.array([0.0, 2.0, 1.0, 3.0])
     assert least_error(errors_of(9.0, 1.05, 1.06, 1.0), None, lengths, 0.0) == 2
     assert least_error(errors_of(9.0, 8.0, 7.0, 1.0), None, lengths, 0.0) == 3
-    assert least_error(errors_of(9.0, 1.0, 1.05, 1.05)[:, :1], None, lengths, 0.0) != 0
+    assert least_error(errors_of(9000.0, 1.0, 1.05, 1.05)[:, :1], None, lengths, 0.0) != 0
+
+
+def test_formulas_of_nearly_the_same_values_are_told_apart_by_their_descriptions():
+    errors = np.random.default_rng(0).uniform(0.5, 1.5, 40) / 40
+    both = np.stack([1.015 * errors, errors])  # behind in every row, and by next to nothing
+    assert least_error(both, None, np.array([0.0, 8.0]), 0.0) == 0
+    assert least_error(np.stack([1.5 * errors, errors]), None, np.array([0.0, 8.0]), 0.0) == 1
 
 
 def test_rows_of_a_group_are_one_witness():
