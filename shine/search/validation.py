@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from shine.arrays import log
 from shine.data.dataset import Dataset, stable_sum
 from shine.evaluators.machine_tier import MachineEvaluator
 from shine.fitness.losses import loss_of
@@ -117,7 +118,7 @@ def least_error(errors: Floats, units: Indices | None, lengths: Floats, enough: 
         count = behind.shape[-1]
         mean = stable_sum(behind) / count
         deviation = np.sqrt(count / max(count - 1, 1) * stable_sum((behind - mean[:, None]) ** 2))
-        near = (means - means[best] <= deviation) | (errors.shape[-1] / 2 * np.log(means / means[best]) < CONVINCING)
+        near = (means - means[best] <= deviation) | (errors.shape[-1] / 2 * log(means / means[best]) < CONVINCING)
     near[best] = True
     candidates = np.flatnonzero(near & np.isfinite(means))
     return int(candidates[np.argmin(lengths[candidates])])
