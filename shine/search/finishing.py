@@ -19,7 +19,7 @@ from shine.search.given_units import front_in_given_units, model_in_given_units,
 from shine.search.kept_rows import Split
 from shine.search.lines import LINE_FUNCTIONS, with_functions
 from shine.search.model import Model
-from shine.search.noise import FOLLOWING_THE_FORMULA, FOUND, with_expected_noise, with_model
+from shine.search.noise import FOLLOWING_THE_FORMULA, NOISE_NOTES, with_expected_noise, with_model
 from shine.search.noise_estimate import estimated_noise
 from shine.search.polishing import oddities_of
 from shine.search.preparation import Task
@@ -89,9 +89,9 @@ class Finish:
             choice = self._chosen(front, rows, self._further_nats(front, self.task.given))
         else:
             choice = replace(by_kept_rows, index=sum(model.loss >= best.loss for model in front) - 1)
-        weighted = self.settings.fitness.noise == "auto" and self.noise in FOUND
+        weighted = self.settings.fitness.noise == "auto" and self.noise in NOISE_NOTES
         if weighted and front[choice.index].loss > self._enough(rows):
-            choice = replace(choice, reason=f"{choice.reason}; {FOUND[self.noise]} (noise: {self.noise})")
+            choice = replace(choice, reason=f"{choice.reason}; {NOISE_NOTES[self.noise]} (noise: {self.noise})")
         if outcome.stopped_by == "seconds" and outcome.generations == 0:
             choice = replace(choice, reason=f"{choice.reason}; {TOO_SHORT}")
         degree = loss_of(self.settings.fitness.loss).degree

@@ -116,7 +116,7 @@ def count_deviations(target: Floats) -> Floats:
     return np.sqrt(np.maximum(target, LEAST_COUNT))
 
 
-FOUND = {
+NOISE_NOTES = {
     "relative": "losses count errors relative to the target",
     "log": "losses count errors of the target's logarithm",
     "counts": "losses count errors relative to the root of the target",

@@ -1,4 +1,4 @@
-"""Ten tables as people keep them: decimal commas, units in headings, missing values, dates, categories, old encodings.
+"""Tables as people keep them: decimal commas, units in headings, missing values, dates, categories, old encodings.
 
 Each is written by other code than Shine's reader, beside the plain rows, with which databases are filled.
 """
