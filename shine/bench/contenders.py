@@ -16,6 +16,7 @@ from shine.evaluators.machine_tier import MachineEvaluator
 from shine.evaluators.native_tier import BATCH, NativeFitness
 from shine.evaluators.reference_tier import ReferenceEvaluator
 from shine.evaluators.rows import Rows
+from shine.fitness.row_loss import SQUARED
 from shine.lang.population import Population
 from shine.llvm import host_object
 from shine.typing import AnyArray, Floats, Indices
@@ -165,7 +166,7 @@ def prepare_native(population: Population, dtype: str) -> Prepared:
         ones, zeros = np.ones(BATCH), np.zeros(BATCH)
 
         def run() -> Floats:
-            sums = [m.errors(at, "squared", ones[: len(at)], zeros[: len(at)]) for m, at in parts if len(at)]
+            sums = [m.errors(at, SQUARED, ones[: len(at)], zeros[: len(at)]) for m, at in parts if len(at)]
             return np.concatenate([zeros[:0], *sums]) / weight
 
         return Timed(run, lambda losses: np.where(np.isfinite(losses), losses, np.inf))

@@ -50,6 +50,8 @@ class Dataset:
         Number of the group of each row, from 0: rows that depend on one another, such as those of one patient.
     headings : mapping of str to str
         Original heading of each column, by its name in `features`; empty if names are the headings.
+    beside : mapping of str to ndarray of shape (n_rows,), float64
+        Columns that are no features, by name: losses may read them.
     """
 
     columns: Floats
@@ -59,6 +61,7 @@ class Dataset:
     deviations: Floats | None = None
     groups: Indices | None = None
     headings: Mapping[str, str] = field(default_factory=dict)
+    beside: Mapping[str, Floats] = field(default_factory=dict)
 
     @classmethod
     def from_arrays(
@@ -70,6 +73,7 @@ class Dataset:
         sigma: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         headings: Sequence[str] | None = None,
+        beside: Mapping[str, ArrayLike] | None = None,
     ) -> Dataset:
         """Check arrays and arrange them by column.
 
@@ -86,6 +90,8 @@ class Dataset:
             Label of the group that each row belongs to: numbers or strings.
         headings : sequence of str, optional
             Original headings of the columns, any text; the names by default.
+        beside : mapping of str to array-like of shape (n_rows,), optional
+            Columns that are no features, by name.
 
         Raises
         ------
@@ -116,7 +122,10 @@ class Dataset:
         if headings is not None and len(headings) != count:
             raise DataError(f"X has {count} columns, but {len(headings)} headings are given")
         original = {} if headings is None else dict(zip(names, map(str, headings), strict=True))
-        plain = cls(columns, np.ascontiguousarray(target), weights, names, groups=numbered, headings=original)
+        others = {} if beside is None else check_beside(beside, rows)
+        plain = cls(
+            columns, np.ascontiguousarray(target), weights, names, groups=numbered, headings=original, beside=others
+        )
         if sigma is None:
             return plain
         deviations = np.ascontiguousarray(numbers(sigma, "sigma", 1))
@@ -167,6 +176,7 @@ class Dataset:
             None if self.deviations is None else self.deviations[at],
             None if self.groups is None else self.groups[at],
             self.headings,
+            {name: column[at] for name, column in self.beside.items()},
         )
 
     def without(self, features: Collection[str]) -> Dataset:
@@ -346,6 +356,25 @@ def numbered_groups(labels: ArrayLike, rows: int) -> Indices:
     return numbers
 
 
+def check_beside(beside: Mapping[str, ArrayLike], rows: int) -> dict[str, Floats]:
+    """Columns beside the features, with normalized names.
+
+    Raises
+    ------
+    DataError
+        If a name is invalid or occurs twice, or a column has not one finite number for each row.
+    """
+    names = check_features(list(beside), "column")
+    columns = {
+        name: np.ascontiguousarray(numbers(values, f"column {shown(name)}", 1))
+        for name, values in zip(names, beside.values(), strict=True)
+    }
+    for name, column in columns.items():
+        if len(column) != rows:
+            raise DataError(f"X has {rows} rows, but column {shown(name)} has {len(column)}")
+    return columns
+
+
 def frame_headings(X: object) -> list[str] | None:
     """The headings of a data frame; None for other tables, and for frames whose columns have numbers."""
     columns = getattr(X, "column_names", getattr(X, "columns", None))  # of Arrow; of pandas and Polars
@@ -369,8 +398,14 @@ def names_of_headings(headings: Sequence[str]) -> tuple[str, ...]:
     return distinct_names(texts)
 
 
-def check_features(names: Sequence[str]) -> tuple[str, ...]:
+def check_features(names: Sequence[str], what: str = "feature name") -> tuple[str, ...]:
     """Feature names that formulas can use, normalized as formulas are (see `shine.lang.names.normalized`).
+
+    Parameters
+    ----------
+    names : sequence of str
+    what : str
+        What they are, for messages.
 
     Raises
     ------
@@ -383,11 +418,9 @@ def check_features(names: Sequence[str]) -> tuple[str, ...]:
         problem = name_problem(name)
         if problem is not None:
             would_do = shown(identifier(given))
-            raise DataError(f"feature name {shown(given)} {problem}; rename the column, {would_do} would do")
+            raise DataError(f"{what} {shown(given)} {problem}; rename the column, {would_do} would do")
         if name in checked:
-            raise DataError(
-                f"feature name {shown(given)} {_repetition(checked[name], given, name)}; rename one of them"
-            )
+            raise DataError(f"{what} {shown(given)} {_repetition(checked[name], given, name)}; rename one of them")
         checked[name] = given
     return tuple(checked)
 

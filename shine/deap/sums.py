@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.fitness.losses import ErrorKind
+from shine.fitness.row_loss import RowLoss
 from shine.typing import Floats
 
 BLOCK = 2048
@@ -24,14 +24,14 @@ _LARGEST = 2.0**960
 """Largest number that can be split; larger ones are added unsplit."""
 
 
-def sums_of_errors(predictions: NDArray[np.floating], target: Floats, kind: ErrorKind) -> Floats:
+def sums_of_errors(predictions: NDArray[np.floating], target: Floats, kind: RowLoss) -> Floats:
     """Sum over the rows of the errors of each individual.
 
     Parameters
     ----------
     predictions : ndarray of shape (n_individuals, n_rows)
     target : ndarray of shape (n_rows,)
-    kind : ErrorKind
+    kind : RowLoss
 
     Returns
     -------
@@ -51,8 +51,7 @@ def sums_of_errors(predictions: NDArray[np.floating], target: Floats, kind: Erro
                 span = slice(start, start + BLOCK)
                 some = predictions[chosen, span]
                 errors, rest = memory[:, : some.shape[0], : some.shape[1]]
-                np.subtract(some, target[span], out=errors)
-                kind.of_residuals(errors, out=errors)
+                errors[...] = kind.errors(some, target[span])
                 parts[chosen, 2 * block], parts[chosen, 2 * block + 1] = _halves(errors, rest)
         plain = parts.sum(axis=1)
     sure = np.isfinite(plain) & (plain < _LARGEST)

@@ -16,7 +16,7 @@ from shine.domain import Domain
 from shine.estimators.classes import Classes, entropy
 from shine.estimators.odds import LINE, lined
 from shine.evaluators.logistic import LogisticEvaluator, LogisticLinearizer
-from shine.fitness.losses import SQUARED
+from shine.fitness.losses import loss_of
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.evolution import Outcome
 from shine.lang.primitives import PrimitiveSet
@@ -86,7 +86,7 @@ class OddsRefinement:
             smoothed,
             partial(LogisticLinearizer, threads=self.threads),
             lambda rows: float(np.finfo(np.float64).tiny),
-            log_likelihood=SQUARED.log_likelihood,
+            log_likelihood=loss_of("mse").log_likelihood,
             tolerance=TOLERANCE,
             out_of_time=self.out_of_time,
         )

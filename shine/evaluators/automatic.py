@@ -8,6 +8,7 @@ from shine.data.dataset import Dataset
 from shine.evaluators.costs import SMALLEST, host_costs, nodes_by_kind
 from shine.evaluators.machine_tier import MachineEvaluator
 from shine.evaluators.native_tier import NativeEvaluator
+from shine.fitness.losses import Loss
 from shine.fitness.protocols import PopulationEvaluator
 from shine.fitness.scores import Scores
 from shine.lang.population import Population
@@ -20,7 +21,7 @@ class AutomaticEvaluator:
     Both give the same bits: only time depends on the choice.
     """
 
-    def __init__(self, dataset: Dataset, loss: str, linear_scaling: bool, dtype: str, threads: int = 1) -> None:
+    def __init__(self, dataset: Dataset, loss: str | Loss, linear_scaling: bool, dtype: str, threads: int = 1) -> None:
         self._options = dataset, loss, linear_scaling, dtype, threads
         self._machine: PopulationEvaluator = MachineEvaluator(*self._options)
         self._native: PopulationEvaluator | None = None

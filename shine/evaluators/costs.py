@@ -25,6 +25,7 @@ from shine.data.dataset import Dataset
 from shine.evaluators.machine_tier import MachineEvaluator
 from shine.evaluators.native_tier import BATCH, NativeFitness
 from shine.evaluators.rows import Rows
+from shine.fitness.row_loss import SQUARED
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.llvm import cached
@@ -211,7 +212,7 @@ def measured_costs(dtype: str, kind: str = "simple") -> Costs:
     try:
         native, which = compiled.over(Rows(dataset, dtype)), np.arange(len(trees))
         ones, zeros = np.ones(len(trees)), np.zeros(len(trees))
-        native_run = _best(lambda: native.errors(which, "squared", ones, zeros))
+        native_run = _best(lambda: native.errors(which, SQUARED, ones, zeros))
     finally:
         compiled.close()
     machine = MachineEvaluator(dataset, "mse", False, dtype)

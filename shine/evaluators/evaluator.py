@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from shine.evaluators.machine_tier import MachineEvaluator
 from shine.evaluators.native_tier import NativeEvaluator
 from shine.evaluators.reference_tier import ReferenceEvaluator
 from shine.evaluators.workers import processors
-from shine.fitness.losses import LOSSES
+from shine.fitness.losses import Loss, loss_of
 from shine.fitness.protocols import PopulationEvaluator
 from shine.fitness.scores import Scores
 from shine.lang.names import value_text
@@ -24,7 +24,7 @@ from shine.lang.population import Population
 from shine.typing import AnyArray, Floats
 from shine.words import keywords_checked
 
-TIERS: dict[str, Callable[[Dataset, str, bool, str, int], PopulationEvaluator]] = {
+TIERS: dict[str, Callable[[Dataset, str | Loss, bool, str, int], PopulationEvaluator]] = {
     "reference": ReferenceEvaluator,
     "machine": MachineEvaluator,
     "native": NativeEvaluator,
@@ -39,7 +39,8 @@ class Evaluator:
     ----------
     X : array-like of shape (n_rows, n_features)
     y : array-like of shape (n_rows,)
-    loss : {"mse", "rmse", "mae", "nmse", "r2"}
+    loss : {"mse", "rmse", "mae", "nmse", "r2"} or Loss
+        `Loss` is in `shine.fitness.losses`.
     dtype : {"float64", "float32"}
         Number type of the predictions; sums are always float64.
     tier : {"auto", "machine", "native", "reference"}
@@ -51,6 +52,8 @@ class Evaluator:
     sample_weight : array-like of shape (n_rows,), optional
     linear_scaling : bool
         Whether each individual is measured with its best slope and intercept.
+    beside : mapping of str to array-like of shape (n_rows,), optional
+        Columns that are no features and that the loss reads, by name.
 
     Raises
     ------
@@ -72,14 +75,15 @@ class Evaluator:
         self,
         X: ArrayLike,
         y: ArrayLike,
-        loss: str = "mse",
+        loss: str | Loss = "mse",
         dtype: str = "float64",
         tier: str = "auto",
         threads: int | None = 1,
         sample_weight: ArrayLike | None = None,
         linear_scaling: bool = False,
+        beside: Mapping[str, ArrayLike] | None = None,
     ) -> None:
-        self._dataset = Dataset.from_arrays(X, y, sample_weight)
+        self._dataset = Dataset.from_arrays(X, y, sample_weight, beside=beside)
         self._options = loss, linear_scaling, dtype, tier, threads
         self._evaluator = evaluator_of(self._dataset, *self._options)
 
@@ -148,11 +152,11 @@ class Evaluator:
 
 
 def evaluator_of(
-    dataset: Dataset, loss: str, linear_scaling: bool, dtype: str, tier: str, threads: int | None = 1
+    dataset: Dataset, loss: str | Loss, linear_scaling: bool, dtype: str, tier: str, threads: int | None = 1
 ) -> PopulationEvaluator:
     """The evaluator of a tier over a data set (see `Evaluator`)."""
+    loss = loss_of(loss)
     for what, value, allowed in (
-        ("loss", loss, tuple(LOSSES)),
         ("dtype", dtype, ("float64", "float32")),
         ("tier", tier, ("auto", *TIERS)),
     ):
@@ -165,7 +169,7 @@ def evaluator_of(
         raise ValueError(
             f"threads must be an integer of at least 1, or None for all processors, not {value_text(threads)}"
         )
-    if LOSSES[loss].needs_variance and not dataset.target_square > 0:
-        raise DataError(f"the target is constant, so loss {loss!r} would divide by zero; use mse or mae")
+    if loss.needs_variance and not dataset.target_square > 0:
+        raise DataError(f"the target is constant, so loss {loss.name!r} would divide by zero; use mse or mae")
     chosen = AutomaticEvaluator if tier == "auto" else TIERS[tier]
     return chosen(dataset, loss, linear_scaling, dtype, threads)

@@ -27,7 +27,7 @@ from shine.data.dataset import Dataset
 from shine.evaluators.jobs import QUOTA, PopulationFunctions, zeros
 from shine.evaluators.machine_rows import MachineRows, Pass
 from shine.evaluators.workers import ALONE
-from shine.fitness.losses import loss_of
+from shine.fitness.losses import Loss, loss_of
 from shine.fitness.protocols import Fit, NormalEquations
 from shine.lang.derivative import partials
 from shine.lang.population import Population
@@ -103,12 +103,12 @@ class MachineLinearizer:
     Parameters
     ----------
     dataset : Dataset
-    loss : str
-        One of `shine.fitness.losses.LOSSES`; it determines the kind of errors.
+    loss : str or Loss
+        It determines the kind of errors.
     threads : int
     """
 
-    def __init__(self, dataset: Dataset, loss: str, threads: int = 1) -> None:
+    def __init__(self, dataset: Dataset, loss: str | Loss, threads: int = 1) -> None:
         self._rows = MachineRows(dataset, "float64", threads, nested=False)
         self._kind = checked_error_kind(loss_of(loss).kind.name)
         deviation = np.sqrt(dataset.target_square / dataset.weight)

@@ -9,7 +9,8 @@ from shine.data.dataset import Dataset
 from shine.evaluators.machine_code import Machine, machine_of
 from shine.evaluators.machine_rows import MachineRows
 from shine.evaluators.rows import lane_sums, target_of
-from shine.fitness.losses import loss_of
+from shine.fitness.losses import Loss, loss_of
+from shine.fitness.row_loss import RowLoss
 from shine.fitness.scores import Products, Scores, score
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
@@ -19,9 +20,9 @@ from shine.typing import AnyArray, Floats, Indices
 class MachineEvaluator:
     """Scores populations on the tile machine."""
 
-    def __init__(self, dataset: Dataset, loss: str, linear_scaling: bool, dtype: str, threads: int = 1) -> None:
+    def __init__(self, dataset: Dataset, loss: str | Loss, linear_scaling: bool, dtype: str, threads: int = 1) -> None:
         self._rows = MachineRows(dataset, dtype, threads)
-        self._loss, self._linear_scaling, self._dtype = loss, linear_scaling, dtype
+        self._loss, self._linear_scaling, self._dtype = loss_of(loss), linear_scaling, dtype
         self._target = target_of(dataset, dtype)
         self._latest: tuple[PrimitiveSet, Machine] | None = None
 
@@ -35,7 +36,7 @@ class MachineEvaluator:
             An individual gets the loss inf, and is not evaluated to the end, once its loss is sure to exceed this.
         """
         # A loss equal to the threshold must not exceed the limit by rounding; `within` decides in the end.
-        loss = loss_of(self._loss)
+        loss = self._loss
         exact = loss.sum_of(threshold, self._target.weight, self._target.square)
         limit = max(exact * (1 + 1e-12), np.finfo(np.float64).tiny)
         # The squared error around the best line says nothing about a limit on other errors.
@@ -46,9 +47,9 @@ class MachineEvaluator:
 
     def losses_with(self, population: Population, slopes: Floats, intercepts: Floats) -> Floats:
         """Losses with given lines; inf or NaN where a prediction or a line is not finite."""
-        loss, measure = loss_of(self._loss), MachineMeasure(self._rows, self._machine(population), population)
+        loss, measure = self._loss, MachineMeasure(self._rows, self._machine(population), population)
         with np.errstate(all="ignore"):
-            errors = measure.errors(np.arange(len(population)), loss.kind.name, slopes, intercepts)
+            errors = measure.errors(np.arange(len(population)), loss.kind, slopes, intercepts)
             return loss.of_sum(errors, self._target.weight, self._target.square)
 
     def products(self, population: Population) -> Products:
@@ -82,12 +83,12 @@ class MachineMeasure:
         self._rows, self._machine, self._population = rows, machine, population
         self._limit, self._line_limit = limit, line_limit
 
-    def errors(self, which: Indices, kind: str, slopes: Floats, intercepts: Floats) -> Floats:
+    def errors(self, which: Indices, kind: RowLoss, slopes: Floats, intercepts: Floats) -> Floats:
         """Weighted sums of the errors of ``intercept + slope * p``; inf above the limit."""
         plain = bool((slopes == 1).all() and (intercepts == 0).all())
         lines = None if plain else np.column_stack([slopes, intercepts])
         limits = np.full(len(which), self._limit)
-        sums = lane_sums(self._rows.states(self._machine, kind, self._chosen(which), limits, lines))
+        sums = lane_sums(self._rows.states(self._machine, kind.name, self._chosen(which), limits, lines))
         return np.where(sums <= self._limit, sums, np.inf)
 
     def products(self, which: Indices) -> Products:

@@ -12,6 +12,8 @@ from shine.codegen.moments import CHUNK, PRODUCTS, SUMS, checked_sum
 from shine.codegen.native.loops import STATE, emit_fitness, emit_predict
 from shine.data.dataset import Dataset
 from shine.evaluators.rows import Rows, lane_sums, target_of
+from shine.fitness.losses import Loss, loss_of
+from shine.fitness.row_loss import RowLoss
 from shine.fitness.scores import Products, Scores, score
 from shine.lang.population import Population
 from shine.lang.tree import Tree
@@ -61,9 +63,9 @@ class NativeMeasure:
     def __init__(self, function: Callable[..., int], rows: Rows) -> None:
         self._function, self._rows = function, rows
 
-    def errors(self, which: Indices, kind: str, slopes: Floats, intercepts: Floats) -> Floats:
+    def errors(self, which: Indices, kind: RowLoss, slopes: Floats, intercepts: Floats) -> Floats:
         """Weighted sums of the errors of ``intercept + slope * p``."""
-        return lane_sums(self._run(which, kind, np.column_stack([slopes, intercepts])))
+        return lane_sums(self._run(which, kind.name, np.column_stack([slopes, intercepts])))
 
     def products(self, which: Indices) -> Products:
         """Moments for linear scaling."""
@@ -95,10 +97,10 @@ class NativeMeasure:
 class NativeEvaluator:
     """Scores populations by compiling every individual."""
 
-    def __init__(self, dataset: Dataset, loss: str, linear_scaling: bool, dtype: str, threads: int = 1) -> None:
+    def __init__(self, dataset: Dataset, loss: str | Loss, linear_scaling: bool, dtype: str, threads: int = 1) -> None:
         self._rows = Rows(dataset, dtype)
         self._target = target_of(dataset, dtype)
-        self._loss, self._linear_scaling, self._dtype = loss, linear_scaling, dtype
+        self._loss, self._linear_scaling, self._dtype = loss_of(loss), linear_scaling, dtype
 
     def score(self, population: Population, threshold: float = np.inf) -> Scores:
         """Loss and scaling of each individual; losses above the threshold become inf."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from shine.data.dataset import Dataset
+from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.rows import target_of
-from shine.fitness.losses import error_kind
+from shine.fitness.losses import Loss, loss_of
+from shine.fitness.row_loss import RowLoss
 from shine.fitness.scores import Products, Scores, score
 from shine.lang.interpret import evaluate_tape
 from shine.lang.population import Population
@@ -21,9 +23,10 @@ CHUNK = 16_384
 class ReferenceEvaluator:
     """Scores populations by interpreting every individual."""
 
-    def __init__(self, dataset: Dataset, loss: str, linear_scaling: bool, dtype: str, threads: int = 1) -> None:
-        self._dataset = dataset
-        self._loss, self._linear_scaling = loss, linear_scaling
+    def __init__(self, dataset: Dataset, loss: str | Loss, linear_scaling: bool, dtype: str, threads: int = 1) -> None:
+        self._loss, self._linear_scaling = loss_of(loss), linear_scaling
+        self._beside = loss_columns(dataset, self._loss.kind)
+        self._dataset = dataset = loss_rows(dataset, self._loss.kind)
         self._target = target_of(dataset, dtype)
         with np.errstate(over="ignore"):
             self._columns = dataset.columns.astype(dtype, copy=False)
@@ -51,7 +54,7 @@ class ReferenceEvaluator:
         def predictions(which: Indices) -> Iterator[Floats]:
             return (self.predict_one(population, int(index)).astype(np.float64) for index in which)
 
-        measure = ReferenceMeasure(predictions, self._dataset)
+        measure = ReferenceMeasure(predictions, self._dataset, self._beside)
         scores = score(measure, len(population), self._target, self._loss, self._linear_scaling)
         return scores.within(threshold)
 
@@ -59,15 +62,20 @@ class ReferenceEvaluator:
 class ReferenceMeasure:
     """Sums over predictions in NumPy (see `shine.fitness.scores.Measure`)."""
 
-    def __init__(self, predictions: Callable[[Indices], Iterable[Floats]], dataset: Dataset) -> None:
-        self._predictions, self._dataset = predictions, dataset
+    def __init__(
+        self,
+        predictions: Callable[[Indices], Iterable[Floats]],
+        dataset: Dataset,
+        beside: Sequence[Floats] = (),
+    ) -> None:
+        self._predictions, self._dataset, self._beside = predictions, dataset, beside
 
-    def errors(self, which: Indices, kind: str, slopes: Floats, intercepts: Floats) -> Floats:
+    def errors(self, which: Indices, kind: RowLoss, slopes: Floats, intercepts: Floats) -> Floats:
         """Weighted sums of the errors of ``intercept + slope * p``."""
         weights, target = self._dataset.row_weights, self._dataset.target
-        error = error_kind(kind).of_residuals
         lines = zip(self._predictions(which), slopes, intercepts, strict=True)
-        return np.array([weights @ error(target - (intercept + slope * p)) for p, slope, intercept in lines])
+        models = (intercept + slope * p for p, slope, intercept in lines)
+        return np.array([weights @ kind.errors(model, target, self._beside) for model in models])
 
     def products(self, which: Indices) -> Products:
         """Moments for linear scaling."""

@@ -13,7 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shine.fitness.losses import ErrorKind, loss_of
+from shine.fitness.losses import Loss, loss_of
+from shine.fitness.row_loss import RowLoss
 from shine.typing import Floats, Indices, Mask
 
 
@@ -101,8 +102,8 @@ class Lines:
 class Measure(Protocol):
     """Measurements of a tier on the individuals at some positions of a population, one pass over the rows each."""
 
-    def errors(self, which: Indices, kind: str, slopes: Floats, intercepts: Floats) -> Floats:
-        """Weighted sums of the errors of ``intercept + slope * p``, of a kind named in `ERROR_KINDS`."""
+    def errors(self, which: Indices, kind: RowLoss, slopes: Floats, intercepts: Floats) -> Floats:
+        """Weighted sums of the errors of ``intercept + slope * p``."""
         ...
 
     def products(self, which: Indices) -> Products:
@@ -195,7 +196,7 @@ _MOSTLY_ROUNDING = 1e-9
 the share above: these errors only decide which individuals the archive keeps, and later fits measure them anew."""
 
 
-def score(measure: Measure, count: int, target: Target, loss: str, linear_scaling: bool) -> Scores:
+def score(measure: Measure, count: int, target: Target, loss: str | Loss, linear_scaling: bool) -> Scores:
     """Losses of `count` individuals.
 
     With linear scaling, the squared errors of the scaled prediction, and of simpler lines, follow from the moments of
@@ -220,10 +221,10 @@ def score(measure: Measure, count: int, target: Target, loss: str, linear_scalin
             if kind.follows_from_moments:
                 again &= totals < _NEARLY_PERFECT * target.square
             if again.any():
-                totals[again] = measure.errors(everyone[again], kind.name, slopes[again], intercepts[again])
+                totals[again] = measure.errors(everyone[again], kind, slopes[again], intercepts[again])
             simpler = tuple(_measured_again(lines, measure, target, kind) for lines in simpler_lines(products, target))
         else:
-            totals = measure.errors(everyone, kind.name, slopes, intercepts)
+            totals = measure.errors(everyone, kind, slopes, intercepts)
         forms = [
             _scores(lines, of_loss.of_sum(lines.errors, target.weight, target.square))
             for lines in (*simpler, Lines(slopes, intercepts, totals))
@@ -231,7 +232,7 @@ def score(measure: Measure, count: int, target: Target, loss: str, linear_scalin
     return replace(forms[-1], simpler=tuple(forms[:-1]))
 
 
-def _measured_again(lines: Lines, measure: Measure, target: Target, kind: ErrorKind) -> Lines:
+def _measured_again(lines: Lines, measure: Measure, target: Target, kind: RowLoss) -> Lines:
     """Simpler lines with their errors of another kind, or without those that are worse than a constant."""
     errors = np.where(lines.errors < target.square, lines.errors, np.inf)
     again = np.isfinite(errors)
@@ -239,7 +240,7 @@ def _measured_again(lines: Lines, measure: Measure, target: Target, kind: ErrorK
         again &= errors < _MOSTLY_ROUNDING * (target.square + target.weight * target.mean**2)
     if again.any():
         which = np.flatnonzero(again)
-        errors[again] = measure.errors(which, kind.name, lines.slopes[again], lines.intercepts[again])
+        errors[again] = measure.errors(which, kind, lines.slopes[again], lines.intercepts[again])
     return replace(lines, errors=errors)
 
 

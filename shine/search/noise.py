@@ -16,7 +16,8 @@ import numpy as np
 
 from shine.arrays import log
 from shine.data.dataset import Dataset, stable_sum
-from shine.fitness.losses import SQUARED, loss_of
+from shine.fitness.losses import loss_of
+from shine.fitness.row_loss import SQUARED
 from shine.lang.names import value_text
 from shine.typing import Floats
 
@@ -61,7 +62,7 @@ def with_model(dataset: Dataset, noise: str, loss: str = "mse") -> Dataset:
 
 def _weighted(dataset: Dataset, deviations: Floats, loss: str) -> Dataset:
     """The data set with weights of noise: 1/sigma^2 for squared errors, 1/sigma for absolute ones."""
-    squared = loss_of(loss).kind is SQUARED
+    squared = loss_of(loss).kind == SQUARED
     return dataset.with_deviations(deviations if squared else np.sqrt(deviations))
 
 

@@ -18,7 +18,7 @@ from shine.arrays import exp, log
 from shine.data.dataset import Dataset, stable_sum
 from shine.errors import DataError
 from shine.evaluators.machine_tier import MachineEvaluator
-from shine.fitness.losses import SQUARED
+from shine.fitness.losses import loss_of
 from shine.gp.complexity import constant_counts
 from shine.gp.description import DescriptionLength
 from shine.gp.seeding import SeedingSettings
@@ -178,7 +178,7 @@ def _best(guesses: Population, rows: Dataset, noise: str, threads: int) -> tuple
     evaluator = MachineEvaluator(with_model(rows, noise), "mse", True, "float64", threads)
     scores, predictions = evaluator.score(guesses), evaluator.predict(guesses)
     description = DescriptionLength.with_unknown_noise(
-        rows.effective_rows, SQUARED.log_likelihood, rows.target_square / rows.weight
+        rows.effective_rows, loss_of("mse").log_likelihood, rows.target_square / rows.weight
     )
     shares, own = rows.row_weights / rows.weight, constant_counts(guesses)
     lengths, errors = [np.full(1, np.inf)], [np.full(1, np.inf)]

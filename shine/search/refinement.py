@@ -185,7 +185,7 @@ def _polished(
         dataset,
         partial(MachineLinearizer, loss=loss, threads=threads),
         partial(rounding_error, loss=loss),
-        log_likelihood=loss_of(loss).kind.log_likelihood,
+        log_likelihood=loss_of(loss).error_log_likelihood,
         tolerance=TOLERANCE,
         out_of_time=out_of_time,
     )

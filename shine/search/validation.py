@@ -77,7 +77,7 @@ def chosen_by(
     population = population_of([model.tree for model in front], primitives)
     predictions = MachineEvaluator(rows, "mse", False, "float64", threads).predict(population)
     with np.errstate(all="ignore"):
-        errors = rows.row_weights / rows.weight * kind.of_residuals(predictions - rows.target)
+        errors = rows.row_weights / rows.weight * kind.errors(predictions, rows.target)
     units = rows.groups if way == "groups" else None
     index = least_error(errors, units, lengths, good_enough(rows, MEANS[kind.name], share, "float64"))
     count = f"{kept.n_rows} row{'s' * (kept.n_rows != 1)}"

@@ -19,7 +19,7 @@ def rounding_loss(dataset: Dataset, loss: str, dtype: str = "float64") -> float:
 def rounding_error(dataset: Dataset, loss: str, dtype: str = "float64") -> float:
     """Sum of errors that rounding alone can cause."""
     size = 8 * np.finfo(dtype).eps * np.abs(dataset.target)
-    errors = loss_of(loss).kind.of_residuals(size)
+    errors = loss_of(loss).kind.errors(size, np.zeros_like(size))
     return max(float(stable_sum(dataset.row_weights * errors)), float(np.finfo(np.float64).tiny))
 
 
@@ -29,7 +29,7 @@ def constant_loss(dataset: Dataset, loss: str) -> float:
     of_loss = loss_of(loss)
     total = square
     if not of_loss.kind.follows_from_moments:
-        errors = of_loss.kind.of_residuals(dataset.target - dataset.target_mean)
+        errors = of_loss.kind.errors(np.full(dataset.n_rows, dataset.target_mean), dataset.target)
         total = float(stable_sum(dataset.row_weights * errors))
     return float(of_loss.of_sum(np.array(total), dataset.weight, square)) if square > 0 else 0.0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -208,3 +209,29 @@ def test_a_mask_that_hides_nothing_is_allowed():
 def test_effective_rows_are_equally_weighted_rows_of_the_same_information(weights, rows):
     X = np.arange(8.0).reshape(4, 2)
     assert Dataset.from_arrays(X, X[:, 0], weights).effective_rows == pytest.approx(rows)
+
+
+def test_columns_beside_the_features_follow_their_rows():
+    dataset = Dataset.from_arrays([[1.0], [2.0], [3.0]], [4.0, 5.0, 6.0], beside={"censored": [0, 1, 0]})
+    assert dataset.beside["censored"].tolist() == [0.0, 1.0, 0.0]
+    assert dataset.take([2, 1]).beside["censored"].tolist() == [0.0, 1.0]
+    assert dataset.with_deviations(np.ones(3)).beside["censored"].tolist() == [0.0, 1.0, 0.0]
+    assert pickle.loads(pickle.dumps(dataset)).beside["censored"].tolist() == [0.0, 1.0, 0.0]
+    sample = Dataset.from_arrays(np.arange(9.0)[:, None], np.arange(9.0), beside={"twin": np.arange(9.0)}).sampled(
+        4, np.random.default_rng(0)
+    )
+    assert sample.beside["twin"].tolist() == sample.target.tolist()
+
+
+@pytest.mark.parametrize(
+    ("beside", "message"),
+    [
+        ({"a b": [1, 2]}, "column 'a b' is not an identifier"),
+        ({"a": [1, 2, 3]}, "X has 2 rows, but column 'a' has 3"),
+        ({"a": [1, np.nan]}, "column 'a' has 1 values that are NaN or infinite, the first in row 1"),
+        ({"a": ["x", "y"]}, "column 'a': column 0 holds text"),
+    ],
+)
+def test_columns_beside_the_features_are_checked(beside, message):
+    with pytest.raises(DataError, match=message):
+        Dataset.from_arrays([[1.0], [2.0]], [4.0, 5.0], beside=beside)

@@ -1,0 +1,93 @@
+"""The error of a row, as a function in the language: compiled code adds it up, and constants are fitted by it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shine.lang.functions import with_definitions
+from shine.lang.interpret import evaluate
+from shine.lang.library import STANDARD
+from shine.lang.tree import Primitive
+from shine.typing import Floats
+
+WEIGHT = "weight"
+"""Name of the column of sample weights. A function that reads it weighs the errors itself."""
+
+SIGMA = "sigma"
+"""Name of the column of standard deviations of the rows' noise."""
+
+
+@dataclass(frozen=True)
+class RowLoss:
+    """The error of a row; the sum of errors over the rows is minimized.
+
+    Parameters
+    ----------
+    name : str
+    function : Primitive
+        With a definition in the language: ``(prediction, target, *columns) -> error``, smaller is better.
+    columns : tuple of str
+        Further arguments of the function, in order: `WEIGHT`, `SIGMA`, or names of columns beside the features
+        (`shine.data.dataset.Dataset.beside`). Rows are weighted by their sample weights, unless the function reads
+        `WEIGHT`: then it weighs.
+    least : float, optional
+        Greatest lower bound of the error of any row. Without it, no evaluation ends early.
+    log_likelihood : float, optional
+        Factor of the sum of errors in the negative log-likelihood, if the errors are in nats up to a factor: 0.5 for
+        deviances. None if the scale of the errors is estimated from the data.
+    degree : int, optional
+        Power of the target's unit in the error, if it is a power of the residual: 2 for squared errors.
+    """
+
+    name: str
+    function: Primitive
+    columns: tuple[str, ...] = ()
+    least: float | None = None
+    log_likelihood: float | None = None
+    degree: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.function.definition is None or self.function.arity != 2 + len(self.columns):
+            arguments = ", ".join(("prediction", "target", *self.columns))
+            raise ValueError(f"the error of a row needs a definition with the arguments ({arguments})")
+
+    @property
+    def follows_from_moments(self) -> bool:
+        """Whether the sum of errors of the best line follows from the moments of predictions and target."""
+        return self == SQUARED
+
+    def errors(self, predictions: ArrayLike, target: ArrayLike, columns: Sequence[ArrayLike] = ()) -> Floats:
+        """The errors in NumPy, float64.
+
+        Parameters
+        ----------
+        predictions : array-like of shape (..., n_rows)
+        target : array-like of shape (n_rows,)
+        columns : sequence of array-like of shape (n_rows,)
+            Values of `columns`.
+        """
+        definition = self.function.definition
+        assert definition is not None
+        arrays = np.broadcast_arrays(*(np.asarray(each, np.float64) for each in (predictions, target, *columns)))
+        flat = [array.ravel() for array in arrays]
+        return evaluate(definition, flat).reshape(arrays[0].shape)
+
+
+_FUNCTIONS = with_definitions(
+    STANDARD,
+    """
+def squared(prediction, target):
+    left = target - prediction
+    return left * left
+
+def absolute(prediction, target):
+    return abs(target - prediction)
+""",
+)
+
+SQUARED = RowLoss("squared", _FUNCTIONS["squared"], least=0.0, degree=2)
+ABSOLUTE = RowLoss("absolute", _FUNCTIONS["absolute"], least=0.0, degree=1)
