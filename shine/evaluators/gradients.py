@@ -13,18 +13,21 @@ from shine.codegen.gradient.constant_fitting import fitting_numbers, record_numb
 from shine.codegen.gradient.instructions import BROADCAST_BYTES, OPERAND_BYTES, gradient_instruction_bytes
 from shine.codegen.gradient.interpreter import (
     ADVANCE,
+    FIT,
+    NORMAL,
     SHORTEST_TILE,
     emit_gradient_machine,
-    fit_name,
 )
 from shine.codegen.gradient.job import FIT_JOB, GRADIENT_JOB
-from shine.codegen.gradient.normal_equations import FIXED_COLUMNS, REWEIGHTINGS, checked_error_kind
+from shine.codegen.gradient.normal_equations import FIXED_COLUMNS
 from shine.codegen.gradient.tables import most_arguments
 from shine.codegen.identity import Functions, described, source_digest
 from shine.codegen.machine.tiles import CACHE_BYTES, TILE_BYTES
 from shine.codegen.machine.worker_loop import WORKER_LOOP
 from shine.data.dataset import Dataset
 from shine.evaluators.jobs import QUOTA, PopulationFunctions, zeros
+from shine.evaluators.loss_code import residuals_code
+from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.machine_rows import MachineRows, Pass
 from shine.evaluators.workers import ALONE
 from shine.fitness.losses import Loss, loss_of
@@ -46,8 +49,8 @@ EFFORT = 8
 _LEFT_OUT = -1.0
 """Limit of the errors that marks an individual to be skipped."""
 
-_SMALLEST_WEIGHED = 1e-6
-"""Absolute errors below this share of the target's deviation are fitted as if they were that large."""
+_SHORTEST = 1e-6
+"""Errors with a kink are fitted as if they were at least this share of the target's deviation away from it."""
 
 
 class GradientMachine:
@@ -63,11 +66,9 @@ class GradientMachine:
         meaning = (f"{described(function)} {partials(function)}" for function in functions)
         description = ("gradients", source_digest(), *meaning)
         code = cached(description, lambda: _compiled(functions))
-        kinds = tuple(REWEIGHTINGS)
-        fits = (*(fit_name(kind) for kind in kinds), ADVANCE)
-        engine = Engine.of_object(code, (*kinds, *fits, WORKER_LOOP))
-        self.functions = PopulationFunctions(engine, kinds, GRADIENT_JOB, self._scratch)
-        self.fits = PopulationFunctions(engine, fits, FIT_JOB, self._fitting_scratch)
+        engine = Engine.of_object(code, (NORMAL, FIT, ADVANCE, WORKER_LOOP))
+        self.functions = PopulationFunctions(engine, (NORMAL,), GRADIENT_JOB, self._scratch)
+        self.fits = PopulationFunctions(engine, (FIT, ADVANCE), FIT_JOB, self._fitting_scratch)
 
     def _scratch(self, width: int) -> dict[str, int]:
         """Bytes of the memory of one thread for individuals of some width."""
@@ -109,11 +110,13 @@ class MachineLinearizer:
     """
 
     def __init__(self, dataset: Dataset, loss: str | Loss, threads: int = 1) -> None:
-        self._rows = MachineRows(dataset, "float64", threads, nested=False)
-        self._kind = checked_error_kind(loss_of(loss).kind.name)
+        self._kind = kind = loss_of(loss).kind
+        beside, dataset = loss_columns(dataset, kind), loss_rows(dataset, kind)
+        self._rows = MachineRows(dataset, "float64", threads, nested=False, beside=beside)
+        self._code = residuals_code(kind)
         deviation = np.sqrt(dataset.target_square / dataset.weight)
         self._latest: tuple[tuple[Primitive, ...], GradientMachine | None] = (), None
-        self._floor = np.array([max(_SMALLEST_WEIGHED * deviation, np.finfo(np.float64).tiny)])
+        self._scales = np.maximum([_SHORTEST * deviation, deviation], np.finfo(np.float64).tiny)
 
     def _machine_for(self, functions: tuple[Primitive, ...]) -> GradientMachine:
         """The machine of some functions; their meaning is compared only if they differ from the previous call's."""
@@ -123,29 +126,40 @@ class MachineLinearizer:
             self._latest = functions, machine
         return machine
 
+    @property
+    def _loss_fields(self) -> dict[str, int]:
+        """Words of a job that depend on the loss."""
+        return {
+            "residuals": self._code.table.address,
+            "reweighted": int(self._code.reweights),
+            "bounded": int(self._kind.least is not None),
+            "scales": self._scales.ctypes.data,
+        }
+
     def normal_equations(
         self, population: Population, slopes: Floats, intercepts: Floats, limits: Floats
     ) -> NormalEquations:
         """Errors, and the normal equations at the constants of the population (see `shine.fitness.Linearizer`)."""
         counts, most = _constants(population)
         stride = FIXED_COLUMNS + most
-        limits = np.ascontiguousarray(limits, dtype=np.float64)
+        least = self._kind.least_sum(self._rows.weight)
+        limits = np.ascontiguousarray(limits, dtype=np.float64) - least
         out = self._states(population, np.column_stack([slopes, intercepts]), limits, stride, most)
         # The machine writes only the diagonal and the entries below it.
         errors, matrices = out[:, 0], out[:, 1:].reshape(-1, stride, stride)
         for column in range(stride - 1):
             matrices[:, column, column + 1 :] = matrices[:, column + 1 :, column]
-        return NormalEquations(np.where(errors <= limits, errors, np.inf), matrices, np.minimum(counts, most))
+        return NormalEquations(np.where(errors <= limits, errors, np.inf) + least, matrices, np.minimum(counts, most))
 
     def _states(self, population: Population, lines: Floats, limits: Floats, stride: int, most: int) -> Floats:
         """Sum of errors and matrix of each individual, over all rows, shape (n_individuals, 1 + stride * stride)."""
         machine = self._machine_for(population.primitives.functions)
         out = zeros(len(population), 1 + stride * stride)
-        own = {"out": out, "lines": lines, "limits": limits, "floor": self._floor}
-        fields = _addresses(own) | {"stride": stride, "most": most}
+        own = {"out": out, "lines": lines, "limits": limits}
+        fields = _addresses(own) | self._loss_fields | {"stride": stride, "most": most}
         for part in self._rows.passes(population):
             workers = self._rows.workers_for(population, part, EFFORT)
-            machine.functions.run(self._kind, population, part.fields | fields, part.rows, workers)
+            machine.functions.run(NORMAL, population, part.fields | fields, part.rows, workers)
         return out
 
     def fit(
@@ -174,7 +188,6 @@ class MachineLinearizer:
             "going": np.ones(n, np.int64),
             "fixed": held,
             "tolerance": np.array([tolerance]),
-            "floor": self._floor,
         }
         numbers = {"stride": FIXED_COLUMNS + most, "most": most, "scaled": int(scaled)}
         whole = next(self._rows.passes(population))
@@ -182,12 +195,13 @@ class MachineLinearizer:
             machine = self._machine_for(population.primitives.functions)
             effort = EFFORT * (1 + steps)
             workers = self._rows.workers_for(population, whole, effort)
-            fields = whole.fields | _addresses(arrays) | numbers | {"steps": steps}
-            machine.fits.run(fit_name(self._kind), trial, fields, effort * whole.rows, workers)
+            fields = whole.fields | self._loss_fields | _addresses(arrays) | numbers | {"steps": steps}
+            machine.fits.run(FIT, trial, fields, effort * whole.rows, workers)
         else:
             self._fit_step_by_step(trial, arrays, numbers, steps)
         lines = arrays["lines"]
-        return Fit(trial, lines[:, 0].copy(), lines[:, 1].copy(), arrays["errors"])
+        errors = arrays["errors"] + self._kind.least_sum(self._rows.weight)
+        return Fit(trial, lines[:, 0].copy(), lines[:, 1].copy(), errors)
 
     def _fits_in_one_call(self, part: Pass, population: Population, steps: int) -> bool:
         """Whether one call sees all rows, and ends early enough: threads look for an interrupt between individuals."""

@@ -7,12 +7,11 @@ from functools import lru_cache
 
 from shine.codegen.identity import Functions, described, source_digest
 from shine.codegen.machine.instructions import instruction_bytes
-from shine.codegen.machine.interpreter import emit_machine, operand_room
+from shine.codegen.machine.interpreter import RESULTS, emit_machine, operand_room
 from shine.codegen.machine.job import JOB
 from shine.codegen.machine.operands import OPERAND_BYTES
 from shine.codegen.machine.tiles import TILE_BYTES
 from shine.codegen.machine.worker_loop import WORKER_LOOP
-from shine.codegen.moments import SUMS
 from shine.evaluators.jobs import PopulationFunctions
 from shine.evaluators.workers import Workers
 from shine.lang.population import Population
@@ -33,11 +32,10 @@ class Machine:
     def __init__(self, functions: Sequence[Primitive], dtype: str) -> None:
         self.dtype = dtype
         self._instruction_bytes = instruction_bytes(operand_room(functions))
-        names = ("predict", *SUMS)
         description = (dtype, source_digest(), *(described(function) for function in functions))
         code = cached(description, lambda: _compiled(functions, dtype))
-        engine = Engine.of_object(code, (*names, WORKER_LOOP))
-        self._functions = PopulationFunctions(engine, names, JOB, self._scratch)
+        engine = Engine.of_object(code, (*RESULTS, WORKER_LOOP))
+        self._functions = PopulationFunctions(engine, RESULTS, JOB, self._scratch)
 
     def run(self, name: str, population: Population, fields: Mapping[str, int], rows: int, workers: Workers) -> None:
         """Run one function of the machine over a population and some rows; the fields say where results go."""

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from shine.codegen.machine.interpreter import ERRORS, PREDICT, PRODUCTS
 from shine.codegen.machine.tiles import ROW_GROUP, tile_rows
-from shine.codegen.moments import CHUNK, LANES, PRODUCTS, checked_sum
+from shine.codegen.moments import CHUNK, LANES
 from shine.data.dataset import Dataset
 from shine.evaluators.derived import DerivedColumns
 from shine.evaluators.jobs import zeros
+from shine.evaluators.loss_code import Table
 from shine.evaluators.machine_code import Machine, machine_of
-from shine.evaluators.rows import HELD_BYTES, Columns, addresses, converted, filled, known_chunks, used_features
+from shine.evaluators.rows import (
+    HELD_BYTES,
+    Columns,
+    addresses,
+    columns_from,
+    converted,
+    filled,
+    known_chunks,
+    used_features,
+)
 from shine.evaluators.workers import ALONE, Workers
 from shine.lang.lazy import cached_property
 from shine.lang.population import Population
@@ -68,9 +79,13 @@ class MachineRows:
     threads : int
     nested : bool
         Whether the machine reads columns of functions of functions (see `DerivedColumns`).
+    beside : sequence of ndarray of shape (n_rows,), float64, contiguous
+        Columns that the errors read besides.
     """
 
-    def __init__(self, dataset: Dataset, dtype: str, threads: int, nested: bool = True) -> None:
+    def __init__(
+        self, dataset: Dataset, dtype: str, threads: int, nested: bool = True, beside: Sequence[Floats] = ()
+    ) -> None:
         self._dataset, self._dtype, self._workers = dataset, dtype, Workers(threads)
         self.count = dataset.n_rows
         rows, size = dataset.n_rows, dataset.columns.size * np.dtype(dtype).itemsize
@@ -83,6 +98,7 @@ class MachineRows:
         weights = np.ones(rows - self._full) if dataset.weights is None else dataset.weights[rest]
         self._tail_target, self._tail_weights = filled(dataset.target[rest], "edge"), filled(weights)
         self._tail_pointers = addresses(self._tail)
+        self._beside, self._tail_beside = tuple(beside), [filled(column[rest], "edge") for column in beside]
         self._derived = DerivedColumns(self._tail.shape[1], self._values, nested)
         self._tail_fields = {
             "tail_columns": self._tail_pointers.ctypes.data,
@@ -90,6 +106,11 @@ class MachineRows:
             "tail_weights": self._tail_weights.ctypes.data,
             "weighted": int(dataset.weights is not None),
         }
+
+    @property
+    def weight(self) -> float:
+        """Sum of the weights."""
+        return self._dataset.weight
 
     @cached_property
     def _known(self) -> Floats:
@@ -101,7 +122,9 @@ class MachineRows:
         if not full:
             tables = self._derived.tables(population, self._tail.itemsize)
             derived = {name: int(table.addresses.ctypes.data) for name, table in tables.items()}
-            yield Pass(0, rows, {"rows": rows, "full": 0, **derived, **tail}, tables)
+            beside = columns_from(self._tail_beside, 0)
+            fields = {"rows": rows, "full": 0, "tail_beside": beside.ctypes.data, **derived, **tail}
+            yield Pass(0, rows, fields, (tables, beside))
             return
         weights = 0 if dataset.weights is None else dataset.weights.ctypes.data
         target = dataset.target.ctypes.data
@@ -111,8 +134,11 @@ class MachineRows:
             # Rows are counted from the beginning of the block in both parts.
             moved = {name: tail[name] - size for name in ("tail_target", "tail_weights")}
             places = {"target": target + 8 * start, "weights": weights and weights + 8 * start}
-            own = {"rows": end - start, "full": stop - start, "columns": block.pointers.ctypes.data, **places}
-            yield Pass(start, end, tail | moved | own, block)
+            # A field points to the addresses of the columns, in the order of the loss's arguments.
+            beside, tail_beside = columns_from(self._beside, start), columns_from(self._tail_beside, start - stop)
+            besides = {"beside": beside.ctypes.data, "tail_beside": tail_beside.ctypes.data}
+            own = {"rows": end - start, "full": stop - start, "columns": block.pointers.ctypes.data}
+            yield Pass(start, end, tail | moved | places | besides | own, (block, beside, tail_beside))
 
     def _values(self, population: Population) -> AnyArray:
         return self.predict(machine_of(population.primitives.functions, self._dtype), population)
@@ -125,36 +151,51 @@ class MachineRows:
             whole = part.rows == self._dataset.n_rows
             own = out if whole else np.empty((len(population), part.rows), dtype=self._dtype)
             fields = part.fields | {"out": own.ctypes.data}
-            machine.run("predict", population, fields, part.rows, self.workers_for(population, part))
+            machine.run(PREDICT, population, fields, part.rows, self.workers_for(population, part))
             if not whole:
                 out[:, part.start : part.stop] = own
         return out
 
-    def states(
-        self, machine: Machine, kind: str, population: Population, limits: Floats, lines: Floats | None = None
-    ) -> Floats:
-        """Sums over all rows by one of the machine's functions, shape (n_individuals, LANES).
+    def moments(self, machine: Machine, population: Population, limits: Floats) -> Floats:
+        """`PRODUCT_FIELDS` of each individual, shape (n_individuals, LANES); the other numbers are unused.
 
         Parameters
         ----------
         machine : Machine
-        kind : str
-            One of `shine.codegen.moments.SUMS`.
+        population : Population
+        limits : ndarray of shape (n_individuals,)
+            Largest squared error of each individual; its evaluation stops once that of every line is sure to be larger.
+        """
+        return self._states(machine, PRODUCTS, population, {"limits": limits.ctypes.data})
+
+    def errors(
+        self, machine: Machine, code: Table, population: Population, limits: Floats, lines: Floats | None = None
+    ) -> Floats:
+        """Sums of errors, shape (n_individuals, LANES).
+
+        Parameters
+        ----------
+        machine : Machine
+        code : Table
+            The errors, for predictions of the machine's number type (see `errors_code`).
         population : Population
         limits : ndarray of shape (n_individuals,)
             Largest sum of errors of each individual; its evaluation stops once the sum is sure to be larger.
         lines : ndarray of shape (n_individuals, 2), optional
             Slope and intercept of each individual; 1 and 0 by default.
         """
-        checked_sum(kind)
-        out = zeros(len(population), LANES)
         scaled = lines is not None
-        lines = np.ascontiguousarray(lines) if scaled else out
-        own = {"out": out.ctypes.data, "limits": limits.ctypes.data, "lines": lines.ctypes.data, "scaled": int(scaled)}
+        lines = np.ascontiguousarray(lines) if scaled else limits
+        own = {"limits": limits.ctypes.data, "lines": lines.ctypes.data, "scaled": int(scaled), "errors": code.address}
+        return self._states(machine, ERRORS, population, own)
+
+    def _states(self, machine: Machine, name: str, population: Population, fields: dict[str, int]) -> Floats:
+        out = zeros(len(population), LANES)
+        own = fields | {"out": out.ctypes.data}
         for part in self.passes(population):
-            if kind == PRODUCTS:
+            if name == PRODUCTS:
                 own["known"] = self._known[part.start // CHUNK :].ctypes.data
-            machine.run(kind, population, part.fields | own, part.rows, self.workers_for(population, part))
+            machine.run(name, population, part.fields | own, part.rows, self.workers_for(population, part))
         return out
 
     def workers_for(self, population: Population, part: Pass, effort: int = 1) -> Workers:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from shine.codegen.moments import PRODUCTS
 from shine.data.dataset import Dataset
+from shine.evaluators.loss_code import errors_code
+from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.machine_code import Machine, machine_of
 from shine.evaluators.machine_rows import MachineRows
 from shine.evaluators.rows import lane_sums, target_of
@@ -21,8 +22,10 @@ class MachineEvaluator:
     """Scores populations on the tile machine."""
 
     def __init__(self, dataset: Dataset, loss: str | Loss, linear_scaling: bool, dtype: str, threads: int = 1) -> None:
-        self._rows = MachineRows(dataset, dtype, threads)
         self._loss, self._linear_scaling, self._dtype = loss_of(loss), linear_scaling, dtype
+        beside = loss_columns(dataset, self._loss.kind)
+        dataset = loss_rows(dataset, self._loss.kind)
+        self._rows = MachineRows(dataset, dtype, threads, beside=beside)
         self._target = target_of(dataset, dtype)
         self._latest: tuple[PrimitiveSet, Machine] | None = None
 
@@ -35,10 +38,8 @@ class MachineEvaluator:
         threshold : float
             An individual gets the loss inf, and is not evaluated to the end, once its loss is sure to exceed this.
         """
-        # A loss equal to the threshold must not exceed the limit by rounding; `within` decides in the end.
         loss = self._loss
-        exact = loss.sum_of(threshold, self._target.weight, self._target.square)
-        limit = max(exact * (1 + 1e-12), np.finfo(np.float64).tiny)
+        limit = loss.kind.limit(loss.sum_of(threshold, self._target.weight, self._target.square), self._target.weight)
         # The squared error around the best line says nothing about a limit on other errors.
         line_limit = limit if loss.kind.follows_from_moments else np.inf
         measure = MachineMeasure(self._rows, self._machine(population), population, limit, line_limit)
@@ -84,17 +85,19 @@ class MachineMeasure:
         self._limit, self._line_limit = limit, line_limit
 
     def errors(self, which: Indices, kind: RowLoss, slopes: Floats, intercepts: Floats) -> Floats:
-        """Weighted sums of the errors of ``intercept + slope * p``; inf above the limit."""
+        """Weighted sums of the errors of ``intercept + slope * p``; inf where those above the least ones exceed the
+        limit."""
         plain = bool((slopes == 1).all() and (intercepts == 0).all())
         lines = None if plain else np.column_stack([slopes, intercepts])
         limits = np.full(len(which), self._limit)
-        sums = lane_sums(self._rows.states(self._machine, kind.name, self._chosen(which), limits, lines))
-        return np.where(sums <= self._limit, sums, np.inf)
+        code = errors_code(kind, self._machine.dtype)
+        sums = lane_sums(self._rows.errors(self._machine, code, self._chosen(which), limits, lines))
+        return np.where(sums <= self._limit, sums, np.inf) + kind.least_sum(self._rows.weight)
 
     def products(self, which: Indices) -> Products:
         """Moments for linear scaling; NaN where the error of every line exceeds the limit."""
         limits = np.full(len(which), self._line_limit)
-        states = self._rows.states(self._machine, PRODUCTS, self._chosen(which), limits)
+        states = self._rows.moments(self._machine, self._chosen(which), limits)
         return Products(states[:, 0], states[:, 1], states[:, 2])
 
     def _chosen(self, which: Indices) -> Population:

@@ -8,10 +8,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from llvmlite import ir
 
-from shine.codegen.moments import CHUNK, PRODUCTS, SUMS, checked_sum
+from shine.codegen.losses.row_errors import VARIANTS
+from shine.codegen.moments import CHUNK
 from shine.codegen.native.loops import STATE, emit_fitness, emit_predict
 from shine.data.dataset import Dataset
-from shine.evaluators.rows import Rows, lane_sums, target_of
+from shine.evaluators.loss_code import errors_code
+from shine.evaluators.loss_rows import loss_columns, loss_rows
+from shine.evaluators.rows import Rows, columns_from, lane_sums, target_of
 from shine.fitness.losses import Loss, loss_of
 from shine.fitness.row_loss import RowLoss
 from shine.fitness.scores import Products, Scores, score
@@ -44,7 +47,7 @@ class NativeFitness:
         self.ir = str(module)
         self._engine = Engine(self.ir, level, selection)
         self._function = self._engine.function(
-            "fitness", ctypes.c_uint8, ctypes.c_void_p, *[ctypes.c_int64] * 2, *[ctypes.c_void_p] * 3, ctypes.c_int64,
+            "fitness", ctypes.c_uint8, ctypes.c_void_p, ctypes.c_int64, *[ctypes.c_void_p] * 5, ctypes.c_int64,
             *[ctypes.c_void_p] * 3,
         )  # fmt: skip
 
@@ -65,25 +68,29 @@ class NativeMeasure:
 
     def errors(self, which: Indices, kind: RowLoss, slopes: Floats, intercepts: Floats) -> Floats:
         """Weighted sums of the errors of ``intercept + slope * p``."""
-        return lane_sums(self._run(which, kind.name, np.column_stack([slopes, intercepts])))
+        code = errors_code(kind, self._rows.dtype)
+        add = int(code.addresses[VARIANTS.index((True, True))])
+        sums = lane_sums(self._run(which, add, np.column_stack([slopes, intercepts])))
+        return sums + kind.least_sum(self._rows.weight)
 
     def products(self, which: Indices) -> Products:
         """Moments for linear scaling."""
-        states = self._run(which, PRODUCTS, np.empty((0, 2)))
+        states = self._run(which, 0, np.empty((0, 2)))
         return Products(states[:, 0], states[:, 1], states[:, 2])
 
-    def _run(self, which: Indices, kind: str, lines: Floats) -> Floats:
+    def _run(self, which: Indices, errors: int, lines: Floats) -> Floats:
         states = np.zeros((len(which), STATE))
         failed = 0
         for part in self._rows.parts(len(which)):
-            block = part.block
+            block, beside = part.block, columns_from(part.beside, 0)
             failed |= self._function(
                 which.ctypes.data,
                 len(which),
-                SUMS.index(checked_sum(kind)),
+                errors,
                 block.pointers.ctypes.data,
                 part.target.ctypes.data,
                 part.weights.ctypes.data,
+                beside.ctypes.data,
                 block.stop - block.start,
                 lines.ctypes.data,
                 self._rows.known[block.start // CHUNK :].ctypes.data,
@@ -98,9 +105,11 @@ class NativeEvaluator:
     """Scores populations by compiling every individual."""
 
     def __init__(self, dataset: Dataset, loss: str | Loss, linear_scaling: bool, dtype: str, threads: int = 1) -> None:
-        self._rows = Rows(dataset, dtype)
-        self._target = target_of(dataset, dtype)
         self._loss, self._linear_scaling, self._dtype = loss_of(loss), linear_scaling, dtype
+        beside = loss_columns(dataset, self._loss.kind)
+        dataset = loss_rows(dataset, self._loss.kind)
+        self._rows = Rows(dataset, dtype, beside)
+        self._target = target_of(dataset, dtype)
 
     def score(self, population: Population, threshold: float = np.inf) -> Scores:
         """Loss and scaling of each individual; losses above the threshold become inf."""

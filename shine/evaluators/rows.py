@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -67,11 +67,14 @@ class Part:
     block : Block
     target, weights : ndarray of shape (whole chunks,), float64
         Padding rows have weight 0.
+    beside : list of ndarray of shape (whole chunks,), float64
+        Columns that the errors read besides.
     """
 
     block: Block
     target: Floats
     weights: Floats
+    beside: list[Floats]
 
 
 class Rows:
@@ -81,10 +84,12 @@ class Rows:
     ----------
     dataset : Dataset
     dtype : {"float64", "float32", "int64", "int32"}
+    beside : sequence of ndarray of shape (n_rows,), float64
+        Columns that the errors read besides.
     """
 
-    def __init__(self, dataset: Dataset, dtype: str) -> None:
-        self.count = dataset.n_rows
+    def __init__(self, dataset: Dataset, dtype: str, beside: Sequence[Floats] = ()) -> None:
+        self.count, self.dtype, self._beside = dataset.n_rows, dtype, beside
         self._columns = Columns(dataset.columns, dtype)
         self._dataset = dataset
 
@@ -94,7 +99,13 @@ class Rows:
         for block in self._columns.blocks(individuals):
             rows = slice(block.start, block.stop)
             weights = np.ones(block.stop - block.start) if dataset.weights is None else dataset.weights[rows]
-            yield Part(block, filled(dataset.target[rows], "edge"), filled(weights))
+            beside = [filled(column[rows], "edge") for column in self._beside]
+            yield Part(block, filled(dataset.target[rows], "edge"), filled(weights), beside)
+
+    @property
+    def weight(self) -> float:
+        """Sum of the weights."""
+        return self._dataset.weight
 
     @cached_property
     def known(self) -> Floats:
@@ -185,6 +196,11 @@ def converted(columns: Floats, dtype: str) -> AnyArray:
 def addresses(columns: AnyArray) -> NDArray[np.uintp]:
     """Address of each row of a matrix."""
     return np.array(columns.ctypes.data + columns.strides[0] * np.arange(len(columns)), dtype=np.uintp)
+
+
+def columns_from(columns: Sequence[Floats], row: int) -> NDArray[np.uintp]:
+    """Where a row of each column is, or would be if it lies before the first or after the last one."""
+    return np.array([column.ctypes.data + 8 * row for column in columns], dtype=np.uintp)
 
 
 def known_chunks(dataset: Dataset) -> Floats:

@@ -23,8 +23,10 @@ class NormalEquations:
         finite.
     matrices : ndarray of shape (n_individuals, 3 + n_constants, 3 + n_constants)
         Weighted sums over the rows of the products of any two of: the residual, 1, the prediction, and its derivative
-        by each constant in the order of the tape; 0 after an individual's last constant. For absolute errors, the
-        weight of each row is also divided by its error. Meaningless where the errors are infinite.
+        by each constant in the order of the tape; 0 after an individual's last constant. The residual of a row is the
+        step of the model that its error asks for, and its weight is also multiplied by half the curvature of its error
+        (see `shine.codegen.gradient.working_residuals`): 1 for squared errors. Meaningless where the errors are
+        infinite.
     counts : ndarray of shape (n_individuals,), int64
         Constants of each individual.
     """

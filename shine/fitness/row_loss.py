@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -59,6 +60,23 @@ class RowLoss:
     def follows_from_moments(self) -> bool:
         """Whether the sum of errors of the best line follows from the moments of predictions and target."""
         return self == SQUARED
+
+    def least_sum(self, weight: float) -> float:
+        """The least sum of errors of rows with this sum of weights; compiled code adds up what lies above it."""
+        return weight * (self.least or 0.0)
+
+    def limit(self, total: float, weight: float) -> float:
+        """The part of a sum of errors that lies above the least one, with room for rounding: a partial sum beyond it
+        proves that the whole sum is larger. inf if no least error is known.
+
+        Parameters
+        ----------
+        total, weight : float
+            Sums of errors and of weights over all rows.
+        """
+        if self.least is None:
+            return math.inf
+        return max((total - self.least_sum(weight)) * (1 + 1e-12), float(np.finfo(np.float64).tiny))
 
     def errors(self, predictions: ArrayLike, target: ArrayLike, columns: Sequence[ArrayLike] = ()) -> Floats:
         """The errors in NumPy, float64.

@@ -14,8 +14,10 @@ from shine.codegen.native.loops import VECTOR_BYTES
 from shine.codegen.native.programs import emit_program_scalar
 from shine.codegen.numbers import ELEMENTS
 from shine.data.dataset import Dataset
+from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.native_tier import NativeFitness
 from shine.evaluators.rows import Rows, target_of
+from shine.fitness.losses import Loss, loss_of
 from shine.fitness.scores import score
 from shine.kernels.rows import ProgramRows, rows_ir
 from shine.lang.lazy import cached_property
@@ -206,7 +208,7 @@ class Kernel:
         self,
         X: ArrayLike,
         y: ArrayLike,
-        loss: str = "mse",
+        loss: str | Loss = "mse",
         sample_weight: ArrayLike | None = None,
         linear_scaling: bool = False,
     ) -> float:
@@ -217,7 +219,7 @@ class Kernel:
         X : array-like of shape (n_rows, n_parameters)
             Columns in the order of `parameters`.
         y : array-like of shape (n_rows,)
-        loss : {"mse", "rmse", "mae", "nmse", "r2"}
+        loss : {"mse", "rmse", "mae", "nmse", "r2"} or Loss
             ``r2`` is 1 - R^2, as losses are minimized; ``nmse`` is the same number under its other name.
         sample_weight : array-like of shape (n_rows,), optional
         linear_scaling : bool
@@ -239,7 +241,9 @@ class Kernel:
         if self.tree is None or self.dtype is None:
             raise TypeError("only a kernel of one formula has a fitness; compare a program's outputs with y yourself")
         dataset = Dataset.from_arrays(X, y, sample_weight, self.parameters)
-        measure, target = self._fitness.over(Rows(dataset, self.dtype)), target_of(dataset, self.dtype)
+        kind = loss_of(loss).kind
+        beside, dataset = loss_columns(dataset, kind), loss_rows(dataset, kind)
+        measure, target = self._fitness.over(Rows(dataset, self.dtype, beside)), target_of(dataset, self.dtype)
         return float(score(measure, 1, target, loss, linear_scaling).losses[0])
 
     @cached_property

@@ -11,19 +11,31 @@ its end, while the individual's rows and instructions are in the cache. Where th
 the rows come in several blocks, Python runs the loop: it evaluates all individuals block by block, then calls the
 function of `emit_advances` for all of them. Both take the same steps, to the last bit.
 
-The slope and intercept of linear scaling are unknowns like the constants. Absolute errors are fitted through weights
-(see `normal_equations`).
+The slope and intercept of linear scaling are unknowns like the constants. Losses other than squared errors are fitted
+through weights (see `working_residuals`), which are new at every step.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Self, TypeVar
 
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, Variables, counted, declare, element_pointer, load, number, store
+from shine.codegen.blocks import (
+    I64,
+    POINTER,
+    Variables,
+    counted,
+    declare,
+    element_pointer,
+    intrinsic,
+    load,
+    number,
+    store,
+)
 from shine.codegen.gradient.damped_equations import LINE, scale_function, solve_function
 from shine.codegen.gradient.job import FIT_JOB
 from shine.codegen.machine.job import Job, job_entry, job_fields
@@ -196,7 +208,10 @@ class _Advance:
         unknowns = self._read_trial()
         best, found = self._at(self.errors, 0), self._at(self.state, 0)
         first = build.fcmp_ordered("==", best, _INFINITY)
-        better = build.fcmp_ordered("<", found, best)
+        # A loss without a least error must not run away to minus infinity.
+        better = build.and_(
+            build.fcmp_ordered("<", found, best), build.fcmp_ordered(">", found, ir.Constant(_DOUBLE, -math.inf))
+        )
         with build.if_then(build.or_(first, better)):
             self._copy(self.trial, self.record.unknowns, unknowns)
         self._damp(first, better)
@@ -207,7 +222,7 @@ class _Advance:
                 equations = (self.record.matrix, self.record.gradient, self.record.scale)
                 arguments = (self.state, *equations, fixed, self.record.unknowns, unknowns, self.size)
                 build.call(self.scale, [*arguments, self.job["scaled"]])
-        error = self._at(self.errors, 0)
+        error = build.call(intrinsic(build.module, "llvm.fabs", _DOUBLE, 1), [self._at(self.errors, 0)])
         store(build, number(0), self.going, number(0), I64)
         fittable = build.and_(build.fcmp_ordered(">", error, _ZERO), build.fcmp_ordered("<", error, _INFINITY))
         with build.if_then(build.and_(fittable, self.not_last)):

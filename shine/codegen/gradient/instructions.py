@@ -105,3 +105,9 @@ def tile_operand(
     base = load(build, words, ir.Constant(I64, 0), I64, POINTER, 8)
     offset_mask, step_mask = (load(build, words, ir.Constant(I64, i), I64, I64) for i in (1, 2))
     return element_pointer(build, base, build.and_(offset, offset_mask), _BYTE), step_mask
+
+
+def tile_lanes(build: ir.IRBuilder, base: ir.Value, row: ir.Value, step_mask: ir.Value, kind: ir.Type) -> ir.Value:
+    """A vector of float64 of an operand's tile, from a row on."""
+    step = build.and_(build.mul(row, ir.Constant(I64, 8)), step_mask)
+    return load(build, base, step, _BYTE, kind, 8)

@@ -9,12 +9,14 @@ For each individual, always in float64::
      each)                                   v
                           next tile <-- normal equations: products of all columns of the Jacobian
 
-The assembler is in `assembler`, the handlers in `instructions`, the products in `normal_equations`, and the steps of a
-fit in `constant_fitting`; the input is in `job`.
+The assembler is in `assembler`, the handlers in `instructions`, the residuals in `working_residuals`, which are code of
+their own for each loss, the products in `normal_equations`, and the steps of a fit in `constant_fitting`; the input is
+in `job`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from llvmlite import ir
@@ -22,10 +24,11 @@ from llvmlite import ir
 from shine.codegen.blocks import I64, POINTER, Variables, counted, declare, load, number
 from shine.codegen.gradient.assembler import emit_gradient_assembler
 from shine.codegen.gradient.constant_fitting import advance_function, emit_advances, emit_fit
-from shine.codegen.gradient.instructions import gradient_instruction_bytes
+from shine.codegen.gradient.instructions import OPERAND_BYTES, gradient_instruction_bytes, tile_operand
 from shine.codegen.gradient.job import GRADIENT_JOB
-from shine.codegen.gradient.normal_equations import REWEIGHTINGS, normal_function
+from shine.codegen.gradient.normal_equations import PREDICTION, add_to, products_function
 from shine.codegen.gradient.tables import emit_gradient_tables, most_arguments
+from shine.codegen.gradient.working_residuals import RESIDUALS
 from shine.codegen.machine.instructions import HANDLER_POINTER
 from shine.codegen.machine.job import Job, job_entry, job_fields
 from shine.codegen.machine.tiles import ROW_GROUP, over_parts, tile_length, whole_groups
@@ -40,30 +43,24 @@ SHORTEST_TILE = ROW_GROUP * 8
 _BYTE, _DOUBLE = ir.IntType(8), ir.DoubleType()
 
 
-ADVANCE = "advance"
-"""Name of the function that takes each individual of a job from one trial to the next."""
-
-
-def fit_name(kind: str) -> str:
-    """Name of the function that fits constants to one kind of errors."""
-    return f"fit_{kind}"
+NORMAL, FIT, ADVANCE = "normal", "fit", "advance"
+"""Names of the functions of a job: normal equations; whole fits; and those that take each individual from one trial of
+a fit to the next."""
 
 
 def emit_gradient_machine(functions: Sequence[Primitive]) -> ir.Module:
     """The gradient machine of some primitives, in one module.
 
-    For each kind of errors in `REWEIGHTINGS` it defines ``void kind(job)``, which takes a pointer to the words of
-    `GRADIENT_JOB` and adds to the results of each individual: its sum of errors, then the lower triangle of the matrix
-    of its normal equations. `fit_name` of each kind and `ADVANCE` take a pointer to the words of `FIT_JOB` and fit
-    constants (see `constant_fitting`). The module also defines the worker loop
-    (`shine.codegen.machine.worker_loop`).
+    It defines ``void normal(job)``, which takes a pointer to the words of `GRADIENT_JOB` and adds to the results of
+    each individual: its sum of errors, then the lower triangle of the matrix of its normal equations. `FIT` and
+    `ADVANCE` take a pointer to the words of `FIT_JOB` and fit constants (see `constant_fitting`). The module also
+    defines the worker loop (`shine.codegen.machine.worker_loop`).
     """
     module = ir.Module(name="gradient_machine")
     size = gradient_instruction_bytes(most_arguments(functions))
     assemble = emit_gradient_assembler(module, emit_gradient_tables(module, functions, size), size)
     advance = advance_function(module)
-    for kind in REWEIGHTINGS:
-        _emit_drivers(module, assemble, advance, kind)
+    _emit_drivers(module, assemble, advance)
     function, build = _entry(module, ADVANCE)
     emit_advances(build, function.args[0], advance)
     build.ret_void()
@@ -71,10 +68,10 @@ def emit_gradient_machine(functions: Sequence[Primitive]) -> ir.Module:
     return module
 
 
-def _emit_drivers(module: ir.Module, assemble: ir.Function, advance: ir.Function, kind: str) -> None:
-    """Emit the two functions of one kind of errors: normal equations, and fits."""
-    evaluate = _emit_evaluate(module, assemble, kind)
-    function, build = _entry(module, kind)
+def _emit_drivers(module: ir.Module, assemble: ir.Function, advance: ir.Function) -> None:
+    """Emit the functions of normal equations and of fits."""
+    evaluate = _emit_evaluate(module, assemble)
+    function, build = _entry(module, NORMAL)
     pointer = function.args[0]
     job = job_fields(build, pointer, GRADIENT_JOB)
     numbers = build.add(build.mul(job["stride"], job["stride"]), number(1))
@@ -85,7 +82,7 @@ def _emit_drivers(module: ir.Module, assemble: ir.Function, advance: ir.Function
         with build.if_then(build.fcmp_ordered(">=", limit, ir.Constant(_DOUBLE, 0.0))):
             build.call(evaluate, [pointer, loop.index, line, limit, state, job["most"]])
     build.ret_void()
-    function, build = _entry(module, fit_name(kind))
+    function, build = _entry(module, FIT)
     pointer = function.args[0]
     emit_fit(build, pointer, lambda *arguments: build.call(evaluate, [pointer, *arguments]), advance)
     build.ret_void()
@@ -97,16 +94,16 @@ def _entry(module: ir.Module, name: str) -> tuple[ir.Function, ir.IRBuilder]:
     return function, ir.IRBuilder(function.append_basic_block("entry"))
 
 
-def _emit_evaluate(module: ir.Module, assemble: ir.Function, kind: str) -> ir.Function:
+def _emit_evaluate(module: ir.Module, assemble: ir.Function) -> ir.Function:
     """Internal function ``evaluate(job, individual, line, limit, state, most)``: assemble a tape, then run all tiles.
 
     The job is one of `GRADIENT_JOB` or of `FIT_JOB`, which begin alike. `line` points to slope and intercept, `state`
     to the sum of errors and the matrix that the function adds to; the matrix has the first `most` constants. The
-    function stops once the sum exceeds the limit.
+    function stops once the sum exceeds the limit, if errors are never negative.
     """
     labels = ("job", "individual", "line", "limit", "state", "most")
     kinds = [POINTER, I64, POINTER, _DOUBLE, POINTER, I64]
-    function = declare(module, f"shine.evaluate.{kind}", ir.VoidType(), kinds, labels)
+    function = declare(module, "shine.evaluate", ir.VoidType(), kinds, labels)
     function.linkage = "internal"
     function.attributes.add("noinline")
     pointer, individual, line, limit, state, most = function.args
@@ -115,7 +112,7 @@ def _emit_evaluate(module: ir.Module, assemble: ir.Function, kind: str) -> ir.Fu
     wanted = Variables(build, further=1, tiles=0)
     with over_parts(build, job, wanted) as (here, begin, end):
         columns, length = _assemble(build, assemble, here, individual, wanted)
-        _run(build, module, kind, here, begin, end, columns, length, line, limit, state, wanted)
+        _run(build, module, here, begin, end, columns, length, line, limit, state, wanted)
     build.ret_void()
     return function
 
@@ -148,7 +145,6 @@ def _assemble(
 def _run(
     build: ir.IRBuilder,
     module: ir.Module,
-    kind: str,
     job: Job,
     begin: ir.Value,
     end: ir.Value,
@@ -171,16 +167,41 @@ def _run(
         rows = build.select(build.icmp_unsigned("<", left, step), left, step)
         offset = build.mul(build.sub(tile.index, begin), number(8))
         build.call(handler, [first, offset, build.mul(whole_groups(build, rows), number(8))])
-        padded = build.and_(build.add(rows, number(LANES - 1)), number(-LANES))
-        # Padding rows have weight 0.
-        weigh = build.icmp_unsigned("!=", build.or_(job["weighted"], build.sub(padded, rows)), number(0))
-        target, weights = (job_entry(build, job, name, tile.index, 8) for name in ("target", "weights"))
-        tiles = [build.inttoptr(job[name], POINTER) for name in ("floor", "residual", "scratch")]
-        for weighted in (False, True):
-            with build.if_then(weigh if weighted else build.not_(weigh)):
-                add = normal_function(module, kind, weighted=weighted)
-                normal = build.inttoptr(job["normal"], POINTER)
-                build.call(add, [normal, columns, offset, padded, target, weights, line, *tiles, state, job["stride"]])
+        _add_tile(build, module, job, tile.index, offset, rows, columns, line, state)
         total = load(build, state, number(0), _DOUBLE, _DOUBLE)
         # A NaN sum also ends the evaluation: it stays NaN.
-        wanted["further"] = build.zext(build.fcmp_ordered("<=", total, limit), I64)
+        most = build.select(build.icmp_unsigned("!=", job["bounded"], number(0)), limit, ir.Constant(_DOUBLE, math.inf))
+        wanted["further"] = build.zext(build.fcmp_ordered("<=", total, most), I64)
+
+
+def _add_tile(
+    build: ir.IRBuilder,
+    module: ir.Module,
+    job: Job,
+    first: ir.Value,
+    offset: ir.Value,
+    rows: ir.Value,
+    columns: ir.Value,
+    line: ir.Value,
+    state: ir.Value,
+) -> None:
+    """Add the errors and the normal equations of a tile to the state; its first row is the row `first`."""
+    padded = build.and_(build.add(rows, number(LANES - 1)), number(-LANES))
+    # Padding rows have weight 0.
+    own = build.icmp_unsigned("!=", build.or_(job["weighted"], build.sub(padded, rows)), number(0))
+    reweighted = build.icmp_unsigned("!=", job["reweighted"], number(0))
+    target, weights = (job_entry(build, job, name, first, 8) for name in ("target", "weights"))
+    beside, scales, residual, scratch, normal, table = (
+        build.inttoptr(job[name], POINTER)
+        for name in ("beside", "scales", "residual", "scratch", "normal", "residuals")
+    )
+    prediction, mask = tile_operand(build, normal, OPERAND_BYTES * PREDICTION, offset)
+    residuals = load(build, table, build.zext(own, I64), POINTER, RESIDUALS, 8)
+    arguments = [prediction, mask, target, weights, padded, line, beside, first, scales, residual, scratch]
+    add_to(build, build.call(residuals, arguments), state, number(0))
+    weighs = build.or_(own, reweighted)
+    weighing = build.select(reweighted, scratch, weights)
+    for weighted in (False, True):
+        with build.if_then(weighs if weighted else build.not_(weighs)):
+            add = products_function(module, weighted=weighted)
+            build.call(add, [normal, columns, offset, padded, weighing, state, job["stride"]])

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 GRADIENT_JOB = (
     "codes", "values", "sizes", "width", "functions", "rows", "full", "columns", "target", "weights", "tail_columns",
-    "tail_target", "tail_weights", "weighted", "lines", "limits", "floor", "out", "stride", "most", "derived",
-    "instructions", "nodes", "constants", "tiles", "normal", "residual", "scratch", "first", "last",
+    "tail_target", "tail_weights", "weighted", "beside", "tail_beside", "lines", "limits", "residuals", "reweighted",
+    "bounded", "scales", "out", "stride", "most", "derived", "instructions", "nodes", "constants", "tiles", "normal",
+    "residual", "scratch", "first", "last",
 )  # fmt: skip
 """Words of a job of normal equations; words shared with `shine.codegen.machine.job.JOB` have the same meaning.
 
-=========== ===========================================================================================
-``floor``   address of the smallest residual that weighs in full (see `normal_equations`)
-``limits``  sum of errors of each individual beyond which its evaluation stops; a limit below 0 skips the individual
-``stride``  numbers in a row of the matrix of normal equations
-``most``    constants of an individual that are fitted: the first ones of its tape
-``out``     results: ``1 + stride * stride`` numbers per individual, its errors and the matrix
-=========== ===========================================================================================
+============== ========================================================================================
+``residuals``  address of two addresses: the working residuals of rows without and with weights (see
+               `working_residuals`)
+``reweighted`` whether these functions give rows other weights than their own
+``bounded``    whether errors are never negative, so that an evaluation may stop at a limit
+``scales``     address of the `SCALES` of `working_residuals`
+``limits``     sum of errors of each individual beyond which its evaluation stops; a limit below 0 skips it
+``stride``     numbers in a row of the matrix of normal equations
+``most``       constants of an individual that are fitted: the first ones of its tape
+``out``        results: ``1 + stride * stride`` numbers per individual, its errors and the matrix
+============== ========================================================================================
 
 ``instructions`` to ``scratch`` are memory of one thread.
 """

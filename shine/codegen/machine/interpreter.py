@@ -10,15 +10,15 @@ One native call evaluates a range of a population. For each individual::
                                         result buffer --epilogue--> sums of errors, moments
                           next tile <--'               (or the predictions are copied)
 
-The assembler is in `assembler`, the handlers in `instructions`, the epilogues in `shine.codegen.moments`, and the
-input in `job`.
+The assembler is in `assembler`, the handlers in `instructions`, and the input in `job`. The epilogue of linear scaling
+is in `shine.codegen.moments`, that of losses, which is compiled apart, in `shine.codegen.losses.row_errors`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass
 
 from llvmlite import ir
 
@@ -34,15 +34,19 @@ from shine.codegen.blocks import (
     number,
     store,
 )
+from shine.codegen.losses.row_errors import variant_of
 from shine.codegen.machine.assembler import emit_assembler
 from shine.codegen.machine.instructions import HANDLER_POINTER, instruction_bytes
 from shine.codegen.machine.job import JOB, SCRATCH, Job, job_entry, job_fields
 from shine.codegen.machine.tables import emit_tables
 from shine.codegen.machine.tiles import ROW_GROUP, TILE_BYTES, over_parts, tile_length, tile_rows, whole_groups
 from shine.codegen.machine.worker_loop import emit_worker_loop
-from shine.codegen.moments import CHUNK, CHUNK_FIELDS, ERRORS, LANES, SUMS, errors_function, products_function
+from shine.codegen.moments import CHUNK, CHUNK_FIELDS, LANES, products_function
 from shine.codegen.numbers import Numbers
 from shine.lang.tree import Primitive
+
+PREDICT, ERRORS, PRODUCTS = RESULTS = ("predict", "errors", "products")
+"""Names of the machine's functions."""
 
 VECTOR_BYTES = 128
 """Bytes of an instruction's vector: two AVX-512 registers or four of AVX2, so that several are in flight."""
@@ -69,18 +73,16 @@ def emit_machine(functions: Sequence[Primitive], dtype: str) -> ir.Module:
     """The machine of some primitives, in one module.
 
     It defines functions that take a job, a pointer to the words of `JOB`: ``void predict(job)`` writes a row of `dtype`
-    predictions for each individual; ``void name(job)``, for each name in `shine.codegen.moments.SUMS`, adds to `LANES`
-    float64 of state. It also defines the worker loop (`shine.codegen.machine.worker_loop`).
+    predictions for each individual; ``errors`` and ``products`` add to `LANES` float64 of state. It also defines the
+    worker loop (`shine.codegen.machine.worker_loop`).
     """
     module = ir.Module(name=f"machine.{dtype}")
     size = instruction_bytes(operand_room(functions))
     tables = emit_tables(module, functions, dtype, VECTOR_BYTES, size)
     assemble = emit_assembler(module, tables, dtype, len(functions), size, TILE_BYTES, VECTOR_BYTES)
     driver = _Driver(module, assemble, dtype)
-    epilogues = {kind: driver.errors(kind) for kind in ERRORS}
-    epilogues |= {"predict": driver.copy_predictions, "products": driver.products}
-    for name in ("predict", *SUMS):
-        driver.emit(name, epilogues[name])
+    for name, epilogue in zip(RESULTS, (driver.copy_predictions, driver.errors, driver.products), strict=True):
+        driver.emit(name, epilogue)
     emit_worker_loop(module)
     return module
 
@@ -171,24 +173,20 @@ class _Driver:
             store(build, load(build, result, row.index, element, element), out, row.index, element)
         return ir.Constant(ir.IntType(1), 1)
 
-    def errors(self, kind: str) -> Callable[..., ir.Value]:
+    def errors(self, build: ir.IRBuilder, job: Job, individual: ir.Value, start: ir.Value, count: ir.Value) -> ir.Value:
         """Epilogue that adds up errors, and gives up once their sum exceeds the individual's limit."""
-
-        def epilogue(build: ir.IRBuilder, job: Job, individual: ir.Value, start: ir.Value, count: ir.Value) -> ir.Value:
-            state = job_entry(build, job, "out", individual, 8 * LANES)
-            line = job_entry(build, job, "lines", individual, 16)
-            # Chunks do not matter to errors: one call for all rows.
-            with self._chunks(build, job, start, count, self.tile) as chunk:
-                for scaled, applies in self._either(build, job["scaled"]):
-                    with build.if_then(applies):
-                        add = partial(errors_function, self.module, self.numbers, kind, scaled=scaled)
-                        chunk.call(add, line, state)
-            lanes = load(build, state, number(0), _DOUBLE, ir.VectorType(_DOUBLE, LANES))
-            limit = load(build, job_entry(build, job, "limits", individual, 8), number(0), _DOUBLE, _DOUBLE)
-            # A NaN sum also ends the evaluation: it stays NaN.
-            return build.fcmp_ordered("<=", horizontal_sum(build, lanes), limit)
-
-        return epilogue
+        state = job_entry(build, job, "out", individual, 8 * LANES)
+        line = job_entry(build, job, "lines", individual, 16)
+        table, beside = (build.inttoptr(job[name], POINTER) for name in ("errors", "beside"))
+        # Chunks do not matter to errors: one call for all rows.
+        with self._chunks(build, job, start, count, self.tile) as chunk:
+            weighted = build.zext(build.icmp_unsigned("!=", chunk.weigh, number(0)), I64)
+            add = variant_of(build, table, weighted, job["scaled"])
+            build.call(add, [*chunk.arguments, line, beside, chunk.row, state])
+        lanes = load(build, state, number(0), _DOUBLE, ir.VectorType(_DOUBLE, LANES))
+        limit = load(build, job_entry(build, job, "limits", individual, 8), number(0), _DOUBLE, _DOUBLE)
+        # A NaN sum also ends the evaluation: it stays NaN.
+        return build.fcmp_ordered("<=", horizontal_sum(build, lanes), limit)
 
     def products(
         self, build: ir.IRBuilder, job: Job, individual: ir.Value, start: ir.Value, count: ir.Value
@@ -196,8 +194,12 @@ class _Driver:
         """Epilogue that adds up moments, and gives up once even the best line for the rows so far exceeds the limit."""
         state = job_entry(build, job, "out", individual, 8 * LANES)
         with self._chunks(build, job, start, count, CHUNK) as chunk:
-            add = partial(products_function, self.module, self.numbers)
-            chunk.call(add, self._known(build, job, chunk.number), state)
+            known = self._known(build, job, build.udiv(chunk.row, number(CHUNK)))
+            for weighted in (False, True):
+                applies = build.icmp_unsigned("!=" if weighted else "==", chunk.weigh, number(0))
+                with build.if_then(applies):
+                    add = products_function(self.module, self.numbers, weighted=weighted)
+                    build.call(add, [*chunk.arguments, known, state])
         end = build.sub(build.add(start, count), number(1))
         last = build.udiv(end, number(CHUNK))
         square_seen = load(
@@ -220,16 +222,8 @@ class _Driver:
     def _known(self, build: ir.IRBuilder, job: Job, chunk: ir.Value) -> ir.Value:
         return job_entry(build, job, "known", chunk, 8 * len(CHUNK_FIELDS))
 
-    @staticmethod
-    def _either(build: ir.IRBuilder, flag: ir.Value) -> Iterator[tuple[bool, ir.Value]]:
-        """Each value of a flag of the job, with the condition that the flag has this value."""
-        for value in (False, True):
-            yield value, build.icmp_unsigned("!=" if value else "==", flag, number(0))
-
     @contextmanager
-    def _chunks(
-        self, build: ir.IRBuilder, job: Job, start: ir.Value, count: ir.Value, size: int
-    ) -> Iterator[_ChunkCall]:
+    def _chunks(self, build: ir.IRBuilder, job: Job, start: ir.Value, count: ir.Value, size: int) -> Iterator[_Chunk]:
         """A loop over the rows in the result buffer, `size` at a time."""
         with counted(build, number(0), count, size) as chunk:
             row = build.add(start, chunk.index)
@@ -241,18 +235,23 @@ class _Driver:
             target, weights = (job_entry(build, job, name, row, 8) for name in ("target", "weights"))
             # Padding rows have weight 0.
             weigh = build.or_(job["weighted"], build.sub(padded, rows))
-            yield _ChunkCall(build, [predictions, target, weights, padded], weigh, build.udiv(row, number(CHUNK)))
+            yield _Chunk([predictions, target, weights, padded], weigh, row)
 
 
-class _ChunkCall:
-    """A chunk of predictions: its `number`, and calls of the functions of `shine.codegen.moments` on it."""
+@dataclass(frozen=True)
+class _Chunk:
+    """A chunk of predictions.
 
-    def __init__(self, build: ir.IRBuilder, arguments: list[ir.Value], weigh: ir.Value, chunk: ir.Value) -> None:
-        self._build, self._arguments, self._weigh, self.number = build, arguments, weigh, chunk
+    Parameters
+    ----------
+    arguments : list of ir.Value
+        Predictions, target, weights, and the number of rows with padding.
+    weigh : ir.Value
+        Not 0 if the weights matter.
+    row : ir.Value
+        The first row.
+    """
 
-    def call(self, function: Callable[..., ir.Function], extra: ir.Value, state: ir.Value) -> None:
-        """Call ``function(weighted=...)``, with weights only if they matter."""
-        for weighted in (False, True):
-            applies = self._build.icmp_unsigned("!=" if weighted else "==", self._weigh, number(0))
-            with self._build.if_then(applies):
-                self._build.call(function(weighted=weighted), [*self._arguments, extra, state])
+    arguments: list[ir.Value]
+    weigh: ir.Value
+    row: ir.Value

@@ -10,7 +10,8 @@ from shine.codegen.blocks import I64, POINTER, element_pointer, load, number
 
 JOB = (
     "codes", "values", "sizes", "width", "functions", "rows", "full", "columns", "target", "weights", "tail_columns",
-    "tail_target", "tail_weights", "weighted", "lines", "scaled", "known", "limits", "out", "derived", "nested",
+    "tail_target", "tail_weights", "weighted", "beside", "tail_beside", "lines", "scaled", "known", "limits", "errors",
+    "out", "derived", "nested",
     "instructions", "operands", "tiles", "result", "first", "last",
 )  # fmt: skip
 """Words of a job.
@@ -29,8 +30,9 @@ the tail::
 
     row      0 ........ full - 1 | full ...... rows - 1 | padding
     read at  columns             | tail_columns         | up to whole groups of ROW_GROUP rows
-             target, weights     | tail_target,         | up to whole chunks; the weights are 0
-                                 | tail_weights         |
+             target, weights,    | tail_target,         | up to whole chunks; the weights are 0
+             beside              | tail_weights,        |
+                                 | tail_beside          |
 
 ============================== ========================================================================
 ``rows`` ``full``              number of rows; number of rows before the tail, a multiple of a tile's
@@ -38,6 +40,7 @@ the tail::
 ``target`` ``weights``         addresses of row 0
 ``tail_target``                where row 0 would be if the rows before the tail were there too, so that a
 ``tail_weights``               row has the same index in both places
+``beside`` ``tail_beside``     addresses of the addresses of row 0 of each column that the errors read besides
 ``weighted``                   whether any weight is not 1; if not, only the tail's weights are read
 ``derived`` ``nested``         columns of functions of features, and of functions of those (see `assembler`);
                                0 if there are none, which is required if ``full`` is not 0
@@ -49,6 +52,8 @@ The results:
 ``out``                        where results go: predictions, or `LANES` sums an individual
 ``lines`` ``scaled``           slope and intercept of each individual; whether any is not 1 and 0
 ``known``                      `CHUNK_FIELDS` of each chunk
+``errors``                     address of the addresses of functions that add up errors (see
+                               `shine.codegen.losses.row_errors.VARIANTS`)
 ``limits``                     sum of errors of each individual beyond which its evaluation stops
 ============================== ========================================================================
 

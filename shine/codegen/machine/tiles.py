@@ -55,7 +55,8 @@ def over_parts(build: ir.IRBuilder, job: Job, wanted: Variables) -> Iterator[tup
     with counted(build, number(0), number(2)) as part:
         tail = build.icmp_unsigned("==", part.index, number(1))
         here = job | {
-            field: build.select(tail, job[f"tail_{field}"], job[field]) for field in ("columns", "target", "weights")
+            field: build.select(tail, job[f"tail_{field}"], job[field])
+            for field in ("columns", "target", "weights", "beside")
         }
         begin = build.select(tail, job["full"], number(0))
         end = build.select(tail, job["rows"], job["full"])

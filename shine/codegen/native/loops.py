@@ -24,7 +24,7 @@ from shine.codegen.blocks import (
     stack,
     store,
 )
-from shine.codegen.moments import CHUNK, CHUNK_FIELDS, ERRORS, LANES, PRODUCTS, SUMS, errors_function, products_function
+from shine.codegen.moments import CHUNK, CHUNK_FIELDS, ERRORS, LANES, products_function
 from shine.codegen.native.astjit import AstJit
 from shine.codegen.numbers import Numbers
 from shine.lang.tree import Tree
@@ -61,12 +61,13 @@ def emit_predict(module: ir.Module, tree: Tree, name: str, dtype: str) -> None:
 def emit_fitness(module: ir.Module, trees: Sequence[Tree], name: str, dtype: str) -> None:
     """Emit the fitness of some trees.
 
-    ``i8 name(which, count, kind, columns, target, weights, rows, lines, known, states)`` runs the `count` trees at the
-    i64 positions `which`, each in one pass over the data: it predicts a chunk of rows, then adds it to the tree's
-    state. `kind` is a position in `SUMS`; `lines` holds a slope and an intercept for each of the `count`, `known` the
-    `shine.codegen.moments.CHUNK_FIELDS` of each chunk. Target and weights are float64, padded to a multiple of `LANES`
-    rows with weights of 0. A state is `STATE` float64, zero at the start. All trees have the same parameters. The
-    result is 1 if an integer division failed.
+    ``i8 name(which, count, errors, columns, target, weights, beside, rows, lines, known, states)`` runs the `count`
+    trees at the i64 positions `which`, each in one pass over the data: it predicts a chunk of rows, then adds it to the
+    tree's state. `errors` is a function of `shine.codegen.losses.row_errors` with weights and lines; if its address is
+    0, moments are added up. `lines` holds a slope and an intercept for each of the `count`, `known` the
+    `shine.codegen.moments.CHUNK_FIELDS` of each chunk. Target, weights and the columns at the addresses `beside` are
+    float64, padded to a multiple of `LANES` rows with weights of 0. A state is `STATE` float64, zero at the start. All
+    trees have the same parameters. The result is 1 if an integer division failed.
     """
     numbers = row_numbers(dtype)
     bodies = [_emit_body(module, tree, f"{name}.rows.{i}", numbers) for i, tree in enumerate(trees)]
@@ -76,17 +77,18 @@ def emit_fitness(module: ir.Module, trees: Sequence[Tree], name: str, dtype: str
     table.linkage, table.global_constant = "internal", True
     table.initializer = ir.Constant(table_type, bodies)
     individual = _individual_function(module, numbers, len(trees[0].parameters))
-    labels = ("which", "count", "kind", "columns", "target", "weights", "rows", "lines", "known", "states")
-    kinds = [POINTER, I64, I64, POINTER, POINTER, POINTER, I64, POINTER, POINTER, POINTER]
+    labels = ("which", "count", "errors", "columns", "target", "weights", "beside", "rows", "lines", "known", "states")
+    kinds = [ERRORS if label == "errors" else I64 if label in ("count", "rows") else POINTER for label in labels]
     function = declare(module, name, _BYTE, kinds, labels)
-    which, count, kind, columns, target, weights, rows, lines, known, states = function.args
+    which, count, errors, columns, target, weights, beside, rows, lines, known, states = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     with counted(builder, _ZERO, count, carried=[ir.Constant(_BOOL, 0)]) as loop:
         position = load(builder, which, loop.index, I64, I64)
         body = load(builder, table, position, POINTER, _BODY)
         line = _double_at(builder, lines, builder.mul(loop.index, ir.Constant(I64, 2)))
         state = _double_at(builder, states, builder.mul(loop.index, ir.Constant(I64, STATE)))
-        failed = builder.call(individual, [body, kind, columns, target, weights, rows, line, known, state])
+        arguments = [body, errors, columns, target, weights, beside, rows, line, known, state]
+        failed = builder.call(individual, arguments)
         loop.results = [builder.or_(loop.values[0], failed)]
     builder.ret(builder.zext(loop.values[0], _BYTE))
 
@@ -203,11 +205,12 @@ class _Remainder:
 
 def _individual_function(module: ir.Module, numbers: Numbers, parameters: int) -> ir.Function:
     """Internal function: adds all rows to the state of one individual; true if an integer division failed."""
-    labels = ("body", "kind", "columns", "target", "weights", "rows", "line", "known", "state")
-    kinds = [_BODY, I64, POINTER, POINTER, POINTER, I64, POINTER, POINTER, POINTER]
+    labels = ("body", "errors", "columns", "target", "weights", "beside", "rows", "line", "known", "state")
+    special = {"body": _BODY, "errors": ERRORS, "rows": I64}
+    kinds = [special.get(label, POINTER) for label in labels]
     function = declare(module, f"shine.individual.{numbers.dtype}", _BOOL, kinds, labels)
     function.linkage = "internal"
-    body, kind, columns, target, weights, rows, line, known, state = function.args
+    body, errors, columns, target, weights, beside, rows, line, known, state = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     buffer = stack(builder, numbers.element, CHUNK)
     tile = _tile_function(module, numbers, parameters)
@@ -224,11 +227,12 @@ def _individual_function(module: ir.Module, numbers: Numbers, parameters: int) -
         here = [_double_at(builder, pointer, loop.index) for pointer in (target, weights)]
         chunk = builder.udiv(loop.index, ir.Constant(I64, CHUNK))
         facts = _double_at(builder, known, builder.mul(chunk, ir.Constant(I64, len(CHUNK_FIELDS))))
-        epilogues = {error: (errors_function(module, numbers, error), line) for error in ERRORS}
-        epilogues[PRODUCTS] = products_function(module, numbers), facts
-        for name, (add, extra) in epilogues.items():
-            with builder.if_then(builder.icmp_unsigned("==", kind, ir.Constant(I64, SUMS.index(name)))):
-                builder.call(add, [buffer, *here, padded, extra, state])
+        moments = builder.icmp_unsigned("==", builder.ptrtoint(errors, I64), _ZERO)
+        with builder.if_else(moments) as (adds_moments, adds_errors):
+            with adds_moments:
+                builder.call(products_function(module, numbers), [buffer, *here, padded, facts, state])
+            with adds_errors:
+                builder.call(errors, [buffer, *here, padded, line, beside, loop.index, state])
         loop.results = [builder.or_(loop.values[0], failed)]
     builder.ret(loop.values[0])
     return function

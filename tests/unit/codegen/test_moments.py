@@ -14,6 +14,7 @@ from shine.evaluators.machine_rows import MachineRows
 from shine.evaluators.machine_tier import MachineMeasure
 from shine.evaluators.native_tier import NativeFitness
 from shine.evaluators.rows import Rows
+from shine.fitness.row_loss import ABSOLUTE, SQUARED
 from shine.fitness.scores import Measure
 from shine.lang.primitives import BASIC
 
@@ -44,7 +45,7 @@ def moments(dataset: Dataset, tier: str, dtype: str = "float64") -> dict[str, fl
     products = measured.products(everyone)
     line = np.array([SLOPE]), np.array([INTERCEPT])
     found = {name: getattr(products, name) for name in ("mean", "square", "product")}
-    found |= {kind: measured.errors(everyone, kind, *line) for kind in ("squared", "absolute")}
+    found |= {kind.name: measured.errors(everyone, kind, *line) for kind in (SQUARED, ABSOLUTE)}
     return {name: float(value[0]) for name, value in found.items()}
 
 

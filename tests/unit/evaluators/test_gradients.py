@@ -71,9 +71,7 @@ def expected(
     weights, error = dataset.row_weights, residual**2
     if loss == "mae":
         error = np.abs(residual)
-        mean = np.average(dataset.target, weights=weights)
-        deviation = np.sqrt(np.average((dataset.target - mean) ** 2, weights=weights))
-        weights = weights / np.maximum(error, max(1e-6 * deviation, np.finfo(float).tiny))
+        weights = np.divide(weights, 2 * error, out=np.zeros_like(error), where=error > 0)
     columns = np.vstack([residual, np.ones(dataset.n_rows), prediction, jacobian])
     magnitudes = np.abs(columns)
     # Differences of values tell nothing about derivatives far smaller than the values.
@@ -249,7 +247,7 @@ def test_threads_and_company_change_no_bit(loss, monkeypatch):
         assert alone.matrices[0].tobytes() == one.matrices[i, :size, :size].tobytes()
 
 
-def test_a_perfect_fit_of_absolute_errors_weighs_rows_no_more_than_the_floor():
+def test_rows_without_an_error_weigh_nothing_in_a_fit_of_absolute_errors():
     dataset = dataset_of(100)
     exact = Dataset(dataset.columns, 2.0 * dataset.columns[0], None, dataset.features)
     found = check(Population.from_sources(["2.0*x"], dataset.features), exact, "mae")

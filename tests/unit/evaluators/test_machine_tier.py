@@ -19,11 +19,13 @@ from shine.evaluators import machine_rows
 from shine.evaluators import rows as rows_module
 from shine.evaluators.evaluator import TIERS, evaluator_of
 from shine.evaluators.jobs import STEP_ROWS
+from shine.evaluators.loss_code import errors_code
 from shine.evaluators.machine_code import machine_of
 from shine.evaluators.machine_rows import MachineRows
 from shine.evaluators.machine_tier import MachineEvaluator
 from shine.evaluators.workers import Workers
 from shine.fitness.losses import LOSSES
+from shine.fitness.row_loss import ABSOLUTE, SQUARED, RowLoss
 from shine.fitness.scores import Scores
 from shine.lang.population import Population
 
@@ -322,15 +324,17 @@ def test_all_losses_are_inf_if_no_loss_can_meet_the_threshold(loss, threshold):
     assert np.isinf(evaluator(dataset(), loss).score(random_population(20), threshold).losses).all()
 
 
-def states(kind: str, limit: float, target: np.ndarray) -> np.ndarray:
-    """The sums of one function of the machine for the individual `x0`, which grows from 1 to 2."""
-    data = Dataset.from_arrays(np.linspace(1, 2, 2048)[:, None], target)
+def states(kind: RowLoss | None, limit: float, target: np.ndarray) -> np.ndarray:
+    """The sums of errors, or the moments, for the individual `x0`, which grows from 1 to 2."""
+    rows = MachineRows(Dataset.from_arrays(np.linspace(1, 2, 2048)[:, None], target), "float64", 1)
     population = shine.Population.from_sources(["x0"])
     compiled = machine_of(population.primitives.functions, "float64")
-    return MachineRows(data, "float64", 1).states(compiled, kind, population, np.array([limit]))[0]
+    if kind is None:
+        return rows.moments(compiled, population, np.array([limit]))[0]
+    return rows.errors(compiled, errors_code(kind, "float64"), population, np.array([limit]))[0]
 
 
-@pytest.mark.parametrize("kind", ["squared", "absolute"])
+@pytest.mark.parametrize("kind", [SQUARED, ABSOLUTE], ids=lambda kind: kind.name)
 def test_sums_stop_growing_once_they_exceed_the_limit(kind):
     target = np.full(2048, 1e3)
     whole, stopped = states(kind, np.inf, target).sum(), states(kind, 1.0, target).sum()
@@ -339,7 +343,7 @@ def test_sums_stop_growing_once_they_exceed_the_limit(kind):
 
 def test_moments_stop_once_the_error_of_every_line_exceeds_the_limit():
     target = np.random.default_rng(0).normal(size=2048)
-    whole, stopped = states("products", np.inf, target), states("products", 1.0, target)
+    whole, stopped = states(None, np.inf, target), states(None, 1.0, target)
     assert np.isfinite(whole).all()
     assert np.isnan(stopped[0])
     assert stopped[1] < 0.2 * whole[1]

@@ -1,0 +1,1 @@
+"""The code of losses, compiled apart from formulas and machines."""
