@@ -1,23 +1,24 @@
-"""Individuals as logarithms of odds: the line of each with the least log-loss, and the fit of their constants."""
+"""Individuals as logarithms of odds: the line of each with the least log-loss."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from shine.data.dataset import Dataset
-from shine.evaluators.logistic import LogisticEvaluator
 from shine.evaluators.machine_tier import MachineEvaluator
+from shine.evaluators.refitted_lines import fitted_lines
+from shine.fitness.losses import Loss
 from shine.fitness.protocols import Linearizer
+from shine.fitness.row_loss import LOGISTIC
 from shine.fitness.scores import Products, Scores
-from shine.gp.constants import TOLERANCE, fittable, places
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
-from shine.search.lines import with_functions
 from shine.typing import Floats
+
+LOG_LOSS = Loss("log-loss", LOGISTIC)
+"""The mean log-loss of rows, in nats; the target is 1 for rows of the class and 0 for others, or a share of it."""
 
 LINE = ("mul", "add")
 """Functions that write a slope and an intercept into a tape."""
@@ -86,57 +87,24 @@ class OddsEvaluator:
 
     def __init__(self, dataset: Dataset, linearizer: Linearizer, dtype: str, threads: int) -> None:
         self._dataset, self._linearizer = dataset, linearizer
-        self._values = MachineEvaluator(dataset, "mse", False, dtype, threads)
-        self._losses = LogisticEvaluator(dataset, dtype, threads)
-        self._latest: tuple[PrimitiveSet, PrimitiveSet] | None = None
+        self._evaluator = MachineEvaluator(dataset, LOG_LOSS, False, dtype, threads)
 
     def score(self, population: Population, threshold: float = np.inf) -> Scores:
         """Log-loss and line of each individual."""
         n = len(population)
         scores = Scores(np.full(n, np.inf), np.ones(n), np.zeros(n))
         with np.errstate(all="ignore"):
-            slopes, intercepts = discriminants(self._values.products(population), self._dataset)
+            slopes, intercepts = discriminants(self._evaluator.products(population), self._dataset)
         which = np.flatnonzero(np.isfinite(slopes) & np.isfinite(intercepts))
         if not len(which):
             return scores
-        first = self.complete(population.take(which), slopes[which], intercepts[which])
-        fitted = self._fitted_lines(first)
-        losses = self._losses.losses(fitted)
+        chosen = population.take(which)
+        fit = fitted_lines(chosen, slopes[which], intercepts[which], self._linearizer, LINE_STEPS)
+        losses = self._evaluator.losses_with(chosen, fit.slopes, fit.intercepts)
         finite = np.isfinite(losses)
-        found = Scores(losses[finite], fitted.values[finite, 1], fitted.values[finite, 0])
+        found = Scores(losses[finite], fit.slopes[finite], fit.intercepts[finite])
         return scores.replaced(which[finite], found).within(threshold)
 
     def predict(self, population: Population) -> Floats:
         """Values of the individuals, without lines."""
-        return self._values.predict(population)
-
-    def complete(self, population: Population, slopes: Floats, intercepts: Floats) -> Population:
-        """The individuals with their lines written into them."""
-        if self._latest is None or self._latest[0] is not population.primitives:
-            self._latest = population.primitives, with_functions(population.primitives, LINE)
-        return lined(population, slopes, intercepts, self._latest[1])
-
-    def fitter(self, linearizer: Linearizer, steps: int) -> Callable[[Population, Scores], Population]:
-        """A function that gives individuals better constants, if it finds any (see `shine.gp.constants.fitter`)."""
-
-        def fitted(population: Population, scores: Scores) -> Population:
-            which = fittable(population, scores)
-            if not len(which):
-                return population
-            first = self.complete(population.take(which), scores.slopes[which], scores.intercepts[which])
-            ones = np.ones(len(which))
-            fit = linearizer.fit(first, ones, 0 * ones, steps, tolerance=TOLERANCE, scaled=False)
-            values = population.values.copy()
-            values[which] = fit.population.values[:, 2:-2]
-            return replace(population, values=values)
-
-        return fitted
-
-    def _fitted_lines(self, lines: Population) -> Population:
-        count = 1 + int(places(lines)[2].max(initial=-1))
-        fixed = np.ones((len(lines), count), np.bool_)
-        fixed[:, :2] = False
-        ones = np.ones(len(lines))
-        return self._linearizer.fit(
-            lines, ones, 0 * ones, LINE_STEPS, tolerance=1e-4, scaled=False, fixed=fixed
-        ).population
+        return self._evaluator.predict(population)

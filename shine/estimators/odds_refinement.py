@@ -14,8 +14,9 @@ from shine.arrays import COMPILED
 from shine.data.dataset import Dataset
 from shine.domain import Domain
 from shine.estimators.classes import Classes, entropy
-from shine.estimators.odds import LINE, lined
-from shine.evaluators.logistic import LogisticEvaluator, LogisticLinearizer
+from shine.estimators.odds import LINE, LOG_LOSS, lined
+from shine.evaluators.gradients import MachineLinearizer
+from shine.evaluators.machine_tier import MachineEvaluator
 from shine.fitness.losses import loss_of
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.evolution import Outcome
@@ -84,7 +85,7 @@ class OddsRefinement:
             population_of(trees, primitives),
             primitives,
             smoothed,
-            partial(LogisticLinearizer, threads=self.threads),
+            partial(MachineLinearizer, loss=LOG_LOSS, threads=self.threads),
             lambda rows: float(np.finfo(np.float64).tiny),
             log_likelihood=loss_of("mse").log_likelihood,
             tolerance=TOLERANCE,
@@ -96,7 +97,7 @@ class OddsRefinement:
         if not trees:
             return []
         population = population_of(trees, primitives)
-        losses = LogisticEvaluator(self.dataset, "float64", self.threads).losses(population)
+        losses = MachineEvaluator(self.dataset, LOG_LOSS, False, "float64", self.threads).score(population).losses
         share = self.dataset.target_mean
         explained = 1 - losses / entropy(share)
         if self.rules is not None:

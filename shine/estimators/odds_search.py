@@ -12,12 +12,13 @@ import numpy as np
 from shine.data.dataset import Dataset
 from shine.errors import DataError
 from shine.estimators.classes import Classes
-from shine.estimators.odds import OddsEvaluator
+from shine.estimators.odds import LOG_LOSS, OddsEvaluator
 from shine.estimators.odds_refinement import OddsRefinement
-from shine.evaluators.logistic import LogisticLinearizer
+from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import sampled_errors
 from shine.evaluators.workers import processors
 from shine.gp import evolution
+from shine.gp.constants import fitter
 from shine.gp.constraints.compiled import ConstrainedEvaluator
 from shine.gp.description import DescriptionLength
 from shine.gp.evolution import Progress
@@ -87,9 +88,9 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
     sample = task.dataset.sampled(evolving.rows, rng)
     classes = Classes.of(sample)
     rows = replace(sample, target=classes.smoothed(sample.target))
-    odds = OddsEvaluator(rows, LogisticLinearizer(rows.sampled(LINE_ROWS, rng), threads), dtype, threads)
+    odds = OddsEvaluator(rows, MachineLinearizer(rows.sampled(LINE_ROWS, rng), LOG_LOSS, threads), dtype, threads)
     rules = constraint_compiler(settings.constraints, rows, threads)
-    linearizer = LogisticLinearizer(rows.sampled(evolving.fitting_rows, rng), threads)
+    linearizer = MachineLinearizer(rows.sampled(evolving.fitting_rows, rng), LOG_LOSS, threads)
 
     outcome = evolution.evolve(
         odds if rules is None else ConstrainedEvaluator(odds, rules(task.primitives, "implied")),
@@ -97,7 +98,7 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
         evolving,
         replace(settings.stop, loss=classes.enough(settings.stop.loss), seconds=budget.for_evolution()),
         rng,
-        fitter=odds.fitter(linearizer, evolving.constant_steps) if evolving.constant_steps else None,
+        fitter=fitter(linearizer, evolving.constant_steps, scaled=True) if evolving.constant_steps else None,
         errors=partial(sampled_errors, sample, True, evolving.lexicase_rows),
         initial=task.guesses,
         seeding=partial(seeded, rows, task.primitives, evolving, True, threads, "absolute"),

@@ -79,7 +79,7 @@ class RowLoss:
         return max((total - self.least_sum(weight)) * (1 + 1e-12), float(np.finfo(np.float64).tiny))
 
     def errors(self, predictions: ArrayLike, target: ArrayLike, columns: Sequence[ArrayLike] = ()) -> Floats:
-        """The errors in NumPy, float64.
+        """The errors in NumPy, float64; NaN where the prediction is not finite.
 
         Parameters
         ----------
@@ -92,7 +92,8 @@ class RowLoss:
         assert definition is not None
         arrays = np.broadcast_arrays(*(np.asarray(each, np.float64) for each in (predictions, target, *columns)))
         flat = [array.ravel() for array in arrays]
-        return evaluate(definition, flat).reshape(arrays[0].shape)
+        errors = np.where(np.isfinite(flat[0]), evaluate(definition, flat), np.nan)
+        return errors.reshape(arrays[0].shape)
 
 
 _FUNCTIONS = with_definitions(
@@ -104,8 +105,16 @@ def squared(prediction, target):
 
 def absolute(prediction, target):
     return abs(target - prediction)
+
+def logistic(prediction, target):
+    # exp of a number that is not positive does not overflow. At 0 both sides have the same derivative.
+    linear = prediction - target * prediction if prediction > 0 else -target * prediction
+    return linear + log1p(exp(-abs(prediction)))
 """,
 )
 
 SQUARED = RowLoss("squared", _FUNCTIONS["squared"], least=0.0, degree=2)
 ABSOLUTE = RowLoss("absolute", _FUNCTIONS["absolute"], least=0.0, degree=1)
+
+LOGISTIC = RowLoss("logistic", _FUNCTIONS["logistic"], least=0.0, log_likelihood=1.0)
+"""Log-loss, in nats: predictions are logarithms of odds, and the target is the share of a row that is of the class."""

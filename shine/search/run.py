@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.data.dataset import Dataset, frame_headings, names_of_headings
-from shine.evaluators.absolute_lines import AbsoluteLines
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import MachineEvaluator, sampled_errors
+from shine.evaluators.refitted_lines import RefittedLines
 from shine.evaluators.workers import processors
 from shine.fitness.losses import loss_of
 from shine.fitness.protocols import PopulationEvaluator
@@ -159,7 +159,9 @@ def _evaluator(
     loss, dtype, threads = fitness.loss, fitness.dtype, fitness.threads or processors()
     plain = evaluator_of(sample, loss, fitness.linear_scaling, dtype, fitness.tier, threads)
     if fitness.linear_scaling and not loss_of(loss).kind.follows_from_moments:
-        plain = AbsoluteLines(plain, MachineEvaluator(sample, loss, False, dtype, threads), linearizer)
+        plain = RefittedLines(
+            plain, MachineEvaluator(sample, loss, False, dtype, threads), linearizer, sample.target_mean
+        )
     if rules is None:
         return plain
     return ConstrainedEvaluator(plain, rules(task.primitives, "implied" if fitness.linear_scaling else "none"))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from shine.data.dataset import Dataset
-from shine.evaluators.absolute_lines import AbsoluteLines
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import MachineEvaluator
+from shine.evaluators.refitted_lines import RefittedLines
 from shine.lang.population import Population
 
 RNG = np.random.default_rng(0)
@@ -20,7 +20,7 @@ def scores(target, absolute=True):
     dataset = Dataset.from_arrays(X, target, None, ("x0", "x1"))
     plain = MachineEvaluator(dataset, "mae", True, "float64")
     measured = MachineEvaluator(dataset, "mae", False, "float64")
-    lines = AbsoluteLines(plain, measured, MachineLinearizer(dataset, "mae"))
+    lines = RefittedLines(plain, measured, MachineLinearizer(dataset, "mae"), dataset.target_mean)
     return (lines if absolute else plain).score(POPULATION)
 
 
