@@ -8,7 +8,6 @@ import numpy as np
 
 from shine.data.dataset import Dataset
 from shine.evaluators.machine_tier import MachineEvaluator
-from shine.evaluators.refitted_lines import fitted_lines
 from shine.fitness.losses import Loss
 from shine.fitness.protocols import Linearizer
 from shine.fitness.row_loss import LOGISTIC
@@ -99,7 +98,10 @@ class OddsEvaluator:
         if not len(which):
             return scores
         chosen = population.take(which)
-        fit = fitted_lines(chosen, slopes[which], intercepts[which], self._linearizer, LINE_STEPS)
+        held = np.ones((len(chosen), chosen.width), np.bool_)
+        fit = self._linearizer.fit(
+            chosen, slopes[which], intercepts[which], LINE_STEPS, tolerance=1e-4, scaled=True, fixed=held
+        )
         losses = self._evaluator.losses_with(chosen, fit.slopes, fit.intercepts)
         finite = np.isfinite(losses)
         found = Scores(losses[finite], fit.slopes[finite], fit.intercepts[finite])

@@ -26,7 +26,7 @@ from shine.codegen.machine.tiles import CACHE_BYTES, TILE_BYTES
 from shine.codegen.machine.worker_loop import WORKER_LOOP
 from shine.data.dataset import Dataset
 from shine.evaluators.jobs import QUOTA, PopulationFunctions, zeros
-from shine.evaluators.loss_code import residuals_code
+from shine.evaluators.loss_code import residuals_code, scales_of
 from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.machine_rows import MachineRows, Pass
 from shine.evaluators.workers import ALONE
@@ -48,9 +48,6 @@ EFFORT = 8
 
 _LEFT_OUT = -1.0
 """Limit of the errors that marks an individual to be skipped."""
-
-_SHORTEST = 1e-6
-"""Errors with a kink are fitted as if they were at least this share of the target's deviation away from it."""
 
 
 class GradientMachine:
@@ -114,9 +111,8 @@ class MachineLinearizer:
         beside, dataset = loss_columns(dataset, kind), loss_rows(dataset, kind)
         self._rows = MachineRows(dataset, "float64", threads, nested=False, beside=beside)
         self._code = residuals_code(kind)
-        deviation = np.sqrt(dataset.target_square / dataset.weight)
         self._latest: tuple[tuple[Primitive, ...], GradientMachine | None] = (), None
-        self._scales = np.maximum([_SHORTEST * deviation, deviation], np.finfo(np.float64).tiny)
+        self._scales = scales_of(dataset)
 
     def _machine_for(self, functions: tuple[Primitive, ...]) -> GradientMachine:
         """The machine of some functions; their meaning is compared only if they differ from the previous call's."""

@@ -8,13 +8,19 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.codegen.gradient.line_fitting import LINES, lines_module
 from shine.codegen.gradient.working_residuals import Derivatives, residuals_module, residuals_name
 from shine.codegen.identity import Functions, source_digest
 from shine.codegen.losses.row_errors import VARIANTS, errors_module, variant_name
 from shine.codegen.numbers import Numbers
+from shine.data.dataset import Dataset
 from shine.fitness.row_loss import RowLoss
 from shine.lang.tree import Primitive
 from shine.llvm import Engine, cached, host_object
+from shine.typing import Floats
+
+_SHORTEST = 1e-6
+"""Errors with a kink are fitted as if they were at least this share of the target's deviation away from it."""
 
 
 class Table:
@@ -81,3 +87,23 @@ def residuals_code(kind: RowLoss) -> ResidualsCode:
 @lru_cache(maxsize=64)
 def _residuals_code(function: Functions, least: float | None) -> ResidualsCode:
     return ResidualsCode(function.functions[0], function.meaning, least)
+
+
+def lines_code(kind: RowLoss, dtype: str) -> Table:
+    """The function that fits lines to predictions of a number type."""
+    return _lines_code(Functions.of((kind.function,)), kind.least, dtype)
+
+
+@lru_cache(maxsize=64)
+def _lines_code(function: Functions, least: float | None, dtype: str) -> Table:
+    return Table(
+        [LINES],
+        ("lines", dtype, repr(least), *function.meaning),
+        lambda: lines_module(function.functions[0], least, Numbers(dtype)),
+    )
+
+
+def scales_of(dataset: Dataset) -> Floats:
+    """The `SCALES` of fits to a data set."""
+    deviation = np.sqrt(dataset.target_square / dataset.weight)
+    return np.maximum([_SHORTEST * deviation, deviation], np.finfo(np.float64).tiny)

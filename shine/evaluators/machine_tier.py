@@ -39,19 +39,36 @@ class MachineEvaluator:
             An individual gets the loss inf, and is not evaluated to the end, once its loss is sure to exceed this.
         """
         loss = self._loss
-        limit = loss.kind.limit(loss.sum_of(threshold, self._target.weight, self._target.square), self._target.weight)
+        limit = self._limit(threshold)
         # The squared error around the best line says nothing about a limit on other errors.
         line_limit = limit if loss.kind.follows_from_moments else np.inf
         measure = MachineMeasure(self._rows, self._machine(population), population, limit, line_limit)
         scores = score(measure, len(population), self._target, self._loss, self._linear_scaling)
         return scores.within(threshold)
 
-    def losses_with(self, population: Population, slopes: Floats, intercepts: Floats) -> Floats:
-        """Losses with given lines; inf or NaN where a prediction or a line is not finite."""
-        loss, measure = self._loss, MachineMeasure(self._rows, self._machine(population), population)
+    def _limit(self, threshold: float) -> float:
+        """The largest sum of errors above the least that a loss up to the threshold allows."""
+        loss, target = self._loss, self._target
+        return loss.kind.limit(loss.sum_of(threshold, target.weight, target.square), target.weight)
+
+    def losses_with(
+        self, population: Population, slopes: Floats, intercepts: Floats, threshold: float = np.inf
+    ) -> Floats:
+        """Losses with given lines; inf or NaN where a prediction or a line is not finite, and inf above the threshold.
+
+        Parameters
+        ----------
+        population : Population
+        slopes, intercepts : ndarray of shape (n_individuals,)
+        threshold : float
+            As in `score`.
+        """
+        loss = self._loss
+        measure = MachineMeasure(self._rows, self._machine(population), population, self._limit(threshold))
         with np.errstate(all="ignore"):
             errors = measure.errors(np.arange(len(population)), loss.kind, slopes, intercepts)
-            return loss.of_sum(errors, self._target.weight, self._target.square)
+            losses = loss.of_sum(errors, self._target.weight, self._target.square)
+            return np.where(losses > threshold, np.inf, losses)
 
     def products(self, population: Population) -> Products:
         """Moments of each individual's predictions and the target."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from shine.lang.functions import with_definitions
 from shine.lang.interpret import evaluate
 from shine.lang.library import STANDARD
 from shine.lang.tree import Primitive
-from shine.typing import Floats
+from shine.typing import AnyArray, Floats
 
 WEIGHT = "weight"
 """Name of the column of sample weights. A function that reads it weighs the errors itself."""
@@ -78,7 +78,13 @@ class RowLoss:
             return math.inf
         return max((total - self.least_sum(weight)) * (1 + 1e-12), float(np.finfo(np.float64).tiny))
 
-    def errors(self, predictions: ArrayLike, target: ArrayLike, columns: Sequence[ArrayLike] = ()) -> Floats:
+    def errors(
+        self,
+        predictions: ArrayLike,
+        target: ArrayLike,
+        columns: Sequence[ArrayLike] = (),
+        functions: Mapping[str, Callable[..., AnyArray]] | None = None,
+    ) -> Floats:
         """The errors in NumPy, float64; NaN where the prediction is not finite.
 
         Parameters
@@ -87,12 +93,14 @@ class RowLoss:
         target : array-like of shape (n_rows,)
         columns : sequence of array-like of shape (n_rows,)
             Values of `columns`.
+        functions : mapping of str to callable, optional
+            The basic primitives; NumPy's by default, whose bits depend on the processor.
         """
         definition = self.function.definition
         assert definition is not None
         arrays = np.broadcast_arrays(*(np.asarray(each, np.float64) for each in (predictions, target, *columns)))
         flat = [array.ravel() for array in arrays]
-        errors = np.where(np.isfinite(flat[0]), evaluate(definition, flat), np.nan)
+        errors = np.where(np.isfinite(flat[0]), evaluate(definition, flat, functions=functions), np.nan)
         return errors.reshape(arrays[0].shape)
 
 

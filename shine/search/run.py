@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 
 from shine.data.dataset import Dataset, frame_headings, names_of_headings
 from shine.evaluators.evaluator import evaluator_of
+from shine.evaluators.fitted_lines import FittedLines
 from shine.evaluators.gradients import MachineLinearizer
-from shine.evaluators.machine_tier import MachineEvaluator, sampled_errors
-from shine.evaluators.refitted_lines import RefittedLines
+from shine.evaluators.machine_tier import sampled_errors
 from shine.evaluators.workers import processors
 from shine.fitness.losses import loss_of
 from shine.fitness.protocols import PopulationEvaluator
@@ -98,14 +98,15 @@ def search(
     task, noise, interrupted = _with_noise(replace(task, dataset=split.learned), settings, model, threads)
     sample = task.dataset.sampled(evolving.rows, rng)
     rules = constraint_compiler(settings.constraints, sample, threads)
-    linearizer = MachineLinearizer(sample.sampled(evolving.fitting_rows, rng), loss, threads)
+    fitting = sample.sampled(evolving.fitting_rows, rng)
+    linearizer = MachineLinearizer(fitting, loss, threads)
 
     def save_with_noise(state: State) -> None:
         if save is not None:
             save(replace(state, noise=noise))
 
     outcome = evolution.evolve(
-        _evaluator(sample, task, settings, rules, linearizer),
+        _evaluator(sample, task, settings, rules, fitting),
         task.primitives,
         evolving,
         _stop(task, settings, budget, interrupted),
@@ -152,16 +153,15 @@ def _evaluator(
     task: Task,
     settings: SearchSettings,
     rules: Callable[..., CompiledConstraints] | None,
-    linearizer: MachineLinearizer,
+    fitting: Dataset,
 ) -> PopulationEvaluator:
     """The evaluator of the individuals; it charges for broken constraints if there are any constraints."""
     fitness = settings.fitness
     loss, dtype, threads = fitness.loss, fitness.dtype, fitness.threads or processors()
-    plain = evaluator_of(sample, loss, fitness.linear_scaling, dtype, fitness.tier, threads)
     if fitness.linear_scaling and not loss_of(loss).kind.follows_from_moments:
-        plain = RefittedLines(
-            plain, MachineEvaluator(sample, loss, False, dtype, threads), linearizer, sample.target_mean
-        )
+        plain: PopulationEvaluator = FittedLines(sample, fitting, loss, dtype, threads)
+    else:
+        plain = evaluator_of(sample, loss, fitness.linear_scaling, dtype, fitness.tier, threads)
     if rules is None:
         return plain
     return ConstrainedEvaluator(plain, rules(task.primitives, "implied" if fitness.linear_scaling else "none"))

@@ -12,15 +12,13 @@ far too long. So, with e = l - least, the error above the least possible one::
     h = max(l'', l'^2 / e - l'')
 
 A parabola has ``l'^2 / e = 2 l''``: its curvature stays as it is. Absolute errors r get h = 1 / |r|, whose step leads
-to r = 0 (Lawson 1961; Hunter and Lange 2000 for quantiles); an error that bends less than a parabola gets more
-curvature the less it bends. If no least error is known, h is l'' where positive, else the curvature ``l' / (prediction
-- target)`` of reweighted residuals (Beaton and Tukey 1974), else ``|l''|``, or what asks for a step as long as the
-target's deviation.
+to r = 0 (Lawson 1961); an error that bends less than a parabola gets more curvature the less it bends. If no least error
+is known, h is l'' where positive, else the curvature ``l' / (prediction - target)`` of reweighted residuals (Beaton and
+Tukey 1974), else ``|l''|``, or what asks for a step as long as the target's deviation.
 """
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass
 
 from llvmlite import ir
@@ -41,7 +39,7 @@ from shine.codegen.gradient.instructions import tile_lanes
 from shine.codegen.losses.row_errors import RowRule, line_lanes
 from shine.codegen.moments import LANES, lanes
 from shine.codegen.numbers import splat
-from shine.lang.derivative import derivative, value_and_gradient
+from shine.lang.derivative import derivative, is_constant, value_and_gradient
 from shine.lang.tree import Primitive, Tree
 
 _LABELS = (
@@ -83,8 +81,7 @@ class Derivatives:
     @property
     def reweights(self) -> bool:
         """Whether rows get other weights than their own: not if the second derivative is 2 everywhere."""
-        result = self.second.result
-        return not (isinstance(result, ast.Constant) and result.value == 2)
+        return not is_constant(self.second, 2)
 
 
 def residuals_module(function: Primitive, least: float | None) -> ir.Module:
@@ -120,21 +117,49 @@ def residuals_module(function: Primitive, least: float | None) -> ir.Module:
             model = build.fadd(intercept, build.fmul(slope, tile_lanes(build, prediction, loop.index, mask, _VECTOR)))
             arguments = rule.arguments(model, target, loop.index)
             error = rule.error(model, arguments, least)
-            step = rule.value(derivatives.slope, arguments)
+            left, own = working(build, rule, derivatives, error, arguments, lengths, least is not None)
             if derivatives.reweights:
-                second = rule.value(derivatives.second, arguments)
-                known = None if least is None else error
-                left, half = _Row(build, step, second, lengths).working(known, arguments)
-                own = build.fmul(lanes(build, weights, loop.index), half) if weighted else half
+                own = build.fmul(lanes(build, weights, loop.index), own) if weighted else own
                 store(build, own, weighing, loop.index, _DOUBLE)
-            else:
-                left = build.fmul(step, splat(_VECTOR, -0.5))
             store(build, left, residual, loop.index, _DOUBLE)
             if weighted:
                 error = build.fmul(lanes(build, weights, loop.index), error)
             loop.results = [build.fadd(loop.values[0], error)]
         build.ret(horizontal_sum(build, loop.values[0]))
     return module
+
+
+def working(
+    build: ir.IRBuilder,
+    rule: RowRule,
+    derivatives: Derivatives,
+    error: ir.Value,
+    arguments: list[ir.Value],
+    lengths: list[ir.Value],
+    bounded: bool,
+) -> tuple[ir.Value, ir.Value]:
+    """Working residuals and weights of the rows in the lanes.
+
+    Parameters
+    ----------
+    build : ir.IRBuilder
+    rule : RowRule
+    derivatives : Derivatives
+    error : ir.Value
+        The errors above the least one.
+    arguments : list of ir.Value
+        The arguments of the errors.
+    lengths : list of ir.Value
+        `SCALES`.
+    bounded : bool
+        Whether a least error is known.
+    """
+    step = rule.value(derivatives.slope, arguments)
+    if not derivatives.reweights:
+        return build.fmul(step, splat(_VECTOR, -0.5)), splat(_VECTOR, 1.0)
+    second = rule.value(derivatives.second, arguments)
+    row = _Row(build, step, second, lengths)
+    return row.working(row.from_error(error) if bounded else row.from_second(*arguments[:2]))
 
 
 class _Row:
@@ -146,24 +171,24 @@ class _Row:
         # A derivative that is not finite, at a kink or beyond a pole, says nothing.
         self.slope, self.second = self._finite(slope), self._finite(second)
 
-    def working(self, error: ir.Value | None, arguments: list[ir.Value]) -> tuple[ir.Value, ir.Value]:
-        """The residual and the weight; `error` is None if no least error is known."""
+    def working(self, curvature: ir.Value) -> tuple[ir.Value, ir.Value]:
+        """The residual and the weight."""
         build, zero = self.build, splat(_VECTOR, 0.0)
-        curvature = self._from_second(arguments) if error is None else self._from_error(error)
         usable = build.fcmp_ordered(">", curvature, zero)
         residual = build.fdiv(build.fneg(self.slope), curvature)
         half = build.fmul(curvature, splat(_VECTOR, 0.5))
         return build.select(usable, residual, zero), build.select(usable, half, zero)
 
-    def _from_error(self, error: ir.Value) -> ir.Value:
+    def from_error(self, error: ir.Value) -> ir.Value:
+        """The curvature, given the error above the least one."""
         build = self.build
         chord = build.fdiv(build.fmul(self.slope, self.slope), error)
         chord = build.fsub(self._least(chord, self._steepest(self.shortest)), self.second)
         return build.select(build.fcmp_ordered(">", chord, self.second), chord, self.second)
 
-    def _from_second(self, arguments: list[ir.Value]) -> ir.Value:
+    def from_second(self, prediction: ir.Value, target: ir.Value) -> ir.Value:
+        """The curvature if no least error is known."""
         build, zero = self.build, splat(_VECTOR, 0.0)
-        prediction, target = arguments[:2]
         bent = build.fcmp_ordered(">", self.second, zero)
         towards = build.fdiv(self.slope, build.fsub(prediction, target))
         away = build.fcmp_ordered(">", towards, zero)
