@@ -50,8 +50,11 @@ LEAST_DAMPING, MOST_DAMPING = 1e-12, 1e12
 AFTER_BETTER, AFTER_WORSE = 0.1, 10.0
 """Factors of the damping after a step that lowered the error, and after one that did not."""
 
+LONGEST = 8.0
+"""Largest factor of a step."""
+
 _BYTE, _CODE, _DOUBLE = ir.IntType(8), ir.IntType(16), ir.DoubleType()
-_INFINITY, _ZERO = ir.Constant(_DOUBLE, float("inf")), ir.Constant(_DOUBLE, 0.0)
+_INFINITY, _ZERO, _ONE = (ir.Constant(_DOUBLE, value) for value in (math.inf, 0.0, 1.0))
 
 Evaluate = Callable[[ir.Value, ir.Value, ir.Value, ir.Value, ir.Value], None]
 """Emits the normal equations of an individual: ``evaluate(individual, line, limit, state, most)``."""
@@ -63,11 +66,12 @@ _Count = TypeVar("_Count")
 class _Record:
     """The numbers that a fit keeps of an individual between two steps.
 
-    `unknowns` are the best ones so far: intercept, slope, constants. `matrix`, `gradient` and `scale` are the scaled
-    normal equations there.
+    `length` is the factor of the next step. `unknowns` are the best ones so far: intercept, slope, constants. `matrix`,
+    `gradient` and `scale` are the scaled normal equations there.
     """
 
     damping: ir.Value
+    length: ir.Value
     unknowns: ir.Value
     gradient: ir.Value
     scale: ir.Value
@@ -76,7 +80,7 @@ class _Record:
     @staticmethod
     def lengths(one: _Count, unknowns: _Count, square: _Count) -> tuple[_Count, ...]:
         """Numbers of each field."""
-        return one, unknowns, unknowns, unknowns, square
+        return one, one, unknowns, unknowns, unknowns, square
 
     @classmethod
     def at(cls, build: ir.IRBuilder, base: ir.Value, lengths: Sequence[ir.Value]) -> Self:
@@ -212,6 +216,10 @@ class _Advance:
         better = build.and_(
             build.fcmp_ordered("<", found, best), build.fcmp_ordered(">", found, ir.Constant(_DOUBLE, -math.inf))
         )
+        store(build, _ONE, self.record.length, number(0), _DOUBLE)
+        reweighted = build.icmp_unsigned("!=", self.job["reweighted"], number(0))
+        with build.if_then(build.and_(build.and_(reweighted, self.not_last), build.and_(better, build.not_(first)))):
+            self._lengthen(unknowns)
         with build.if_then(build.or_(first, better)):
             self._copy(self.trial, self.record.unknowns, unknowns)
         self._damp(first, better)
@@ -231,6 +239,42 @@ class _Advance:
         with build.if_then(stopped):
             self._write(self.record.unknowns)
         build.ret_void()
+
+    def _lengthen(self, unknowns: ir.Value) -> None:
+        """Set the factor of the next step: what would have been right for the step to this trial.
+
+        Weights stand for curvatures that may be too large, as for errors with a kink. The slope of the error along the
+        step, before and after it, shows by how much.
+        """
+        build, record = self.build, self.record
+        stride = build.add(self.size, number(1))
+        slope = self._at(self.trial, 1)
+        with counted(build, number(0), unknowns, carried=[_ZERO, _ZERO, _ZERO]) as row:
+            move, scale = self._move(row.index), self._at(record.scale, row.index)
+            scaled = build.fmul(move, scale)
+            before = build.fmul(self._at(record.gradient, row.index), scaled)
+            # The state has derivatives of the prediction; those of the model are slope times as large.
+            influence = build.select(build.icmp_unsigned(">=", row.index, number(LINE)), slope, _ONE)
+            place = build.add(build.mul(build.add(row.index, number(1)), stride), number(1))
+            after = build.fmul(build.fmul(self._at(self.state, place), influence), move)
+            after = build.select(build.fcmp_ordered("==", move, _ZERO), _ZERO, after)
+            with counted(build, build.add(row.index, number(1)), unknowns, carried=[scaled]) as column:
+                other = build.fmul(self._move(column.index), self._at(record.scale, column.index))
+                entry = self._at(record.matrix, build.add(build.mul(row.index, self.size), column.index))
+                twice = build.fmul(build.fmul(entry, other), ir.Constant(_DOUBLE, 2.0))
+                column.results = [build.fadd(column.values[0], twice)]
+            terms = before, after, build.fmul(scaled, column.values[0])
+            row.results = [build.fadd(total, term) for total, term in zip(row.values, terms, strict=True)]
+        before, after, bending = row.values
+        right = build.fdiv(bending, build.fsub(before, after))
+        longest = ir.Constant(_DOUBLE, LONGEST)
+        right = build.select(build.fcmp_ordered(">", right, _ONE), right, _ONE)
+        right = build.select(build.fcmp_ordered("<", right, longest), right, longest)
+        store(build, right, record.length, number(0), _DOUBLE)
+
+    def _move(self, unknown: ir.Value) -> ir.Value:
+        """How far an unknown of the trial is from the best one."""
+        return self.build.fsub(self._at(self.trial, unknown), self._at(self.record.unknowns, unknown))
 
     def _damp(self, first: ir.Value, better: ir.Value) -> None:
         """Set the damping of the next step."""
@@ -253,7 +297,8 @@ class _Advance:
         with build.if_then(build.fcmp_ordered(">", promise, build.fmul(tolerance, error))):
             store(build, number(1), self.going, number(0), I64)
             with counted(build, number(0), unknowns) as loop:
-                moved = build.fadd(self._at(record.unknowns, loop.index), self._at(self.step, loop.index))
+                step = build.fmul(self._at(record.length, 0), self._at(self.step, loop.index))
+                moved = build.fadd(self._at(record.unknowns, loop.index), step)
                 store(build, moved, self.trial, loop.index, _DOUBLE)
             self._write(self.trial)
 

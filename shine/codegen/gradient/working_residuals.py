@@ -12,9 +12,9 @@ far too long. So, with e = l - least, the error above the least possible one::
     h = max(l'', l'^2 / e - l'')
 
 A parabola has ``l'^2 / e = 2 l''``: its curvature stays as it is. Absolute errors r get h = 1 / |r|, whose step leads
-to r = 0 (Lawson 1961); an error that bends less than a parabola gets more curvature the less it bends. If no least error
-is known, h is l'' where positive, else the curvature ``l' / (prediction - target)`` of reweighted residuals (Beaton and
-Tukey 1974), else ``|l''|``, or what asks for a step as long as the target's deviation.
+to r = 0 (Lawson 1961); an error that bends less than a parabola gets more curvature the less it bends. If no least
+error is known, h is l'' where positive, else the curvature ``l' / (prediction - target)`` of reweighted residuals
+(Beaton and Tukey 1974), else ``|l''|``, or what asks for a step as long as the target's deviation.
 """
 
 from __future__ import annotations

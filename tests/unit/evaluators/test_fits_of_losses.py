@@ -163,14 +163,13 @@ def test_slope_and_intercept_are_fitted_too():
 
 
 def test_fits_of_large_data_take_the_same_steps(monkeypatch):
-    dataset, loss = data(noisy(tail=True)), own_loss(TEXTS["quantile"])
+    dataset, loss = data(noisy(tail=True)), own_loss(TEXTS["student"])
     start = Population.from_sources([LINE, "exp(0.1*a) - 0.3*b"], ("a", "b"))
     arguments = start, np.ones(2), np.zeros(2), 20
     at_once = MachineLinearizer(dataset, loss).fit(*arguments, tolerance=1e-9, scaled=True)
     monkeypatch.setattr(gradients, "QUOTA", 0)
     monkeypatch.setattr(machine_rows, "LARGE_ROWS", 1)
     step_by_step = MachineLinearizer(dataset, loss, threads=2).fit(*arguments, tolerance=1e-9, scaled=True)
-    # A block of rows in place, and the tail, may be tiles of other lengths; sums keep the order of the rows.
     assert at_once.errors == pytest.approx(step_by_step.errors, rel=1e-9)
 
 
