@@ -106,14 +106,17 @@ def _double(build: ir.IRBuilder, pointer: ir.Value, index: int) -> ir.Value:
     return load(build, pointer, ir.Constant(I64, index), _DOUBLE, _DOUBLE)
 
 
-def lanes(build: ir.IRBuilder, pointer: ir.Value, index: ir.Value) -> ir.Value:
-    """The next float64 of an array, one in each lane."""
-    return load(build, pointer, index, _DOUBLE, _VECTOR)
+def lanes(build: ir.IRBuilder, pointer: ir.Value, index: ir.Value, count: int = LANES) -> ir.Value:
+    """The next float64 of an array, one in each of `count` lanes."""
+    return load(build, pointer, index, _DOUBLE, ir.VectorType(_DOUBLE, count))
 
 
-def prediction_lanes(build: ir.IRBuilder, predictions: ir.Value, index: ir.Value, numbers: Numbers) -> ir.Value:
-    """The next predictions, as float64, one in each lane."""
-    value = load(build, predictions, index, numbers.element, ir.VectorType(numbers.element, LANES))
+def prediction_lanes(
+    build: ir.IRBuilder, predictions: ir.Value, index: ir.Value, numbers: Numbers, count: int = LANES
+) -> ir.Value:
+    """The next predictions, as float64, one in each of `count` lanes."""
+    value = load(build, predictions, index, numbers.element, ir.VectorType(numbers.element, count))
+    doubles = ir.VectorType(_DOUBLE, count)
     if numbers.is_integer:
-        return build.sitofp(value, _VECTOR)
-    return build.fpext(value, _VECTOR) if numbers.dtype == "float32" else value
+        return build.sitofp(value, doubles)
+    return build.fpext(value, doubles) if numbers.dtype == "float32" else value

@@ -183,8 +183,9 @@ class _LineFit:
         slope, intercept, error, weight, value, square = fitted
         most = build.fadd(build.fmul(error, self.promising), build.fmul(self.constant, _number(_ROUNDING)))
         most = build.select(build.fcmp_ordered("<", most, self.constant), most, self.constant)
-        # Errors of unknown sign have no multiples.
-        most = build.select(build.fcmp_ordered(">=", error, _number(0.0)), most, self.constant)
+        # Errors of unknown sign have no multiples; the constant's error is the yardstick.
+        share = build.fdiv(build.fsub(self.constant, error), self.promising)
+        most = build.select(build.fcmp_ordered(">=", error, _number(0.0)), most, build.fadd(error, share))
         start = self._nearest(form, slope, intercept)
         turned = build.fsub(start[0], slope)
         moved = build.fadd(build.fsub(start[1], intercept), build.fmul(turned, self.centre))

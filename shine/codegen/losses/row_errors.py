@@ -24,6 +24,7 @@ from shine.codegen.blocks import (
 from shine.codegen.moments import ERRORS, ERRORS_KINDS, ERRORS_LABELS, LANES, lanes, prediction_lanes
 from shine.codegen.native.astjit import AstJit
 from shine.codegen.numbers import Numbers, splat
+from shine.codegen.operations import operations_of
 from shine.lang.tree import Primitive, Tree
 
 VARIANTS = tuple((weighted, scaled) for weighted in (False, True) for scaled in (False, True))
@@ -32,8 +33,10 @@ VARIANTS = tuple((weighted, scaled) for weighted in (False, True) for scaled in 
 _CARRIES_ON = frozenset({"add", "sub", "mul", "neg", "abs"})
 """Functions whose value is not finite if an argument is not."""
 
+WIDE = 32
+"""Rows at a time of errors with elementary functions: several vectors of any processor, so that all are in flight."""
+
 _DOUBLE = ir.DoubleType()
-_VECTOR = ir.VectorType(_DOUBLE, LANES)
 _ZERO = ir.Constant(I64, 0)
 
 
@@ -73,25 +76,44 @@ def errors_module(function: Primitive, least: float | None, numbers: Numbers) ->
         emitted = declare(module, variant_name(weighted, scaled), ir.VoidType(), ERRORS_KINDS, ERRORS_LABELS)
         predictions, target, weights, rows, line, beside, first, state = emitted.args
         build = ir.IRBuilder(emitted.append_basic_block("entry"))
-        rule = RowRule(build, function, beside, first)
-        slope, intercept = line_lanes(build, line) if scaled else (None, None)
-        with counted(build, _ZERO, rows, LANES, [lanes(build, state, _ZERO)]) as loop:
-            value = prediction_lanes(build, predictions, loop.index, numbers)
-            if scaled:
-                value = build.fadd(intercept, build.fmul(slope, value))
-            error = rule.error(value, rule.arguments(value, target, loop.index), least)
-            if weighted:
-                error = build.fmul(lanes(build, weights, loop.index), error)
-            loop.results = [build.fadd(loop.values[0], error)]
-        store(build, loop.values[0], state, _ZERO, _DOUBLE)
+        total = lanes(build, state, _ZERO)
+        whole = build.and_(rows, ir.Constant(I64, -WIDE))
+        parts = [(WIDE, _ZERO, whole), (LANES, whole, rows)] if _is_slow(function) else [(LANES, _ZERO, rows)]
+        for width, start, stop in parts:
+            rule = RowRule(build, function, beside, first, width)
+            slope, intercept = line_lanes(build, line, width) if scaled else (None, None)
+            with counted(build, start, stop, width, [total]) as loop:
+                value = prediction_lanes(build, predictions, loop.index, numbers, width)
+                if scaled:
+                    value = build.fadd(intercept, build.fmul(slope, value))
+                error = rule.error(value, rule.arguments(value, target, loop.index), least)
+                if weighted:
+                    error = build.fmul(lanes(build, weights, loop.index, width), error)
+                loop.results = [_added(build, loop.values[0], error)]
+            total = loop.values[0]
+        store(build, total, state, _ZERO, _DOUBLE)
         build.ret_void()
     return module
 
 
-def line_lanes(build: ir.IRBuilder, line: ir.Value) -> tuple[ir.Value, ir.Value]:
-    """Slope and intercept in every lane."""
+def _is_slow(function: Primitive) -> bool:
+    """Whether elementary functions take most of the time: they are faster with more lanes at a time."""
+    return operations_of(function)["elementary"] > 0
+
+
+def _added(build: ir.IRBuilder, total: ir.Value, errors: ir.Value) -> ir.Value:
+    """The sum in `LANES` lanes with more errors added, in the order of the rows."""
+    for first in range(0, errors.type.count, LANES):
+        chosen = ir.Constant(ir.VectorType(ir.IntType(32), LANES), list(range(first, first + LANES)))
+        total = build.fadd(total, build.shuffle_vector(errors, errors, chosen))
+    return total
+
+
+def line_lanes(build: ir.IRBuilder, line: ir.Value, count: int = LANES) -> tuple[ir.Value, ir.Value]:
+    """Slope and intercept in each of `count` lanes."""
+    kind = ir.VectorType(_DOUBLE, count)
     slope, intercept = (
-        broadcast(build, load(build, line, ir.Constant(I64, i), _DOUBLE, _DOUBLE), _VECTOR) for i in (0, 1)
+        broadcast(build, load(build, line, ir.Constant(I64, i), _DOUBLE, _DOUBLE), kind) for i in (0, 1)
     )
     return slope, intercept
 
@@ -106,11 +128,15 @@ class RowRule:
     function : Primitive
     beside, first : ir.Value
         As in `errors_module`.
+    width : int
+        Rows at a time.
     """
 
-    def __init__(self, build: ir.IRBuilder, function: Primitive, beside: ir.Value, first: ir.Value) -> None:
+    def __init__(
+        self, build: ir.IRBuilder, function: Primitive, beside: ir.Value, first: ir.Value, width: int = LANES
+    ) -> None:
         assert function.definition is not None
-        self._build, self._definition = build, function.definition
+        self._build, self._definition, self._width = build, function.definition, width
         self._columns = []
         for position in range(function.arity - 2):
             column = load(build, beside, ir.Constant(I64, position), POINTER, POINTER, 8)
@@ -118,21 +144,21 @@ class RowRule:
 
     def arguments(self, prediction: ir.Value, target: ir.Value, row: ir.Value) -> list[ir.Value]:
         """The arguments of the function for the lanes from a row on."""
-        return [prediction, *(lanes(self._build, column, row) for column in (target, *self._columns))]
+        return [prediction, *(lanes(self._build, column, row, self._width) for column in (target, *self._columns))]
 
     def error(self, prediction: ir.Value, arguments: Sequence[ir.Value], least: float | None) -> ir.Value:
         """The error above the least one; not finite where the prediction is not."""
         build = self._build
         error = self.value(self._definition, arguments)
         if least:
-            error = build.fsub(error, splat(_VECTOR, least))
+            error = build.fsub(error, splat(prediction.type, least))
         if not _carries_on(self._definition):
             error = build.fadd(error, build.fsub(prediction, prediction))
         return error
 
     def value(self, tree: Tree, arguments: Sequence[ir.Value]) -> ir.Value:
         """The value of a tree with the function's parameters."""
-        return AstJit(self._build, Numbers("float64", LANES)).lower(tree, arguments)
+        return AstJit(self._build, Numbers("float64", self._width)).lower(tree, arguments)
 
 
 def _carries_on(definition: Tree) -> bool:
