@@ -27,8 +27,10 @@ from shine.lang.primitives import PrimitiveSet, near_primitive, select
 from shine.lang.printing import definition_source
 from shine.lang.tree import Tree
 from shine.lang.vocabulary import primitive_table
+from shine.losses import loss_for, loss_text
 from shine.search.given_names import any_name, column_name, constraints_in_formulas, renamed
 from shine.search.kept_rows import kept_back
+from shine.search.losses import read_by
 from shine.search.settings import FitnessSettings
 
 
@@ -89,8 +91,8 @@ def data_problems(data: DataSettings) -> Iterator[Problem]:
     elif data.path is not None and data.target is None:
         yield ("data",), "path needs a target: the heading of the column to explain"
     elif data.generate is not None:
-        for key in ("target", "features", "weights", "sigma", "groups"):
-            if getattr(data, key) is not None:
+        for key in ("target", "features", "weights", "sigma", "groups", "beside"):
+            if getattr(data, key):
                 yield ("data", key), "belongs to path; generated data have their own under generate"
         for field in fields(Reading):
             if getattr(data, field.name) != field.default:
@@ -106,12 +108,24 @@ def loading_problems(data: DataSettings, base: Path) -> tuple[Loaded | None, lis
             return Loaded(generate(data.generate)), []
         assert data.path is not None and data.target is not None
         columns = data.target, data.features, data.weights, data.sigma, data.groups
-        return load(base / data.path, *columns, data.reading), []
+        return load(base / data.path, *columns, data.reading, data.beside), []
     except DataError as error:
         loc = ("data", "path" if data.generate is None else "generate")
         return None, [(loc, line) for line in str(error).splitlines()]
     except MemoryError:
         return None, [(("data",), "the data do not fit into memory")]
+
+
+def loss_problems(fitness: FitnessSettings, dataset: Dataset | None = None) -> Iterator[Problem]:
+    """Problems of the loss, by itself or with the data."""
+    try:
+        if dataset is None:
+            loss_text(fitness.loss)
+        else:
+            loss = loss_for(fitness.loss, dataset)
+            read_by(loss, dataset, fitness.noise)
+    except (UnsupportedSyntaxError, DataError, ValueError) as error:
+        yield ("fitness", "loss"), str(error)
 
 
 def guess_formulas(

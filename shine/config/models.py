@@ -44,6 +44,9 @@ class DataSettings(StrictModel):
     `fitness.noise`."""
     groups: str | None = None
     """Heading of a column that numbers the groups of rows that depend on one another; see `fitness.validation`."""
+    beside: tuple[str, ...] = ()
+    """Headings of columns that are no features, and that the loss reads; a heading that is not an identifier is turned
+    into one."""
     missing: Missing = "error"
     """What to do with missing values: refuse them, drop their rows, or replace them by the mean of their column."""
     categories: Categories = "error"

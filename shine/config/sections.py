@@ -15,6 +15,7 @@ from shine.config.checks import (
     data_problems,
     guess_formulas,
     loading_problems,
+    loss_problems,
     primitive_texts,
     validation_problems,
 )
@@ -62,6 +63,8 @@ class Sections:
             bases = [self._base(("primitives", index)) for index in range(len(given))]
             self.values["primitives"], wrong = primitive_texts(given, bases)
             found += wrong
+        if "fitness" in self.values and not self._wrong("fitness", found):
+            found += loss_problems(self.values["fitness"])
         return found
 
     def _keys(self) -> Iterator[Problem]:
@@ -109,6 +112,7 @@ class Sections:
             found += constraint_problems(values["constraints"], values["primitives"], dataset, linear_scaling)
         if dataset is not None and not any(self._wrong(name, problems) for name in ("fitness", "seed")):
             found += validation_problems(values["fitness"], dataset, values["seed"])
+            found += loss_problems(values["fitness"], dataset)
         return loaded, found
 
     def finish(self, problems: Sequence[Problem]) -> Config:

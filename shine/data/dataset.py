@@ -134,7 +134,10 @@ class Dataset:
         if not (deviations > 0).all():
             row = int(np.argmin(deviations > 0))
             raise DataError(f"sigma must be positive in every row; it is {deviations[row]} in row {row}")
-        return plain.with_deviations(deviations)
+        if "sigma" in others:
+            raise DataError("sigma is given twice, also beside the data; give it once")
+        # Weights know the ratios only; losses may read the deviations themselves.
+        return replace(plain, beside={**others, "sigma": deviations}).with_deviations(deviations)
 
     def with_deviations(self, deviations: Floats) -> Dataset:
         """The data set with noise of these standard deviations; a row's weight falls with their square.

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from shine.data.columns import Column, reading_notes, recognized
-from shine.data.dataset import Dataset
+from shine.data.dataset import Dataset, names_of_headings
 from shine.data.generated import generate, recipe_problems
 from shine.data.opening import FORMATS, open_source, writing
 from shine.data.preparation import Reading
 from shine.data.recipe import Feature, Recipe
 from shine.data.source import Source
-from shine.data.training import Loaded, Training
+from shine.data.training import BESIDE, Loaded, Training
 from shine.errors import DataError
 from shine.lang.names import shown
 
@@ -42,6 +42,7 @@ def load(
     sigma: str | None = None,
     groups: str | None = None,
     reading: Reading | None = None,
+    beside: Sequence[str] = (),
 ) -> Loaded:
     """Read a table.
 
@@ -61,6 +62,8 @@ def load(
         Heading of the column that tells the group of each row.
     reading : Reading, optional
         What to do with missing values and text.
+    beside : sequence of str
+        Headings of columns that are no features, and that the loss reads.
 
     Returns
     -------
@@ -77,6 +80,7 @@ def load(
     source = open_source(Path(path))
     others = {"sample_weight": weights, "sigma": sigma, "groups": groups}
     roles = {"target": target} | {role: name for role, name in others.items() if name is not None}
+    roles |= {f"{BESIDE}{name}": heading for name, heading in zip(names_of_headings(beside), beside, strict=True)}
     apart = [source.index(name) for name in roles.values()]
     if features is None:
         chosen = [i for i in range(len(source.headings)) if i not in apart]
@@ -104,7 +108,7 @@ def _check_choice(source: Source, apart: Sequence[int], chosen: Sequence[int]) -
     if uses > 1:
         raise DataError(
             f"{source.path}: column {shown(source.headings[index])} is used twice among target, weights, sigma, "
-            "groups and features"
+            "groups, columns beside and features"
         )
 
 

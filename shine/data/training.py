@@ -20,6 +20,9 @@ from shine.errors import DataError
 from shine.lang.names import Numbering, listed
 from shine.typing import Floats
 
+BESIDE = "beside."
+"""Begins the role of a column beside the features; its name follows."""
+
 _ROLES = {"target": "the target", "sample_weight": "the weights", "sigma": "sigma"}
 
 
@@ -49,7 +52,8 @@ class Training:
     ----------
     source : Source
     given : dict of str to Column
-        Target, weights, sigma and groups, by the parameters of `Dataset.from_arrays`.
+        Target, weights, sigma and groups, by the parameters of `Dataset.from_arrays`; columns beside them by `BESIDE`
+        and their name.
     features : list of (index, Column)
     reading : Reading
     decimal : "." or ","
@@ -162,13 +166,14 @@ class Training:
 
     def _dataset(self, numbers: list[Floats], prepared: list[PreparedColumn], kept: NDArray[np.bool_]) -> Dataset:
         given: dict[str, Any] = {role: column.values[kept] for role, column in self.given.items()}
+        beside = {role.removeprefix(BESIDE): given.pop(role) for role in list(given) if role.startswith(BESIDE)}
         names = [name for column in prepared for name in column.names]
         headings = [heading for column in prepared for heading in column.headings]
         if "groups" in given and given["groups"].dtype.kind != "f":
             given["groups"] = given["groups"].astype(str)
         try:
             X, y = np.column_stack(numbers), given.pop("target")
-            return Dataset.from_arrays(X, y, features=names, headings=headings, **given)
+            return Dataset.from_arrays(X, y, features=names, headings=headings, beside=beside, **given)
         except DataError as error:
             raise DataError(f"{self.path}: {error}") from None
 
@@ -176,10 +181,11 @@ class Training:
 def _role_problems(role: str, column: Column) -> list[str]:
     if role == "groups" or column.kind in ("number", "truth") or column.problems:
         return []
+    told = _ROLES.get(role, f"the column {role.removeprefix(BESIDE)}")
     if column.kind == "text":
-        text = f"{_example(column)} is not a number; {_ROLES[role]} must be numbers"
+        text = f"{_example(column)} is not a number; {told} must be numbers"
         return [column.raw.problem(_first_text(column), text)]
-    return [column.raw.problem(0, f"{_ROLES[role]} must be numbers; the column holds {HOLDS[column.kind]}")]
+    return [column.raw.problem(0, f"{told} must be numbers; the column holds {HOLDS[column.kind]}")]
 
 
 def _first_text(column: Column) -> int:

@@ -121,7 +121,10 @@ class SymbolicEstimator(BaseEstimator):
         """The state for a pickle. Functions of a notebook or a script are kept as what was read from their source."""
         from shine.estimators.portable import portable_parameters  # slow to import
 
-        return {**super().__getstate__(), **portable_parameters(self.primitives, self.guesses)}
+        return {
+            **super().__getstate__(),
+            **portable_parameters(self.primitives, self.guesses, getattr(self, "loss", None)),
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickle, also of a former version, which has `seeds` in place of `guesses`."""

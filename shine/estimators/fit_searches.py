@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -78,6 +78,7 @@ class FitSearches:
         guesses: Sequence[Guess],
         sigma: Floats | None = None,
         groups: Indices | None = None,
+        beside: Mapping[str, Floats] | None = None,
     ) -> Result:
         """Search with a fair share of the time that is left.
 
@@ -91,7 +92,7 @@ class FitSearches:
         number, settings = len(self.results), self.settings
         generations = 0 if self.stopped_by_user else settings.stop.generations
         stop = replace(settings.stop, generations=generations, seconds=self._share())
-        dataset = Dataset.from_arrays(X, y, weights, self.features, sigma, groups, self.headings)
+        dataset = Dataset.from_arrays(X, y, weights, self.features, sigma, groups, self.headings, beside)
         settings = replace(settings, stop=stop, seed=settings.seed + number, guesses=tuple(guesses))
         with self.report(number, stop) as report:
             result = search(dataset, settings, report=report)

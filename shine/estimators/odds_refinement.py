@@ -17,7 +17,6 @@ from shine.estimators.classes import Classes, entropy
 from shine.estimators.odds import LINE, LOG_LOSS, lined
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import MachineEvaluator
-from shine.fitness.losses import loss_of
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.evolution import Outcome
 from shine.lang.primitives import PrimitiveSet
@@ -28,6 +27,7 @@ from shine.search.model import Model
 from shine.search.poles import individuals_to_refine, preferred_and_defined, without_poles
 from shine.search.polishing import polished, population_of, preferred
 from shine.search.tidying import tidied
+from shine.search.yardsticks import nats_of_errors
 
 TOLERANCE = 1e-5
 """Relative gain below which constants count as fitted to convergence."""
@@ -87,7 +87,7 @@ class OddsRefinement:
             smoothed,
             partial(MachineLinearizer, loss=LOG_LOSS, threads=self.threads),
             lambda rows: float(np.finfo(np.float64).tiny),
-            log_likelihood=loss_of("mse").log_likelihood,
+            nats_of=partial(nats_of_errors, loss="mse"),
             tolerance=TOLERANCE,
             out_of_time=self.out_of_time,
         )

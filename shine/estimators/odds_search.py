@@ -101,7 +101,7 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
         fitter=fitter(linearizer, evolving.constant_steps, scaled=True) if evolving.constant_steps else None,
         errors=partial(sampled_errors, sample, True, evolving.lexicase_rows),
         initial=task.guesses,
-        seeding=partial(seeded, rows, task.primitives, evolving, True, threads, "absolute"),
+        seeding=partial(seeded, rows, "absolute", task.primitives, evolving, True, threads),
         description=_description_length(sample),
         clock=time.monotonic,
         report=report_in_given_units(report, task, DEGREE),

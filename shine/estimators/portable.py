@@ -9,17 +9,22 @@ from typing import Any
 from shine.errors import ShineError
 from shine.lang.parse import parse
 from shine.lang.vocabulary import is_of_session, portable, primitive_table
+from shine.losses import loss_text
 
 
-def portable_parameters(primitives: Iterable[Any], guesses: Iterable[Any]) -> dict[str, Any]:
-    """Those of the two parameters that have functions of a notebook or a script, with what was read from their source.
+def portable_parameters(primitives: Iterable[Any], guesses: Iterable[Any], loss: Any = None) -> dict[str, Any]:
+    """Those of the parameters that have functions of a notebook or a script, with what was read from their source.
 
     Parameters
     ----------
     primitives, guesses : iterable
+    loss : object
         Anything: `fit` checks them.
     """
     changed: dict[str, Any] = {}
+    with suppress(ShineError, TypeError, ValueError):
+        if is_of_session(loss):
+            changed["loss"] = loss_text(loss)
     with suppress(ShineError, TypeError, ValueError):
         if any(map(is_of_session, primitives)):
             changed["primitives"] = portable(primitives)

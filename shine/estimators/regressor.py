@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
-from shine.data.dataset import numbered_groups, numbers
+from shine.data.beside import Beside, taken_apart, without_columns
+from shine.data.dataset import check_beside, numbered_groups, numbers
 from shine.estimators.base import Index, SymbolicEstimator, complete
 from shine.estimators.checks import checked_sigma, checked_weights, validated
 from shine.estimators.parameters import DEPRECATED
-from shine.estimators.rows import in_order, merged
+from shine.estimators.rows import in_order, merged, seen
 from shine.estimators.selection import Selection
 from shine.search.defaults import DEFAULT_PRIMITIVES
 from shine.typing import Floats
@@ -21,6 +22,7 @@ from shine.typing import Floats
 if TYPE_CHECKING:
     from shine.frontends.guesses import Guess
     from shine.lang.vocabulary import PrimitiveSource
+    from shine.losses import LossSource
 
 
 class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
@@ -42,8 +44,9 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         Most seconds of a fit; None for no limit. A fit ends earlier if the problem is solved, or if nothing has
         improved for long (``settings={"stagnation": None}`` turns that off). If the seconds end it, its result depends
         on the machine's speed.
-    loss : {"mse", "rmse", "mae", "nmse", "r2"}
-        The loss that is minimized.
+    loss : str or function
+        What is minimized: "mse", "rmse", "mae", "nmse", "r2"; one of `shine.losses`, such as "poisson" or
+        "quantile(0.9)"; or a function of `prediction`, `target`, and columns beside the data.
     noise : {"auto", "absolute", "relative", "log", "counts"}
         How the noise of the target grows: not at all, with its values, with their logarithms, or with their roots;
         "auto" lets evidence decide if the target has one sign and is wide, or has whole numbers from 0.
@@ -100,6 +103,8 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Headings of the columns, if X has them.
+    beside_ : list of str
+        Headings of the columns that `fit` took out of X.
     formula_names_ : ndarray of str
         Names of the features in formulas.
     generations_, evaluations_ : int
@@ -129,7 +134,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         max_size: int = 30,
         max_depth: int = 10,
         max_time: float | None = 60.0,
-        loss: str = "mse",
+        loss: LossSource = "mse",
         noise: str = "auto",
         validation: str | None = None,
         validation_fraction: float = 0.25,
@@ -159,6 +164,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         sample_weight: ArrayLike | None = None,
         sigma: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        beside: Beside | None = None,
     ) -> Self:
         """Search for formulas; Ctrl-C ends the search, keeps what it found, and warns.
 
@@ -174,6 +180,9 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
             Standard deviation of the target's noise in each row, if it is known; it replaces `noise`.
         groups : array-like of shape (n_rows,), optional
             Label of the group of each row, of rows that depend on one another; see `validation`.
+        beside : mapping of str to array-like of shape (n_rows,), or sequence of str, optional
+            Columns that are no features, and that the loss reads: arrays by name, or headings of columns of the data
+            frame. Predictions do not need them.
 
         Returns
         -------
@@ -196,13 +205,17 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         """
         from shine.search.run import search  # slow to import, and only a fit needs it
 
+        X, columns = taken_apart(X, beside)
+        self.beside_: list[str] = [] if beside is None or isinstance(beside, Mapping) else list(beside)
         rows, given = validated(self, X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
         single = given.ndim == 1
         targets = numbers(given, "y", given.ndim).reshape(len(given), -1)
         deviations = None if sigma is None else checked_sigma(sigma, rows)
         weights, labels = checked_weights(sample_weight, rows), None
-        if groups is not None or self.validation is not None:
+        others = check_beside(columns, len(rows))
+        if groups is not None or self.validation is not None or others:
             numbered = None if groups is None else numbered_groups(groups, len(rows))
+            others = {name: seen(column, weights) for name, column in others.items()}
             rows, targets, weights, deviations, labels = in_order(rows, targets, weights, deviations, numbered)
         else:
             rows, targets, weights, deviations = merged(rows, targets, weights, deviations)
@@ -212,7 +225,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         searches = self._fit_searches(count, titles, **{name: getattr(self, name) for name in names})
         guesses = [self._guesses(number, self.linear_scaling) for number in range(count)]
         fronts = [
-            searches.run(search, rows, target, weights, own, deviations, labels).front
+            searches.run(search, rows, target, weights, own, deviations, labels, others).front
             for target, own in zip(targets.T, guesses, strict=True)
         ]
         return self._found(searches, fronts, single)
@@ -232,7 +245,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
             In the unit of the target; not finite where the formula is not.
         """
         models = self._models(index)
-        X = validated(self, X, reset=False)
+        X = validated(self, without_columns(X, getattr(self, "beside_", [])), reset=False)
         values = [model.predict(X) for model in models]
         return values[0] if not isinstance(self.front_, list) else np.column_stack(values)
 

@@ -16,9 +16,14 @@ def in_order(
     """Rows of positive weight, in their order, which tells the time (see `merged` for the parameters)."""
     if weights is None or weights.all():
         return X, Y, weights, sigma, groups
-    seen = weights > 0
-    sigma = None if sigma is None else sigma[seen]
-    return X[seen], Y[seen], weights[seen], sigma, None if groups is None else groups[seen]
+    there = weights > 0
+    sigma = None if sigma is None else sigma[there]
+    return X[there], Y[there], weights[there], sigma, None if groups is None else groups[there]
+
+
+def seen(column: Floats, weights: Floats | None) -> Floats:
+    """The rows of a column that have positive weight (see `in_order`)."""
+    return column if weights is None or weights.all() else column[weights > 0]
 
 
 def merged(

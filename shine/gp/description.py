@@ -73,6 +73,11 @@ class DescriptionLength:
 
         return cls(rows, of_errors, 1 / (power * rows))
 
+    @classmethod
+    def of_likelihood(cls, rows: float, factor: float) -> Self:
+        """Losses that are negative log-likelihoods of a row up to a factor: no scale has to be estimated."""
+        return cls(rows, lambda losses, constants: factor * rows * losses)
+
     def lengths(self, losses: Floats, sizes: Indices, constants: Indices) -> Floats:
         """Nats of each description; inf for formulas with as many constants as rows: they can fit anything.
 

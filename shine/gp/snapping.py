@@ -14,13 +14,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shine.arrays import log
 from shine.arrays.linear_systems import inverse_diagonal
 from shine.fitness.protocols import Linearizer, NormalEquations
 from shine.gp.constants import places
 from shine.gp.numerals import LOG_10, cost_as_measured, is_simple, numerals, rounded, rounded_to
 from shine.lang.population import Population
 from shine.typing import Floats, Mask
+
+Nats = Callable[[Floats, Floats], Floats]
+"""Log-likelihood by which some sums of errors are worse than others."""
 
 _STEPS = 8
 """Most steps that fit the other constants after a replacement."""
@@ -58,7 +60,7 @@ def snapped(
     rows: float,
     least_error: float,
     *,
-    log_likelihood: float,
+    nats: Nats,
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> Population:
     """The individuals, with constants replaced by simple numbers if the fit hardly suffers.
@@ -72,13 +74,12 @@ def snapped(
         Number of rows; with weights, their effective number.
     least_error : float
         Sum of errors that counts as rounding.
-    log_likelihood : float
-        Factor of the logarithm of the sum of errors in the negative log-likelihood of a row; see
-        `shine.fitness.losses.ErrorKind`.
+    nats : callable
+        Log-likelihood by which the first of two arrays of sums of errors are worse than the second.
     out_of_time : callable
         Says whether to stop, with the constants replaced so far.
     """
-    search = _Search(linearizer, rows, least_error, log_likelihood, 0.0, _CAUTION)
+    search = _Search(linearizer, rows, least_error, nats, 0.0, _CAUTION)
     return search.replaced(population, _nothing_fixed(population), out_of_time)
 
 
@@ -88,7 +89,7 @@ def rounded_off(
     rows: float,
     least_error: float,
     *,
-    log_likelihood: float,
+    nats: Nats,
     out_of_time: Callable[[], bool] = lambda: False,
 ) -> Population:
     """The individuals, with constants rounded to the digits that the data determine, and the others fitted after each.
@@ -99,7 +100,7 @@ def rounded_off(
     for i, column, rank in zip(*(part.tolist() for part in places(population)), strict=True):
         value = float(population.values[i, column])
         fixed[i, rank] = is_simple(value) or (math.isfinite(value) and value == rounded(value, _SHORT))
-    search = _Search(linearizer, rows, least_error, log_likelihood, _ROUNDED_OFF, _ROUND_CAUTION)
+    search = _Search(linearizer, rows, least_error, nats, _ROUNDED_OFF, _ROUND_CAUTION)
     return search.replaced(population, fixed, out_of_time)
 
 
@@ -116,7 +117,7 @@ class _Search:
 
     Parameters
     ----------
-    linearizer, rows, least_error, log_likelihood
+    linearizer, rows, least_error, nats
         See `snapped`.
     allowance : float
         Nats that a replacement may cost more than the constant with just the digits that the data determine.
@@ -127,7 +128,7 @@ class _Search:
     linearizer: Linearizer
     rows: float
     least_error: float
-    log_likelihood: float
+    nats: Nats
     allowance: float
     caution: float
 
@@ -153,9 +154,7 @@ class _Search:
             )
             floor = least[chosen]
             with np.errstate(all="ignore"):
-                # Loss of log-likelihood, with the scale of the noise estimated from the errors.
-                ratios = np.maximum(fit.errors, floor) / np.maximum(equations.errors[chosen], floor)
-                worse = self.log_likelihood * self.rows * log(ratios)
+                worse = self.nats(np.maximum(fit.errors, floor), np.maximum(equations.errors[chosen], floor))
             accepted = worse < np.array([proposal.saving for proposal in proposals.values()])
             values = population.values.copy()
             values[chosen[accepted]] = fit.population.values[accepted]

@@ -37,4 +37,8 @@ def data_digest(dataset: Dataset) -> str:
     for array in (dataset.columns, dataset.target, dataset.weights, dataset.groups):
         if array is not None:
             digest.update(np.ascontiguousarray(array).data)
+    for name, column in dataset.beside.items():
+        # The weights contain known deviations.
+        if dataset.deviations is None or name != "sigma":
+            digest.update(name.encode() + column.tobytes())
     return digest.hexdigest()

@@ -8,7 +8,7 @@ from functools import partial
 
 from shine.data.dataset import Dataset
 from shine.errors import DataError
-from shine.fitness.losses import loss_of
+from shine.fitness.losses import Loss
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.evolution import Outcome
 from shine.lang.primitives import PrimitiveSet
@@ -18,6 +18,7 @@ from shine.search.front import Front, Result, pareto_front
 from shine.search.given_units import front_in_given_units, model_in_given_units, noise_in_given_units
 from shine.search.kept_rows import Split
 from shine.search.lines import LINE_FUNCTIONS, with_functions
+from shine.search.losses import takes_noise
 from shine.search.model import Model
 from shine.search.noise import FOLLOWING_THE_FORMULA, NOISE_NOTES, with_expected_noise, with_model
 from shine.search.noise_estimate import estimated_noise
@@ -48,6 +49,7 @@ class Finish:
     split : Split
         All rows, and which of them were kept back.
     settings : SearchSettings
+    loss : Loss
     noise : str
         The model of the noise.
     rules : callable or None
@@ -62,6 +64,7 @@ class Finish:
     task: Task
     split: Split
     settings: SearchSettings
+    loss: Loss
     noise: str
     rules: Callable[..., CompiledConstraints] | None
     threads: int
@@ -80,7 +83,7 @@ class Finish:
         by_kept_rows = self._validated(front, rows) if self.split.way else None
         if self.split.way:
             learned, seen = front, front[by_kept_rows.index if by_kept_rows else 0]
-            every_row = with_model(self.split.dataset, self.noise, self.settings.fitness.loss)
+            every_row = with_model(self.split.dataset, self.noise, self.loss)
             outcome, (rows, front) = self._finished(outcome, every_row, learned)
             best = front[counterpart(front, seen)]
         front = with_supported_digits(front, rows)
@@ -94,7 +97,7 @@ class Finish:
             choice = replace(choice, reason=f"{choice.reason}; {NOISE_NOTES[self.noise]} (noise: {self.noise})")
         if outcome.stopped_by == "seconds" and outcome.generations == 0:
             choice = replace(choice, reason=f"{choice.reason}; {TOO_SHORT}")
-        degree = loss_of(self.settings.fitness.loss).degree
+        degree = self.loss.degree
         models = tuple(model_in_given_units(model, self.task, degree) for model in front)
         if self.given is not None:
             models, choice = self._with_outliers(models, choice, rows.n_rows)
@@ -106,7 +109,7 @@ class Finish:
             self.budget.spent(),
             self.settings.seed,
             outcome.stopped_by,
-            noise_in_given_units(estimated_noise(rows, self.noise), self.task),
+            noise_in_given_units(estimated_noise(rows, self.noise), self.task) if takes_noise(self.loss) else None,
         )
 
     def _with_outliers(
@@ -115,7 +118,7 @@ class Finish:
         """The models with their losses on all given rows; if that changes their order, some leave the front, but never
         the chosen one."""
         assert self.given is not None
-        loss, chosen = self.settings.fitness.loss, models[choice.index]
+        loss, chosen = self.loss, models[choice.index]
         rows = with_model(self.given, self.noise, loss)
         if self.noise in FOLLOWING_THE_FORMULA:
             rows = with_expected_noise(rows, self.noise, chosen.predict(rows.columns.T), loss)
@@ -133,11 +136,11 @@ class Finish:
 
     def _validated(self, front: Sequence[Model], rows: Dataset) -> Choice | None:
         """The choice by the rows that were kept back."""
-        fitness, primitives = self.settings.fitness, self.task.primitives
-        kept = with_model(self.split.kept, self.noise, fitness.loss)
-        lengths = lengths_of(front, description_length(rows, fitness.loss), self._further_nats(front, rows))
+        primitives = self.task.primitives
+        kept = with_model(self.split.kept, self.noise, self.loss)
+        lengths = lengths_of(front, description_length(rows, self.loss), self._further_nats(front, rows))
         share = self.settings.stop.loss
-        return chosen_by(front, lengths, kept, self.split.way, fitness.loss, share, primitives, self.threads)
+        return chosen_by(front, lengths, kept, self.split.way, self.loss, share, primitives, self.threads)
 
     def _finished(
         self, outcome: Outcome, rows: Dataset, learned: Sequence[Model] | None = None
@@ -161,8 +164,7 @@ class Finish:
             models = self._refined(replace(outcome, stopped_by="loss"), rows, polish=False)
             if models:
                 best = models[self._chosen(models, rows).index]
-                loss = self.settings.fitness.loss
-                rows = with_expected_noise(rows, self.noise, best.predict(rows.columns.T), loss)
+                rows = with_expected_noise(rows, self.noise, best.predict(rows.columns.T), self.loss)
         front = self._refined(outcome, rows, polish)
         self._check_not_empty(front)
         return rows, front
@@ -172,7 +174,7 @@ class Finish:
         return refined(
             outcome,
             rows,
-            self.settings.fitness.loss,
+            self.loss,
             self.settings.evolution.complexity,
             self.settings.evolution.max_size,
             self._enough(rows),
@@ -186,16 +188,16 @@ class Finish:
     def _enough(self, rows: Dataset) -> float:
         """Loss below which two formulas are equally right."""
         fitness = self.settings.fitness
-        return good_enough(rows, fitness.loss, self.settings.stop.loss, fitness.dtype)
+        return good_enough(rows, self.loss, self.settings.stop.loss, fitness.dtype)
 
     def _chosen(self, front: Sequence[Model], rows: Dataset, further: Sequence[float] | None = None) -> Choice:
         """The formula to recommend."""
-        return choose(front, self._enough(rows), description_length(rows, self.settings.fitness.loss), further)
+        return choose(front, self._enough(rows), description_length(rows, self.loss), further)
 
     def _check_not_empty(self, front: Sequence[Model]) -> None:
         if front:
             return
-        loss = self.settings.fitness.loss
+        loss = self.loss.name
         if self.rules is not None:
             raise DataError(
                 f"found no formula of finite {loss} that the constraints allow; search longer, or relax them"

@@ -16,6 +16,7 @@ from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.lang.given import is_list
 from shine.lang.names import value_text
 from shine.lang.vocabulary import PrimitiveSource, check_primitives
+from shine.losses import loss_text
 from shine.search.settings import FitnessSettings, SearchSettings
 from shine.search.wording import worded
 from shine.words import FORMER, meant, unexpected
@@ -36,7 +37,7 @@ KEYWORDS: dict[str, tuple[str, ...]] = {
 }
 """Place of each keyword of `shine.evolve` in the settings."""
 
-NO_SETTINGS = ("sample_weight", "features", "sigma", "groups", "report")
+NO_SETTINGS = ("sample_weight", "features", "sigma", "groups", "beside", "report")
 """The other keywords of `shine.evolve`."""
 
 
@@ -76,6 +77,8 @@ def settings_from(*, words: Mapping[str, str] | None = None, **keywords: Any) ->
             raise unexpected("evolve", keyword, [*KEYWORDS, *NO_SETTINGS])
         word = (words or {}).get(keyword, keyword)
         *section, name = KEYWORDS[keyword]
+        if keyword == "loss":
+            value = loss_text(value)
         if section:
             sections[section[0]][name], typed[section[0]][name] = value, word
         else:

@@ -16,7 +16,7 @@ import numpy as np
 
 from shine.arrays import log
 from shine.data.dataset import Dataset, stable_sum
-from shine.fitness.losses import loss_of
+from shine.fitness.losses import Loss, loss_of
 from shine.fitness.row_loss import SQUARED
 from shine.lang.names import value_text
 from shine.typing import Floats
@@ -45,7 +45,7 @@ def resumed_noise(before: str, given: str) -> str:
     return before if before in ("absolute", *SIZES) else given
 
 
-def with_model(dataset: Dataset, noise: str, loss: str = "mse") -> Dataset:
+def with_model(dataset: Dataset, noise: str, loss: str | Loss = "mse") -> Dataset:
     """Other rows of the same data, with the weights of a model of the noise.
 
     Parameters
@@ -53,20 +53,20 @@ def with_model(dataset: Dataset, noise: str, loss: str = "mse") -> Dataset:
     dataset : Dataset
     noise : str
         The name that `shine.search.noise_choice.with_noise` returned.
-    loss : str
+    loss : str or Loss
     """
     if noise == "sigma" and dataset.deviations is not None:
         return _weighted(dataset.without_deviations, dataset.deviations, loss)
     return dataset if noise not in SIZES else _weighted(dataset, SIZES[noise](dataset.target), loss)
 
 
-def _weighted(dataset: Dataset, deviations: Floats, loss: str) -> Dataset:
+def _weighted(dataset: Dataset, deviations: Floats, loss: str | Loss) -> Dataset:
     """The data set with weights of noise: 1/sigma^2 for squared errors, 1/sigma for absolute ones."""
     squared = loss_of(loss).kind == SQUARED
     return dataset.with_deviations(deviations if squared else np.sqrt(deviations))
 
 
-def with_expected_noise(dataset: Dataset, noise: str, predictions: Floats, loss: str = "mse") -> Dataset:
+def with_expected_noise(dataset: Dataset, noise: str, predictions: Floats, loss: str | Loss = "mse") -> Dataset:
     """The data set with the noise that a good formula implies.
 
     Deviations that follow the readings favour readings that are too small. Those that follow a formula do not. With
@@ -79,7 +79,7 @@ def with_expected_noise(dataset: Dataset, noise: str, predictions: Floats, loss:
         The name that `shine.search.noise_choice.with_noise` returned.
     predictions : ndarray of shape (n_rows,)
         Of a formula that describes the target well.
-    loss : str
+    loss : str or Loss
     """
     if noise == "counts":
         # A formula of counts may be 0 or below where it is wrong.

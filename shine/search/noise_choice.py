@@ -18,7 +18,7 @@ from shine.arrays import exp, log
 from shine.data.dataset import Dataset, stable_sum
 from shine.errors import DataError
 from shine.evaluators.machine_tier import MachineEvaluator
-from shine.fitness.losses import loss_of
+from shine.fitness.losses import Loss, loss_of
 from shine.gp.complexity import constant_counts
 from shine.gp.description import DescriptionLength
 from shine.gp.seeding import SeedingSettings
@@ -73,7 +73,7 @@ def with_noise(
     rng: np.random.Generator,
     threads: int,
     seconds: float | None = None,
-    loss: str = "mse",
+    loss: str | Loss = "mse",
     work: float = math.inf,
 ) -> tuple[Dataset, str]:
     """The data set with the weights of a model of the noise, and the name of the model.
@@ -91,7 +91,7 @@ def with_noise(
     threads : int
     seconds : float, optional
         Time of the whole search; None for no limit.
-    loss : str
+    loss : str or Loss
     work : float
         Most work of the short seeding (see `shine.gp.seeding.effort`).
 

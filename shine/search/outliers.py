@@ -1,6 +1,6 @@
-"""Gross outliers of the target, for losses of absolute errors.
+"""Gross outliers of the target, for losses of absolute errors and others that are made for outliers.
 
-Absolute errors see only on which side of a formula an outlier lies, so that outliers hardly move the best formula. But
+They see only on which side of a formula an outlier lies, so that outliers hardly move the best formula. But
 its loss is then theirs: formulas that bend towards one of them seem better, and the law seems inexact. So rows that are
 far from their neighbours take no part in the search; the losses of its front are measured on all rows.
 """
@@ -10,7 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from shine.data.dataset import Dataset, stable_sum
-from shine.fitness.losses import loss_of
+from shine.fitness.losses import Loss
+from shine.fitness.row_loss import ABSOLUTE
+from shine.losses.reading import built_in_of
 from shine.typing import Floats, Indices
 
 GROSS, DOUBTFUL = 5.0, 3.0
@@ -46,18 +48,24 @@ _AT_ONCE = 1000
 """Rows whose neighbours are looked for at a time, to bound memory."""
 
 
-def without_gross(dataset: Dataset, loss: str) -> Dataset:
-    """The rows that are no gross outliers, if the loss adds absolute errors; the same data set if there are none."""
+def sees_outliers(loss: Loss) -> bool:
+    """Whether a row that is far off counts little: the loss adds absolute errors, or others that grow slowly."""
+    built_in = built_in_of(loss)
+    return loss.kind == ABSOLUTE or (built_in is not None and built_in.robust)
+
+
+def without_gross(dataset: Dataset, loss: Loss) -> Dataset:
+    """The rows that are no gross outliers, if the loss is made for outliers; the same data set if there are none."""
     return _without(dataset, loss, GROSS)
 
 
-def without_doubtful(dataset: Dataset, loss: str) -> Dataset:
-    """The rows that lie within `DOUBTFUL` spreads of their neighbours, if the loss adds absolute errors; else all."""
+def without_doubtful(dataset: Dataset, loss: Loss) -> Dataset:
+    """The rows that lie within `DOUBTFUL` spreads of their neighbours, if the loss is made for outliers; else all."""
     return _without(dataset, loss, DOUBTFUL)
 
 
-def _without(dataset: Dataset, loss: str, spreads: float) -> Dataset:
-    if loss_of(loss).kind.follows_from_moments:
+def _without(dataset: Dataset, loss: Loss, spreads: float) -> Dataset:
+    if not sees_outliers(loss):
         return dataset
     rest = dataset
     for _ in range(PASSES):

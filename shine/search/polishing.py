@@ -11,7 +11,7 @@ from shine.arrays import COMPILED
 from shine.data.dataset import Dataset
 from shine.fitness.protocols import Linearizer
 from shine.gp.oddity import oddities
-from shine.gp.snapping import rounded_off, snapped, without_idle_digits
+from shine.gp.snapping import Nats, rounded_off, snapped, without_idle_digits
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.simplify.simplifier import simplify
@@ -40,7 +40,7 @@ def polished(
     linearizer_of: Callable[[Dataset], Linearizer],
     least_error: Callable[[Dataset], float],
     *,
-    log_likelihood: float,
+    nats_of: Callable[[Dataset], Nats],
     tolerance: float,
     out_of_time: Callable[[], bool],
 ) -> Iterator[list[Tree]]:
@@ -57,19 +57,21 @@ def polished(
         Makes the linearizer of the loss over some rows.
     least_error : callable
         Sum of errors that rounding alone may leave on some rows.
-    log_likelihood, out_of_time
-        See `shine.gp.snapping.snapped`.
+    nats_of : callable
+        Makes, for some rows, the nats between sums of errors (see `shine.gp.snapping.snapped`).
+    out_of_time : callable
+        Says whether to stop making constants simple.
     tolerance : float
         Relative change of the loss at which a fit has converged.
     """
     sample = dataset.sampled(POLISHING_ROWS, np.random.default_rng(0))
     linearizer = linearizer_of(sample)
     fitted = converged(population, linearizer, tolerance)
-    rows, least = sample.effective_rows, least_error(sample)
-    simple = snapped(fitted, linearizer, rows, least, log_likelihood=log_likelihood, out_of_time=out_of_time)
+    rows, least, nats = sample.effective_rows, least_error(sample), nats_of(sample)
+    simple = snapped(fitted, linearizer, rows, least, nats=nats, out_of_time=out_of_time)
     # Simplified in between: the product of two constants needs fewer digits than both of them.
     simple = population_of(_simplified(simple, primitives), primitives)
-    simple = rounded_off(simple, linearizer, rows, least, log_likelihood=log_likelihood, out_of_time=out_of_time)
+    simple = rounded_off(simple, linearizer, rows, least, nats=nats, out_of_time=out_of_time)
     if sample is not dataset:
         fitted = converged(fitted, linearizer_of(dataset), tolerance, _LAST_STEPS)
     for individuals in (fitted, simple):

@@ -137,11 +137,11 @@ def constraint_compiler(
 
 def seeded(
     sample: Dataset,
+    noise: str,
     primitives: PrimitiveSet,
     settings: EvolutionSettings,
     linear_scaling: bool,
     threads: int,
-    noise: str,
     rng: np.random.Generator,
     deadline: float,
     work: float,

@@ -15,12 +15,12 @@ from shine.domain import Domain
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import MachineEvaluator
 from shine.evaluators.rows import target_of
-from shine.fitness.losses import loss_of
+from shine.fitness.losses import Loss
 from shine.fitness.scores import Scores, lines_like, simpler_lines
 from shine.gp.constants import places
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.evolution import Outcome
-from shine.gp.numerals import rounded_to
+from shine.gp.numerals import rounded, rounded_to
 from shine.gp.phase_reduction import reduced_phases
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
@@ -36,7 +36,7 @@ from shine.search.poles import individuals_to_refine, preferred_and_defined, wit
 from shine.search.polishing import oddities_of, polished, population_of, preferred
 from shine.search.shorter import shortened
 from shine.search.tidying import tidied
-from shine.search.yardsticks import rounding_error, rounding_loss
+from shine.search.yardsticks import Evidence, best_constant, nats_of_errors, rounding_error
 
 TIED = 3.0
 """Nats by which an individual may describe the data worse than the front and still be refined: fitting to convergence
@@ -46,10 +46,14 @@ TOLERANCE = 1e-13
 """Relative gain below which constants count as fitted to convergence."""
 
 
+CONSTANT_DIGITS = 6
+"""Significant digits of the best constant under a loss that has no other hint; the fit that follows refines it."""
+
+
 def refined(
     outcome: Outcome,
     dataset: Dataset,
-    loss: str,
+    loss: Loss,
     weights: Mapping[str, int],
     max_size: int,
     enough: float,
@@ -70,7 +74,7 @@ def refined(
     outcome : Outcome
     dataset : Dataset
         All rows.
-    loss : str
+    loss : Loss
     weights : mapping of str to int
         Complexity of primitives, features and constants, by name (see `shine.search.model.Model`).
     max_size : int
@@ -89,9 +93,11 @@ def refined(
     """
     primitives = with_functions(outcome.front.primitives, LINE_FUNCTIONS)
     domain = Domain(dataset)
-    power = loss_of(loss).log_likelihood * dataset.effective_rows
-    individuals, forms = individuals_to_refine(outcome, domain, math.exp(min(TIED / power, 1.0)), most)
-    constant = Tree(dataset.features, ast.Constant(_mean(dataset)))
+    evidence = Evidence.of(dataset, loss)
+    least = float(outcome.scores.losses.min(initial=np.inf)) if len(outcome.scores.losses) else np.inf
+    tied = evidence.worsened(least, TIED) / least if 0 < least < np.inf else math.e
+    individuals, forms = individuals_to_refine(outcome, domain, min(tied, math.e), most)
+    constant = Tree(dataset.features, ast.Constant(_constant(dataset, loss)))
     complete = _completed(individuals, forms, dataset, loss, threads)
     found = [constant, *(tree for tree in complete if fitted_constants(tree) < max(dataset.effective_rows, 2))]
     trees = [simplify(tree, primitives, functions=COMPILED) for tree in found]
@@ -104,10 +110,9 @@ def refined(
     if rules is not None:
         versions.insert(0, found)  # a simplified formula may break a constraint
     models = [measured(version, dataset, loss, weights, primitives, threads, rules) for version in versions]
-    floor = rounding_loss(dataset, loss)
 
     def nats(worse: Model, better: Model) -> float:
-        return power * math.log(max(worse.loss, floor) / max(better.loss, floor))
+        return evidence.nats(worse.loss, better.loss)
 
     # The constant formula comes first. Its best version stays, not its simplest: all others are compared with it.
     least = min(version[0].loss for version in models)
@@ -128,19 +133,21 @@ def refined(
         """The loss that a plain formula without constants would have, if it were as likely."""
         if model.tree.size == 1:
             return model.loss  # of constants, the best stays: all others are compared with it
-        return model.loss * math.exp((odd[model] + written_length(model.tree)) / power)
+        return evidence.worsened(model.loss, odd[model] + written_length(model.tree))
 
     few_rows = FewRows(domain, primitives, threads)
     return few_rows.front(kept, finite, lambda models: pareto_front(models, enough, surprise))
 
 
-def _mean(dataset: Dataset) -> float:
-    """The target's mean, without digits that change the loss by less than `TOLERANCE`."""
+def _constant(dataset: Dataset, loss: Loss) -> float:
+    """The best constant, without digits that change the loss by less than `TOLERANCE`."""
+    if not loss.kind.follows_from_moments and loss.name != "mae":
+        return rounded(best_constant(dataset, loss), CONSTANT_DIGITS)
     deviation = math.sqrt(dataset.target_square / dataset.weight)
     return rounded_to(dataset.target_mean, deviation * math.sqrt(TOLERANCE))
 
 
-def _completed(individuals: Population, forms: Scores, dataset: Dataset, loss: str, threads: int) -> Iterator[Tree]:
+def _completed(individuals: Population, forms: Scores, dataset: Dataset, loss: Loss, threads: int) -> Iterator[Tree]:
     """The individuals with lines of the given forms, fitted to all rows.
 
     The constants of individuals were fitted together with a slope and an intercept. An individual may be better with a
@@ -158,7 +165,7 @@ def _completed(individuals: Population, forms: Scores, dataset: Dataset, loss: s
         has_constants[places(individuals)[0]] = True
         again = np.flatnonzero(has_constants & (slopes != 1) & (intercepts != 0))
         only_slope = slopes
-        if loss_of(loss).kind.follows_from_moments:
+        if loss.kind.follows_from_moments:
             with np.errstate(all="ignore"):
                 slopes, intercepts = lines_like(forms, products, target)
                 only_slope = simpler_lines(products, target)[0].slopes
@@ -173,7 +180,7 @@ def _completed(individuals: Population, forms: Scores, dataset: Dataset, loss: s
 def _polished(
     trees: Sequence[Tree],
     dataset: Dataset,
-    loss: str,
+    loss: Loss,
     primitives: PrimitiveSet,
     threads: int,
     out_of_time: Callable[[], bool],
@@ -185,7 +192,7 @@ def _polished(
         dataset,
         partial(MachineLinearizer, loss=loss, threads=threads),
         partial(rounding_error, loss=loss),
-        log_likelihood=loss_of(loss).error_log_likelihood,
+        nats_of=partial(nats_of_errors, loss=loss),
         tolerance=TOLERANCE,
         out_of_time=out_of_time,
     )
@@ -194,7 +201,7 @@ def _polished(
 def measured(
     trees: Sequence[Tree],
     dataset: Dataset,
-    loss: str,
+    loss: Loss,
     weights: Mapping[str, int],
     primitives: PrimitiveSet,
     threads: int,
@@ -204,7 +211,7 @@ def measured(
     population, plain = population_of(trees, primitives), dataset.without_deviations
     losses = MachineEvaluator(dataset, loss, False, "float64", threads).score(population).losses
     errors = losses
-    if loss != "mse" or plain is not dataset:
+    if loss.name != "mse" or plain is not dataset:
         errors = MachineEvaluator(plain, "mse", False, "float64", threads).score(population).losses
     if rules is not None:
         losses = rules(population.primitives).charged(population, losses, np.ones(len(trees)))

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shine.data.beside import Beside, taken_apart
 from shine.data.dataset import Dataset, frame_headings, names_of_headings
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.fitted_lines import FittedLines
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import sampled_errors
 from shine.evaluators.workers import processors
-from shine.fitness.losses import loss_of
+from shine.fitness.losses import LOSSES, Loss
 from shine.fitness.protocols import PopulationEvaluator
 from shine.frontends.guesses import Guess
 from shine.gp import evolution
@@ -29,6 +30,7 @@ from shine.gp.evolution import Progress
 from shine.gp.run_state import State
 from shine.gp.settings import StopSettings
 from shine.lang.vocabulary import PrimitiveSource
+from shine.losses import LossSource, loss_for
 from shine.search.budget import TimeBudget
 from shine.search.defaults import DEFAULT_PRIMITIVES
 from shine.search.finishing import Finish
@@ -37,9 +39,10 @@ from shine.search.given_names import in_formulas
 from shine.search.given_units import report_in_given_units
 from shine.search.kept_rows import Split, check_validation
 from shine.search.keywords import settings_from
+from shine.search.losses import read_by, rows_of_seeding, takes_noise
 from shine.search.noise import check_noise, resumed_noise
 from shine.search.noise_choice import HURRIED_WORK, PROBING_WORK, with_noise
-from shine.search.outliers import without_doubtful, without_gross
+from shine.search.outliers import without_gross
 from shine.search.preparation import Task, constraint_compiler, prepared, seeded
 from shine.search.settings import SearchSettings
 from shine.search.yardsticks import description_length, good_enough
@@ -80,14 +83,15 @@ def search(
     DataError, UnsupportedSyntaxError, GraphImportError, ValueError
         If the data, a formula, a graph or a setting is invalid.
     """
-    settings = in_formulas(settings, dataset)
+    settings, loss = in_formulas(settings, dataset), loss_for(settings.fitness.loss, dataset)
+    dataset = read_by(loss, dataset, settings.fitness.noise)
     budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds)
     evolving, fitness = settings.evolution, settings.fitness
-    loss, scaled = fitness.loss, fitness.linear_scaling
+    scaled = fitness.linear_scaling
 
     check_noise(fitness.noise)
     check_validation(fitness.validation, fitness.validation_fraction)
-    task = prepared(dataset, settings, linear_scaling=scaled)
+    task = prepared(dataset, settings, linear_scaling=scaled, scale_target=loss.name in LOSSES)
     rows = without_gross(task.dataset, loss)
     given = None if rows is task.dataset else dataset
     split = Split.of(rows, fitness.validation, fitness.validation_fraction, settings.seed)
@@ -95,7 +99,7 @@ def search(
     rng = np.random.default_rng(settings.seed)
     # A resumed search goes on with the model that it began with, however long the examination may take now.
     model = fitness.noise if state is None else resumed_noise(state.noise, fitness.noise)
-    task, noise, interrupted = _with_noise(replace(task, dataset=split.learned), settings, model, threads)
+    task, noise, interrupted = _with_noise(replace(task, dataset=split.learned), settings, loss, model, threads)
     sample = task.dataset.sampled(evolving.rows, rng)
     rules = constraint_compiler(settings.constraints, sample, threads)
     fitting = sample.sampled(evolving.fitting_rows, rng)
@@ -106,32 +110,34 @@ def search(
             save(replace(state, noise=noise))
 
     outcome = evolution.evolve(
-        _evaluator(sample, task, settings, rules, fitting),
+        _evaluator(sample, task, settings, loss, rules, fitting),
         task.primitives,
         evolving,
-        _stop(task, settings, budget, interrupted),
+        _stop(task, settings, loss, budget, interrupted),
         rng,
         fitter=fitter(linearizer, evolving.constant_steps, scaled=scaled) if evolving.constant_steps else None,
         errors=partial(sampled_errors, sample, scaled, evolving.lexicase_rows),
         initial=task.guesses,
-        seeding=partial(seeded, without_doubtful(sample, loss), task.primitives, evolving, scaled, threads, noise),
+        seeding=partial(seeded, *rows_of_seeding(sample, loss, noise), task.primitives, evolving, scaled, threads),
         description=description_length(sample, loss),
         clock=time.monotonic,
-        report=evolution.ignore if report is None else report_in_given_units(report, task, loss_of(loss).degree),
+        report=evolution.ignore if report is None else report_in_given_units(report, task, loss.degree),
         state=state,
         save=evolution.forget if save is None else save_with_noise,
     )
     if interrupted:
         outcome = replace(outcome, stopped_by="interrupted")
-    return Finish(task, split, settings, noise, rules, threads, budget, given).result(outcome)
+    return Finish(task, split, settings, loss, noise, rules, threads, budget, given).result(outcome)
 
 
-def _with_noise(task: Task, settings: SearchSettings, model: str, threads: int) -> tuple[Task, str, bool]:
+def _with_noise(task: Task, settings: SearchSettings, loss: Loss, model: str, threads: int) -> tuple[Task, str, bool]:
     """The task with the weights of its noise, the model of the noise, and whether the user interrupted its choice."""
     # A generator of its own: the search is the same whether the noise was examined or not.
     probing = np.random.default_rng((settings.seed, PROBE))
-    loss, stop = settings.fitness.loss, settings.stop
+    stop = settings.stop
     hurried = not settings.evolution.seeding or stop.generations == 0
+    if not takes_noise(loss):
+        return task, "absolute", False
     work = HURRIED_WORK if hurried else math.inf if stop.generations is None else PROBING_WORK
     try:
         rows, noise = with_noise(task.dataset, model, task.primitives, probing, threads, stop.seconds, loss, work)
@@ -140,9 +146,9 @@ def _with_noise(task: Task, settings: SearchSettings, model: str, threads: int) 
     return replace(task, dataset=rows), noise, False
 
 
-def _stop(task: Task, settings: SearchSettings, budget: TimeBudget, interrupted: bool) -> StopSettings:
+def _stop(task: Task, settings: SearchSettings, loss: Loss, budget: TimeBudget, interrupted: bool) -> StopSettings:
     """When the evolution ends."""
-    enough = good_enough(task.dataset, settings.fitness.loss, settings.stop.loss, settings.fitness.dtype)
+    enough = good_enough(task.dataset, loss, settings.stop.loss, settings.fitness.dtype)
     stop = replace(settings.stop, loss=enough, seconds=budget.for_evolution())
     # After an interrupt: the first population, without seeding.
     return replace(stop, generations=0) if interrupted else stop
@@ -152,13 +158,14 @@ def _evaluator(
     sample: Dataset,
     task: Task,
     settings: SearchSettings,
+    loss: Loss,
     rules: Callable[..., CompiledConstraints] | None,
     fitting: Dataset,
 ) -> PopulationEvaluator:
     """The evaluator of the individuals; it charges for broken constraints if there are any constraints."""
     fitness = settings.fitness
-    loss, dtype, threads = fitness.loss, fitness.dtype, fitness.threads or processors()
-    if fitness.linear_scaling and not loss_of(loss).kind.follows_from_moments:
+    dtype, threads = fitness.loss, fitness.dtype, fitness.threads or processors()
+    if fitness.linear_scaling and not loss.kind.follows_from_moments:
         plain: PopulationEvaluator = FittedLines(sample, fitting, loss, dtype, threads)
     else:
         plain = evaluator_of(sample, loss, fitness.linear_scaling, dtype, fitness.tier, threads)
@@ -174,10 +181,11 @@ def evolve(
     sample_weight: ArrayLike | None = None,
     features: Sequence[str] | None = None,
     primitives: Sequence[PrimitiveSource] = DEFAULT_PRIMITIVES,
-    loss: str = "mse",
+    loss: LossSource = "mse",
     noise: str = "auto",
     sigma: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    beside: Beside | None = None,
     validation: str | None = None,
     validation_fraction: float = 0.25,
     linear_scaling: bool = True,
@@ -207,7 +215,9 @@ def evolve(
     primitives : sequence of str, function or Primitive
         Functions that formulas are made of: names of Shine's primitives, plain Python functions in the restricted
         language, or functions of other languages, read by `shine.primitive_from_llvm`.
-    loss : {"mse", "rmse", "mae", "nmse", "r2"}
+    loss : str or function
+        What is minimized: ``"mse"``, ``"rmse"``, ``"mae"``, ``"nmse"``, ``"r2"``; one of `shine.losses`, such as
+        ``"poisson"`` or ``"quantile(0.9)"``; or a function of `prediction`, `target`, and columns beside the data.
     noise : {"auto", "absolute", "relative", "log", "counts"}
         How the noise of the target grows: not at all, with its values, with their logarithms, or with their roots.
         "auto" lets evidence decide if the target has one sign and is wide (5 times), or has whole numbers from 0 (10
@@ -216,6 +226,8 @@ def evolve(
         Standard deviation of the noise in each row, if it is known; it replaces `noise`.
     groups : array-like of shape (n_rows,), optional
         Label of the group of each row, of rows that depend on one another: one patient, one day.
+    beside : mapping of str to array-like of shape (n_rows,), or sequence of str, optional
+        Columns that are no features, and that the loss reads: arrays by name, or headings of columns of the data frame.
     validation : {"random", "groups", "time"}, optional
         Rows that the search never sees, and whose errors choose the formula; its constants are then fitted to all rows.
         At random, whole groups, or the last rows; by default whole groups if there are groups, else none: then the
@@ -283,7 +295,8 @@ def evolve(
         guesses=guesses,
         **settings,
     )
+    X, columns = taken_apart(X, beside)
     headings = frame_headings(X) if features is None else features
     names = None if headings is None else names_of_headings(headings)
-    dataset = Dataset.from_arrays(X, y, sample_weight, names, sigma, groups, headings)
+    dataset = Dataset.from_arrays(X, y, sample_weight, names, sigma, groups, headings, columns)
     return search(dataset, every, report=report)

@@ -18,8 +18,10 @@ from shine.search.defaults import DEFAULT_PRIMITIVES
 class FitnessSettings:
     """The loss of formulas, and how it is computed."""
 
-    loss: Literal["mse", "rmse", "mae", "nmse", "r2"] = "mse"
-    """The loss to minimize; `nmse` is the mse over the target's variance, and `r2` is the same number, 1 - R^2."""
+    loss: str = "mse"
+    """The loss to minimize: `mse`, `rmse`, `mae`, `nmse` (the mse over the target's variance), `r2` (the same number,
+    1 - R^2); one of `shine.losses`, such as `poisson` or `quantile(0.9)`; or the text of a function,
+    `def name(prediction, target): ...`, which may also read `weight` and columns beside the data."""
     noise: Literal["auto", "absolute", "relative", "log", "counts"] = "auto"
     """How the noise of the target grows: not at all (`absolute`), with its values (`relative`, `log` if it is that of
     their logarithms), with their roots (`counts`), or chosen by evidence if the target has one sign and is

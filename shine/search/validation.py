@@ -14,22 +14,20 @@ import numpy as np
 
 from shine.arrays import log
 from shine.data.dataset import Dataset, stable_sum
+from shine.evaluators.loss_rows import loss_rows
 from shine.evaluators.machine_tier import MachineEvaluator
-from shine.fitness.losses import loss_of
+from shine.fitness.losses import Loss
 from shine.fitness.scores import Scores
 from shine.gp.evolution import Outcome
 from shine.lang.primitives import PrimitiveSet
 from shine.search.choice import CONVINCING, Choice
 from shine.search.model import Model
 from shine.search.polishing import population_of
-from shine.search.yardsticks import good_enough
+from shine.search.yardsticks import errors_of, good_enough
 from shine.typing import Floats, Indices
 
 JUDGED_ROWS = 100_000
 """Most rows kept back that are looked at: more would not change the choice."""
-
-MEANS = {"squared": "mse", "absolute": "mae"}
-"""The loss that is the mean of a kind of errors; those of others have other units, such as the variance of the rows."""
 
 KEPT_BACK = {
     "random": "that the search did not see",
@@ -44,7 +42,7 @@ def chosen_by(
     lengths: Floats,
     kept: Dataset,
     way: str,
-    loss: str,
+    loss: Loss,
     share: float,
     primitives: PrimitiveSet,
     threads: int,
@@ -61,7 +59,7 @@ def chosen_by(
         The rows kept back, with the weights of their noise.
     way : str
         How they were kept back.
-    loss : str
+    loss : Loss
     share : float
         Share of the constant's loss that is good enough (see `shine.search.yardsticks.good_enough`).
     primitives : PrimitiveSet
@@ -72,20 +70,24 @@ def chosen_by(
     Choice or None
         None if no formula is defined on the rows.
     """
-    kind = loss_of(loss).kind
+    # The loss that is the mean of the errors; others have other units, such as the variance of the rows.
+    mean = Loss(loss.kind.name, loss.kind)
     rows = kept.sampled(JUDGED_ROWS, np.random.default_rng(0))
     population = population_of([model.tree for model in front], primitives)
     predictions = MachineEvaluator(rows, "mse", False, "float64", threads).predict(population)
     with np.errstate(all="ignore"):
-        errors = rows.row_weights / rows.weight * kind.errors(predictions, rows.target)
+        errors = errors_of(rows, mean, predictions) / loss_rows(rows, mean.kind).weight
     units = rows.groups if way == "groups" else None
-    index = least_error(errors, units, lengths, good_enough(rows, MEANS[kind.name], share, "float64"))
+    enough = good_enough(rows, mean, share, "float64")
+    index = least_error(errors, units, lengths, enough, loss.kind.log_likelihood)
     count = f"{kept.n_rows} row{'s' * (kept.n_rows != 1)}"
     reason = f"the shortest description of those with the least error on {count} {KEPT_BACK[way]}"
     return None if index is None else Choice(index, f"{reason}, to within its standard error; then fitted to all rows")
 
 
-def least_error(errors: Floats, units: Indices | None, lengths: Floats, enough: float) -> int | None:
+def least_error(
+    errors: Floats, units: Indices | None, lengths: Floats, enough: float, likelihood: float | None = None
+) -> int | None:
     """Position of the shortest description, of those whose error does not exceed the least by its standard error.
 
     The few rows that are kept back tell many formulas apart badly; the least error alone may be chance (Breiman et al.
@@ -100,6 +102,8 @@ def least_error(errors: Floats, units: Indices | None, lengths: Floats, enough: 
     units : ndarray of shape (n_rows,), int64, optional
         Number of the group of each row; rows of a group are not independent.
     lengths : ndarray of shape (n_formulas,)
+    likelihood : float, optional
+        Factor of an error in the negative log-likelihood of a row; None if the scale of the errors is estimated.
     enough : float
         Mean error below which two formulas are equally right: then the simplest is chosen.
     """
@@ -118,7 +122,9 @@ def least_error(errors: Floats, units: Indices | None, lengths: Floats, enough: 
         count = behind.shape[-1]
         mean = stable_sum(behind) / count
         deviation = np.sqrt(count / max(count - 1, 1) * stable_sum((behind - mean[:, None]) ** 2))
-        near = (means - means[best] <= deviation) | (errors.shape[-1] / 2 * log(means / means[best]) < CONVINCING)
+        rows = errors.shape[-1]
+        nats = rows / 2 * log(means / means[best]) if likelihood is None else rows * likelihood * (means - means[best])
+        near = (means - means[best] <= deviation) | (nats < CONVINCING)
     near[best] = True
     candidates = np.flatnonzero(near & np.isfinite(means))
     return int(candidates[np.argmin(lengths[candidates])])

@@ -7,6 +7,7 @@ import pytest
 
 import shine
 from shine.data.dataset import Dataset
+from shine.fitness.losses import LOSSES
 from shine.search.outliers import FEWEST_ROWS, without_doubtful, without_gross
 
 RNG = np.random.default_rng(0)
@@ -34,7 +35,7 @@ def with_outliers(target, share=0.03, size=100.0, two_sided=False):
 @pytest.mark.parametrize("law", LAWS)
 def test_rows_of_a_law_are_no_outliers(law):
     dataset = table(LAWS[law])
-    assert without_gross(dataset, "mae") is dataset
+    assert without_gross(dataset, LOSSES["mae"]) is dataset
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -42,26 +43,26 @@ def test_rows_of_a_law_are_no_outliers(law):
 @pytest.mark.parametrize(("share", "size"), [(0.01, 30), (0.03, 1e3), (0.1, 1e6)])
 def test_gross_outliers_are_left_out_and_nothing_else(law, two_sided, share, size):
     target, others = with_outliers(LAWS[law], share, size, two_sided)
-    assert without_gross(table(target), "mae").target.tolist() == target[others].tolist()
+    assert without_gross(table(target), LOSSES["mae"]).target.tolist() == target[others].tolist()
 
 
 @pytest.mark.parametrize("loss", ["mse", "rmse", "nmse", "r2"])
 def test_squared_errors_see_all_rows(loss):
     dataset = table(with_outliers(LAWS["sum"])[0])
-    assert without_gross(dataset, loss) is dataset
-    assert without_doubtful(dataset, loss) is dataset
+    assert without_gross(dataset, LOSSES[loss]) is dataset
+    assert without_doubtful(dataset, LOSSES[loss]) is dataset
 
 
 def test_a_few_rows_say_nothing_about_outliers():
     target = LAWS["sum"].copy()
     target[0] = 1e9
     few = table(target, FEWEST_ROWS - 1)
-    assert without_gross(few, "mae") is few
+    assert without_gross(few, LOSSES["mae"]) is few
 
 
 def test_many_rows_that_are_far_away_are_no_outliers():
     dataset = table(with_outliers(LAWS["sum"], 0.2)[0])
-    assert without_gross(dataset, "mae") is dataset
+    assert without_gross(dataset, LOSSES["mae"]) is dataset
 
 
 @pytest.mark.parametrize("scaling", [True, False])
