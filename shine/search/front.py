@@ -68,7 +68,7 @@ class Front(Sequence[Model]):
         for before, after in zip(self.models, self.models[1:], strict=False):
             if before.loss > 0:
                 fall = math.inf if after.loss <= 0 else math.log(before.loss) - math.log(after.loss)
-                scores.append(fall / (after.complexity - before.complexity))
+                scores.append(fall / max(after.complexity - before.complexity, 1))
             else:
                 scores.append(0.0)
         return tuple(scores[: len(self.models)])

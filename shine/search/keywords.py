@@ -37,7 +37,7 @@ KEYWORDS: dict[str, tuple[str, ...]] = {
 }
 """Place of each keyword of `shine.evolve` in the settings."""
 
-NO_SETTINGS = ("sample_weight", "features", "sigma", "groups", "beside", "report")
+NO_SETTINGS = ("sample_weight", "features", "sigma", "groups", "beside", "objective", "report")
 """The other keywords of `shine.evolve`."""
 
 

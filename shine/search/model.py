@@ -51,6 +51,8 @@ class Model:
         Original heading of each feature's column, by the feature's name in the formula; empty if it is not known.
     digits : int, optional
         Significant digits of constants that the data support; None if it is not known.
+    objectives : tuple of float
+        What the further objectives of the user's say of it, if there are any.
     """
 
     tree: Tree
@@ -59,6 +61,7 @@ class Model:
     weights: Mapping[str, int] = field(default_factory=dict)
     headings: Mapping[str, str] = field(default_factory=dict)
     digits: int | None = None
+    objectives: tuple[float, ...] = ()
 
     @property
     def expression(self) -> str:
@@ -202,7 +205,7 @@ class Model:
         own = _definitions(self.tree)
         return _model_of, (
             str(self.tree), self.tree.parameters, own, self.loss, self.r2, dict(self.weights), dict(self.headings),
-            self.digits,
+            self.digits, self.objectives,
         )  # fmt: skip
 
 
@@ -230,6 +233,7 @@ def _model_of(
     weights: dict[str, int],
     headings: Mapping[str, str] = MappingProxyType({}),
     digits: int | None = None,
+    objectives: tuple[float, ...] = (),
 ) -> Model:
     """Read a model back from text (see `Model.__reduce__`); those of older versions have no headings and no digits."""
     table: dict[str, Primitive] = dict(STANDARD)

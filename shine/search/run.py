@@ -14,8 +14,6 @@ from numpy.typing import ArrayLike
 
 from shine.data.beside import Beside, taken_apart
 from shine.data.dataset import Dataset, frame_headings, names_of_headings
-from shine.evaluators.evaluator import evaluator_of
-from shine.evaluators.fitted_lines import FittedLines
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import sampled_errors
 from shine.evaluators.workers import processors
@@ -33,6 +31,7 @@ from shine.lang.vocabulary import PrimitiveSource
 from shine.losses import LossSource, loss_for
 from shine.search.budget import TimeBudget
 from shine.search.defaults import DEFAULT_PRIMITIVES
+from shine.search.evaluation import evaluator_for
 from shine.search.finishing import Finish
 from shine.search.front import Result
 from shine.search.given_names import in_formulas
@@ -42,6 +41,8 @@ from shine.search.keywords import settings_from
 from shine.search.losses import read_by, rows_of_seeding, takes_noise
 from shine.search.noise import check_noise, resumed_noise
 from shine.search.noise_choice import HURRIED_WORK, PROBING_WORK, with_noise
+from shine.search.objective import Function
+from shine.search.objective_search import search_objective
 from shine.search.outliers import without_gross
 from shine.search.preparation import Task, constraint_compiler, prepared, seeded
 from shine.search.settings import SearchSettings
@@ -163,15 +164,10 @@ def _evaluator(
     fitting: Dataset,
 ) -> PopulationEvaluator:
     """The evaluator of the individuals; it charges for broken constraints if there are any constraints."""
-    fitness = settings.fitness
-    dtype, threads = fitness.loss, fitness.dtype, fitness.threads or processors()
-    if fitness.linear_scaling and not loss.kind.follows_from_moments:
-        plain: PopulationEvaluator = FittedLines(sample, fitting, loss, dtype, threads)
-    else:
-        plain = evaluator_of(sample, loss, fitness.linear_scaling, dtype, fitness.tier, threads)
+    plain = evaluator_for(sample, settings.fitness, loss, fitting)
     if rules is None:
         return plain
-    return ConstrainedEvaluator(plain, rules(task.primitives, "implied" if fitness.linear_scaling else "none"))
+    return ConstrainedEvaluator(plain, rules(task.primitives, "implied" if settings.fitness.linear_scaling else "none"))
 
 
 def evolve(
@@ -185,6 +181,7 @@ def evolve(
     noise: str = "auto",
     sigma: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    objective: Function | None = None,
     beside: Beside | None = None,
     validation: str | None = None,
     validation_fraction: float = 0.25,
@@ -228,6 +225,10 @@ def evolve(
         Label of the group of each row, of rows that depend on one another: one patient, one day.
     beside : mapping of str to array-like of shape (n_rows,), or sequence of str, optional
         Columns that are no features, and that the loss reads: arrays by name, or headings of columns of the data frame.
+    objective : callable, optional
+        A Python function that judges whole formulas instead of the loss: ``objective(predictions)`` gets the
+        predictions of many formulas, shape (n_formulas, n_rows), and returns their losses, shape (n_formulas,). It is
+        slow; see `shine.search.objective.Objective`. The loss fits constants and lines.
     validation : {"random", "groups", "time"}, optional
         Rows that the search never sees, and whose errors choose the formula; its constants are then fitted to all rows.
         At random, whole groups, or the last rows; by default whole groups if there are groups, else none: then the
@@ -299,4 +300,6 @@ def evolve(
     headings = frame_headings(X) if features is None else features
     names = None if headings is None else names_of_headings(headings)
     dataset = Dataset.from_arrays(X, y, sample_weight, names, sigma, groups, headings, columns)
+    if objective is not None:
+        return search_objective(dataset, every, objective, report=report)
     return search(dataset, every, report=report)

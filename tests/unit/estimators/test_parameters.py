@@ -86,7 +86,7 @@ def test_each_awkward_value_is_used_or_told_in_one_line(kind, name):
         ({"callbacks": "print"}, "callbacks must be a function, or a list of functions, is 'print'"),
         ({"guesses": "x0*x1"}, r"guesses must be a list of formulas, such as \['x0\*x1'\], is 'x0\*x1'"),
         ({"guesses": ["x0", "x9"]}, r"guesses\[1\]: line 1, column 1: unknown name 'x9'; known names are x0, x1"),
-        ({"loss": "mse2"}, "loss must be one of mse, rmse, mae, nmse, r2, is 'mse2'; did you mean \"mse\""),
+        ({"loss": "mse2"}, "unknown loss 'mse2'; did you mean 'mse'"),
         ({"units": {"units": {"x0": "m"}}}, "units must be a pair: .* is {'units': {'x0': 'm'}}"),
         ({"units": (["m", "?"], "m")}, r"units: the unit of 'x1': unit '\?' cannot be read"),
         ({"units": (["m", "m"], "m2")}, "units: the unit of the target: "),

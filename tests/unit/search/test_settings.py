@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from functools import reduce
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import pytest
 
@@ -15,9 +15,9 @@ from shine.fitness.losses import LOSSES
 from shine.gp.constraints.constraints import Constraints
 from shine.search.defaults import DEFAULT_PRIMITIVES
 from shine.search.keywords import KEYWORDS, constraints_from, settings_from
-from shine.search.settings import FitnessSettings, SearchSettings
+from shine.search.settings import SearchSettings
 
-DATA_AND_REPORT = {"X", "y", "sample_weight", "sigma", "groups", "features", "report"}
+DATA_AND_REPORT = {"X", "y", "sample_weight", "sigma", "groups", "beside", "objective", "features", "report"}
 """Parameters of `evolve` that are not settings."""
 
 ESTIMATOR_NAMES = {"population_size": "population", "max_time": "seconds"}
@@ -88,8 +88,17 @@ def test_the_sections_of_the_file_have_the_defaults_of_the_settings():
     assert set(config.search.primitives) < set(DEFAULT_PRIMITIVES)
 
 
-def test_the_losses_of_the_settings_are_those_of_the_table():
-    assert get_args(get_type_hints(FitnessSettings)["loss"]) == tuple(LOSSES)
+@pytest.mark.parametrize("name", [*LOSSES, "poisson", "quantile(0.9)"])
+def test_the_settings_have_the_loss_as_text(name):
+    assert settings_from(loss=name).fitness.loss == name
+
+
+def test_the_loss_of_a_function_is_its_definition():
+    def fourth(y_true, y_pred):
+        return (y_true - y_pred) ** 4
+
+    text = settings_from(loss=fourth).fitness.loss
+    assert text.startswith("def fourth(prediction, target):") and settings_from(loss=text).fitness.loss == text
 
 
 def test_keywords_become_sections():

@@ -7,6 +7,7 @@ import pytest
 
 import shine
 from shine.data.dataset import Dataset
+from shine.fitness.losses import LOSSES
 from shine.lang.library import STANDARD
 from shine.lang.parse import parse
 from shine.lang.primitives import PrimitiveSet, select
@@ -93,9 +94,9 @@ def test_the_formula_that_fresh_rows_agree_with_is_chosen():
     kept = Dataset.from_arrays(X, 2 * X[:, 0] + 0.1 * RNG.standard_normal(80))
     primitives = PrimitiveSet(select(STANDARD, ("add", "mul")), ("x0", "x1"))
     lengths = np.array([9.0, 2.0, 1.0, 0.0])
-    assert chosen_by(front, lengths, kept, "random", "mse", 1e-20, primitives, 1).index == 1
+    assert chosen_by(front, lengths, kept, "random", LOSSES["mse"], 1e-20, primitives, 1).index == 1
     # The variance of a single row is 0, so it is no unit of the errors.
-    assert chosen_by(front, lengths, kept.take([3]), "random", "r2", 1e-20, primitives, 1) is not None
+    assert chosen_by(front, lengths, kept.take([3]), "random", LOSSES["r2"], 1e-20, primitives, 1) is not None
 
 
 def test_constants_are_fitted_to_all_rows():

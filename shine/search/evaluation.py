@@ -1,0 +1,28 @@
+"""The evaluator of a search's individuals, by its settings."""
+
+from __future__ import annotations
+
+from shine.data.dataset import Dataset
+from shine.evaluators.evaluator import evaluator_of
+from shine.evaluators.fitted_lines import FittedLines
+from shine.evaluators.workers import processors
+from shine.fitness.losses import Loss
+from shine.fitness.protocols import PopulationEvaluator
+from shine.search.settings import FitnessSettings
+
+
+def evaluator_for(sample: Dataset, fitness: FitnessSettings, loss: Loss, fitting: Dataset) -> PopulationEvaluator:
+    """The evaluator of a loss over some rows; with linear scaling, its lines are those of the least loss.
+
+    Parameters
+    ----------
+    sample : Dataset
+    fitness : FitnessSettings
+    loss : Loss
+    fitting : Dataset
+        The rows that lines are fitted to where they do not follow from moments.
+    """
+    dtype, threads = fitness.dtype, fitness.threads or processors()
+    if fitness.linear_scaling and not loss.kind.follows_from_moments:
+        return FittedLines(sample, fitting, loss, dtype, threads)
+    return evaluator_of(sample, loss, fitness.linear_scaling, dtype, fitness.tier, threads)

@@ -1,0 +1,253 @@
+"""A search that an objective of the user's judges, in place of a sum over the rows.
+
+Lines and constants are fitted by the loss; the objective decides what is kept. At the end, the constants of the front
+are moved a little, one at a time, while the objective becomes smaller.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from shine.arrays import COMPILED
+from shine.data.dataset import Dataset
+from shine.domain import Domain
+from shine.errors import DataError
+from shine.evaluators.gradients import MachineLinearizer
+from shine.evaluators.machine_tier import MachineEvaluator, sampled_errors
+from shine.evaluators.workers import processors
+from shine.fitness.losses import LOSSES, Loss
+from shine.gp import evolution
+from shine.gp.constants import fitter, places
+from shine.gp.constraints.compiled import ConstrainedEvaluator
+from shine.gp.description import DescriptionLength
+from shine.gp.evolution import Outcome, Progress
+from shine.lang.primitives import PrimitiveSet
+from shine.lang.simplify.simplifier import simplify
+from shine.lang.tree import Tree
+from shine.losses import loss_for
+from shine.search.budget import TimeBudget
+from shine.search.choice import shortest
+from shine.search.evaluation import evaluator_for
+from shine.search.front import Front, Result, pareto_front
+from shine.search.given_names import in_formulas
+from shine.search.given_units import model_in_given_units, report_in_given_units
+from shine.search.lines import LINE_FUNCTIONS, with_functions, with_line
+from shine.search.losses import read_by, rows_of_seeding
+from shine.search.model import Model
+from shine.search.objective import Function, Objective, ObjectiveEvaluator
+from shine.search.poles import individuals_to_refine
+from shine.search.polishing import polished, population_of, preferred
+from shine.search.preparation import Task, constraint_compiler, prepared, seeded
+from shine.search.refinement import TOLERANCE, measured
+from shine.search.settings import SearchSettings
+from shine.search.supported_digits import with_supported_digits
+from shine.search.yardsticks import nats_of_errors, rounding_error
+from shine.typing import Floats
+
+POWER = 0.5
+"""An objective counts as a square of errors: its logarithm times half the number of rows is nats."""
+
+FIRST_STEP, LAST_STEP = 0.05, 1e-5
+"""Steps of a constant at the end, as shares of it: they are halved where none makes the objective smaller."""
+
+IMPLIED, WRITTEN = ("none", "implied"), ("none", "written")
+"""Kinds of lines for constraints, without and with linear scaling."""
+
+NEARLY = math.e
+"""Individuals of up to this many times the objective of the front are looked at again."""
+
+
+@np.errstate(all="ignore")
+def search_objective(
+    dataset: Dataset, settings: SearchSettings, function: Function, *, report: Callable[[Progress], object] | None
+) -> Result:
+    """Find short formulas for which an objective is small (see `shine.search.run.search`).
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The objective gets predictions of all its rows, in their order.
+    settings : SearchSettings
+    function : callable
+        See `shine.search.objective.Objective`.
+    report : callable, optional
+
+    Raises
+    ------
+    DataError, UnsupportedSyntaxError, ValueError
+        If the data or a setting is invalid, the objective returns something else than losses, or none is finite.
+    """
+    objective = Objective(function)
+    settings, loss = in_formulas(settings, dataset), loss_for(settings.fitness.loss, dataset)
+    fitness, evolving = settings.fitness, settings.evolution
+    if fitness.validation is not None or dataset.groups is not None:
+        raise ValueError("an objective gets the predictions of all rows; leave validation and groups out")
+    dataset = read_by(loss, dataset, fitness.noise)
+    budget, scaled, threads = TimeBudget(settings.stop.seconds), fitness.linear_scaling, fitness.threads or processors()
+    task = prepared(dataset, settings, linear_scaling=scaled, scale_target=False)
+    rows, rng = task.dataset, np.random.default_rng(settings.seed)
+    fitting = rows.sampled(evolving.fitting_rows, rng)
+    linearizer = MachineLinearizer(fitting, loss, threads)
+    judge = ObjectiveEvaluator(evaluator_for(rows, fitness, loss, fitting), objective)
+    rules = constraint_compiler(settings.constraints, rows, threads)
+    worst = _of_constant(objective, rows)
+    description = DescriptionLength.with_unknown_noise(rows.effective_rows, POWER, worst)
+    sample = rows.sampled(evolving.rows, rng)
+    outcome = evolution.evolve(
+        judge
+        if rules is None
+        else ConstrainedEvaluator(judge, rules(task.primitives, "implied" if scaled else "none")),
+        task.primitives,
+        evolving,
+        replace(settings.stop, loss=settings.stop.loss * worst, seconds=budget.for_evolution()),
+        rng,
+        fitter=fitter(linearizer, evolving.constant_steps, scaled=scaled) if evolving.constant_steps else None,
+        errors=partial(sampled_errors, sample, scaled, evolving.lexicase_rows),
+        initial=task.guesses,
+        seeding=partial(seeded, *rows_of_seeding(sample, loss, "absolute"), task.primitives, evolving, scaled, threads),
+        description=description,
+        clock=time.monotonic,
+        report=evolution.ignore if report is None else report_in_given_units(report, task, 0),
+    )
+    end = _End(task, settings, loss, objective, threads, budget.is_closing)
+    trees = end.trees(outcome, [tree for _, tree in judge.kept.values()])
+    if outcome.stopped_by == "interrupted":
+        models = end.front(end.models(trees))
+    else:
+        models = end.front(end.polished(trees, settings.stop.loss * worst))
+        models = end.front([*models, *end.models([end.moved(model.tree) for model in models])])
+    if rules is not None:
+        charged = rules(end.primitives, WRITTEN[scaled])
+        population = population_of([model.tree for model in models], end.primitives)
+        broken = ~np.isfinite(charged.charged(population, np.zeros(len(models)), np.ones(len(models))))
+        models = [model for model, wrong in zip(models, broken, strict=True) if not wrong]
+    if not models:
+        raise DataError("no formula has a finite objective; look at what it returns for constant predictions")
+    choice = shortest(models, description)
+    models = list(with_supported_digits(models, rows))
+    given = tuple(model_in_given_units(end.unscaled(model), task, 0) for model in models)
+    found = outcome.generations, outcome.evaluations, budget.spent(), settings.seed, outcome.stopped_by
+    return Result(Front(given, choice.index, choice.reason), choice.index, *found)
+
+
+def _of_constant(objective: Objective, rows: Dataset) -> float:
+    """The objective of the target's mean."""
+    constant = Tree(rows.features, ast.Constant(rows.target_mean))
+    found = float(objective(np.full((1, rows.n_rows), rows.target_mean), lambda index: constant)[0, 0])
+    return found if 0 < found < math.inf else 1.0
+
+
+class _End:
+    """From the individuals of a finished search to its models."""
+
+    def __init__(
+        self,
+        task: Task,
+        settings: SearchSettings,
+        loss: Loss,
+        objective: Objective,
+        threads: int,
+        out_of_time: Callable[[], bool],
+    ) -> None:
+        self._task, self._settings, self._loss, self._objective = task, settings, loss, objective
+        self._threads, self._out_of_time = threads, out_of_time
+        self.primitives: PrimitiveSet = with_functions(task.primitives, LINE_FUNCTIONS)
+
+    def trees(self, outcome: Outcome, kept: Sequence[Tree]) -> list[Tree]:
+        """The constant, the individuals on the front and nearly on it, and those kept for further objectives."""
+        rows = self._task.dataset
+        population, scores = individuals_to_refine(outcome, Domain(rows), NEARLY)
+        lines = zip(scores.slopes.tolist(), scores.intercepts.tolist(), strict=True)
+        found = [with_line(population.tree(index), *line) for index, line in enumerate(lines)]
+        simple = [simplify(tree, self.primitives, functions=COMPILED) for tree in (*found, *kept)]
+        constant = Tree(rows.features, ast.Constant(rows.target_mean))
+        return list(dict.fromkeys([constant, *simple, *found, *kept]))
+
+    def polished(self, trees: Sequence[Tree], floor: float) -> list[Model]:
+        """The formulas as models, with constants as simple as the objective allows; the loss proposes them.
+
+        Parameters
+        ----------
+        trees : sequence of Tree
+        floor : float
+            Objective below which two formulas are equally right.
+        """
+        rows = self._task.dataset
+        versions = polished(
+            population_of(trees, self.primitives),
+            self.primitives,
+            rows,
+            partial(MachineLinearizer, loss=self._loss, threads=self._threads),
+            partial(rounding_error, loss=self._loss),
+            nats_of=partial(nats_of_errors, loss=self._loss),
+            tolerance=TOLERANCE,
+            out_of_time=self._out_of_time,
+        )
+
+        def nats(worse: Model, better: Model) -> float:
+            return POWER * rows.effective_rows * math.log(max(worse.loss, floor) / max(better.loss, floor))
+
+        every = [self.models(version) for version in (trees, *versions)]
+        return [preferred(models, nats) for models in zip(*every, strict=True)]
+
+    def models(self, trees: Sequence[Tree]) -> list[Model]:
+        """The formulas as models, with what the objective says of them."""
+        weights = self._settings.evolution.complexity
+        losses = self._losses(trees)
+        found = measured(trees, self._task.dataset, LOSSES["mse"], weights, self.primitives, self._threads)
+        judged = zip(found, losses, strict=True)
+        return [replace(model, loss=float(own[0]), objectives=tuple(own[1:].tolist())) for model, own in judged]
+
+    def front(self, models: Sequence[Model]) -> list[Model]:
+        """The models that no other beats in complexity, loss and further objectives."""
+        finite = [model for model in models if math.isfinite(model.loss)]
+        finite = [model for model in finite if model.tree.size <= self._settings.evolution.max_size]
+        if not any(model.objectives for model in finite):
+            return list(pareto_front(finite, 0.0))
+        finite.sort(key=lambda model: (model.complexity, model.loss, model.objectives))
+        front: list[Model] = []
+        for model in finite:
+            own = (model.loss, *model.objectives)
+            if not any(all(a <= b for a, b in zip((each.loss, *each.objectives), own, strict=True)) for each in front):
+                front.append(model)
+        return front
+
+    def moved(self, tree: Tree) -> Tree:
+        """A formula with constants moved while its first objective becomes smaller."""
+        population = population_of([tree], self.primitives)
+        columns = places(population)[1]
+        if not len(columns):
+            return tree
+        best, step = float(self._losses([tree])[0, 0]), FIRST_STEP
+        while step > LAST_STEP and not self._out_of_time():
+            trials = np.repeat(population.values, 2 * len(columns), axis=0)
+            for number, column in enumerate(columns.tolist()):
+                trials[2 * number, column] *= 1 + step
+                trials[2 * number + 1, column] *= 1 - step
+            everyone = replace(population.take(np.zeros(len(trials), np.int64)), values=trials)
+            losses = self._losses([everyone.tree(index) for index in range(len(trials))])[:, 0]
+            at = int(np.argmin(losses))
+            if losses[at] < best:
+                best, population = float(losses[at]), everyone.take([at])
+            else:
+                step /= 2
+        return population.tree(0)
+
+    def unscaled(self, model: Model) -> Model:
+        """A model of the given data."""
+        return replace(model, tree=self._task.scaling.leaving(model.tree, self._task.given))
+
+    def _losses(self, trees: Sequence[Tree]) -> Floats:
+        population = population_of(trees, self.primitives)
+        predictions: Any = MachineEvaluator(self._task.dataset, "mse", False, "float64", self._threads).predict(
+            population
+        )
+        return self._objective(predictions, lambda index: trees[index])
