@@ -11,14 +11,20 @@ from shine.data.dataset import Dataset
 from shine.errors import DataError
 from shine.evaluators.loss_rows import loss_columns
 from shine.fitness.losses import LOSSES, Loss
-from shine.fitness.row_loss import SIGMA, WEIGHT
+from shine.fitness.row_loss import SIGMA, WEIGHT, RowLoss
+from shine.lang.library import STANDARD
 from shine.lang.names import listed, shown, value_text
+from shine.lang.values import ValueGraph
 from shine.losses.library import POSITIVE, BuiltIn, Values
 from shine.losses.reading import OTHER_ARGUMENTS, TARGET, built_in_of, loss_from
 from shine.typing import Floats
 
 SAMPLED_ROWS, SAMPLED_PREDICTIONS = 1000, 9
 """Rows and predictions, quantiles of the target, at which the values of a user's loss are looked at."""
+
+
+SHIFT_TOLERANCE = 1e-12
+"""Share by which another prediction may seem better than a perfect one by rounding."""
 
 
 def loss_for(source: object, dataset: Dataset) -> Loss:
@@ -35,7 +41,8 @@ def loss_for(source: object, dataset: Dataset) -> Loss:
     Loss
         What nobody says of a user's function follows from its values: if a perfect prediction has the error 0 in every
         row, the scale of the errors is estimated from the data, as that of squared errors is. Any other function is a
-        negative log-likelihood, up to a constant for each row.
+        negative log-likelihood, up to a constant for each row: that of a perfect prediction is subtracted if errors are
+        negative.
 
     Raises
     ------
@@ -107,6 +114,8 @@ def _learned(loss: Loss, dataset: Dataset) -> Loss:
     with np.errstate(invalid="ignore"):
         place = np.unravel_index(int(np.nanargmin(np.where(np.isfinite(every), every, np.inf))), every.shape)
     least = float(every[place])
+    if least < 0 and np.isfinite(perfect).all() and not (others < perfect - SHIFT_TOLERANCE * np.abs(perfect)).any():
+        return replace(loss, kind=replace(_shifted(loss.kind), least=0.0, log_likelihood=1.0))
     if least < 0:
         what = "a perfect prediction" if values[place[0]] is None else f"the prediction {values[place[0]]:g}"
         raise DataError(
@@ -115,6 +124,17 @@ def _learned(loss: Loss, dataset: Dataset) -> Loss:
         )
     exact = bool((perfect == 0).all())
     return replace(loss, kind=replace(loss.kind, least=0.0, log_likelihood=None if exact else 1.0))
+
+
+def _shifted(kind: RowLoss) -> RowLoss:
+    """The error of a row less that of a perfect prediction."""
+    tree = kind.function.definition
+    assert tree is not None
+    graph = ValueGraph()
+    names = [graph.parameter(name) for name in tree.parameters]
+    parts = (graph.read(tree, arguments, STANDARD) for arguments in (names, [names[1], *names[1:]]))
+    (shifted,) = graph.write([graph.apply("sub", *parts)], tree.parameters, tree.name)
+    return replace(kind, function=replace(kind.function, definition=shifted))
 
 
 def _errors(loss: Loss, predictions: Floats, target: Floats, columns: tuple[Floats, ...]) -> Floats:
