@@ -8,15 +8,14 @@ import numpy as np
 
 from shine.data.dataset import Dataset
 from shine.evaluators.machine_tier import MachineEvaluator
-from shine.fitness.losses import Loss
 from shine.fitness.protocols import Linearizer
-from shine.fitness.row_loss import LOGISTIC
 from shine.fitness.scores import Products, Scores
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
+from shine.losses import loss_from
 from shine.typing import Floats
 
-LOG_LOSS = Loss("log-loss", LOGISTIC)
+LOG_LOSS = loss_from("binomial")
 """The mean log-loss of rows, in nats; the target is 1 for rows of the class and 0 for others, or a share of it."""
 
 LINE = ("mul", "add")

@@ -113,16 +113,8 @@ def squared(prediction, target):
 
 def absolute(prediction, target):
     return abs(target - prediction)
-
-def logistic(prediction, target):
-    # exp of a number that is not positive does not overflow. At 0 both sides have the same derivative.
-    linear = prediction - target * prediction if prediction > 0 else -target * prediction
-    return linear + log1p(exp(-abs(prediction)))
 """,
 )
 
 SQUARED = RowLoss("squared", _FUNCTIONS["squared"], least=0.0, degree=2)
 ABSOLUTE = RowLoss("absolute", _FUNCTIONS["absolute"], least=0.0, degree=1)
-
-LOGISTIC = RowLoss("logistic", _FUNCTIONS["logistic"], least=0.0, log_likelihood=1.0)
-"""Log-loss, in nats: predictions are logarithms of odds, and the target is the share of a row that is of the class."""

@@ -64,12 +64,12 @@ def numbers_of(name: str, given: Sequence[object], named: Mapping[str, object]) 
     numbers = LIBRARY[name].numbers
     known = list(numbers)
     if len(given) > len(known):
-        raise ValueError(f"the loss {name} has {len(given)} numbers; {_usage(name)}")
+        raise ValueError(f"the loss {name} has {len(given)} number{'s' * (len(given) > 1)}; {_usage(name)}")
     values: dict[str, object] = dict(zip(known, given, strict=False))
     for word, value in named.items():
         if word not in numbers or word in values:
-            problem = "twice" if word in values else f"an unknown number {word}"
-            raise ValueError(f"the loss {name} has {word if word in values else ''} {problem}; {_usage(name)}")
+            problem = f"{word} twice" if word in values else f"no number {word}"
+            raise ValueError(f"the loss {name} has {problem}; {_usage(name)}")
         values[word] = value
     found = []
     for word, bounds in numbers.items():

@@ -115,11 +115,8 @@ def poisson(prediction, target):
         # exp of a number that is not positive does not overflow. At 0 both sides have the same derivative.
         """
 def binomial(prediction, target):
-    size = prediction if prediction > 0 else -prediction
     linear = prediction - target*prediction if prediction > 0 else -target*prediction
-    hits = target*log(target) if target > 0 else 0
-    misses = (1 - target)*log(1 - target) if target < 1 else 0
-    return linear + log1p(exp(-size)) + (hits + misses)
+    return linear + log1p(exp(-abs(prediction)))
 """,
         "the logarithm of the odds, log(p/(1 - p)), of a row whose share of hits is the target",
         values={"target": SHARES},

@@ -43,9 +43,7 @@ SINGLE = {
     "evolution: {constants: 5}": "c.yaml:2:13: evolution.constants: must be a list, such as [a, b], is 5",
     "evolution: {constants: [1, .inf]}": "c.yaml:2:28: '.inf' is not a finite number",
     "fitness: {linear_scaling: 1}": "c.yaml:2:11: fitness.linear_scaling: must be true or false, is 1",
-    "fitness: {loss: mso}": (
-        "c.yaml:2:11: fitness.loss: unknown loss 'mso'; did you mean 'mse'? use one of"
-    ),
+    "fitness: {loss: mso}": ("c.yaml:2:11: fitness.loss: unknown loss 'mso'; did you mean 'mse'? use one of"),
     "fitness: {validation: last}": ('c.yaml:2:11: fitness.validation: must be one of random, groups, time, is "last"'),
     "fitness: {validation_fraction: 1}": "c.yaml:2:11: fitness.validation_fraction: must be below 1, is 1",
     "fitness: {validation: groups}": "c.yaml:2:11: fitness.validation: validation='groups' needs groups",

@@ -13,10 +13,10 @@ from shine.data.dataset import Dataset
 from shine.evaluators import gradients, machine_rows
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.gradients import MachineLinearizer
-from shine.fitness.losses import LOSSES, Loss
-from shine.fitness.row_loss import LOGISTIC
+from shine.fitness.losses import LOSSES
 from shine.gp.constants import places
 from shine.lang.population import Population
+from shine.losses import loss_from
 
 POISSON = "def poisson(p, y):\n    # Deviance of counts; a constant is left out.\n    return 2*(p - y*log(p))"
 POISSON_LOG = "def poisson_log(p, y):\n    return 2*(exp(p) - y*p)"
@@ -106,7 +106,7 @@ def test_means_of_counts_and_of_positive_numbers_are_fitted(text, least):
 @pytest.mark.parametrize("start", ["0.0 + 0.0*a + 0.0*b", "0.0 + 9.0*a + -9.0*b", "20.0 + 1.0*a + 1.0*b"])
 def test_log_losses_have_their_maximum_of_likelihood_from_any_start(start):
     share = (RNG.random(400) < 1 / (1 + np.exp(1 - 2 * A + B))) * 1.0
-    _, constants, _ = fitted(data(share), Loss("log-loss", LOGISTIC), start)
+    _, constants, _ = fitted(data(share), loss_from("binomial"), start)
     left = 1 / (1 + np.exp(-(constants[0] + constants[1] * A + constants[2] * B))) - share
     for column in (np.ones(400), A, B):
         assert WEIGHTS * column @ left == pytest.approx(0, abs=1e-3)
@@ -118,7 +118,7 @@ def test_gradients_are_differences(name):
     target = rng.uniform(0, 1, 400)
     dataset = data(target, high=target + rng.random(400), sigma=rng.uniform(0.5, 2, 400))
     text = TEXTS.get(name, POISSON_LOG)
-    loss = LOSSES[name] if name in LOSSES else Loss(name, LOGISTIC) if name == "logistic" else own_loss(text)
+    loss = LOSSES[name] if name in LOSSES else loss_from("binomial") if name == "logistic" else own_loss(text)
     linearizer, step = MachineLinearizer(dataset, loss), 1e-6
     population = Population.from_sources(["0.3 + 0.7*a", "0.5*a*exp(0.2*b)", "1.1*sin(2.0*a)"], ("a", "b"))
     lines = np.array([1.0, 0.5, -1.0]), np.array([0.0, 0.25, 1.0])

@@ -13,9 +13,9 @@ from shine.errors import DataError
 from shine.evaluators import machine_rows
 from shine.evaluators.evaluator import Evaluator, evaluator_of
 from shine.fitness.losses import LOSSES, Loss
-from shine.fitness.row_loss import LOGISTIC
 from shine.kernels.jit import jit
 from shine.lang.population import Population
+from shine.losses import loss_from
 
 TIERS = ("machine", "native", "reference")
 SOURCES = ("a*b + 0.5", "a", "exp(a)", "log(a - 1.0)", "0.3*a*a - b", "2.5", "sin(3.0*a) + b", "b/(a - 0.25)")
@@ -185,14 +185,14 @@ def test_log_losses_neither_overflow_nor_cancel(dtype, tolerance):
     formulas = {"2.0*a + 0.5": 2 * a + 0.5, "800.0*a": 800 * a, "0.0*a": 0 * a, "-1000.0*b": -1000 * b}
     dataset = Dataset.from_arrays(np.column_stack([a, b]), share, weights, ("a", "b"))
     population = Population.from_sources([*formulas, "log(a)"], ("a", "b"))
-    losses = evaluator_of(dataset, Loss("log-loss", LOGISTIC), False, dtype, "machine").score(population).losses
+    losses = evaluator_of(dataset, loss_from("binomial"), False, dtype, "machine").score(population).losses
     textbook = [np.average(np.logaddexp(0, s) - share * s, weights=weights) for s in formulas.values()]
     assert losses[:-1] == pytest.approx(textbook, rel=tolerance)
     assert losses[-1] == np.inf
 
 
 def test_a_certain_score_costs_nothing_if_right_and_its_size_if_wrong():
-    formula, loss = Population.from_sources(["a"], ("a",)), Loss("log-loss", LOGISTIC)
+    formula, loss = Population.from_sources(["a"], ("a",)), loss_from("binomial")
     for share, expected_loss in (([1.0, 0.0], 0.0), ([0.0, 1.0], 2500.0)):
         data = Dataset.from_arrays([[2000.0], [-3000.0]], share, None, ("a",))
         assert evaluator_of(data, loss, False, "float64", "machine").score(formula).losses[0] == expected_loss
