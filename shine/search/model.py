@@ -240,4 +240,4 @@ def _model_of(
     for text in definitions:
         definition = parse(text, primitives=table)
         table[definition.name] = Primitive(definition.name, len(definition.parameters), definition)
-    return Model(parse(expression, parameters, table), loss, r2, weights, dict(headings), digits)
+    return Model(parse(expression, parameters, table), loss, r2, weights, dict(headings), digits, objectives)

@@ -29,6 +29,7 @@ from shine.gp.constants import fitter, places
 from shine.gp.constraints.compiled import ConstrainedEvaluator
 from shine.gp.description import DescriptionLength
 from shine.gp.evolution import Outcome, Progress
+from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.simplify.simplifier import simplify
 from shine.lang.tree import Tree
@@ -60,6 +61,9 @@ FIRST_STEP, LAST_STEP = 0.05, 1e-5
 
 IMPLIED, WRITTEN = ("none", "implied"), ("none", "written")
 """Kinds of lines for constraints, without and with linear scaling."""
+
+MOST_CALLS = 60
+"""Most steps of a formula at the end, each of them a call of the objective."""
 
 NEARLY = math.e
 """Individuals of up to this many times the objective of the front are looked at again."""
@@ -201,7 +205,7 @@ class _End:
     def models(self, trees: Sequence[Tree]) -> list[Model]:
         """The formulas as models, with what the objective says of them."""
         weights = self._settings.evolution.complexity
-        losses = self._losses(trees)
+        losses = self._judged(population_of(trees, self.primitives))
         found = measured(trees, self._task.dataset, LOSSES["mse"], weights, self.primitives, self._threads)
         judged = zip(found, losses, strict=True)
         return [replace(model, loss=float(own[0]), objectives=tuple(own[1:].tolist())) for model, own in judged]
@@ -226,17 +230,18 @@ class _End:
         columns = places(population)[1]
         if not len(columns):
             return tree
-        best, step = float(self._losses([tree])[0, 0]), FIRST_STEP
-        while step > LAST_STEP and not self._out_of_time():
+        best, step, calls = float(self._judged(population)[0, 0]), FIRST_STEP, 0
+        while step > LAST_STEP and calls < MOST_CALLS and not self._out_of_time():
+            calls += 1
             trials = np.repeat(population.values, 2 * len(columns), axis=0)
             for number, column in enumerate(columns.tolist()):
                 trials[2 * number, column] *= 1 + step
                 trials[2 * number + 1, column] *= 1 - step
             everyone = replace(population.take(np.zeros(len(trials), np.int64)), values=trials)
-            losses = self._losses([everyone.tree(index) for index in range(len(trials))])[:, 0]
+            losses = self._judged(everyone)[:, 0]
             at = int(np.argmin(losses))
             if losses[at] < best:
-                best, population = float(losses[at]), everyone.take([at])
+                best, population, step = float(losses[at]), everyone.take([at]), 1.5 * step
             else:
                 step /= 2
         return population.tree(0)
@@ -245,9 +250,7 @@ class _End:
         """A model of the given data."""
         return replace(model, tree=self._task.scaling.leaving(model.tree, self._task.given))
 
-    def _losses(self, trees: Sequence[Tree]) -> Floats:
-        population = population_of(trees, self.primitives)
-        predictions: Any = MachineEvaluator(self._task.dataset, "mse", False, "float64", self._threads).predict(
-            population
-        )
-        return self._objective(predictions, lambda index: trees[index])
+    def _judged(self, population: Population) -> Floats:
+        evaluator = MachineEvaluator(self._task.dataset, "mse", False, "float64", self._threads)
+        predictions: Any = evaluator.predict(population)
+        return self._objective(predictions, population.tree)
