@@ -1,0 +1,115 @@
+"""What a template is: unknown functions, parameters, and the known part around them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shine.lang.tree import Tree
+from shine.lang.vocabulary import PrimitiveSource
+
+DEFAULT_START = 1.0
+"""Value that a parameter starts from if nothing else is said: not 0, where products do not depend on it."""
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A function that the search finds.
+
+    Parameters
+    ----------
+    name : str
+    arguments : tuple of str
+        Names of its arguments, in its formula.
+    primitives : tuple, optional
+        Functions that it is made of; by default those of the search.
+    max_size, max_depth : int, optional
+        Most nodes and levels of its formula; by default those of the search.
+    constraints : mapping
+        Constraints on its formula (see `shine.Constraints`).
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    primitives: tuple[PrimitiveSource, ...] | None = None
+    max_size: int | None = None
+    max_depth: int | None = None
+    constraints: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number that is fitted along with the constants of the unknown functions.
+
+    Parameters
+    ----------
+    name : str
+    by_group : bool
+        Whether each group has its own value.
+    bounds : (float, float)
+        Least and greatest value.
+    integer : bool
+        Whether it is a whole number.
+    value : float, optional
+        A fixed value: it is not fitted.
+    start : float, optional
+        Value to start from.
+    """
+
+    name: str
+    by_group: bool = False
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+    integer: bool = False
+    value: float | None = None
+    start: float | None = None
+
+    @property
+    def first(self) -> float:
+        """The value that a fit starts from, within the bounds."""
+        low, high = self.bounds
+        if self.value is not None:
+            return self.value
+        if self.start is not None:
+            return self.start
+        if low <= DEFAULT_START <= high:
+            return DEFAULT_START
+        if math.isinf(low) or math.isinf(high):
+            # Half as far again as the bound, on the side that is allowed; 0 is no place to start from.
+            near = high if math.isinf(low) else low
+            found = near + math.copysign(max(abs(near) / 2, DEFAULT_START), -1.0 if math.isinf(low) else 1.0)
+        else:
+            found = low + (high - low) / 2
+        return min(max(float(round(found)), math.ceil(low)), math.floor(high)) if self.integer else found
+
+
+@dataclass(frozen=True, eq=False)
+class Template:
+    """A law with a known part, before it meets data.
+
+    Parameters
+    ----------
+    unknowns : tuple of Unknown
+    parameters : tuple of Parameter
+        In the order of their first use. Names that turn out to be columns of the data are no parameters.
+    outputs : tuple of Tree
+        The known part of each output. Its names are columns and parameters; it calls the unknown functions, and their
+        derivatives, by the names in `calls`.
+    calls : mapping of str to (str, tuple of int)
+        What is called: unknown function, and the arguments that it is differentiated by, one after the other.
+    groups : str, optional
+        The column of groups.
+    columns : tuple of str, optional
+        Names that must be columns; None if every name that is a column of the data may be one.
+    source : str
+        The template as the user wrote it.
+    """
+
+    unknowns: tuple[Unknown, ...]
+    parameters: tuple[Parameter, ...]
+    outputs: tuple[Tree, ...]
+    calls: Mapping[str, tuple[str, tuple[int, ...]]]
+    groups: str | None = None
+    columns: tuple[str, ...] | None = None
+    source: str = ""
