@@ -1,8 +1,9 @@
 """Individuals of several formulas: a tape with one formula in each slot, and then numbers that belong to none.
 
-The tape of such an individual is ``[formula of slot 0][formula of slot 1]...[numbers][root]``. The root is a function of
-no meaning, whose arguments are all of them. So everything that works on tapes works: hashes, archives, checkpoints, the
-fit of constants. Variation works on the formulas of one slot at a time, which have a primitive set of their own.
+The tape of such an individual is ``[formula of slot 0][formula of slot 1]...[numbers][root]``. The root is a function
+without a meaning, whose arguments are all of them. So everything that works on tapes works: hashes, archives,
+checkpoints, the fit of constants. Variation works on the formulas of one slot at a time, which have a primitive set of
+their own.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import Self
 import numpy as np
 
 from shine.lang.lazy import cached_property
+from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.tree import Primitive
-from shine.typing import Codes, Floats
+from shine.typing import Codes, Floats, Indices
 
 ROOT = "(root)"
 """Name of the root, which is no identifier: no formula can call it."""
@@ -108,3 +110,22 @@ class SlottedSet(PrimitiveSet):
             found.append(np.array([0, *features, *functions], np.int16))
             first += len(own.features)
         return tuple(found)
+
+
+def ends_of_slots(population: Population) -> Indices:
+    """Last position of each slot's formula on each tape, shape (n_individuals, n_slots), int64.
+
+    The primitive set of the population is a `SlottedSet`.
+    """
+    primitives = population.primitives
+    assert isinstance(primitives, SlottedSet)
+    formulas = population.sizes - primitives.frame
+    width = int(formulas.max(initial=0))
+    heights = np.cumsum(1 - primitives.arities[population.codes[:, :width]], axis=1)
+    inside = np.arange(width) < formulas[:, None]
+    found = []
+    for slot in range(len(primitives.slots)):
+        # After this formula the stack has one value for each so far, and later always more.
+        here = inside & (heights == slot + 1)
+        found.append(width - 1 - np.argmax(here[:, ::-1], axis=1))
+    return np.column_stack(found).astype(np.int64)

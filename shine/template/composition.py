@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shine.gp.slots import SlottedSet
+import numpy as np
+
+from shine.gp.slots import SlottedSet, ends_of_slots
 from shine.lang.lazy import cached_property
 from shine.lang.population import Population
-from shine.lang.primitives import PrimitiveSet
+from shine.lang.primitives import CONSTANT, PrimitiveSet
+from shine.template.body import Call, Expression, Fixed, Leaf, plan
+from shine.template.derivatives import derivatives
+from shine.template.tapes import Tapes, joined, substituted
 from shine.template.template import Parameter, Template
-from shine.typing import Floats, Indices, Mask
+from shine.typing import Codes, Floats, Indices, Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,5 +83,100 @@ class Composition:
         return self.genome.start
 
     def composed(self, population: Population) -> tuple[Composed, ...]:
-        """The formulas of individuals, one `Composed` for each output."""
-        raise NotImplementedError
+        """The formulas of individuals, one `Composed` for each output.
+
+        Individuals whose formula has more than `shine.template.tapes.LONGEST` nodes are NaN.
+        """
+        composing = _Composing(self, population)
+        found = []
+        for expression in self.plans:
+            tapes = composing.tapes(expression)
+            formulas = Population(tapes.codes, tapes.values, tapes.sizes, self.primitives)
+            found.append(Composed(formulas, tapes.sources, tapes.grouped))
+        return tuple(found)
+
+    @cached_property
+    def plans(self) -> tuple[Expression, ...]:
+        """The known part of each output."""
+        slots = {slot.name: number for number, slot in enumerate(self.genome.slots)}
+        calls = {name: (slots[unknown], by) for name, (unknown, by) in self.template.calls.items()}
+        leaves: dict[str, Leaf] = {
+            each.name: float(each.value) for each in self.template.parameters if each.value is not None
+        }
+        for parameter, offset in zip(self.parameters, self.offsets, strict=True):
+            leaves[parameter.name] = offset, parameter.by_group
+        return tuple(plan(tree, self.primitives, calls, leaves) for tree in self.template.outputs)
+
+    @cached_property
+    def codes_in_formulas(self) -> tuple[Codes, ...]:
+        """Code in composed formulas of each code of the genome, for each slot; -1, -2, ... for its arguments."""
+        found, first = [], 1
+        for slot in self.genome.slots:
+            codes = np.zeros(len(self.genome.arities), np.int16)
+            own = len(slot.primitives.features)
+            codes[first : first + own] = -1 - np.arange(own)
+            for function in slot.primitives.functions:
+                codes[self.genome.function_codes[function.name]] = self.primitives.function_codes[function.name]
+            found.append(codes)
+            first += own
+        return tuple(found)
+
+
+class _Composing:
+    """The composition of one population."""
+
+    def __init__(self, composition: Composition, population: Population) -> None:
+        self.composition, self.population = composition, population
+        self.leaves = population.sizes - 1 - composition.n_leaves
+        self.ends = ends_of_slots(population)
+        self.found: dict[object, Tapes] = {}
+
+    def tapes(self, expression: Expression) -> Tapes:
+        """The parts of a tape that an expression is."""
+        if expression not in self.found:
+            self.found[expression] = joined([self._part(part) for part in expression])
+        return self.found[expression]
+
+    def _part(self, part: Fixed | Call) -> Tapes:
+        if part in self.found:
+            return self.found[part]
+        if isinstance(part, Fixed):
+            self.found[part] = self._fixed(part)
+        else:
+            arguments = [self.tapes(argument) for argument in part.arguments]
+            self.found[part] = substituted(self._formulas(part.slot, part.by), arguments)
+        return self.found[part]
+
+    def _fixed(self, part: Fixed) -> Tapes:
+        n, width = len(self.population), len(part.codes)
+        leaves, grouped = np.array(part.leaves), np.tile(np.array(part.grouped), (n, 1))
+        sources = np.where(leaves >= 0, self.leaves[:, None] + leaves, -1)
+        own = self.population.values[np.arange(n)[:, None], np.maximum(sources, 0)]
+        values = np.where(leaves >= 0, own, np.array(part.values).astype(np.float64))
+        codes = np.tile(np.array(part.codes, np.int16), (n, 1))
+        return Tapes(codes, values, sources, grouped, np.full(n, width))
+
+    def _formulas(self, slot: int, by: tuple[int, ...]) -> Tapes:
+        """The formulas in a slot, or their derivatives."""
+        key = slot, by
+        if key not in self.found:
+            if by:
+                before = self._formulas(slot, by[:-1])
+                self.found[key] = derivatives(before, by[-1], self.composition.primitives)
+            else:
+                self.found[key] = self._slot(slot)
+        return self.found[key]
+
+    def _slot(self, slot: int) -> Tapes:
+        ends = self.ends[:, slot]
+        begins = self.ends[:, slot - 1] + 1 if slot else np.zeros(len(ends), np.int64)
+        sizes = ends + 1 - begins
+        positions = np.arange(int(sizes.max(initial=1)))
+        inside = positions < sizes[:, None]
+        at = np.where(inside, begins[:, None] + positions, 0)
+        rows = np.arange(len(sizes))[:, None]
+        own = self.population.codes[rows, at]
+        codes = np.where(inside, self.composition.codes_in_formulas[slot][own], 0).astype(np.int16)
+        constant = inside & (own == CONSTANT)
+        values = np.where(constant, self.population.values[rows, at], 0.0)
+        return Tapes(codes, values, np.where(constant, at, -1), np.zeros(at.shape, np.bool_), sizes)

@@ -92,24 +92,27 @@ class Template:
     ----------
     unknowns : tuple of Unknown
     parameters : tuple of Parameter
-        In the order of their first use. Names that turn out to be columns of the data are no parameters.
+        In the order of their first use.
     outputs : tuple of Tree
         The known part of each output. Its names are columns and parameters; it calls the unknown functions, and their
         derivatives, by the names in `calls`.
     calls : mapping of str to (str, tuple of int)
         What is called: unknown function, and the arguments that it is differentiated by, one after the other.
+    columns : tuple of str
+        Names that must be columns of the data.
+    open : frozenset of str
+        Names of parameters that are columns instead if the data have such a column.
     groups : str, optional
         The column of groups.
-    columns : tuple of str, optional
-        Names that must be columns; None if every name that is a column of the data may be one.
     source : str
-        The template as the user wrote it.
+        The template as text.
     """
 
     unknowns: tuple[Unknown, ...]
     parameters: tuple[Parameter, ...]
     outputs: tuple[Tree, ...]
     calls: Mapping[str, tuple[str, tuple[int, ...]]]
+    columns: tuple[str, ...] = ()
+    open: frozenset[str] = frozenset()
     groups: str | None = None
-    columns: tuple[str, ...] | None = None
     source: str = ""
