@@ -13,8 +13,8 @@ from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.lang.tape import functions_of, tape_from_tree
 from shine.lang.tree import Primitive
-from shine.template.composition import Composed
-from shine.template.template import Parameter, Template
+from shine.templates.composition import Composed
+from shine.templates.template import Parameter, Template
 
 
 @dataclass(frozen=True)

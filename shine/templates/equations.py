@@ -10,10 +10,10 @@ import numpy as np
 from shine.codegen.gradient.normal_equations import FIXED_COLUMNS
 from shine.data.dataset import Dataset
 from shine.evaluators.gradients import MachineLinearizer
-from shine.template.blocks import Blocks
-from shine.template.composition import Composed
-from shine.template.sections import Composer, Placement, sections_of
-from shine.template.unknowns import MOST_CONSTANTS, Unknowns
+from shine.templates.blocks import Blocks
+from shine.templates.composition import Composed
+from shine.templates.sections import Composer, Placement, sections_of
+from shine.templates.unknowns import MOST_CONSTANTS, Unknowns
 from shine.typing import Floats, Indices, Mask
 
 _SKIPPED = -1.0

@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from shine.lang.population import Population
-from shine.template.composition import Composed
-from shine.template.sections import Composer, constant_ranks
+from shine.templates.composition import Composed
+from shine.templates.sections import Composer, constant_ranks
 from shine.typing import Floats, Indices, Mask
 
 MOST_CONSTANTS = 120

@@ -10,10 +10,10 @@ from shine.gp.slots import SlottedSet, ends_of_slots
 from shine.lang.lazy import cached_property
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
-from shine.template.body import Call, Expression, Fixed, Leaf, plan
-from shine.template.derivatives import derivatives
-from shine.template.tapes import Tapes, joined, substituted
-from shine.template.template import Parameter, Template
+from shine.templates.body import Call, Expression, Fixed, Leaf, plan
+from shine.templates.derivatives import derivatives
+from shine.templates.tapes import Tapes, joined, substituted
+from shine.templates.template import Parameter, Template
 from shine.typing import Codes, Floats, Indices, Mask
 
 
@@ -85,7 +85,7 @@ class Composition:
     def composed(self, population: Population) -> tuple[Composed, ...]:
         """The formulas of individuals, one `Composed` for each output.
 
-        Individuals whose formula has more than `shine.template.tapes.LONGEST` nodes are NaN.
+        Individuals whose formula has more than `shine.templates.tapes.LONGEST` nodes are NaN.
         """
         composing = _Composing(self, population)
         found = []

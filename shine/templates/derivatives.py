@@ -18,7 +18,7 @@ from shine.lang.derivative import is_constant, partials
 from shine.lang.primitives import BASIC, CONSTANT, PrimitiveSet
 from shine.lang.tape import functions_of, tape_from_tree
 from shine.lang.tree import CONDITIONAL, Primitive, Tree
-from shine.template.tapes import LONGEST, Tapes, ranges, subtree_sizes
+from shine.templates.tapes import LONGEST, Tapes, ranges, subtree_sizes
 from shine.typing import Indices
 
 FIXED, VARIES, IS_ARGUMENT = 0, 1, 2

@@ -10,8 +10,8 @@ import numpy as np
 from shine.data.dataset import Dataset
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
-from shine.template.composition import Composed
-from shine.template.template import Parameter, Template
+from shine.templates.composition import Composed
+from shine.templates.template import Parameter, Template
 from shine.typing import Floats, Indices, Mask
 
 OUTPUT = "output"
@@ -19,7 +19,7 @@ OUTPUT = "output"
 
 
 class Composer(Protocol):
-    """What scores and fits need of a `shine.template.composition.Composition`."""
+    """What scores and fits need of a `shine.templates.composition.Composition`."""
 
     @property
     def template(self) -> Template: ...

@@ -11,11 +11,11 @@ from shine.evaluators.gradients import EFFORT
 from shine.evaluators.workers import Workers
 from shine.fitness.protocols import Fit
 from shine.lang.population import Population
-from shine.template.equations import Equations, GroupedRows
-from shine.template.fitting import Values, fitted
-from shine.template.scores import in_blocks
-from shine.template.sections import Composer, taken
-from shine.template.unknowns import Unknowns
+from shine.templates.equations import Equations, GroupedRows
+from shine.templates.fitting import Values, fitted
+from shine.templates.scores import in_blocks
+from shine.templates.sections import Composer, taken
+from shine.templates.unknowns import Unknowns
 from shine.typing import Floats, Indices, Mask
 
 BLOCK_NUMBERS = 1 << 19
@@ -29,7 +29,7 @@ class TemplateLinearizer:
     ----------
     composer : Composition
     dataset : Dataset
-        As for `shine.template.scores.TemplateEvaluator`.
+        As for `shine.templates.scores.TemplateEvaluator`.
     loss : str
         One of `shine.fitness.losses.LOSSES`; it determines the kind of errors.
     threads : int

@@ -16,8 +16,8 @@ from shine.evaluators.workers import ALONE, Workers
 from shine.fitness.losses import loss_of
 from shine.fitness.scores import Scores
 from shine.lang.population import Population
-from shine.template.composition import Composed
-from shine.template.sections import Composer, Placement, sections_of, taken
+from shine.templates.composition import Composed
+from shine.templates.sections import Composer, Placement, sections_of, taken
 from shine.typing import Floats, Indices
 
 BLOCK = 256

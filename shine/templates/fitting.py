@@ -13,9 +13,9 @@ from shine.codegen.gradient.constant_fitting import (
     LEAST_DAMPING,
     MOST_DAMPING,
 )
-from shine.template.blocks import Blocks, Steps, damped_steps
-from shine.template.equations import Equations
-from shine.template.unknowns import Unknowns
+from shine.templates.blocks import Blocks, Steps, damped_steps
+from shine.templates.equations import Equations
+from shine.templates.unknowns import Unknowns
 from shine.typing import Floats, Mask
 
 

@@ -12,9 +12,9 @@ from shine.lang.primitives import PrimitiveSet, select
 from shine.lang.tape import functions_of
 from shine.lang.tree import Primitive
 from shine.lang.vocabulary import PrimitiveSource, primitive_table
-from shine.template.composition import Composition
-from shine.template.derivatives import functions_of_derivatives
-from shine.template.template import Template, Unknown
+from shine.templates.composition import Composition
+from shine.templates.derivatives import functions_of_derivatives
+from shine.templates.template import Template, Unknown
 
 
 def bound(
