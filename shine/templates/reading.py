@@ -13,7 +13,7 @@ from shine.lang.functions import verify_function
 from shine.lang.grammar import NAMED_CONSTANTS, check_name, reject
 from shine.lang.library import STANDARD
 from shine.lang.names import listed, normalized, shown, similar, value_text
-from shine.lang.parse import function_definition, syntax_tree
+from shine.lang.parse import function_definition, natural_order, syntax_tree
 from shine.lang.python.source import file_of
 from shine.lang.tree import Primitive, Tree
 from shine.templates.options import read_parameters, read_unknowns
