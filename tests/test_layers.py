@@ -23,7 +23,7 @@ MODULES = {
 """File of each module by its full name."""
 
 _EVALUATION = {"errors", "stages", "lang", "words", "data", "arrays", "fitness", "codegen", "llvm", "evaluators"}
-_SEARCH = _EVALUATION | {"gp", "kernels", "domain", "export", "report", "frontends"}
+_SEARCH = _EVALUATION | {"gp", "templates", "kernels", "domain", "export", "report", "frontends"}
 _FACES = _SEARCH | {"search", "shine", "config"}
 
 BELOW: dict[str, set[str]] = {
@@ -49,10 +49,12 @@ BELOW: dict[str, set[str]] = {
     # Array functions have the bits of formulas, so that decisions about formulas do not depend on the processor.
     "gp": {"errors", "stages", "lang", "fitness", "arrays"},
     "evaluators": _EVALUATION,
+    # Individuals have slots; evaluators score and fit them.
+    "templates": _EVALUATION | {"gp"},
     "kernels": _EVALUATION,
     "search": _SEARCH,
     "estimators": _SEARCH | {"search"},
-    "config": {"errors", "lang", "words", "data", "gp", "frontends", "search"},
+    "config": {"errors", "lang", "words", "data", "gp", "frontends", "templates", "search"},
     "runs": _FACES,
     "bench": _EVALUATION | {"gp", "search"},
     # Names that formulas may have in C.

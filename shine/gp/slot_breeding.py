@@ -17,7 +17,7 @@ from shine.gp.variation import Segments, neutral_elements, splice
 from shine.lang.growth import Terminals
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
-from shine.typing import Indices
+from shine.typing import Floats, Indices, Mask
 
 EXCHANGED = 0.1
 """Share of offspring that get a whole formula, or all numbers, of another individual."""
@@ -59,7 +59,7 @@ def _with_lines(formulas: Population, limit: int, max_depth: int, rng: np.random
     return Population(codes, values, sizes, formulas.primitives)
 
 
-def assembled(formulas: Sequence[Population], primitives: SlottedSet, numbers: np.ndarray | None = None) -> Population:
+def assembled(formulas: Sequence[Population], primitives: SlottedSet, numbers: Floats | None = None) -> Population:
     """Individuals of one formula for each slot.
 
     Parameters
@@ -84,20 +84,22 @@ def assembled(formulas: Sequence[Population], primitives: SlottedSet, numbers: n
     return Population(codes, values, sizes + primitives.frame, primitives)
 
 
-def formulas_of_slot(parents: Parents, slot: int, width: int) -> Parents:
-    """The formulas in one slot of each individual, as individuals of their own of the slot's primitive set."""
-    begins, ends = _places(parents.population, slot)
-    sizes = ends + 1 - begins
-    inside = np.arange(width) < sizes[:, None]
-    at = np.where(inside, begins[:, None] + np.arange(width), 0)
-    rows = np.arange(len(sizes))[:, None]
-    primitives = parents.population.primitives
+def formulas_in(population: Population, slot: int, width: int) -> Population:
+    """The formulas in one slot, as individuals of the slot's own primitive set."""
+    primitives = population.primitives
     assert isinstance(primitives, SlottedSet)
+    rows, at, inside, sizes = _cells(population, slot, width)
     own = np.zeros(len(primitives.arities), np.int16)
     translated = primitives.codes_of_slots[slot]
     own[translated] = np.arange(len(translated))
-    codes = np.where(inside, own[parents.population.codes[rows, at]], 0).astype(np.int16)
-    values = np.where(inside, parents.population.values[rows, at], 0.0)
+    codes = np.where(inside, own[population.codes[rows, at]], 0).astype(np.int16)
+    values = np.where(inside, population.values[rows, at], 0.0)
+    return Population(codes, values, sizes, primitives.slots[slot].primitives)
+
+
+def formulas_of_slot(parents: Parents, slot: int, width: int) -> Parents:
+    """The formulas in one slot of each parent, with their subtrees (see `formulas_in`)."""
+    rows, at, inside, _ = _cells(parents.population, slot, width)
     given = parents.subtrees
     subtrees = Subtrees(
         np.where(inside, given.sizes[rows, at], 0),
@@ -105,7 +107,16 @@ def formulas_of_slot(parents: Parents, slot: int, width: int) -> Parents:
         # The root of the individual is one level above the root of the formula.
         np.where(inside, given.levels[rows, at] - 1, 0),
     )
-    return Parents(Population(codes, values, sizes, primitives.slots[slot].primitives), subtrees)
+    return Parents(formulas_in(parents.population, slot, width), subtrees)
+
+
+def _cells(population: Population, slot: int, width: int) -> tuple[Indices, Indices, Mask, Indices]:
+    """Rows and columns of the cells of a slot's formulas, which of them are in use, and the sizes of the formulas."""
+    begins, ends = _places(population, slot)
+    sizes = ends + 1 - begins
+    inside = np.arange(width) < sizes[:, None]
+    at = np.where(inside, begins[:, None] + np.arange(width), 0)
+    return np.arange(len(sizes))[:, None], at, inside, sizes
 
 
 def _places(population: Population, slot: int) -> tuple[Indices, Indices]:

@@ -12,8 +12,7 @@ from shine.lang.primitives import PrimitiveSet, select
 from shine.lang.tape import functions_of
 from shine.lang.tree import Primitive
 from shine.lang.vocabulary import PrimitiveSource, primitive_table
-from shine.templates.composition import Composition
-from shine.templates.derivatives import functions_of_derivatives
+from shine.templates.composition import Composition, functions_of_slots
 from shine.templates.template import Template, Unknown
 
 
@@ -72,13 +71,7 @@ def _slot(unknown: Unknown, primitives: Sequence[PrimitiveSource], max_size: int
 
 def _functions(template: Template, slots: Sequence[Slot]) -> dict[str, Primitive]:
     """Functions of the composed formulas, by name."""
-    orders: dict[str, int] = {}
-    for name, by in template.calls.values():
-        orders[name] = max(orders.get(name, 0), len(by))
-    found: dict[str, Primitive] = {}
-    for slot in slots:
-        own = {function.name: function for function in slot.primitives.functions}
-        found |= functions_of_derivatives(own.values(), orders[slot.name]) if orders.get(slot.name) else own
+    found = functions_of_slots(template, slots)
     for tree in template.outputs:
         found |= {name: tree.functions[name] for name in functions_of(tree) if name not in template.calls}
     return found

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shine.gp.slots import SlottedSet, ends_of_slots
+from shine.gp.slots import Slot, SlottedSet, ends_of_slots
 from shine.lang.lazy import cached_property
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
+from shine.lang.tape import tree_from_tape
+from shine.lang.tree import Primitive, Tree
 from shine.templates.body import Call, Expression, Fixed, Leaf, plan
-from shine.templates.derivatives import derivatives
+from shine.templates.derivatives import derivatives, functions_of_derivatives
 from shine.templates.tapes import Tapes, joined, substituted
 from shine.templates.template import Parameter, Template
 from shine.typing import Codes, Floats, Indices, Mask
@@ -82,6 +85,14 @@ class Composition:
         """Values that the leaves start from, shape (n_leaves,)."""
         return self.genome.start
 
+    def with_genome(self, genome: SlottedSet) -> Composition:
+        """The same with other functions in the slots."""
+        known = self.primitives.table
+        more = functions_of_slots(self.template, genome.slots)
+        added = tuple(function for name, function in more.items() if name not in known)
+        primitives = PrimitiveSet((*self.primitives.functions, *added), self.primitives.features)
+        return replace(self, genome=genome, primitives=primitives)
+
     def composed(self, population: Population) -> tuple[Composed, ...]:
         """The formulas of individuals, one `Composed` for each output.
 
@@ -94,6 +105,26 @@ class Composition:
             formulas = Population(tapes.codes, tapes.values, tapes.sizes, self.primitives)
             found.append(Composed(formulas, tapes.sources, tapes.grouped))
         return tuple(found)
+
+    def functions_of(self, individual: Population) -> Callable[[str, tuple[int, ...]], Tree]:
+        """What writes the unknown functions of one individual, and their derivatives, as formulas of their arguments.
+
+        The function takes the name of the unknown function, and the arguments to differentiate by.
+        """
+        composing = _Composing(self, individual)
+        slots = {slot.name: (number, slot.primitives.features) for number, slot in enumerate(self.genome.slots)}
+
+        def written(name: str, by: tuple[int, ...]) -> Tree:
+            slot, arguments = slots[name]
+            tapes = composing.formulas(slot, by)
+            own = PrimitiveSet(self.primitives.functions, arguments)
+            # Arguments have negative codes there; functions follow the features in both sets.
+            codes = tapes.codes[0, : tapes.sizes[0]].astype(np.int64)
+            shift = len(arguments) - len(self.features)
+            codes = np.where(codes < 0, -codes, np.where(codes > 0, codes + shift, 0))
+            return tree_from_tape(codes.astype(np.int16), tapes.values[0, : tapes.sizes[0]], own)
+
+        return written
 
     @cached_property
     def plans(self) -> tuple[Expression, ...]:
@@ -122,6 +153,18 @@ class Composition:
         return tuple(found)
 
 
+def functions_of_slots(template: Template, slots: Sequence[Slot]) -> dict[str, Primitive]:
+    """Functions that the unknown functions and their derivatives consist of, by name."""
+    orders: dict[str, int] = {}
+    for name, by in template.calls.values():
+        orders[name] = max(orders.get(name, 0), len(by))
+    found: dict[str, Primitive] = {}
+    for slot in slots:
+        own = {function.name: function for function in slot.primitives.functions}
+        found |= functions_of_derivatives(own.values(), orders[slot.name]) if orders.get(slot.name) else own
+    return found
+
+
 class _Composing:
     """The composition of one population."""
 
@@ -144,7 +187,7 @@ class _Composing:
             self.found[part] = self._fixed(part)
         else:
             arguments = [self.tapes(argument) for argument in part.arguments]
-            self.found[part] = substituted(self._formulas(part.slot, part.by), arguments)
+            self.found[part] = substituted(self.formulas(part.slot, part.by), arguments)
         return self.found[part]
 
     def _fixed(self, part: Fixed) -> Tapes:
@@ -156,12 +199,12 @@ class _Composing:
         codes = np.tile(np.array(part.codes, np.int16), (n, 1))
         return Tapes(codes, values, sources, grouped, np.full(n, width))
 
-    def _formulas(self, slot: int, by: tuple[int, ...]) -> Tapes:
+    def formulas(self, slot: int, by: tuple[int, ...]) -> Tapes:
         """The formulas in a slot, or their derivatives."""
         key = slot, by
         if key not in self.found:
             if by:
-                before = self._formulas(slot, by[:-1])
+                before = self.formulas(slot, by[:-1])
                 self.found[key] = derivatives(before, by[-1], self.composition.primitives)
             else:
                 self.found[key] = self._slot(slot)

@@ -23,6 +23,9 @@ from shine.templates.unrolling import BY_GROUP, Unroller
 DERIVATIVE = "D"
 """Name of the operator of derivatives: ``D(f, 0)(x)``."""
 
+TemplateSource = str | Callable[..., object] | Template | Mapping[str, Any]
+"""The forms in which a template is given."""
+
 _NO_CALL = "a template calls unknown functions: write at least one, such as f in 'a*f(t)'"
 
 _Calls = dict[str, tuple[str, tuple[int, ...]]]
@@ -30,7 +33,7 @@ _Calls = dict[str, tuple[str, tuple[int, ...]]]
 
 @overload
 def template(
-    source: str | Callable[..., object] | Template | Mapping[str, Any],
+    source: TemplateSource,
     *,
     unknown: Mapping[str, Any] | Sequence[str] | None = None,
     parameters: Mapping[str, Any] | Sequence[str] | None = None,
@@ -49,7 +52,7 @@ def template(
 
 
 def template(
-    source: str | Callable[..., object] | Template | Mapping[str, Any] | None = None,
+    source: TemplateSource | None = None,
     *,
     unknown: Mapping[str, Any] | Sequence[str] | None = None,
     parameters: Mapping[str, Any] | Sequence[str] | None = None,
