@@ -1,4 +1,4 @@
-"""Fits of whole populations of a template, in blocks that threads share."""
+"""Fits of whole populations of a template."""
 
 from __future__ import annotations
 
@@ -7,19 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from shine.data.dataset import Dataset
-from shine.evaluators.gradients import EFFORT
-from shine.evaluators.workers import Workers
 from shine.fitness.protocols import Fit
 from shine.lang.population import Population
-from shine.templates.equations import Equations, GroupedRows
-from shine.templates.fitting import Values, fitted
-from shine.templates.scores import in_blocks
-from shine.templates.sections import Composer, taken
+from shine.templates.grouped_fits import GroupedFits
+from shine.templates.sections import Composer
 from shine.templates.unknowns import Unknowns
-from shine.typing import Floats, Indices, Mask
-
-BLOCK_NUMBERS = 1 << 19
-"""Numbers in the normal equations of the individuals that a thread fits at a time: about the size of a cache."""
+from shine.typing import Floats, Mask
 
 
 class TemplateLinearizer:
@@ -37,8 +30,7 @@ class TemplateLinearizer:
     """
 
     def __init__(self, composer: Composer, dataset: Dataset, loss: str, threads: int = 1) -> None:
-        self._composer, self._workers = composer, Workers(threads)
-        self._rows = GroupedRows.of(dataset, composer, loss)
+        self._composer, self._fits = composer, GroupedFits(composer, dataset, loss, threads)
 
     def fit(
         self,
@@ -56,18 +48,9 @@ class TemplateLinearizer:
         The signature is that of `shine.fitness.protocols.Linearizer`; a template has no lines.
         """
         del slopes, intercepts, scaled
-        rows, values, errors = self._rows, population.values.copy(), np.empty(len(population))
-        unknowns = Unknowns.of(self._composer, population, rows.groups, fixed)
+        unknowns = Unknowns.of(self._composer, population, self._fits.rows.groups, fixed)
         composed = self._composer.composed(population)
-
-        def block(which: Indices) -> None:
-            own, tapes = unknowns.take(which), values[which]
-            start = Values(*own.read(tapes, rows.groups))
-            equations = Equations(rows, [taken(each, which) for each in composed], own, tapes)
-            best, errors[which] = fitted(equations, own, start, steps, tolerance)
-            own.write(best.own, best.shared, tapes, rows.groups)
-            values[which] = tapes
-
-        most = max(BLOCK_NUMBERS // ((unknowns.own + unknowns.shared + 2) ** 2 * len(rows.groups)), 1)
-        in_blocks(block, len(population), rows.n_rows * EFFORT * (1 + steps), self._workers, most)
-        return Fit(replace(population, values=values), np.ones(len(errors)), np.zeros(len(errors)), errors)
+        start = unknowns.read(population.values)
+        values, errors = self._fits.fitted(composed, unknowns, start, steps, tolerance)
+        fitted = replace(population, values=unknowns.written(values, population.values))
+        return Fit(fitted, np.ones(len(errors)), np.zeros(len(errors)), errors)
