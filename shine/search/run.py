@@ -295,9 +295,9 @@ def evolve(
         **settings,
     )
     headings = frame_headings(X) if features is None else features
-    if every.template is not None:
-        dataset = with_template(every.template, X, y, sample_weight, headings, sigma, groups)
-        return search(dataset, every, report=report)
     names = None if headings is None else names_of_headings(headings)
+    if every.template is not None:
+        dataset = with_template(every.template, X, y, sample_weight, names, headings, sigma, groups)
+        return search(dataset, every, report=report)
     dataset = Dataset.from_arrays(X, y, sample_weight, names, sigma, groups, headings)
     return search(dataset, every, report=report)

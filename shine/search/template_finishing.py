@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.arrays import COMPILED
-from shine.data.dataset import Dataset
+from shine.data.dataset import Dataset, stable_sum
 from shine.fitness.losses import loss_of
 from shine.gp.evolution import Outcome
 from shine.gp.slot_breeding import assembled, formulas_in
@@ -31,6 +31,8 @@ from shine.templates.composition import Composition
 from shine.templates.law import Groups, law_of
 from shine.templates.linearizer import TemplateLinearizer
 from shine.templates.scores import TemplateEvaluator
+from shine.templates.sections import OUTPUT
+from shine.typing import Floats
 
 TIED = 3.0
 """Nats by which an individual may describe the data worse than the front and still be refined."""
@@ -170,16 +172,40 @@ class TemplateFinish:
     def _measured(self, individuals: Population, composition: Composition) -> Iterator[TemplateModel]:
         """The individuals as models."""
         losses = TemplateEvaluator(composition, self.rows, self.loss, self.threads).score(individuals).losses
-        plain, errors = self.rows.without_deviations, losses
-        if self.loss != "mse" or plain is not self.rows:
-            errors = TemplateEvaluator(composition, plain, "mse", self.threads).score(individuals).losses
-        variance = plain.target_square / plain.weight
-        with np.errstate(all="ignore"):
-            r2 = 1 - errors / variance if variance > 0 else np.where(errors > 0, 0.0, 1.0)
+        r2 = self._r2(individuals, composition, losses)
         output = 0 if len(composition.template.outputs) == 1 else None
         for index, (loss, share) in enumerate(zip(losses.tolist(), r2.tolist(), strict=True)):
             law = law_of(composition, individuals, index, self.groups)
             yield TemplateModel(law.composed(), loss, share, self.weights, self.headings, law=law, output=output)
+
+    def _r2(self, individuals: Population, composition: Composition, losses: Floats) -> Floats:
+        """Coefficients of determination, without the weights of the noise; the mean of several outputs."""
+        plain = self.rows.without_deviations
+        if len(composition.template.outputs) > 1:
+            return _mean_r2(TemplateEvaluator(composition, plain, "mse", self.threads).predict(individuals), plain)
+        errors = losses
+        if self.loss != "mse" or plain is not self.rows:
+            errors = TemplateEvaluator(composition, plain, "mse", self.threads).score(individuals).losses
+        return _explained(errors, plain)
+
+
+def _mean_r2(predictions: Floats, rows: Dataset) -> Floats:
+    """Coefficient of determination of each individual, the mean over the outputs."""
+    outputs = rows.columns[rows.features.index(OUTPUT)]
+    found = []
+    for output in np.unique(outputs):
+        which = np.flatnonzero(outputs == output)
+        own = rows.take(which)
+        squares = own.row_weights * (predictions[:, which] - own.target) ** 2
+        found.append(_explained(stable_sum(squares) / own.weight, own))
+    return np.asarray(sum(found) / len(found))
+
+
+def _explained(errors: Floats, rows: Dataset) -> Floats:
+    """Share of the target's variance that is explained; a constant target is explained fully or not at all."""
+    variance = rows.target_square / rows.weight
+    with np.errstate(all="ignore"):
+        return 1 - errors / variance if variance > 0 else np.where(errors > 0, 0.0, 1.0)
 
 
 def oddities(models: Sequence[TemplateModel]) -> list[float]:

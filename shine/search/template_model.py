@@ -136,9 +136,13 @@ class TemplateModel(Model):
         """
         if self.output is None:
             return np.column_stack([model.predict(X) for model in self.outputs])
+        return super().predict(self.known(X))
+
+    def known(self, X: Any) -> Any:
+        """The table with numbers for groups that have texts as names; see `predict` for the error."""
         if self.law.groups is None:
-            return super().predict(X)
-        return super().predict(with_known_groups(X, self.tree.parameters, self.headings, self.law.groups))
+            return X
+        return with_known_groups(X, self.tree.parameters, self.headings, self.law.groups)
 
     @cached_property
     def kernel(self) -> Kernel:

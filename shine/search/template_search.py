@@ -26,6 +26,7 @@ from shine.search.noise_estimate import estimated_noise
 from shine.search.settings import SearchSettings
 from shine.search.supported_digits import with_supported_digits
 from shine.search.template_finishing import TemplateFinish, oddities
+from shine.search.template_guesses import guessed
 from shine.search.template_model import TemplateModel
 from shine.search.yardsticks import description_length, good_enough
 from shine.templates.binding import bound
@@ -132,6 +133,7 @@ def template_search(
         _stop(settings, budget, enough),
         rng,
         fitter=fitter(linearizer, evolving.constant_steps, scaled=False) if evolving.constant_steps else None,
+        initial=guessed(settings.guesses, composition),
         description=description_length(sample, loss),
         clock=time.monotonic,
         report=evolution.ignore if report is None else _written(report, task),
