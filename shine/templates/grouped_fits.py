@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from shine.codegen.gradient.grouped_fitting import FIT_GROUPED, emit_grouped_fitting, grouped_scratch
+from shine.codegen.gradient.grouped_fitting import FIT_GROUPED, REDUCE_GROUPED, emit_grouped_fitting, grouped_scratch
 from shine.codegen.gradient.job import GROUPED_JOB, OUTPUT
 from shine.codegen.gradient.normal_equations import FIXED_COLUMNS, checked_error_kind
 from shine.codegen.identity import Functions, source_digest
@@ -22,8 +22,8 @@ from shine.llvm import Engine, cached, host_object
 from shine.templates.composition import Composed
 from shine.templates.padded_rows import PaddedRows
 from shine.templates.sections import Composer
-from shine.templates.unknowns import Unknowns
-from shine.typing import Floats
+from shine.templates.unknowns import Constants, Unknowns
+from shine.typing import AnyArray, Floats
 
 MOST_CONSTANTS = 120
 """Only the first constants of a composed formula, up to this number, are fitted: an unknown function that is used often
@@ -76,40 +76,44 @@ class GroupedFits:
         errors : ndarray of shape (n_individuals,)
             Weighted sum of errors and charges; inf where it was not finite to begin with.
         """
-        n, population = len(start), composed[0].population
+        values, errors = np.array(start, np.float64, order="C"), np.empty(len(start))
+        arrays = {"unknowns": values, "errors": errors, "tolerance": np.array([tolerance])}
+        if prior is not None:
+            arrays["prior"] = np.ascontiguousarray(prior)
+        self._run(FIT_GROUPED, composed, unknowns, arrays, steps)
+        return values, errors
+
+    def reduced(self, composed: Sequence[Composed], unknowns: Unknowns, values: Floats) -> tuple[Floats, Floats]:
+        """The normal equations of the shared constants, the parameters by group eliminated.
+
+        Returns
+        -------
+        errors : ndarray of shape (n_individuals,)
+        matrices : ndarray of shape (n_individuals, 1 + shared, 1 + shared)
+            The upper triangle; the last column has the products with the residual.
+        """
+        width = 1 + unknowns.shared
+        errors, out = np.empty(len(values)), np.zeros((len(values), width, width))
+        arrays = {"unknowns": np.array(values, np.float64, order="C"), "errors": errors, "out": out}
+        self._run(REDUCE_GROUPED, composed, unknowns, arrays, 1)
+        return errors, out
+
+    def _run(
+        self, name: str, composed: Sequence[Composed], unknowns: Unknowns, arrays: dict[str, AnyArray], steps: int
+    ) -> None:
+        """Run one of the compiled functions on all individuals."""
+        population = composed[0].population
         machine = gradient_machine_of(Functions.of(population.primitives.functions))
         constants = [unknowns.constants(each) for each in composed]
-        table = np.zeros((len(composed), len(OUTPUT)), np.int64)
-        held: list[object] = []
-        for output, (each, own) in enumerate(zip(composed, constants, strict=True)):
-            arrays = {
-                "codes": np.ascontiguousarray(each.population.codes),
-                "values": np.ascontiguousarray(each.population.values),
-                "sizes": np.ascontiguousarray(each.population.sizes, np.int64),
-                "starts": own.starts,
-                "nodes": own.nodes,
-                "slots": own.slots,
-            }
-            held.append(arrays)
-            first, last = self.rows.outputs[output].tolist()
-            words = {name: array.ctypes.data for name, array in arrays.items()}
-            words |= {"width": each.population.width, "constants": min(own.most, MOST_CONSTANTS)}
-            words |= {"first_section": first, "last_section": last}
-            table[output] = [words[name] for name in OUTPUT]
-        values, errors = np.array(start, np.float64, order="C"), np.empty(n)
-        given = {
-            "outputs": table,
-            "unknowns": values,
-            "errors": errors,
+        outputs = [self._output(output, *each) for output, each in enumerate(zip(composed, constants, strict=True))]
+        given = arrays | {
+            "outputs": np.array([[words[name] for name in OUTPUT] for words, _ in outputs], np.int64),
             "fixed": np.ascontiguousarray(unknowns.fixed, np.uint8),
             "lows": np.ascontiguousarray(unknowns.lows),
             "highs": np.ascontiguousarray(unknowns.highs),
             "floor": self._floor,
-            "tolerance": np.array([tolerance]),
         }
-        if prior is not None:
-            given["prior"] = np.ascontiguousarray(prior)
-        rows, kept = self.rows.fields(population)
+        rows, tables = self.rows.fields(population)
         fields = {name: array.ctypes.data for name, array in given.items()} | rows
         fields |= {
             "grouped": machine.grouped(self._kind),
@@ -120,23 +124,40 @@ class GroupedFits:
             "shared": unknowns.shared,
             "steps": steps,
         }
-        most = min(max((each.most for each in constants), default=0), MOST_CONSTANTS)
+        most = min(max(each.most for each in constants), MOST_CONSTANTS)
         widest = max((each.population for each in composed), key=lambda each: each.width)
         effort = EFFORT * (1 + steps) * self.rows.count
-        workers = self._workers if n * effort >= SHARED_WORK else ALONE
+        workers = self._workers if len(population) * effort >= SHARED_WORK else ALONE
         functions = _functions(machine, len(self.rows.groups), unknowns, most)
-        functions.run(FIT_GROUPED, widest, fields, effort, workers)
-        del held, kept  # the job has their addresses until here
-        return values, errors
+        functions.run(name, widest, fields, effort, workers)
+        del outputs, tables  # the job has their addresses until here
+
+    def _output(self, output: int, composed: Composed, constants: Constants) -> tuple[dict[str, int], object]:
+        """Words of an output, and the arrays they point to."""
+        population = composed.population
+        arrays = {
+            "codes": np.ascontiguousarray(population.codes),
+            "values": np.ascontiguousarray(population.values),
+            "sizes": np.ascontiguousarray(population.sizes, np.int64),
+            "starts": constants.starts,
+            "nodes": constants.nodes,
+            "slots": constants.slots,
+        }
+        first, last = self.rows.outputs[output].tolist()
+        words = {name: array.ctypes.data for name, array in arrays.items()}
+        words |= {"width": population.width, "constants": min(constants.most, MOST_CONSTANTS)}
+        return words | {"first_section": first, "last_section": last}, arrays
 
 
 def _functions(machine: GradientMachine, groups: int, unknowns: Unknowns, constants: int) -> PopulationFunctions:
     """The compiled fit, with memory for individuals of this form."""
     further = grouped_scratch(groups, unknowns.own, unknowns.shared, constants, FIXED_COLUMNS)
-    return PopulationFunctions(_engine(), (FIT_GROUPED,), GROUPED_JOB, lambda width: machine.scratch(width) | further)
+    return PopulationFunctions(
+        _engine(), (FIT_GROUPED, REDUCE_GROUPED), GROUPED_JOB, lambda width: machine.scratch(width) | further
+    )
 
 
 @cache
 def _engine() -> Engine:
     code = cached(("fits with groups", source_digest()), lambda: host_object(str(emit_grouped_fitting()), "O1"))
-    return Engine.of_object(code, (FIT_GROUPED, WORKER_LOOP))
+    return Engine.of_object(code, (FIT_GROUPED, REDUCE_GROUPED, WORKER_LOOP))

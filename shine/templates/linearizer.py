@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from shine.codegen.gradient.normal_equations import FIXED_COLUMNS
 from shine.data.dataset import Dataset
-from shine.fitness.protocols import Fit
+from shine.fitness.protocols import Fit, NormalEquations
 from shine.lang.population import Population
 from shine.templates.grouped_fits import GroupedFits
 from shine.templates.sections import Composer
@@ -54,3 +55,22 @@ class TemplateLinearizer:
         values, errors = self._fits.fitted(composed, unknowns, start, steps, tolerance)
         fitted = replace(population, values=unknowns.written(values, population.values))
         return Fit(fitted, np.ones(len(errors)), np.zeros(len(errors)), errors)
+
+    def shared_equations(self, population: Population) -> NormalEquations:
+        """Errors, and the normal equations of the shared constants; parameters by group follow them to their best.
+
+        The constants are those of the individual's tape, in its order, without the leaves of parameters by group. The
+        columns of 1 and of the prediction are 0.
+        """
+        unknowns = Unknowns.of(self._composer, population, self._fits.rows.groups)
+        composed = self._composer.composed(population)
+        errors, found = self._fits.reduced(composed, unknowns, unknowns.read(population.values))
+        count = unknowns.shared
+        matrices = np.zeros((len(errors), FIXED_COLUMNS + count, FIXED_COLUMNS + count))
+        upper, lower = np.triu(np.ones((count, count), np.bool_)), np.tril(np.ones((count, count), np.bool_), -1)
+        inner = found[:, :count, :count]
+        matrices[:, FIXED_COLUMNS:, FIXED_COLUMNS:] = np.where(upper, inner, np.where(lower, inner.swapaxes(1, 2), 0.0))
+        matrices[:, 0, 0] = errors
+        matrices[:, 0, FIXED_COLUMNS:] = matrices[:, FIXED_COLUMNS:, 0] = found[:, :count, count]
+        counts = (unknowns.places[:, unknowns.places.shape[1] - count :] >= 0).sum(axis=1)
+        return NormalEquations(np.where(np.isfinite(errors), errors, np.inf), matrices, counts)

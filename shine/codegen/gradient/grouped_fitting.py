@@ -7,8 +7,8 @@ The matrix of an individual's normal equations is a border of the shared unknown
     [         ... .. ]         S: shared unknowns
     [ C1' C2' ..  S  ]
 
-Eliminating the groups leaves the Schur complement ``S - sum(C' A^-1 C)``: the cost is linear in their number. Each group
-has a block ``[[A, C, a], [C', S, s], [a', s', e]]`` of its rows; a, s and e are products with the residual.
+Eliminating the groups leaves the Schur complement ``S - sum(C' A^-1 C)``: the cost is linear in their number. Each
+group has a block ``[[A, C, a], [C', S, s], [a', s', e]]`` of its rows; a, s and e are products with the residual.
 
 Damping is relative to the diagonal. An unknown does not move if it is fixed, has no influence, or is at a bound and
 would be pushed across it; other steps end at the bounds.
@@ -43,8 +43,8 @@ from shine.codegen.gradient.job import GROUPED_JOB
 from shine.codegen.machine.job import Job, job_entry, job_fields
 from shine.codegen.machine.worker_loop import emit_worker_loop
 
-FIT_GROUPED = "fit_grouped"
-"""Name of the function that fits the individuals of a job."""
+FIT_GROUPED, REDUCE_GROUPED = "fit_grouped", "reduce_grouped"
+"""Names of the functions of a job: one fits its individuals, the other eliminates their groups once."""
 
 DEPENDENT = 1e-14
 """An unknown whose pivot is at most this share of its diagonal depends on those before it: it does not move."""
@@ -57,13 +57,20 @@ def _double(value: float) -> ir.Constant:
 
 
 def emit_grouped_fitting() -> ir.Module:
-    """The module of `FIT_GROUPED`, which takes a pointer to the words of `GROUPED_JOB`, and of the worker loop."""
+    """The module of `FIT_GROUPED` and `REDUCE_GROUPED`, which take a pointer to the words of `GROUPED_JOB`, and of the
+    worker loop.
+
+    The latter writes to ``out`` for each individual the upper triangle of the equations of the shared unknowns, the
+    groups eliminated, with the products with the residual in the last column.
+    """
     module = ir.Module(name="grouped_fitting")
-    solve = _Solve(module).function
-    function = declare(module, FIT_GROUPED, ir.VoidType(), [POINTER], ["job"])
-    build = ir.IRBuilder(function.append_basic_block("entry"))
-    _Fit(module, build, function.args[0], solve).emit()
-    build.ret_void()
+    reduce = _Reduce(module).function
+    solve = _Solve(module, reduce).function
+    for name, emit in ((FIT_GROUPED, _Fit.emit), (REDUCE_GROUPED, _Fit.emit_reductions)):
+        function = declare(module, name, ir.VoidType(), [POINTER], ["job"])
+        build = ir.IRBuilder(function.append_basic_block("entry"))
+        emit(_Fit(module, build, function.args[0], solve, reduce))
+        build.ret_void()
     emit_worker_loop(module)
     return module
 
@@ -128,9 +135,11 @@ class _Emitter:
 class _Fit(_Emitter):
     """The loop over the individuals, and over the steps of each."""
 
-    def __init__(self, module: ir.Module, build: ir.IRBuilder, pointer: ir.Value, solve: ir.Function) -> None:
+    def __init__(
+        self, module: ir.Module, build: ir.IRBuilder, pointer: ir.Value, solve: ir.Function, reduce: ir.Function
+    ) -> None:
         super().__init__(module, build)
-        self.pointer, self.solve = pointer, solve
+        self.pointer, self.solve, self.reduce = pointer, solve, reduce
         self.job = job = job_fields(build, pointer, GROUPED_JOB)
         self.variables = Variables(build, going=0, kept=0, fresh=0)
         self.damping = stack(build, _DOUBLE, 1)
@@ -157,6 +166,22 @@ class _Fit(_Emitter):
                 build.if_then(build.icmp_unsigned("!=", variables["going"], number(0))),
             ):
                 self._advance(each.index, step.index, best, error, trial)
+
+    def emit_reductions(self) -> None:
+        """Emit the elimination of the groups of all individuals of the job."""
+        build, job = self.build, self.job
+        width = build.add(job["shared"], number(1))
+        cells = build.mul(width, width)
+        blocks, reduced = (build.inttoptr(job[name], POINTER) for name in ("fresh", "reduced"))
+        with counted(build, job["first"], job["last"]) as each:
+            best = job_entry(build, job, "unknowns", each.index, build.mul(self.count, number(8)))
+            self.zeroed(blocks, build.mul(job["n_groups"], self.block))
+            arguments = [self.pointer, each.index, best, _double(float("inf")), blocks, number(1)]
+            found = build.fadd(call_grouped(build, job["grouped"], arguments), self._penalty(each.index, best, blocks))
+            self.put(found, job_entry(build, job, "errors", each.index, 8), 0)
+            build.call(self.reduce, [self.pointer, each.index, blocks, best, _double(0.0)])
+            out = job_entry(build, job, "out", each.index, build.mul(cells, number(8)))
+            self.copied(reduced, out, cells)
 
     def _advance(self, individual: ir.Value, step: ir.Value, best: ir.Value, error: ir.Value, trial: ir.Value) -> None:
         """Measure the trial, keep it if it is better, and take the next step."""
@@ -210,16 +235,13 @@ class _Fit(_Emitter):
         return group.values[0]
 
 
-class _Solve(_Emitter):
-    """The internal function ``double solve(job, individual, blocks, best, damping)``: it writes the next trial.
+class _Equations(_Emitter):
+    """An internal function with the arguments ``(job, individual, blocks, best, damping)``."""
 
-    It returns the promise: how far the errors would fall if the formula were linear in its unknowns.
-    """
-
-    def __init__(self, module: ir.Module) -> None:
+    def __init__(self, module: ir.Module, name: str, result: ir.Type) -> None:
         labels = ("job", "individual", "blocks", "best", "damping")
         kinds = [POINTER, I64, POINTER, POINTER, _DOUBLE]
-        self.function = function = declare(module, "solve_grouped", _DOUBLE, kinds, labels)
+        self.function = function = declare(module, name, result, kinds, labels)
         function.linkage = "internal"
         build = ir.IRBuilder(function.append_basic_block("entry"))
         super().__init__(module, build)
@@ -232,46 +254,12 @@ class _Solve(_Emitter):
         self.own, self.shared, self.groups = self.job["own"], self.job["shared"], self.job["n_groups"]
         self.size = build.add(self.own, self.shared)
         self.stride = build.add(self.size, number(1))
+        self.width = build.add(self.shared, number(1))
         self.by_group = build.mul(self.groups, self.own)
-        self.promise = stack(build, _DOUBLE, 1)
-        self.put(_double(0.0), self.promise, 0)
         self.lows, self.highs = (
             job_entry(build, self.job, name, self.individual, build.mul(self.size, number(8)))
             for name in ("lows", "highs")
         )
-        self._emit()
-        build.ret(self.at(self.promise, 0))
-
-    def _emit(self) -> None:
-        build = self.build
-        self._add_totals()
-        width = build.add(self.shared, number(1))
-        self.zeroed(self.reduced, build.mul(width, width))
-        with counted(build, number(0), self.groups) as group:
-            block, work = self._block(self.blocks, group.index), self._block(self.work, group.index)
-            self._mark_own(group.index, block)
-            self._copy_free(group.index, block, work)
-            self._eliminate(work, self.own, self.size, self.stride, lambda k, block=block: self._diagonal(block, k))
-            with (
-                counted(build, self.own, self.size) as row,
-                counted(build, row.index, self.stride) as column,
-            ):
-                cell = build.add(build.mul(build.sub(row.index, self.own), width), build.sub(column.index, self.own))
-                self.increase(self.reduced, cell, self.at(work, self._cell(row.index, column.index)))
-        self._eliminate(self.reduced, self.shared, self.shared, width, lambda k: self.at(self.totals, k))
-        after = self.moved(self.step, self.own)
-        base, lows, highs = self.by_group, self.moved(self.lows, self.own), self.moved(self.highs, self.own)
-        slants = self.moved(self.totals, self.shared)
-        self._substitute(
-            self.reduced, self.shared, self.shared, width, after, base, lows, highs,
-            lambda k: (self.at(self.totals, k), self.at(slants, k)),
-        )  # fmt: skip
-        with counted(build, number(0), self.groups) as group:
-            block, work = self._block(self.blocks, group.index), self._block(self.work, group.index)
-            self._substitute(
-                work, self.own, self.size, self.stride, self.step, build.mul(group.index, self.own), self.lows,
-                self.highs, lambda k, block=block: (self._diagonal(block, k), self.at(block, self._cell(k, self.size))),
-            )  # fmt: skip
 
     def _block(self, blocks: ir.Value, group: ir.Value) -> ir.Value:
         return self.moved(blocks, self.build.mul(group, self.build.mul(self.stride, self.stride)))
@@ -281,6 +269,50 @@ class _Solve(_Emitter):
 
     def _diagonal(self, block: ir.Value, k: ir.Value) -> ir.Value:
         return self.at(block, self._cell(k, k))
+
+    def _eliminate(self, matrix, count, size, stride, diagonal) -> None:
+        """Eliminate the first `count` of `size` unknowns of an upper triangle with a right side after its columns."""
+        build = self.build
+        with counted(build, number(0), count) as k:
+            own = build.add(build.mul(k.index, stride), k.index)
+            undamped = self.at(matrix, own)
+            whole = diagonal(k.index)
+            pivot = build.fadd(undamped, build.fmul(self.damping, whole))
+            usable = build.fcmp_ordered(">", pivot, build.fmul(_double(DEPENDENT), whole))
+            # A row of zeros is that of an unknown that stays.
+            usable = build.and_(usable, build.fcmp_ordered(">", undamped, _double(0.0)))
+            pivot = build.select(usable, pivot, _double(float("inf")))
+            self.put(pivot, matrix, own)
+            with counted(build, build.add(k.index, number(1)), size) as row:
+                there = build.add(build.mul(k.index, stride), row.index)
+                factor = build.fdiv(self.at(matrix, there), pivot)
+                with counted(build, row.index, build.add(size, number(1))) as column:
+                    taken = build.fmul(factor, self.at(matrix, build.add(build.mul(k.index, stride), column.index)))
+                    cell = build.add(build.mul(row.index, stride), column.index)
+                    self.put(build.fsub(self.at(matrix, cell), taken), matrix, cell)
+
+
+class _Reduce(_Equations):
+    """The function that eliminates the groups: it writes ``work``, ``reduced``, ``totals`` and ``flags``."""
+
+    def __init__(self, module: ir.Module) -> None:
+        super().__init__(module, "reduce_blocks", ir.VoidType())
+        build = self.build
+        self._add_totals()
+        self.zeroed(self.reduced, build.mul(self.width, self.width))
+        with counted(build, number(0), self.groups) as group:
+            block, work = self._block(self.blocks, group.index), self._block(self.work, group.index)
+            self._mark_own(group.index, block)
+            self._copy_free(group.index, block, work)
+            self._eliminate(work, self.own, self.size, self.stride, lambda k: self._diagonal(block, k))
+            with (
+                counted(build, self.own, self.size) as row,
+                counted(build, row.index, self.stride) as column,
+            ):
+                across = build.sub(column.index, self.own)
+                cell = build.add(build.mul(build.sub(row.index, self.own), self.width), across)
+                self.increase(self.reduced, cell, self.at(work, self._cell(row.index, column.index)))
+        build.ret_void()
 
     def _add_totals(self) -> None:
         """Add up the diagonal and the products with the residual of each shared unknown; mark those that stay."""
@@ -348,26 +380,34 @@ class _Solve(_Emitter):
                 left_out = build.or_(build.or_(stays, self._stays(group, column.index)), build.not_(self.finite(value)))
                 self.put(build.select(left_out, _double(0.0), value), work, cell)
 
-    def _eliminate(self, matrix, count, size, stride, diagonal) -> None:
-        """Eliminate the first `count` of `size` unknowns of an upper triangle with a right side after its columns."""
+
+class _Solve(_Equations):
+    """The function that writes the next trial.
+
+    It returns the promise: how far the errors would fall if the formula were linear in its unknowns.
+    """
+
+    def __init__(self, module: ir.Module, reduce: ir.Function) -> None:
+        super().__init__(module, "solve_blocks", _DOUBLE)
         build = self.build
-        with counted(build, number(0), count) as k:
-            own = build.add(build.mul(k.index, stride), k.index)
-            undamped = self.at(matrix, own)
-            whole = diagonal(k.index)
-            pivot = build.fadd(undamped, build.fmul(self.damping, whole))
-            usable = build.fcmp_ordered(">", pivot, build.fmul(_double(DEPENDENT), whole))
-            # A row of zeros is that of an unknown that stays.
-            usable = build.and_(usable, build.fcmp_ordered(">", undamped, _double(0.0)))
-            pivot = build.select(usable, pivot, _double(float("inf")))
-            self.put(pivot, matrix, own)
-            with counted(build, build.add(k.index, number(1)), size) as row:
-                there = build.add(build.mul(k.index, stride), row.index)
-                factor = build.fdiv(self.at(matrix, there), pivot)
-                with counted(build, row.index, build.add(size, number(1))) as column:
-                    taken = build.fmul(factor, self.at(matrix, build.add(build.mul(k.index, stride), column.index)))
-                    cell = build.add(build.mul(row.index, stride), column.index)
-                    self.put(build.fsub(self.at(matrix, cell), taken), matrix, cell)
+        self.promise = stack(build, _DOUBLE, 1)
+        self.put(_double(0.0), self.promise, 0)
+        build.call(reduce, list(self.function.args))
+        self._eliminate(self.reduced, self.shared, self.shared, self.width, lambda k: self.at(self.totals, k))
+        after = self.moved(self.step, self.own)
+        lows, highs = self.moved(self.lows, self.own), self.moved(self.highs, self.own)
+        slants = self.moved(self.totals, self.shared)
+        self._substitute(
+            self.reduced, self.shared, self.shared, self.width, after, self.by_group, lows, highs,
+            lambda k: (self.at(self.totals, k), self.at(slants, k)),
+        )  # fmt: skip
+        with counted(build, number(0), self.groups) as group:
+            block, work = self._block(self.blocks, group.index), self._block(self.work, group.index)
+            self._substitute(
+                work, self.own, self.size, self.stride, self.step, build.mul(group.index, self.own), self.lows,
+                self.highs, lambda k: (self._diagonal(block, k), self.at(block, self._cell(k, self.size))),
+            )  # fmt: skip
+        build.ret(self.at(self.promise, 0))
 
     def _substitute(self, matrix, count, size, stride, step, base, lows, highs, known) -> None:
         """Compute the steps of the first `count` unknowns, from the last one up; write the trial and the promise."""
