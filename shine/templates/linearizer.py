@@ -11,9 +11,10 @@ from shine.data.dataset import Dataset
 from shine.fitness.protocols import Fit, NormalEquations
 from shine.lang.population import Population
 from shine.templates.grouped_fits import GroupedFits
-from shine.templates.sections import Composer
+from shine.templates.integers import NEIGHBOURS_FROM, with_whole_numbers
+from shine.templates.sections import Composer, taken
 from shine.templates.unknowns import Unknowns
-from shine.typing import Floats, Mask
+from shine.typing import Floats, Indices, Mask
 
 
 class TemplateLinearizer:
@@ -52,7 +53,14 @@ class TemplateLinearizer:
         unknowns = Unknowns.of(self._composer, population, self._fits.rows.groups, fixed)
         composed = self._composer.composed(population)
         start = unknowns.read(population.values)
-        values, errors = self._fits.fitted(composed, unknowns, start, steps, tolerance)
+
+        def fitted(which: Indices, own: Unknowns, start: Floats) -> tuple[Floats, Floats]:
+            return self._fits.fitted([taken(each, which) for each in composed], own, start, steps, tolerance)
+
+        if unknowns.integers.any():
+            values, errors = with_whole_numbers(fitted, unknowns, start, neighbours=steps >= NEIGHBOURS_FROM)
+        else:
+            values, errors = self._fits.fitted(composed, unknowns, start, steps, tolerance)
         fitted = replace(population, values=unknowns.written(values, population.values))
         return Fit(fitted, np.ones(len(errors)), np.zeros(len(errors)), errors)
 

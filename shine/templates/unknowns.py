@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from shine.lang.population import Population
 from shine.templates.composition import Composed
 from shine.templates.sections import Composer, constant_ranks
-from shine.typing import Floats, Indices, Mask
+from shine.typing import AnyArray, Floats, Indices, Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +113,16 @@ class Unknowns:
         lows[rows, own + slots], highs[rows, own + slots] = limits[:, is_shared]
         integers[rows, own + slots] = whole[is_shared]
         return cls(shared, leaves, places, kept[np.arange(n)[:, None], places], lows, highs, integers)
+
+    def take(self, which: Indices) -> Unknowns:
+        """The unknowns of some individuals."""
+        arrays = {each.name: getattr(self, each.name)[which] for each in fields(self) if each.name != "shared"}
+        return replace(self, **arrays)
+
+    def spread(self, properties: AnyArray) -> AnyArray:
+        """Properties of the unknowns, of shape (n_individuals, own + shared), for those of each group."""
+        groups = (self.places.shape[1] - self.shared) // max(self.own, 1)
+        return np.concatenate([np.tile(properties[:, : self.own], (1, groups)), properties[:, self.own :]], axis=1)
 
     def read(self, values: Floats) -> Floats:
         """The unknowns on some tapes, shape (n_individuals, n_unknowns); 0 where there is none."""
