@@ -120,7 +120,7 @@ def ends_of_slots(population: Population) -> Indices:
     primitives = population.primitives
     assert isinstance(primitives, SlottedSet)
     formulas = population.sizes - primitives.frame
-    width = int(formulas.max(initial=0))
+    width = int(formulas.max(initial=1))
     heights = np.cumsum(1 - primitives.arities[population.codes[:, :width]], axis=1)
     inside = np.arange(width) < formulas[:, None]
     found = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 
@@ -89,14 +90,14 @@ class TemplateFinish:
         if not polish:
             versions = [list(self._measured(individuals, self.composition))]
         else:
-            versions = [list(models) for models in self._polished(individuals)]
+            versions = list(self._polished(individuals))
         power = loss_of(self.loss).log_likelihood * self.rows.effective_rows
         floor = rounding_loss(self.rows, self.loss)
 
         def nats(worse: TemplateModel, better: TemplateModel) -> float:
             return power * math.log(max(worse.loss, floor) / max(better.loss, floor))
 
-        chosen = [preferred(models, nats) for models in zip(*versions, strict=True)]  # type: ignore[arg-type]
+        chosen = [cast(TemplateModel, preferred(models, cast(Any, nats))) for models in zip(*versions, strict=True)]
         finite = [model for model in chosen if math.isfinite(model.loss)]
         odd = dict(zip(finite, oddities(finite), strict=True))
 
@@ -119,11 +120,11 @@ class TemplateFinish:
         room = int(min(max(self.most - len(front), 0), len(others)))
         return archive.individuals.take(np.array(sorted([*front, *others[:room]]), np.int64))
 
-    def _polished(self, individuals: Population) -> Iterator[Sequence[TemplateModel]]:
+    def _polished(self, individuals: Population) -> Iterator[list[TemplateModel]]:
         """The individuals with fitted constants, and then with simple ones, both simplified."""
         composition, simple = self._simplified(self.composition, individuals)
         fitted = self._converged(composition, simple)
-        yield self._measured(fitted, composition)
+        yield list(self._measured(fitted, composition))
         if not hasattr(TemplateLinearizer, "shared_equations"):
             return
         power = loss_of(self.loss).log_likelihood
@@ -137,7 +138,7 @@ class TemplateFinish:
         short = rounded_off(short, shared, rows, least, log_likelihood=power, out_of_time=self.is_closing)
         short = shared.shown(without_idle_digits(short, shared, rows, least))
         composition, short = self._simplified(composition, short)
-        yield self._measured(short, composition)
+        yield list(self._measured(short, composition))
 
     def _shared(self, composition: Composition) -> SharedConstants:
         return SharedConstants(composition, self._linearizer(composition))

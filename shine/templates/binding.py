@@ -45,11 +45,7 @@ def bound(
     UnsupportedSyntaxError, TypeError, ValueError
         If a primitive cannot be used.
     """
-    missing = [name for name in template.columns if name not in features]
-    if missing:
-        raise DataError(f"the template needs a column {shown(missing[0])}; the data have {listed(features)}")
-    columns = template.open & set(features)
-    known = replace(template, parameters=tuple(each for each in template.parameters if each.name not in columns))
+    known = resolved(template, features)
     slots = [_slot(unknown, primitives, max_size, max_depth) for unknown in template.unknowns]
     fitted = tuple(each for each in known.parameters if each.value is None)
     numbers = [each.first for each in fitted for _ in range(n_groups if each.by_group else 1)]
@@ -58,6 +54,21 @@ def bound(
     return Composition(
         known, tuple(features), n_groups, genome, PrimitiveSet(tuple(functions.values()), tuple(features)), fitted
     )
+
+
+def resolved(template: Template, features: Sequence[str]) -> Template:
+    """The template for data with some columns: names of columns are no parameters.
+
+    Raises
+    ------
+    DataError
+        If the data lack a column.
+    """
+    missing = [name for name in template.columns if name not in features]
+    if missing:
+        raise DataError(f"the template needs a column {shown(missing[0])}; the data have {listed(features)}")
+    columns = template.open & set(features)
+    return replace(template, parameters=tuple(each for each in template.parameters if each.name not in columns))
 
 
 def _slot(unknown: Unknown, primitives: Sequence[PrimitiveSource], max_size: int, max_depth: int) -> Slot:

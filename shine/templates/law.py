@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shine.arrays import COMPILED
+from shine.lang.derivative import derivative
 from shine.lang.lazy import cached_property
 from shine.lang.library import STANDARD
 from shine.lang.population import Population
@@ -116,7 +117,8 @@ class Law:
         """The formula of an output for people, with ``k[group]`` for a parameter by group."""
         own = {name: value for name, value in self.constants.items() if isinstance(value, float)}
         rename = {name: f"{name}[{self.groups.column}]" for name in self.constants if name not in own and self.groups}
-        tree = of_tree(self._inlined(output, own))
+        # Without the zeros and ones of functions that turned out to be nothing.
+        tree = of_tree(simplify(self._inlined(output, own), rounding=False))
         for node in ast.walk(tree.result):
             if isinstance(node, ast.Name):
                 node.id = rename.get(node.id, node.id)
@@ -206,6 +208,24 @@ def _nodes(tree: Tree, primitives: PrimitiveSet) -> list[_Node]:
 
 def _expressions(tree: Tree) -> list[ast.expr]:
     return [*(value for _, value in tree.assignments), tree.result]
+
+
+def law_from(
+    template: Template,
+    features: Sequence[str],
+    functions: Mapping[str, Tree],
+    constants: Mapping[str, float | Floats],
+    groups: Groups | None,
+) -> Law:
+    """A law of given functions and constants (see `Law`); the template is that of the columns."""
+    derivatives = {}
+    for name, (unknown, by) in template.calls.items():
+        if by:
+            tree = functions[unknown]
+            for place in by:
+                tree = derivative(tree, tree.parameters[place])
+            derivatives[name] = simplify(tree, functions=COMPILED)
+    return Law(template, tuple(features), functions, derivatives, constants, groups)
 
 
 def law_of(composition: Composition, population: Population, index: int, groups: Groups | None) -> Law:

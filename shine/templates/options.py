@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
+from shine.gp.constraints.constraints import Constraints
 from shine.lang.given import is_list
 from shine.lang.grammar import check_name
 from shine.lang.names import value_text
@@ -56,17 +58,26 @@ def _unknown(name: str, given: object) -> Unknown:
     primitives = given.get("primitives")
     if primitives is not None and (not is_list(primitives) or not len(primitives)):
         raise TypeError(f"{where}: primitives is a list, such as ['add', 'mul'], not {value_text(primitives)}")
-    constraints = given.get("constraints") or {}
-    if not isinstance(constraints, Mapping):
-        raise TypeError(f"{where}: constraints is a mapping, not {value_text(constraints)}")
     return Unknown(
         name,
         names,
         None if primitives is None else tuple(primitives),
         _size(where, "max_size", given),
         _size(where, "max_depth", given),
-        constraints,
+        _constraints(where, given.get("constraints") or {}),
     )
+
+
+def _constraints(where: str, given: Any) -> Constraints:
+    if isinstance(given, Constraints):
+        return given
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{where}: constraints is a mapping, not {value_text(given)}")
+    _check_keys(f"{where}: constraints", given, [each.name for each in fields(Constraints)])
+    try:
+        return Constraints(**given)
+    except (TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f"{where}: constraints: {error}") from None
 
 
 def _size(where: str, key: str, given: Mapping[str, Any]) -> int | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from shine.gp.constraints.constraints import Constraints
 from shine.lang.tree import Tree
 from shine.lang.vocabulary import PrimitiveSource
 
@@ -27,8 +27,8 @@ class Unknown:
         Functions that it is made of; by default those of the search.
     max_size, max_depth : int, optional
         Most nodes and levels of its formula; by default those of the search.
-    constraints : mapping
-        Constraints on its formula (see `shine.Constraints`).
+    constraints : Constraints
+        Constraints on its formula, whose features are its arguments.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Unknown:
     primitives: tuple[PrimitiveSource, ...] | None = None
     max_size: int | None = None
     max_depth: int | None = None
-    constraints: Mapping[str, Any] = field(default_factory=dict)
+    constraints: Constraints = field(default_factory=Constraints)
 
 
 @dataclass(frozen=True)
@@ -116,3 +116,8 @@ class Template:
     open: frozenset[str] = frozenset()
     groups: str | None = None
     source: str = ""
+
+
+def primitives_of(template: Template) -> list[PrimitiveSource]:
+    """The functions that unknown functions of a template have of their own."""
+    return [primitive for unknown in template.unknowns for primitive in unknown.primitives or ()]
