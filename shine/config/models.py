@@ -170,6 +170,8 @@ class TemplateSettings(StrictModel):
     """What is known of parameters, by name: the names in the formula that are not columns."""
     groups: str | None = None
     """The column of groups; by default the subscript of parameters. It may hold texts."""
+    shrinkage: bool = False
+    """Whether the values of parameters by group are drawn towards their mean."""
 
 
 TemplateEntry = Annotated[
@@ -193,7 +195,8 @@ def template_of(entry: str | TemplateSettings | None) -> Template | None:
         return {name: dict(iter(each)) if isinstance(each, StrictModel) else each for name, each in given.items()}
 
     unknown = None if entry.unknown is None else plain(entry.unknown)
-    return template(entry.formula, unknown=unknown, parameters=plain(entry.parameters), groups=entry.groups)
+    parameters, more = plain(entry.parameters), {"groups": entry.groups, "shrinkage": entry.shrinkage}
+    return template(entry.formula, unknown=unknown, parameters=parameters, **more)
 
 
 class Config(StrictModel):

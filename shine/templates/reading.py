@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, overload
 
 from shine.errors import UnsupportedSyntaxError
@@ -38,6 +38,7 @@ def template(
     unknown: Mapping[str, Any] | Sequence[str] | None = None,
     parameters: Mapping[str, Any] | Sequence[str] | None = None,
     groups: str | None = None,
+    shrinkage: bool = False,
 ) -> Template: ...
 
 
@@ -48,6 +49,7 @@ def template(
     unknown: Mapping[str, Any] | Sequence[str] | None = None,
     parameters: Mapping[str, Any] | Sequence[str] | None = None,
     groups: str | None = None,
+    shrinkage: bool = False,
 ) -> Callable[[Callable[..., object]], Template]: ...
 
 
@@ -57,6 +59,7 @@ def template(
     unknown: Mapping[str, Any] | Sequence[str] | None = None,
     parameters: Mapping[str, Any] | Sequence[str] | None = None,
     groups: str | None = None,
+    shrinkage: bool = False,
 ) -> Any:
     """A law of which a part is known: a search finds the unknown functions and fits the parameters.
 
@@ -77,6 +80,9 @@ def template(
         mapping with ``bounds``, ``integer``, ``value`` and ``start``.
     groups : str, optional
         The column of groups; by default the name that parameters have as subscript.
+    shrinkage : bool
+        Whether the values of a parameter by group are drawn towards their mean, as draws from a normal distribution
+        that is estimated too: the more, the less the rows of a group determine its own value.
 
     Returns
     -------
@@ -102,8 +108,18 @@ def template(
     ('t',)
     """
     if source is None:
-        return lambda function: template(function, unknown=unknown, parameters=parameters, groups=groups)
-    given = [name for name, each in (("unknown", unknown), ("parameters", parameters), ("groups", groups)) if each]
+        options = {"unknown": unknown, "parameters": parameters, "groups": groups, "shrinkage": shrinkage}
+        return lambda function: template(function, **options)
+    given = [
+        name
+        for name, each in (
+            ("unknown", unknown),
+            ("parameters", parameters),
+            ("groups", groups),
+            ("shrinkage", shrinkage),
+        )
+        if each
+    ]
     if isinstance(source, Template):
         if given:
             raise TypeError(f"the template is complete; {given[0]} belongs to the call of shine.template that makes it")
@@ -113,7 +129,7 @@ def template(
     if not isinstance(source, str) and not inspect.isfunction(source):
         raise TypeError(f"a template is a text or a Python function, not {type(source).__name__}")
     try:
-        return _Reading(source, read_unknowns(unknown), read_parameters(parameters), groups).template
+        found = _Reading(source, read_unknowns(unknown), read_parameters(parameters), groups).template
     except UnsupportedSyntaxError as error:
         if isinstance(source, str):
             raise UnsupportedSyntaxError(f"template: {error.message}", error.line, error.column) from None
@@ -122,9 +138,14 @@ def template(
         ) from None
     except RecursionError:
         raise UnsupportedSyntaxError("template: it is nested too deeply") from None
+    if not isinstance(shrinkage, bool):
+        raise TypeError(f"template: shrinkage is true or false, not {value_text(shrinkage)}")
+    if shrinkage and not any(each.by_group for each in found.parameters):
+        raise ValueError("template: shrinkage is for parameters by group, such as k[group], and there is none")
+    return replace(found, shrinkage=shrinkage)
 
 
-_KEYS = ("formula", "unknown", "parameters", "groups")
+_KEYS = ("formula", "unknown", "parameters", "groups", "shrinkage")
 
 
 def _of_mapping(source: Mapping[str, Any], given: Sequence[str]) -> Template:
@@ -298,7 +319,7 @@ class _Reading:
             columns,
             frozenset() if definition.columns is not None else self._open(own, parameters),
             body.groups,
-            text,
+            source=text,
         )
 
     def _names(self, node: ast.FunctionDef) -> list[str]:

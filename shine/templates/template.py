@@ -104,6 +104,9 @@ class Template:
         Names of parameters that are columns instead if the data have such a column.
     groups : str, optional
         The column of groups.
+    shrinkage : bool
+        Whether the values of parameters by group are drawn towards their mean, the more the less their rows determine
+        them.
     source : str
         The template as text.
     """
@@ -115,6 +118,7 @@ class Template:
     columns: tuple[str, ...] = ()
     open: frozenset[str] = frozenset()
     groups: str | None = None
+    shrinkage: bool = False
     source: str = ""
 
 
