@@ -25,6 +25,7 @@ from shine.search.choice import written_length
 from shine.search.front import pareto_front
 from shine.search.lines import LINE_FUNCTIONS, with_functions
 from shine.search.polishing import oddities_of, preferred
+from shine.search.template_constraints import SlotConstraints
 from shine.search.template_model import TemplateModel
 from shine.search.template_snapping import SharedConstants
 from shine.search.yardsticks import rounding_error, rounding_loss
@@ -58,6 +59,7 @@ class TemplateFinish:
     loss : str
     weights : mapping of str to int
         Complexity of functions and constants, by name.
+    rules : SlotConstraints
     enough : float
         Loss below which two formulas are equally right.
     threads : int
@@ -73,6 +75,7 @@ class TemplateFinish:
     rows: Dataset
     loss: str
     weights: Mapping[str, int]
+    rules: SlotConstraints
     enough: float
     threads: int
     is_closing: Callable[[], bool]
@@ -122,6 +125,9 @@ class TemplateFinish:
 
     def _polished(self, individuals: Population) -> Iterator[list[TemplateModel]]:
         """The individuals with fitted constants, and then with simple ones, both simplified."""
+        if self.rules:
+            # A simplified formula may break a constraint.
+            yield list(self._measured(self._converged(self.composition, individuals), self.composition))
         composition, simple = self._simplified(self.composition, individuals)
         fitted = self._converged(composition, simple)
         yield list(self._measured(fitted, composition))
@@ -174,6 +180,7 @@ class TemplateFinish:
         """The individuals as models."""
         losses = TemplateEvaluator(composition, self.rows, self.loss, self.threads).score(individuals).losses
         r2 = self._r2(individuals, composition, losses)
+        losses = self.rules.charged(individuals, losses) if self.rules else losses
         output = 0 if len(composition.template.outputs) == 1 else None
         for index, (loss, share) in enumerate(zip(losses.tolist(), r2.tolist(), strict=True)):
             law = law_of(composition, individuals, index, self.groups)

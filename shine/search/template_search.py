@@ -12,11 +12,14 @@ import numpy as np
 from shine.data.dataset import Dataset
 from shine.errors import DataError
 from shine.evaluators.workers import processors
+from shine.fitness.protocols import PopulationEvaluator
 from shine.gp import evolution
+from shine.gp.complexity import CONSTANT_NAME
 from shine.gp.constants import fitter
 from shine.gp.evolution import Outcome, Progress
 from shine.gp.run_state import State
 from shine.gp.settings import StopSettings
+from shine.lang.names import shown
 from shine.lang.presentation import for_people
 from shine.search.budget import TimeBudget
 from shine.search.choice import Choice, choose
@@ -25,6 +28,7 @@ from shine.search.noise import NOISE_NOTES, with_model
 from shine.search.noise_estimate import estimated_noise
 from shine.search.settings import SearchSettings
 from shine.search.supported_digits import with_supported_digits
+from shine.search.template_constraints import ConstrainedTemplates, SlotConstraints, check_unknowns
 from shine.search.template_finishing import TemplateFinish, oddities
 from shine.search.template_guesses import guessed
 from shine.search.template_model import TemplateModel
@@ -83,6 +87,11 @@ def prepared_template(dataset: Dataset, settings: SearchSettings) -> TemplateTas
     features = tuple(name for name in dataset.features if name != OUTPUT or len(template.outputs) == 1)
     count = 0 if groups is None else len(groups.values)
     composition = bound(template, features, count, settings.primitives, evolving.max_size, evolving.max_depth)
+    check_unknowns(composition)
+    known = {CONSTANT_NAME, *(name for slot in composition.genome.slots for name in slot.primitives.table)}
+    for name in evolving.complexity:
+        if name not in known:
+            raise ValueError(f"complexity has {shown(name)}; with a template it has functions and {CONSTANT_NAME!r}")
     noise = settings.fitness.noise
     model = "sigma" if dataset.deviations is not None else "absolute" if noise == "auto" else noise
     return TemplateTask(composition, with_model(dataset, model, settings.fitness.loss), groups, model)
@@ -126,8 +135,10 @@ def template_search(
     fitted_on = sample.sampled(max(evolving.fitting_rows, _least_rows(composition)), rng)
     linearizer = TemplateLinearizer(composition, fitted_on, loss, threads)
     enough = good_enough(rows, loss, settings.stop.loss, "float64")
+    rules = SlotConstraints.of(composition, sample, threads)
+    evaluator: PopulationEvaluator = TemplateEvaluator(composition, sample, loss, threads)
     outcome = evolution.evolve(
-        TemplateEvaluator(composition, sample, loss, threads),
+        ConstrainedTemplates(evaluator, rules) if rules else evaluator,
         composition.genome,
         evolving,
         _stop(settings, budget, enough),
@@ -146,6 +157,7 @@ def template_search(
         rows,
         loss,
         evolving.complexity,
+        rules,
         enough,
         threads,
         budget.is_closing,
@@ -154,7 +166,8 @@ def template_search(
     )
     outcome, front = _finished(finish, outcome)
     if not front:
-        raise DataError(f"no formula of the template has a finite {loss}; check the ranges of the columns")
+        relax = "search longer, or relax the constraints" if rules else "check the ranges of the columns"
+        raise DataError(f"no formula of the template has a finite {loss}; {relax}")
     front = tuple(_with_digits(model, rows, task.groups) for model in front)
     choice = _chosen(front, rows, loss, enough)
     if settings.fitness.noise in NOISE_NOTES:
