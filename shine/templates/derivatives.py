@@ -3,7 +3,7 @@
 The derivative of a node is a sum over its arguments of a partial derivative times the derivative of the argument
 (forward mode). A rule for each function says of which tokens it consists: nodes, copies of the arguments and of the
 function's own value, and derivatives of arguments. Round by round, all derivatives that are left are replaced by their
-rules; the copies come last.
+rules; the copies come last. A branch that is not taken contributes 0 times its derivative: NaN if that is infinite.
 """
 
 from __future__ import annotations

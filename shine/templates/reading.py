@@ -333,7 +333,7 @@ class _Reading:
         )
         found = dict.fromkeys(check_name(each.id, each) for each in leaves if each.id not in stored)
         for each in leaves:
-            if each.id in self.body.by_group and not hasattr(each, BY_GROUP):
+            if each.id in self.body.by_group and not hasattr(each, BY_GROUP) and each.id not in stored:
                 reject(f"{each.id!r} is a parameter by group: write {each.id}[{self.body.groups}]", each)
         for name in stored & set(self.body.by_group):
             reject(f"{name!r} is a parameter by group; assign to another name", self.body.by_group[name])

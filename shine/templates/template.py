@@ -81,7 +81,10 @@ class Parameter:
             found = near + math.copysign(max(abs(near) / 2, DEFAULT_START), -1.0 if math.isinf(low) else 1.0)
         else:
             found = low + (high - low) / 2
-        return min(max(float(round(found)), math.ceil(low)), math.floor(high)) if self.integer else found
+        if not self.integer:
+            return found
+        whole = float(round(found))
+        return whole if low <= whole <= high else float(math.ceil(low) if whole < low else math.floor(high))
 
 
 @dataclass(frozen=True, eq=False)
