@@ -178,6 +178,8 @@ class TemplateFinish:
 
     def _measured(self, individuals: Population, composition: Composition) -> Iterator[TemplateModel]:
         """The individuals as models."""
+        if composition.template.shrinkage:
+            individuals = self._linearizer(composition).shrunk(individuals)
         losses = TemplateEvaluator(composition, self.rows, self.loss, self.threads).score(individuals).losses
         r2 = self._r2(individuals, composition, losses)
         losses = self.rules.charged(individuals, losses) if self.rules else losses

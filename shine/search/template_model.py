@@ -144,6 +144,48 @@ class TemplateModel(Model):
             return X
         return with_known_groups(X, self.tree.parameters, self.headings, self.law.groups)
 
+    def refit_groups(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        loss: str = "mse",
+        shrinkage: bool | None = None,
+    ) -> TemplateModel:
+        """The same law with constants for the groups in new rows; the unknown functions and all else stay as they are.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            As in the search. Groups that the model knows are fitted again; those without new rows keep their constants.
+        y : array-like of shape (n_rows,), or (n_rows, n_outputs)
+        sample_weight : array-like of shape (n_rows,), optional
+        loss : str
+            What the fit minimizes.
+        shrinkage : bool, optional
+            Whether constants are drawn to those of the known groups; by default as in the template.
+
+        Returns
+        -------
+        TemplateModel
+            Its loss and R2 are still those of the rows of the search.
+
+        Raises
+        ------
+        DataError
+            If the template has no constants by group, or the data are invalid.
+
+        Examples
+        --------
+        >>> model = model.refit_groups(new_X, new_y)    # doctest: +SKIP
+        """
+        from shine.search.template_refit import with_refitted_groups
+
+        shrunk = self.law.template.shrinkage if shrinkage is None else shrinkage
+        law = with_refitted_groups(self.law, self.headings, X, y, sample_weight, loss, shrunk)
+        return replace(self, tree=law.composed(self.output or 0), law=law)
+
     @cached_property
     def kernel(self) -> Kernel:
         """The formula compiled for float64; its arguments are the features."""

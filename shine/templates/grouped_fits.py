@@ -98,6 +98,27 @@ class GroupedFits:
         self._run(REDUCE_GROUPED, composed, unknowns, arrays, 1)
         return errors, out
 
+    def blocks(self, composed: Sequence[Composed], unknowns: Unknowns, values: Floats) -> tuple[Floats, Floats]:
+        """The errors and the normal equations of each group.
+
+        Returns
+        -------
+        errors : ndarray of shape (n_individuals, n_groups)
+            Not finite where a prediction is not.
+        blocks : ndarray of shape (n_individuals, n_groups, 1 + own + shared, 1 + own + shared)
+            Products of the derivatives by the group's own unknowns, by the shared ones, and of the residual.
+        """
+        n, groups, width = len(values), len(self.rows.groups), 1 + unknowns.own + unknowns.shared
+        arrays = {
+            "unknowns": np.array(values, np.float64, order="C"),
+            "errors": np.empty(n),
+            "group_errors": np.zeros((n, groups)),
+            "blocks": np.zeros((n, groups, width, width)),
+            "out": np.zeros((n, (1 + unknowns.shared) ** 2)),
+        }
+        self._run(REDUCE_GROUPED, composed, unknowns, arrays, 1)
+        return arrays["group_errors"], arrays["blocks"]
+
     def _run(
         self, name: str, composed: Sequence[Composed], unknowns: Unknowns, arrays: dict[str, AnyArray], steps: int
     ) -> None:

@@ -8,11 +8,13 @@ import numpy as np
 
 from shine.codegen.gradient.normal_equations import FIXED_COLUMNS
 from shine.data.dataset import Dataset
+from shine.fitness.losses import loss_of
 from shine.fitness.protocols import Fit, NormalEquations
 from shine.lang.population import Population
 from shine.templates.grouped_fits import GroupedFits
 from shine.templates.integers import NEIGHBOURS_FROM, with_whole_numbers
 from shine.templates.sections import Composer, taken
+from shine.templates.shrinkage import shrunk
 from shine.templates.unknowns import Unknowns
 from shine.typing import Floats, Indices, Mask
 
@@ -33,6 +35,7 @@ class TemplateLinearizer:
 
     def __init__(self, composer: Composer, dataset: Dataset, loss: str, threads: int = 1) -> None:
         self._composer, self._fits = composer, GroupedFits(composer, dataset, loss, threads)
+        self._rows, self._power = dataset.effective_rows, loss_of(loss).kind.log_likelihood
 
     def fit(
         self,
@@ -63,6 +66,16 @@ class TemplateLinearizer:
             values, errors = self._fits.fitted(composed, unknowns, start, steps, tolerance)
         fitted = replace(population, values=unknowns.written(values, population.values))
         return Fit(fitted, np.ones(len(errors)), np.zeros(len(errors)), errors)
+
+    def shrunk(self, population: Population) -> Population:
+        """Individuals with fitted numbers, those by group drawn to one another as the data suggest.
+
+        See `shine.templates.shrinkage`.
+        """
+        unknowns = Unknowns.of(self._composer, population, self._fits.rows.groups)
+        composed, start = self._composer.composed(population), unknowns.read(population.values)
+        values = shrunk(self._fits, composed, unknowns, start, self._rows * self._power)
+        return replace(population, values=unknowns.written(values, population.values))
 
     def shared_equations(self, population: Population) -> NormalEquations:
         """Errors, and the normal equations of the shared constants; parameters by group follow them to their best.

@@ -21,7 +21,7 @@ from shine.templates.sections import Composer, Placement, sections_of, taken
 from shine.typing import Floats, Indices
 
 BLOCK = 256
-"""Most individuals that a thread takes through all sections at a time: few enough that their tapes stay in the cache."""
+"""Most individuals that a thread takes through all sections at a time: their tapes stay in the cache."""
 
 _STILL_MANY = 0.7
 """Share of the individuals below which those that exceed the limit are left out of the next section."""
@@ -98,7 +98,7 @@ class TemplateEvaluator:
 
 
 def in_blocks(work: Callable[[Indices], None], count: int, rows: int, workers: Workers, most: int = BLOCK) -> None:
-    """Call ``work(which)`` for blocks of at most some individuals, which threads share if the work over the rows pays."""
+    """Call ``work(which)`` for blocks of individuals, which threads share if there is enough work over the rows."""
     if count * rows < SHARED_WORK:
         workers = ALONE
     size = min(max(-(-count // workers.threads), 1), most)

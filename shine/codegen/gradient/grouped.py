@@ -95,12 +95,19 @@ class GroupedEquations:
             with counted(build, number(0), build.add(build.mul(columns, columns), number(1))) as cell:
                 store(build, _ZERO, state, cell.index, _DOUBLE)
             before = load(build, self.total, number(0), _DOUBLE, _DOUBLE)
-            left = build.fsub(self.limit, before)
+            # Whoever asks for the errors of each group wants all of them, whatever those of the others are.
+            each_group = build.icmp_unsigned("!=", job["group_errors"], number(0))
+            infinity = ir.Constant(_DOUBLE, float("inf"))
+            left = build.select(each_group, infinity, build.fsub(self.limit, before))
             rows = number(0), section["begin"], section["end"]
             self.run(build, job, *rows, columns, length, self.line, left, state, self.variables)
             total = build.fadd(before, load(build, state, number(0), _DOUBLE, _DOUBLE))
             store(build, total, self.total, number(0), _DOUBLE)
-            within = build.fcmp_ordered("<=", total, self.limit)
+            with build.if_then(each_group):
+                own = build.mul(self.individual, job["n_groups"])
+                place = job_entry(build, job, "group_errors", build.add(own, section["block"]), 8)
+                self._increase(place, number(0), load(build, state, number(0), _DOUBLE, _DOUBLE))
+            within = build.or_(each_group, build.fcmp_ordered("<=", total, self.limit))
             self.variables["further"] = build.zext(within, I64)
             with build.if_then(build.and_(within, wanted)):
                 self._add(output, section, first, columns, state)
@@ -140,15 +147,17 @@ class GroupedEquations:
 
         with counted(build, number(0), count) as row:
             a, own_row = place(row.index)
-            with build.if_then(build.icmp_signed(">=", a, number(0))):
-                with counted(build, number(0), build.add(row.index, number(1))) as column:
-                    b, own_column = place(column.index)
-                    with build.if_then(build.icmp_signed(">=", b, number(0))):
-                        cell = build.add(build.add(build.mul(own_row, columns), own_column), number(1))
-                        value = load(build, state, cell, _DOUBLE, _DOUBLE)
-                        self._increase(block, build.add(build.mul(a, stride), b), value)
-                        with build.if_then(build.icmp_unsigned("!=", row.index, column.index)):
-                            self._increase(block, build.add(build.mul(b, stride), a), value)
+            with (
+                build.if_then(build.icmp_signed(">=", a, number(0))),
+                counted(build, number(0), build.add(row.index, number(1))) as column,
+            ):
+                b, own_column = place(column.index)
+                with build.if_then(build.icmp_signed(">=", b, number(0))):
+                    cell = build.add(build.add(build.mul(own_row, columns), own_column), number(1))
+                    value = load(build, state, cell, _DOUBLE, _DOUBLE)
+                    self._increase(block, build.add(build.mul(a, stride), b), value)
+                    with build.if_then(build.icmp_unsigned("!=", row.index, column.index)):
+                        self._increase(block, build.add(build.mul(b, stride), a), value)
 
     def _increase(self, pointer: ir.Value, index: ir.Value, value: ir.Value) -> None:
         before = load(self.build, pointer, index, _DOUBLE, _DOUBLE)

@@ -182,6 +182,10 @@ class _Fit(_Emitter):
             build.call(self.reduce, [self.pointer, each.index, blocks, best, _double(0.0)])
             out = job_entry(build, job, "out", each.index, build.mul(cells, number(8)))
             self.copied(reduced, out, cells)
+            with build.if_then(build.icmp_unsigned("!=", job["blocks"], number(0))):
+                numbers = build.mul(job["n_groups"], self.block)
+                place = job_entry(build, job, "blocks", each.index, build.mul(numbers, number(8)))
+                self.copied(blocks, place, numbers)
 
     def _advance(self, individual: ir.Value, step: ir.Value, best: ir.Value, error: ir.Value, trial: ir.Value) -> None:
         """Measure the trial, keep it if it is better, and take the next step."""
