@@ -189,7 +189,13 @@ class MachineLinearizer:
             machine = self._machine_for(population.primitives.functions)
             effort = EFFORT * (1 + steps)
             workers = self._rows.workers_for(population, whole, effort)
-            fields = whole.fields | loss_fields(self._kind, self._code, self._scales) | _addresses(arrays) | numbers | {"steps": steps}
+            fields = (
+                whole.fields
+                | loss_fields(self._kind, self._code, self._scales)
+                | _addresses(arrays)
+                | numbers
+                | {"steps": steps}
+            )
             machine.fits.run(FIT, trial, fields, effort * whole.rows, workers)
         else:
             self._fit_step_by_step(trial, arrays, numbers, steps)

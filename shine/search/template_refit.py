@@ -13,7 +13,7 @@ from shine.data.dataset import Dataset, frame_headings, stable_sum
 from shine.data.matching import columns_for
 from shine.errors import DataError
 from shine.evaluators.workers import processors
-from shine.fitness.losses import loss_of
+from shine.fitness.losses import Loss, loss_of
 from shine.lang.names import shown
 from shine.search.template_data import with_template
 from shine.templates.grouped_fits import GroupedFits
@@ -40,7 +40,7 @@ def with_refitted_groups(
     X: Any,
     y: ArrayLike,
     sample_weight: ArrayLike | None,
-    loss: str,
+    loss: str | Loss,
     shrinkage: bool,
 ) -> Law:
     """The law with constants of the groups in new rows; groups that have no new rows keep theirs.
@@ -70,7 +70,8 @@ def _numbered(
     """The new rows with numbers of their own groups, and these groups."""
     names = [headings.get(name, name) for name in law.features]
     heading = headings.get(known.column, known.column)
-    if frame_headings(X) is not None and heading not in frame_headings(X) and known.column in frame_headings(X):
+    given = frame_headings(X)
+    if given is not None and heading not in given and known.column in given:
         heading = known.column
     table, texts = with_numbers_for_texts(X, names, heading)
     if (texts is None) != (known.labels is None):
@@ -82,7 +83,7 @@ def _numbered(
     return numbered_by_group(dataset, known.column, texts)
 
 
-def _fitted(composer: LawComposer, fits: GroupedFits, dataset: Dataset, loss: str, shrinkage: bool) -> Floats:
+def _fitted(composer: LawComposer, fits: GroupedFits, dataset: Dataset, loss: str | Loss, shrinkage: bool) -> Floats:
     """Value of each parameter for each group, shape (n_parameters, n_groups)."""
     known, groups = started(composer.law, composer.parameters, _STARTS), composer.n_groups
     starts = np.repeat(known[:, None], groups, axis=1)
@@ -95,7 +96,7 @@ def _fitted(composer: LawComposer, fits: GroupedFits, dataset: Dataset, loss: st
     for _ in range(_TURNS if shrinkage and (variances > 0).all() else 0):
         # The noise, in units of the errors; a group without finite values says nothing about it.
         total = float(stable_sum(np.where(np.isfinite(errors), errors, 0.0)))
-        noise = total / max(2 * loss_of(loss).kind.log_likelihood * dataset.effective_rows, 1.0)
+        noise = total / max(2 * loss_of(loss).error_log_likelihood * dataset.effective_rows, 1.0)
         charged = SeparateFits(fits, composed, unknowns, np.stack([noise / variances, centers]))
         values, errors = separately_fitted(charged, starts, integers, _STEPS, _TOLERANCE)
     return np.where(np.isfinite(errors)[:, None], values, np.nan).T

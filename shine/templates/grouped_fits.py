@@ -9,15 +9,17 @@ import numpy as np
 
 from shine.codegen.gradient.grouped_fitting import FIT_GROUPED, REDUCE_GROUPED, emit_grouped_fitting, grouped_scratch
 from shine.codegen.gradient.job import GROUPED_JOB, OUTPUT
-from shine.codegen.gradient.normal_equations import FIXED_COLUMNS, checked_error_kind
+from shine.codegen.gradient.normal_equations import FIXED_COLUMNS
 from shine.codegen.identity import Functions, source_digest
 from shine.codegen.machine.worker_loop import WORKER_LOOP
 from shine.data.dataset import Dataset
-from shine.evaluators.gradients import EFFORT, GradientMachine, floor_of, gradient_machine_of
+from shine.evaluators.gradients import EFFORT, GradientMachine, gradient_machine_of, loss_fields
 from shine.evaluators.jobs import PopulationFunctions
+from shine.evaluators.loss_code import residuals_code, scales_of
+from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.machine_rows import SHARED_WORK
 from shine.evaluators.workers import ALONE, Workers
-from shine.fitness.losses import loss_of
+from shine.fitness.losses import Loss, loss_of
 from shine.llvm import Engine, cached, host_object
 from shine.templates.composition import Composed
 from shine.templates.padded_rows import PaddedRows
@@ -37,14 +39,16 @@ class GroupedFits:
     ----------
     composer : Composition
     dataset : Dataset
-    loss : str
+    loss : str or Loss
     threads : int
     """
 
-    def __init__(self, composer: Composer, dataset: Dataset, loss: str, threads: int = 1) -> None:
-        self.rows = PaddedRows(dataset, composer)
-        self._kind = checked_error_kind(loss_of(loss).kind.name)
-        self._floor, self._workers = floor_of(dataset), Workers(threads)
+    def __init__(self, composer: Composer, dataset: Dataset, loss: str | Loss, threads: int = 1) -> None:
+        self._kind = kind = loss_of(loss).kind
+        beside, dataset = loss_columns(dataset, kind), loss_rows(dataset, kind)
+        self.rows, self._code = PaddedRows(dataset, composer, beside), residuals_code(kind)
+        self._scales, self._workers = scales_of(dataset), Workers(threads)
+        self._least = kind.least_sum(dataset.weight)
 
     def fitted(
         self,
@@ -81,7 +85,7 @@ class GroupedFits:
         if prior is not None:
             arrays["prior"] = np.ascontiguousarray(prior)
         self._run(FIT_GROUPED, composed, unknowns, arrays, steps)
-        return values, errors
+        return values, errors + self._least
 
     def reduced(self, composed: Sequence[Composed], unknowns: Unknowns, values: Floats) -> tuple[Floats, Floats]:
         """The normal equations of the shared constants, the parameters by group eliminated.
@@ -96,7 +100,7 @@ class GroupedFits:
         errors, out = np.empty(len(values)), np.zeros((len(values), width, width))
         arrays = {"unknowns": np.array(values, np.float64, order="C"), "errors": errors, "out": out}
         self._run(REDUCE_GROUPED, composed, unknowns, arrays, 1)
-        return errors, out
+        return errors + self._least, out
 
     def blocks(self, composed: Sequence[Composed], unknowns: Unknowns, values: Floats) -> tuple[Floats, Floats]:
         """The errors and the normal equations of each group.
@@ -104,7 +108,7 @@ class GroupedFits:
         Returns
         -------
         errors : ndarray of shape (n_individuals, n_groups)
-            Not finite where a prediction is not.
+            Above the least ones, if the loss has such; not finite where a prediction is not.
         blocks : ndarray of shape (n_individuals, n_groups, 1 + own + shared, 1 + own + shared)
             Products of the derivatives by the group's own unknowns, by the shared ones, and of the residual.
         """
@@ -127,17 +131,17 @@ class GroupedFits:
         machine = gradient_machine_of(Functions.of(population.primitives.functions))
         constants = [unknowns.constants(each) for each in composed]
         outputs = [self._output(output, *each) for output, each in enumerate(zip(composed, constants, strict=True))]
-        given = arrays | {
+        given: dict[str, AnyArray] = arrays | {
             "outputs": np.array([[words[name] for name in OUTPUT] for words, _ in outputs], np.int64),
             "fixed": np.ascontiguousarray(unknowns.fixed, np.uint8),
             "lows": np.ascontiguousarray(unknowns.lows),
             "highs": np.ascontiguousarray(unknowns.highs),
-            "floor": self._floor,
         }
         rows, tables = self.rows.fields(population)
         fields = {name: array.ctypes.data for name, array in given.items()} | rows
+        fields |= loss_fields(self._kind, self._code, self._scales)
         fields |= {
-            "grouped": machine.grouped(self._kind),
+            "grouped": machine.grouped,
             "functions": population.primitives.first_function,
             "n_outputs": len(composed),
             "n_groups": len(self.rows.groups),
@@ -156,7 +160,7 @@ class GroupedFits:
     def _output(self, output: int, composed: Composed, constants: Constants) -> tuple[dict[str, int], object]:
         """Words of an output, and the arrays they point to."""
         population = composed.population
-        arrays = {
+        arrays: dict[str, AnyArray] = {
             "codes": np.ascontiguousarray(population.codes),
             "values": np.ascontiguousarray(population.values),
             "sizes": np.ascontiguousarray(population.sizes, np.int64),

@@ -82,7 +82,7 @@ class LawComposer:
         law, free = self.law, {each.name for each in self.parameters}
         definitions = {**law.functions, **law.derivatives}
         called = {name: tree for name, tree in definitions.items() if name in self.template.calls}
-        constants = {name: float(value) for name, value in law.constants.items() if name not in free}  # type: ignore[arg-type]
+        constants = {name: float(value) for name, value in law.constants.items() if name not in free}
         names = (*law.features, *(each.name for each in self.parameters))
         return [inlined(output, called, names, constants) for output in self.template.outputs]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from shine.codegen.gradient.normal_equations import FIXED_COLUMNS
 from shine.data.dataset import Dataset
-from shine.fitness.losses import loss_of
+from shine.fitness.losses import Loss, loss_of
 from shine.fitness.protocols import Fit, NormalEquations
 from shine.lang.population import Population
 from shine.templates.grouped_fits import GroupedFits
@@ -27,15 +27,15 @@ class TemplateLinearizer:
     composer : Composition
     dataset : Dataset
         As for `shine.templates.scores.TemplateEvaluator`.
-    loss : str
-        One of `shine.fitness.losses.LOSSES`; it determines the kind of errors.
+    loss : str or Loss
+        It determines the kind of errors.
     threads : int
         They share the individuals; their number changes no bit.
     """
 
-    def __init__(self, composer: Composer, dataset: Dataset, loss: str, threads: int = 1) -> None:
+    def __init__(self, composer: Composer, dataset: Dataset, loss: str | Loss, threads: int = 1) -> None:
         self._composer, self._fits = composer, GroupedFits(composer, dataset, loss, threads)
-        self._rows, self._power = dataset.effective_rows, loss_of(loss).kind.log_likelihood
+        self._rows, self._power = dataset.effective_rows, loss_of(loss).error_log_likelihood
 
     def fit(
         self,
@@ -57,11 +57,11 @@ class TemplateLinearizer:
         composed = self._composer.composed(population)
         start = unknowns.read(population.values)
 
-        def fitted(which: Indices, own: Unknowns, start: Floats) -> tuple[Floats, Floats]:
+        def fitted_from(which: Indices, own: Unknowns, start: Floats) -> tuple[Floats, Floats]:
             return self._fits.fitted([taken(each, which) for each in composed], own, start, steps, tolerance)
 
         if unknowns.integers.any():
-            values, errors = with_whole_numbers(fitted, unknowns, start, neighbours=steps >= NEIGHBOURS_FROM)
+            values, errors = with_whole_numbers(fitted_from, unknowns, start, neighbours=steps >= NEIGHBOURS_FROM)
         else:
             values, errors = self._fits.fitted(composed, unknowns, start, steps, tolerance)
         fitted = replace(population, values=unknowns.written(values, population.values))

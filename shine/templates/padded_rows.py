@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,10 +12,10 @@ from shine.data.dataset import Dataset
 from shine.evaluators.derived import DerivedColumns
 from shine.evaluators.machine_code import machine_of
 from shine.evaluators.machine_rows import MachineRows
-from shine.evaluators.rows import addresses
+from shine.evaluators.rows import addresses, columns_from
 from shine.lang.population import Population
 from shine.templates.sections import Composer, sections_of
-from shine.typing import AnyArray
+from shine.typing import AnyArray, Floats
 
 
 class PaddedRows:
@@ -24,6 +25,8 @@ class PaddedRows:
     ----------
     dataset : Dataset
     composer : Composition
+    beside : sequence of ndarray of shape (n_rows,), float64
+        Columns that the errors read besides.
 
     Attributes
     ----------
@@ -37,7 +40,7 @@ class PaddedRows:
         Number of rows, without padding.
     """
 
-    def __init__(self, dataset: Dataset, composer: Composer) -> None:
+    def __init__(self, dataset: Dataset, composer: Composer, beside: Sequence[Floats] = ()) -> None:
         sections = sections_of(dataset, composer)
         self.groups = tuple(sorted({section.group for section in sections}))
         self.count = dataset.n_rows
@@ -61,6 +64,8 @@ class PaddedRows:
         self._target = dataset.target[which]
         self._weights = np.where(inside, dataset.row_weights[which], 0.0)
         self._pointers = addresses(self._columns)
+        self._beside = [np.ascontiguousarray(column[which]) for column in beside]
+        self._beside_pointers = columns_from(self._beside, 0)
         padded = replace(
             dataset,
             columns=self._columns,
@@ -69,6 +74,7 @@ class PaddedRows:
             weights=None,
             deviations=None,
             groups=None,
+            beside={},
         )
         self._whole = MachineRows(padded, "float64", 1, nested=False)
         self._derived = DerivedColumns(len(which), self._values, nested=False)
@@ -83,6 +89,7 @@ class PaddedRows:
             "target": self._target.ctypes.data,
             "weights": self._weights.ctypes.data,
             "weighted": self._weighted,
+            "beside": self._beside_pointers.ctypes.data,
             "rows": len(self._target),
             "sections": self.sections.ctypes.data,
             **known,

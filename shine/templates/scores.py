@@ -9,11 +9,13 @@ import numpy as np
 from shine.codegen.moments import LANES
 from shine.data.dataset import Dataset
 from shine.evaluators.jobs import zeros
+from shine.evaluators.loss_code import errors_code
+from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.machine_code import machine_of
 from shine.evaluators.machine_rows import SHARED_WORK, MachineRows
 from shine.evaluators.rows import lane_sums, target_of
 from shine.evaluators.workers import ALONE, Workers
-from shine.fitness.losses import loss_of
+from shine.fitness.losses import Loss, loss_of
 from shine.fitness.scores import Scores
 from shine.lang.population import Population
 from shine.templates.composition import Composed
@@ -35,25 +37,27 @@ class TemplateEvaluator:
     composer : Composition
     dataset : Dataset
         The column of groups holds the numbers of the groups; that of the outputs, if there are several, their numbers.
-    loss : str
-        One of `shine.fitness.losses.LOSSES`.
+    loss : str or Loss
     threads : int
         They share the individuals; their number changes no bit.
     """
 
-    def __init__(self, composer: Composer, dataset: Dataset, loss: str, threads: int = 1) -> None:
-        self._composer, self._loss, self._target = composer, loss, target_of(dataset, "float64")
+    def __init__(self, composer: Composer, dataset: Dataset, loss: str | Loss, threads: int = 1) -> None:
+        self._composer, self._loss = composer, loss_of(loss)
+        kind = self._loss.kind
+        beside, dataset = loss_columns(dataset, kind), loss_rows(dataset, kind)
+        self._target, self._code = target_of(dataset, "float64"), errors_code(kind, "float64")
         self._n_rows = dataset.n_rows
         self._sections = tuple(
-            (each, MachineRows(each.dataset, "float64", 1)) for each in sections_of(dataset, composer)
+            (each, MachineRows(each.dataset, "float64", 1, beside=[column[each.which] for column in beside]))
+            for each in sections_of(dataset, composer)
         )
         self._workers = Workers(threads)
 
     def score(self, population: Population, threshold: float = np.inf) -> Scores:
         """Losses of individuals; those above the threshold become inf, and are not evaluated to the end."""
-        loss, target = loss_of(self._loss), self._target
-        exact = loss.sum_of(threshold, target.weight, target.square)
-        limit = max(exact * (1 + 1e-12), np.finfo(np.float64).tiny)
+        loss, target = self._loss, self._target
+        limit = loss.kind.limit(loss.sum_of(threshold, target.weight, target.square), target.weight)
         composed, totals = self._composer.composed(population), np.empty(len(population))
 
         def block(which: Indices) -> None:
@@ -62,7 +66,7 @@ class TemplateEvaluator:
 
         in_blocks(block, len(population), self._n_rows, self._workers)
         with np.errstate(all="ignore"):
-            losses = loss.of_sum(totals, target.weight, target.square)
+            losses = loss.of_sum(totals + loss.kind.least_sum(target.weight), target.weight, target.square)
         losses = np.where(np.isfinite(losses), losses, np.inf)
         return Scores(losses, np.ones(len(losses)), np.zeros(len(losses))).within(threshold)
 
@@ -76,8 +80,7 @@ class TemplateEvaluator:
         return out
 
     def _errors(self, composed: Sequence[Composed], values: Floats, limit: float) -> Floats:
-        """Sum of the errors of each individual over all rows; inf above the limit."""
-        kind = loss_of(self._loss).kind.name
+        """Sum of the errors above the least ones of each individual over all rows; inf above the limit."""
         machine = machine_of(composed[0].population.primitives.functions, "float64")
         totals, out = np.full(len(values), np.inf), zeros(len(values), LANES)
         placements = [Placement(each, values) for each in composed]
@@ -91,7 +94,7 @@ class TemplateEvaluator:
                 out[:] = sums
                 placements = [Placement(taken(each, left), values[left]) for each in composed]
             formulas = placements[section.output].of_group(section.group)
-            rows.states(machine, kind, formulas, np.full(len(left), limit), out=out)
+            rows.errors(machine, self._code, formulas, np.full(len(left), limit), out=out)
         sums = lane_sums(out)
         totals[left] = np.where(sums <= limit, sums, np.inf)
         return totals

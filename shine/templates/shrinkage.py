@@ -15,7 +15,7 @@ import numpy as np
 from shine.templates.composition import Composed
 from shine.templates.grouped_fits import GroupedFits
 from shine.templates.unknowns import Unknowns
-from shine.typing import Floats
+from shine.typing import Floats, Mask
 
 LEAST_GROUPS = 3
 """Groups below which a distribution cannot be estimated: nothing is shrunk."""
@@ -47,10 +47,11 @@ def shrunk(fits: GroupedFits, composed: Sequence[Composed], unknowns: Unknowns, 
     own, groups = unknowns.own, len(fits.rows.groups)
     if not own or groups < LEAST_GROUPS:
         return start
-    values, variances = start, np.full((len(start), own), np.inf)
+    values: Floats = start
+    variances: Floats = np.full((len(start), own), np.inf)
     for _ in range(_TURNS):
         prior, found = _prior(fits, composed, unknowns, values, variances, power)
-        usable = np.isfinite(prior).all(axis=(1, 2))
+        usable: Mask = np.logical_and.reduce(np.isfinite(prior), axis=(1, 2))
         settled = np.abs(found - variances) <= _SETTLED * found
         variances = np.where(usable[:, None], found, variances)
         if (settled.all(axis=1) | ~usable).all():

@@ -10,6 +10,8 @@ separately for each group: the blocks of `grouped_fitting`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llvmlite import ir
 
 from shine.codegen.blocks import (
@@ -43,7 +45,7 @@ class GroupedEquations:
     """Emits ``double grouped(job, individual, unknowns, limit, blocks, wanted)``.
 
     It returns the sum of errors of an individual with these unknowns, and adds to its blocks if they are wanted. Once
-    the sum exceeds the limit, it stops.
+    the sum exceeds the limit, it stops, if errors are never negative.
 
     Parameters
     ----------
@@ -54,7 +56,9 @@ class GroupedEquations:
         begin, end, columns, length, line, limit, state, variables)`` its instructions over some rows.
     """
 
-    def __init__(self, module: ir.Module, name: str, assemble, run) -> None:
+    def __init__(
+        self, module: ir.Module, name: str, assemble: Callable[..., tuple[ir.Value, ir.Value]], run: Callable[..., None]
+    ) -> None:
         labels = ("job", "individual", "unknowns", "limit", "blocks", "wanted")
         function = declare(module, name, _DOUBLE, list(GROUPED.args), labels)
         self.pointer, self.individual, self.unknowns, self.limit, self.blocks, self.wanted = function.args
@@ -107,7 +111,9 @@ class GroupedEquations:
                 own = build.mul(self.individual, job["n_groups"])
                 place = job_entry(build, job, "group_errors", build.add(own, section["block"]), 8)
                 self._increase(place, number(0), load(build, state, number(0), _DOUBLE, _DOUBLE))
-            within = build.or_(each_group, build.fcmp_ordered("<=", total, self.limit))
+            unbounded = build.icmp_unsigned("==", job["bounded"], number(0))
+            goes_on = build.or_(each_group, unbounded)
+            within = build.or_(goes_on, build.fcmp_ordered("<=", total, self.limit))
             self.variables["further"] = build.zext(within, I64)
             with build.if_then(build.and_(within, wanted)):
                 self._add(output, section, first, columns, state)

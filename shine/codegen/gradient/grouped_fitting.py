@@ -16,6 +16,8 @@ would be pushed across it; other steps end at the bounds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from llvmlite import ir
 
 from shine.codegen.blocks import (
@@ -196,7 +198,10 @@ class _Fit(_Emitter):
         limit = self.at(error, 0)
         arguments = [self.pointer, individual, trial, limit, fresh, build.zext(not_last, I64)]
         found = build.fadd(call_grouped(build, job["grouped"], arguments), self._penalty(individual, trial, fresh))
-        better = build.fcmp_ordered("<", found, limit)
+        # A loss without a least error must not run away to minus infinity.
+        better = build.and_(
+            build.fcmp_ordered("<", found, limit), build.fcmp_ordered(">", found, _double(-float("inf")))
+        )
         with build.if_then(build.icmp_unsigned("!=", step, number(0))):
             factor = build.select(better, _double(AFTER_BETTER), _double(AFTER_WORSE))
             damping = build.fmul(self.at(self.damping, 0), factor)
@@ -208,7 +213,7 @@ class _Fit(_Emitter):
             kept = variables["kept"]
             variables["kept"] = variables["fresh"]
             variables["fresh"] = kept
-        error_now = self.at(error, 0)
+        error_now = build.call(intrinsic(self.module, "llvm.fabs", _DOUBLE, 1), [self.at(error, 0)])
         variables["going"] = 0
         fittable = build.and_(build.fcmp_ordered(">", error_now, _double(0.0)), self.finite(error_now))
         with build.if_then(build.and_(fittable, not_last)):
@@ -274,7 +279,14 @@ class _Equations(_Emitter):
     def _diagonal(self, block: ir.Value, k: ir.Value) -> ir.Value:
         return self.at(block, self._cell(k, k))
 
-    def _eliminate(self, matrix, count, size, stride, diagonal) -> None:
+    def _eliminate(
+        self,
+        matrix: ir.Value,
+        count: ir.Value,
+        size: ir.Value,
+        stride: ir.Value,
+        diagonal: Callable[[ir.Value], ir.Value],
+    ) -> None:
         """Eliminate the first `count` of `size` unknowns of an upper triangle with a right side after its columns."""
         build = self.build
         with counted(build, number(0), count) as k:
@@ -413,7 +425,18 @@ class _Solve(_Equations):
             )  # fmt: skip
         build.ret(self.at(self.promise, 0))
 
-    def _substitute(self, matrix, count, size, stride, step, base, lows, highs, known) -> None:
+    def _substitute(
+        self,
+        matrix: ir.Value,
+        count: ir.Value,
+        size: ir.Value,
+        stride: ir.Value,
+        step: ir.Value,
+        base: ir.Value,
+        lows: ir.Value,
+        highs: ir.Value,
+        known: Callable[[ir.Value], tuple[ir.Value, ir.Value]],
+    ) -> None:
         """Compute the steps of the first `count` unknowns, from the last one up; write the trial and the promise."""
         build = self.build
         with counted(build, number(0), count) as back:
