@@ -16,6 +16,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 
+import shine
 from shine import SymbolicClassifier, SymbolicRegressor
 
 matplotlib.use("Agg")
@@ -89,8 +90,33 @@ def extrapolation() -> Any:
     return ax
 
 
+def templates() -> Any:
+    """The concentrations of the page on templates, of four patients, and the formula that was found."""
+    rng = np.random.default_rng(0)
+    weights, rates = rng.uniform(50, 100, 12), rng.uniform(0.1, 0.4, 12)
+    times = (0.5, 1, 2, 4, 8, 12)
+    rows = [(who, dose, t, weights[who]) for who in range(12) for dose in (100, 200, 400) for t in times]
+    X = np.array(rows)
+    who = X[:, 0].astype(int)
+    blood = 1.6 * X[:, 1] / X[:, 3] * np.exp(-rates[who] * X[:, 2]) * rng.normal(1, 0.05, len(X))
+    law = shine.template("f(dose, weight)*exp(-k[patient]*t)", parameters={"k": (0, None)})
+    names = ["patient", "dose", "t", "weight"]
+    model = shine.evolve(X, blood, features=names, template=law, noise="relative", generations=10).best
+    ax, longer = axes(WIDE), np.linspace(0, 12, 100)
+    for patient, colour in zip((0, 1, 3, 11), ("#b04a00", "#0b62a8", "#3d7a35", "#7a3d78"), strict=True):
+        own = (who == patient) & (X[:, 1] == 400)
+        ax.plot(X[own, 2], blood[own], "o", color=colour, markersize=4)
+        dense = np.column_stack([np.full((100, 2), (patient, 400.0)), longer, np.full(100, weights[patient])])
+        label = f"P{patient + 1:02}: k = {model.constants['k'][patient]:.2f}"
+        ax.plot(longer, model.predict(dense), color=colour, label=label)
+    ax.set(xlabel="hours", ylabel="concentration after a dose of 400", title=model.formula())
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False)
+    return ax
+
+
 PICTURES: dict[str, Callable[[], Any]] = {
-    each.__name__: each for each in (front, fit, residuals, dependence, calibration, extrapolation)
+    each.__name__: each for each in (front, fit, residuals, dependence, calibration, extrapolation, templates)
 }
 
 

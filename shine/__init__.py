@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from shine.search.front import Front, Result
     from shine.search.model import Model
     from shine.search.run import evolve
+    from shine.templates.reading import template
+    from shine.templates.template import Template
 
 moved.install()
 
@@ -59,6 +61,7 @@ __all__ = [
     "SymbolicClassifier",
     "SymbolicRegressor",
     "SymbolicTransformer",
+    "Template",
     "UnsupportedSyntaxError",
     "evolve",
     "grad",
@@ -66,6 +69,7 @@ __all__ = [
     "load_graph",
     "parse",
     "primitive_from_llvm",
+    "template",
 ]
 
 _HOMES = {
@@ -87,6 +91,8 @@ _HOMES = {
     "load_graph": "shine.frontends.graphdef",
     "parse": "shine.lang.parse",
     "primitive_from_llvm": "shine.frontends.llvmir",
+    "Template": "shine.templates.template",
+    "template": "shine.templates.reading",
 }
 """Module of each public name; exceptions, which are not listed, are in `shine.errors`."""
 

@@ -69,6 +69,7 @@ NEEDED = {
     "howto.md": "matplotlib",
     "plots.md": "matplotlib",
     "report.md": "matplotlib",
+    "templates.md": "pandas",
     "tutorial.md": "pandas",
 }
 """Packages a page needs besides Shine's own dependencies."""

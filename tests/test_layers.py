@@ -23,7 +23,7 @@ MODULES = {
 """File of each module by its full name."""
 
 _EVALUATION = {"errors", "stages", "lang", "words", "data", "arrays", "fitness", "codegen", "llvm", "evaluators"}
-_SEARCH = _EVALUATION | {"losses", "gp", "kernels", "domain", "export", "report", "frontends"}
+_SEARCH = _EVALUATION | {"losses", "gp", "templates", "kernels", "domain", "export", "report", "frontends"}
 _FACES = _SEARCH | {"search", "shine", "config"}
 
 BELOW: dict[str, set[str]] = {
@@ -50,10 +50,12 @@ BELOW: dict[str, set[str]] = {
     "gp": {"errors", "stages", "lang", "fitness", "arrays"},
     "evaluators": _EVALUATION,
     "losses": _EVALUATION,
+    # Individuals have slots; evaluators score and fit them.
+    "templates": _EVALUATION | {"gp"},
     "kernels": _EVALUATION,
     "search": _SEARCH,
     "estimators": _SEARCH | {"search"},
-    "config": {"errors", "lang", "words", "data", "losses", "gp", "frontends", "search"},
+    "config": {"errors", "lang", "words", "data", "losses", "gp", "frontends", "templates", "search"},
     "runs": _FACES,
     "bench": _EVALUATION | {"gp", "search"},
     # Names that formulas may have in C.

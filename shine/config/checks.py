@@ -7,10 +7,10 @@ As validators of pydantic's models they would run only if every value is valid, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
-from shine.config.models import DataSettings, GraphGuess, LlvmFunction
+from shine.config.models import DataSettings, GraphGuess, LlvmFunction, TemplateSettings, template_of
 from shine.config.problems import Problem, shown, unknown
 from shine.data.dataset import Dataset
 from shine.data.loading import Loaded, generate, load, recipe_problems
@@ -31,7 +31,7 @@ from shine.losses import loss_for, loss_text
 from shine.search.given_names import any_name, column_name, constraints_in_formulas, renamed
 from shine.search.kept_rows import kept_back
 from shine.search.losses import read_by
-from shine.search.settings import FitnessSettings
+from shine.search.settings import FitnessSettings, SearchSettings
 
 
 def primitive_texts(
@@ -94,21 +94,24 @@ def data_problems(data: DataSettings) -> Iterator[Problem]:
         for key in ("target", "features", "weights", "sigma", "groups", "beside"):
             if getattr(data, key):
                 yield ("data", key), "belongs to path; generated data have their own under generate"
-        for field in fields(Reading):
+        for field in (field for field in fields(Reading) if field.name in DataSettings.model_fields):
             if getattr(data, field.name) != field.default:
                 yield ("data", field.name), "belongs to path; generated data are numbers"
         for loc, message in recipe_problems(data.generate):
             yield ("data", "generate", *loc), message
 
 
-def loading_problems(data: DataSettings, base: Path) -> tuple[Loaded | None, list[Problem]]:
-    """The data, or the problems that keep them from being read."""
+def loading_problems(
+    data: DataSettings, base: Path, numbered: Sequence[str] = ()
+) -> tuple[Loaded | None, list[Problem]]:
+    """The data, or the problems that keep them from being read; columns to be numbered may hold texts."""
     try:
         if data.generate is not None:
             return Loaded(generate(data.generate)), []
         assert data.path is not None and data.target is not None
         columns = data.target, data.features, data.weights, data.sigma, data.groups
-        return load(base / data.path, *columns, data.reading, data.beside), []
+        reading = replace(data.reading, numbered=tuple(numbered))
+        return load(base / data.path, *columns, reading, data.beside), []
     except DataError as error:
         loc = ("data", "path" if data.generate is None else "generate")
         return None, [(loc, line) for line in str(error).splitlines()]
@@ -220,3 +223,26 @@ def complexity_problems(evolution: EvolutionSettings, primitives: Sequence[str],
         renamed(evolution.complexity, name, "complexity")
     except ValueError as error:
         yield ("evolution", "complexity"), str(error)
+
+
+def template_problems(given: str | TemplateSettings | None) -> Iterator[Problem]:
+    """Problems of a template by itself."""
+    try:
+        template_of(given)
+    except (UnsupportedSyntaxError, TypeError, ValueError) as error:
+        yield ("template",), str(error)
+
+
+def search_problems(dataset: Dataset, settings: SearchSettings) -> Iterator[Problem]:
+    """Problems of a template with its data and with the other settings."""
+    from shine.search.template_search import prepared_template  # slow to import
+
+    assert settings.template is not None
+    if settings.guesses:
+        yield ("guesses",), "with a template, guesses are mappings, which only Python takes"
+    if len(settings.template.outputs) > 1:
+        yield ("template",), "has several outputs, which need several targets: call shine.evolve in Python"
+    try:
+        prepared_template(dataset, settings)
+    except (UnsupportedSyntaxError, DataError, TypeError, ValueError) as error:
+        yield ("template",), str(error)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from annotated_types import Ge, Le
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
@@ -15,6 +16,8 @@ from shine.frontends.guesses import is_graph_file
 from shine.gp.constraints.constraints import Constraints
 from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.search.settings import FitnessSettings, SearchSettings
+from shine.templates.reading import template
+from shine.templates.template import Template
 
 ARITHMETIC = ("add", "sub", "mul", "div")
 """Primitives if the configuration names none. `shine.evolve` has more by default, for a first try without a file."""
@@ -110,6 +113,100 @@ GuessEntry = Annotated[
 """A formula as text, or a graph. The places in pydantic's errors contain the tags; brackets tell tags from keys."""
 
 
+class UnknownSettings(StrictModel):
+    """An unknown function of a template."""
+
+    arguments: tuple[str, ...] = ()
+    """Names of its arguments in its formula; by default those of its calls."""
+    primitives: tuple[str, ...] | None = None
+    """Functions that it is made of; by default those of the search."""
+    max_size: Annotated[int, Ge(1)] | None = None
+    """Most nodes of its formula; by default `evolution.max_size`."""
+    max_depth: Annotated[int, Ge(1)] | None = None
+    """Most levels of its formula; by default `evolution.max_depth`."""
+    constraints: Constraints = Field(default_factory=Constraints)
+    """Constraints on its formula, whose features are its arguments."""
+
+
+class ParameterSettings(StrictModel):
+    """A parameter of a template."""
+
+    bounds: tuple[float | None, float | None] | None = None
+    """Least and greatest value; null where there is none."""
+    integer: bool = False
+    """Whether it is a whole number."""
+    value: float | None = None
+    """A fixed value: it is not fitted."""
+    start: float | None = None
+    """Value that the fit starts from."""
+
+
+def _kind_of_entry(value: object) -> str:
+    if isinstance(value, dict | StrictModel):
+        return "(mapping)"
+    return "(list)" if isinstance(value, list | tuple) else "(value)"
+
+
+UnknownEntry = Annotated[
+    Annotated[tuple[str, ...], Tag("(list)")] | Annotated[UnknownSettings, Tag("(mapping)")],
+    Discriminator(_kind_of_entry),
+]
+"""An unknown function: its arguments, or more about it."""
+
+ParameterEntry = Annotated[
+    Annotated[float, Tag("(value)")]
+    | Annotated[tuple[float | None, float | None], Tag("(list)")]
+    | Annotated[ParameterSettings, Tag("(mapping)")],
+    Discriminator(_kind_of_entry),
+]
+"""A parameter: a fixed value, its bounds, or more about it."""
+
+
+class TemplateSettings(StrictModel):
+    """A law of which a part is known."""
+
+    formula: str
+    """The known part, with calls of unknown functions: `f(a)*exp(-k[group]*t)`, or the definition of a function."""
+    unknown: dict[str, UnknownEntry] | None = None
+    """The unknown functions by name; by default the calls of functions that Shine does not know."""
+    parameters: dict[str, ParameterEntry] = Field(default_factory=dict)
+    """What is known of parameters, by name: the names in the formula that are not columns."""
+    groups: str | None = None
+    """The column of groups; by default the subscript of parameters. It may hold texts."""
+    shrinkage: bool = False
+    """Whether the values of parameters by group are drawn towards their mean."""
+
+
+TemplateEntry = Annotated[
+    Annotated[str, Tag("(value)")] | Annotated[TemplateSettings, Tag("(mapping)")], Discriminator(_kind_of_entry)
+]
+"""A template: its formula, or more about it."""
+
+
+def template_of(entry: str | TemplateSettings | None) -> Template | None:
+    """The template of a configuration.
+
+    Raises
+    ------
+    UnsupportedSyntaxError, TypeError, ValueError
+        If it is none.
+    """
+    if entry is None or isinstance(entry, str):
+        return None if entry is None else template(entry)
+
+    def plain(given: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: dict(iter(each)) if isinstance(each, StrictModel) else each for name, each in given.items()}
+
+    unknown = None if entry.unknown is None else plain(entry.unknown)
+    return template(
+        entry.formula,
+        unknown=unknown,
+        parameters=plain(entry.parameters),
+        groups=entry.groups,
+        shrinkage=entry.shrinkage,
+    )
+
+
 class Config(StrictModel):
     """A whole run of `shine evolve`."""
 
@@ -130,6 +227,8 @@ class Config(StrictModel):
     """Seed of every random choice of the evolution."""
     guesses: tuple[GuessEntry, ...] = ()
     """Guesses: formulas as text, paths of graph files, or graphs and how to read them."""
+    template: TemplateEntry | None = None
+    """The known part of the law; without it, formulas are free."""
 
     @property
     def primitive_texts(self) -> tuple[str, ...]:
@@ -152,4 +251,5 @@ class Config(StrictModel):
             stop=self.stop,
             seed=self.seed,
             guesses=tuple(str(formula) for formula in self.guesses),
+            template=template_of(self.template),
         )

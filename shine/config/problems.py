@@ -84,10 +84,12 @@ def allowed_keys(schema: dict[str, Any], loc: Sequence[str | int]) -> list[str]:
 
 
 def _resolved(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
-    for option in (*node.get("anyOf", ()), *node.get("oneOf", ())):
-        if option.get("type") != "null":
-            node = option
-    if "$ref" in node:
-        found: dict[str, Any] = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
-        return found
-    return node
+    """A node of the schema without references and choices; of several choices, the last one, which has keys."""
+    while True:
+        options = [each for each in (*node.get("anyOf", ()), *node.get("oneOf", ())) if each.get("type") != "null"]
+        if options:
+            node = options[-1]
+        elif "$ref" in node:
+            node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
+        else:
+            return node

@@ -17,11 +17,13 @@ from shine.config.checks import (
     loading_problems,
     loss_problems,
     primitive_texts,
+    search_problems,
+    template_problems,
     validation_problems,
 )
 from shine.config.document import Document, Json, Loc
 from shine.config.former import is_retired
-from shine.config.models import Config, DataSettings, GraphGuess, StrictModel
+from shine.config.models import Config, DataSettings, GraphGuess, StrictModel, template_of
 from shine.config.nodes import Place
 from shine.config.problems import Problem, checked, unknown
 from shine.config.writing import schema
@@ -58,6 +60,8 @@ class Sections:
         # Checks of a whole section may mislead if parts of it could not be read.
         if not self._wrong("data", found):
             found += data_problems(self.values["data"])
+        if not self._wrong("template", found):
+            found += template_problems(self.values["template"])
         if "primitives" in self.values:
             given = self.values["primitives"]
             bases = [self._base(("primitives", index)) for index in range(len(given))]
@@ -95,9 +99,17 @@ class Sections:
         """The data, and the problems of the data and of formulas that name their columns."""
         if self._wrong("data", problems):
             return None, []
-        loaded, found = loading_problems(self.values["data"], self._base(("data", "path")))
-        dataset = None if loaded is None else loaded.dataset
         values = self.values
+        if self._wrong("template", problems):
+            return None, []  # it says which column may hold texts
+        template = template_of(values["template"])
+        numbered = [] if template is None or template.groups is None else [template.groups]
+        loaded, found = loading_problems(values["data"], self._base(("data", "path")), numbered)
+        dataset = None if loaded is None else loaded.dataset
+        if template is not None and not problems:
+            if dataset is not None:
+                found += search_problems(dataset, Config(**values).search)
+            return loaded, found
         wrong = any(self._wrong(name, problems) for name in ("guesses", "primitives", "evolution"))
         if dataset is not None and not wrong:
             bases = [self._base(("guesses", index)) for index in range(len(values["guesses"]))]

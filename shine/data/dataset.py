@@ -52,6 +52,8 @@ class Dataset:
         Original heading of each column, by its name in `features`; empty if names are the headings.
     beside : mapping of str to ndarray of shape (n_rows,), float64
         Columns that are no features, by name: losses may read them.
+    labels : mapping of str to tuple of str
+        Texts that the values of a column number, by its name.
     """
 
     columns: Floats
@@ -62,6 +64,7 @@ class Dataset:
     groups: Indices | None = None
     headings: Mapping[str, str] = field(default_factory=dict)
     beside: Mapping[str, Floats] = field(default_factory=dict)
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def from_arrays(
@@ -180,6 +183,7 @@ class Dataset:
             None if self.groups is None else self.groups[at],
             self.headings,
             {name: column[at] for name, column in self.beside.items()},
+            self.labels,
         )
 
     def without(self, features: Collection[str]) -> Dataset:

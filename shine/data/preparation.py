@@ -38,11 +38,14 @@ class Reading:
     categories : {"error", "one-hot", "ordinal", "ignore"}
     decimal : {".", ","}, optional
         The decimal sign; by default the cells tell.
+    numbered : tuple of str
+        Headings, or their identifiers, of columns whose texts are numbered, whatever `categories` says.
     """
 
     missing: Missing = "error"
     categories: Categories = "error"
     decimal: Decimal | None = None
+    numbered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

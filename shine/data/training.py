@@ -17,7 +17,7 @@ from shine.data.numerals import Decimal
 from shine.data.preparation import MOST_CATEGORIES, Preparation, PreparedColumn, Reading, learned, with_means
 from shine.data.source import Source
 from shine.errors import DataError
-from shine.lang.names import Numbering, listed
+from shine.lang.names import Numbering, identifier, listed
 from shine.typing import Floats
 
 BESIDE = "beside."
@@ -96,14 +96,21 @@ class Training:
         kept_preparation = None if preparation.is_plain else preparation
         return Loaded(self._dataset(numbers, prepared, kept), kept_preparation, tuple(notes))
 
+    def _is_numbered(self, column: Column) -> bool:
+        """Whether the texts of a column become numbers."""
+        heading = column.raw.heading
+        numbered = heading in self.reading.numbered or identifier(heading) in self.reading.numbered
+        return numbered or self.reading.categories == "ordinal"
+
     def _is_ignored(self, column: Column) -> bool:
-        if column.kind != "text":
+        if column.kind != "text" or (self.reading.numbered and self._is_numbered(column)):
             return False
         same = len(set(column.values)) == 1
         return self.reading.categories == "ignore" or (same and self.reading.categories != "error")
 
     def _text_problems(self) -> list[str]:
         texts = [column for _, column in self.features if column.kind == "text" and not self._is_ignored(column)]
+        texts = [column for column in texts if not self._is_numbered(column)]
         if self.reading.categories == "error":
             return [_text_problem(column) for column in texts]
         if self.reading.categories == "one-hot":
@@ -155,7 +162,8 @@ class Training:
             part = column if kept.all() else replace(column, values=column.values[kept])
             if part.missing.all():
                 raise DataError(f"{self.path}: column {column.raw.heading!r} has no value in the rows that are left")
-            own = learned(part, self.source.names[index], self.reading.categories, taken)
+            categories = "ordinal" if self._is_numbered(part) else self.reading.categories
+            own = learned(part, self.source.names[index], categories, taken)
             numbers = own.numbers(part)
             if self.reading.missing == "mean":
                 own = with_means(own, numbers)
@@ -173,9 +181,12 @@ class Training:
             given["groups"] = given["groups"].astype(str)
         try:
             X, y = np.column_stack(numbers), given.pop("target")
-            return Dataset.from_arrays(X, y, features=names, headings=headings, beside=beside, **given)
+            dataset = Dataset.from_arrays(X, y, features=names, headings=headings, beside=beside, **given)
         except DataError as error:
             raise DataError(f"{self.path}: {error}") from None
+        return replace(
+            dataset, labels={column.names[0]: column.categories for column in prepared if column.kind == "ordinal"}
+        )
 
 
 def _role_problems(role: str, column: Column) -> list[str]:

@@ -150,7 +150,13 @@ class SymbolicEstimator(BaseEstimator):
             message = f"{type(self).__name__} calls the parameter 'seeds' 'guesses' now"
             warnings.warn(message, FutureWarning, stacklevel=3)
 
-    def _fit_searches(self, count: int, titles: Sequence[str] = ("",), **fitness: Any) -> FitSearches:
+    def _fit_searches(
+        self,
+        count: int,
+        titles: Sequence[str] = ("",),
+        labels: Mapping[str, tuple[str, ...]] | None = None,
+        **fitness: Any,
+    ) -> FitSearches:
         """The searches of a fit over the validated features; the parameters are checked here."""
         # Slow to import, and only a fit needs them.
         from shine.estimators.fit_searches import FitSearches
@@ -181,6 +187,7 @@ class SymbolicEstimator(BaseEstimator):
             settings,
             lambda number, stop: reporter(self.callbacks, self.verbose, prefixes[number % len(prefixes)], stop),
             keep=not self._fitted_by_a_program,
+            labels=labels or {},
         )
 
     def __sklearn_clone__(self) -> Self:
@@ -220,10 +227,12 @@ class SymbolicEstimator(BaseEstimator):
     def _goes_on(self) -> bool:
         return bool(self.warm_start) and self.__sklearn_is_fitted__()
 
-    def _guesses(self, number: int, linear_scaling: bool = True) -> list[Guess]:
+    def _guesses(self, number: int, linear_scaling: bool = True, with_template: bool = False) -> list[Any]:
         """Guesses of the search with the given number."""
-        guesses = list(self._given_guesses)
+        guesses: list[Any] = list(self._given_guesses)
         if self._goes_on() and number < len(self._fronts):
+            if with_template:
+                return [*guesses, *self._fronts[number]]
             models = [model.tree for model in self._fronts[number]]
             limits = (self._names(), self.primitives, self.max_size, self.max_depth)
             from shine.estimators.guesses import guesses_within  # slow to import

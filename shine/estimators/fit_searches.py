@@ -13,6 +13,7 @@ from shine.gp.evolution import Progress
 from shine.gp.settings import StopSettings
 from shine.search.front import Result
 from shine.search.settings import SearchSettings
+from shine.search.template_data import with_template
 from shine.typing import Floats, Indices
 
 USER = ("interrupted", "callback")
@@ -48,6 +49,8 @@ class FitSearches:
         Makes the report of a search, given its number and its limits.
     keep : bool
         Whether an interrupted fit keeps its results; otherwise the interrupt is raised again.
+    labels : mapping of str to tuple of str
+        Texts that columns number, by the column's name (see `Dataset`).
     """
 
     count: int
@@ -56,6 +59,7 @@ class FitSearches:
     settings: SearchSettings
     report: Callable[[int, StopSettings], AbstractContextManager[Callable[[Progress], bool]]]
     keep: bool
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     results: list[Result] = field(default_factory=list)
 
     @property
@@ -92,7 +96,12 @@ class FitSearches:
         number, settings = len(self.results), self.settings
         generations = 0 if self.stopped_by_user else settings.stop.generations
         stop = replace(settings.stop, generations=generations, seconds=self._share())
-        dataset = Dataset.from_arrays(X, y, weights, self.features, sigma, groups, self.headings, beside)
+        if settings.template is None:
+            dataset = Dataset.from_arrays(X, y, weights, self.features, sigma, groups, self.headings, beside)
+        else:
+            dataset = with_template(
+                settings.template, X, y, weights, self.features, self.headings, sigma, groups, self.labels, beside
+            )
         settings = replace(settings, stop=stop, seed=settings.seed + number, guesses=tuple(guesses))
         with self.report(number, stop) as report:
             result = search(dataset, settings, report=report)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
+
+from shine.data.dataset import frame_headings
 from shine.gp.complexity import CONSTANT_NAME
 from shine.lang.library import STANDARD
 from shine.lang.names import distinct_names
@@ -29,3 +33,11 @@ def formula_names(headings: Sequence[object] | None, count: int) -> tuple[str, .
     if headings is None:
         return tuple(f"x{i}" for i in range(count))
     return distinct_names(headings, STANDARD.keys() | {CONSTANT_NAME})
+
+
+def names_and_headings(X: Any) -> tuple[tuple[str, ...], list[str]]:
+    """Names in formulas, and headings, of the columns of a table that scikit-learn has not validated."""
+    headings = frame_headings(X)
+    shape = np.shape(X)
+    names = formula_names(headings, shape[1] if len(shape) > 1 else 1)
+    return names, list(names) if headings is None else headings

@@ -67,6 +67,10 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         fall of the loss's logarithm per unit of complexity; or a function from a `shine.Front` to a position in it.
     guesses : sequence of formulas
         Guesses, formulas to start from, in the names of `formula_names_`.
+    template : Template, str, function or mapping, optional
+        The known part of the law, as `shine.template` takes it: a fit finds its unknown functions and its parameters.
+        Its column of groups may hold texts; with several outputs, `y` has a column for each. `linear_scaling` is off,
+        and the formulas, `shine.search.template_model.TemplateModel`, have `functions` and `constants`.
     constraints : mapping or Constraints, optional
         Constraints on formulas: the fields of `shine.Constraints`, with features named by heading or as in formulas.
     units : (units of the features, unit of the target), optional
@@ -143,6 +147,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         parsimony: float = 0.02,
         model_selection: Selection = "best",
         guesses: Sequence[Guess] = (),
+        template: Any = None,
         constraints: Any = None,
         units: tuple[Any, str] | None = None,
         settings: Mapping[str, Any] | None = None,
@@ -203,12 +208,19 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
             On Ctrl-C if the estimator is a clone, as in cross-validation, or runs in a process of its own; and on a
             second Ctrl-C. The estimator then stays as it was, as after every other error.
         """
-        from shine.search.run import search  # slow to import, and only a fit needs it
+        # Slow to import, and only a fit needs them.
+        from shine.estimators.names import names_and_headings
+        from shine.search.run import search
+        from shine.search.template_data import texts_to_numbers
+        from shine.templates.reading import template as template_of
 
         X, columns = taken_apart(X, beside)
         self.beside_: list[str] = [] if beside is None or isinstance(beside, Mapping) else list(beside)
+        law = None if self.template is None else template_of(self.template)
+        X, texts = (X, {}) if law is None else texts_to_numbers(law, X, *names_and_headings(X))
         rows, given = validated(self, X, y, multi_output=True, y_numeric=True, ensure_min_samples=2)
-        single = given.ndim == 1
+        several = law is not None and len(law.outputs) > 1
+        single = given.ndim == 1 or several
         targets = numbers(given, "y", given.ndim).reshape(len(given), -1)
         deviations = None if sigma is None else checked_sigma(sigma, rows)
         weights, labels = checked_weights(sample_weight, rows), None
@@ -219,14 +231,15 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
             rows, targets, weights, deviations, labels = in_order(rows, targets, weights, deviations, numbered)
         else:
             rows, targets, weights, deviations = merged(rows, targets, weights, deviations)
-        count = targets.shape[1]
+        count = 1 if several else targets.shape[1]
         titles = [""] if single else [f"output {number}" for number in range(count)]
         names = ("loss", "noise", "validation", "validation_fraction", "linear_scaling")
-        searches = self._fit_searches(count, titles, **{name: getattr(self, name) for name in names})
-        guesses = [self._guesses(number, self.linear_scaling) for number in range(count)]
+        fitness = {name: getattr(self, name) for name in names}
+        searches = self._fit_searches(count, titles, texts, **fitness, template=law)
+        guesses = [self._guesses(number, self.linear_scaling, law is not None) for number in range(count)]
         fronts = [
             searches.run(search, rows, target, weights, own, deviations, labels, others).front
-            for target, own in zip(targets.T, guesses, strict=True)
+            for target, own in zip([targets] if several else targets.T, guesses, strict=True)
         ]
         return self._found(searches, fronts, single)
 
@@ -245,7 +258,10 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
             In the unit of the target; not finite where the formula is not.
         """
         models = self._models(index)
-        X = validated(self, without_columns(X, getattr(self, "beside_", [])), reset=False)
+        X = without_columns(X, getattr(self, "beside_", []))
+        if self.template is not None:
+            X = models[0].known(X)  # type: ignore[attr-defined]  # models of templates
+        X = validated(self, X, reset=False)
         values = [model.predict(X) for model in models]
         return values[0] if not isinstance(self.front_, list) else np.column_stack(values)
 

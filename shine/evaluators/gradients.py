@@ -14,6 +14,7 @@ from shine.codegen.gradient.instructions import BROADCAST_BYTES, OPERAND_BYTES, 
 from shine.codegen.gradient.interpreter import (
     ADVANCE,
     FIT,
+    GROUPED,
     NORMAL,
     SHORTEST_TILE,
     emit_gradient_machine,
@@ -26,13 +27,15 @@ from shine.codegen.machine.tiles import CACHE_BYTES, TILE_BYTES
 from shine.codegen.machine.worker_loop import WORKER_LOOP
 from shine.data.dataset import Dataset
 from shine.evaluators.jobs import QUOTA, PopulationFunctions, zeros
-from shine.evaluators.loss_code import residuals_code, scales_of
+from shine.evaluators.loss_code import ResidualsCode, residuals_code, scales_of
 from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.machine_rows import MachineRows, Pass
 from shine.evaluators.workers import ALONE
 from shine.fitness.losses import Loss, loss_of
 from shine.fitness.protocols import Fit, NormalEquations
+from shine.fitness.row_loss import RowLoss
 from shine.lang.derivative import partials
+from shine.lang.lazy import cached_property
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
 from shine.lang.tree import Primitive
@@ -63,11 +66,16 @@ class GradientMachine:
         meaning = (f"{described(function)} {partials(function)}" for function in functions)
         description = ("gradients", source_digest(), *meaning)
         code = cached(description, lambda: _compiled(functions))
-        engine = Engine.of_object(code, (NORMAL, FIT, ADVANCE, WORKER_LOOP))
-        self.functions = PopulationFunctions(engine, (NORMAL,), GRADIENT_JOB, self._scratch)
+        self._engine = engine = Engine.of_object(code, (NORMAL, FIT, ADVANCE, GROUPED, WORKER_LOOP))
+        self.functions = PopulationFunctions(engine, (NORMAL,), GRADIENT_JOB, self.scratch)
         self.fits = PopulationFunctions(engine, (FIT, ADVANCE), FIT_JOB, self._fitting_scratch)
 
-    def _scratch(self, width: int) -> dict[str, int]:
+    @cached_property
+    def grouped(self) -> int:
+        """Address of the function that measures normal equations with groups (see `shine.codegen.gradient.grouped`)."""
+        return self._engine.address(GROUPED)
+
+    def scratch(self, width: int) -> dict[str, int]:
         """Bytes of the memory of one thread for individuals of some width."""
         return {
             "instructions": (2 * width + 2) * self._instruction_bytes,
@@ -81,7 +89,7 @@ class GradientMachine:
 
     def _fitting_scratch(self, width: int) -> dict[str, int]:
         most = min(width, MOST_CONSTANTS)
-        return self._scratch(width) | {"fitting": 8 * fitting_numbers(most)}
+        return self.scratch(width) | {"fitting": 8 * fitting_numbers(most)}
 
 
 @stage("compiling the machine that fits constants; it is kept for the next time")
@@ -91,7 +99,8 @@ def _compiled(functions: tuple[Primitive, ...]) -> bytes:
 
 
 @lru_cache(maxsize=16)
-def _gradient_machine_of(functions: Functions) -> GradientMachine:
+def gradient_machine_of(functions: Functions) -> GradientMachine:
+    """The machine of some functions, made once in a process."""
     return GradientMachine(functions.functions)
 
 
@@ -118,19 +127,9 @@ class MachineLinearizer:
         """The machine of some functions; their meaning is compared only if they differ from the previous call's."""
         known, machine = self._latest
         if machine is None or known is not functions:
-            machine = _gradient_machine_of(Functions.of(functions))
+            machine = gradient_machine_of(Functions.of(functions))
             self._latest = functions, machine
         return machine
-
-    @property
-    def _loss_fields(self) -> dict[str, int]:
-        """Words of a job that depend on the loss."""
-        return {
-            "residuals": self._code.table.address,
-            "reweighted": int(self._code.reweights),
-            "bounded": int(self._kind.least is not None),
-            "scales": self._scales.ctypes.data,
-        }
 
     def normal_equations(
         self, population: Population, slopes: Floats, intercepts: Floats, limits: Floats
@@ -152,7 +151,7 @@ class MachineLinearizer:
         machine = self._machine_for(population.primitives.functions)
         out = zeros(len(population), 1 + stride * stride)
         own = {"out": out, "lines": lines, "limits": limits}
-        fields = _addresses(own) | self._loss_fields | {"stride": stride, "most": most}
+        fields = _addresses(own) | loss_fields(self._kind, self._code, self._scales) | {"stride": stride, "most": most}
         for part in self._rows.passes(population):
             workers = self._rows.workers_for(population, part, EFFORT)
             machine.functions.run(NORMAL, population, part.fields | fields, part.rows, workers)
@@ -191,7 +190,13 @@ class MachineLinearizer:
             machine = self._machine_for(population.primitives.functions)
             effort = EFFORT * (1 + steps)
             workers = self._rows.workers_for(population, whole, effort)
-            fields = whole.fields | self._loss_fields | _addresses(arrays) | numbers | {"steps": steps}
+            fields = (
+                whole.fields
+                | loss_fields(self._kind, self._code, self._scales)
+                | _addresses(arrays)
+                | numbers
+                | {"steps": steps}
+            )
             machine.fits.run(FIT, trial, fields, effort * whole.rows, workers)
         else:
             self._fit_step_by_step(trial, arrays, numbers, steps)
@@ -220,6 +225,16 @@ class MachineLinearizer:
             states = self._states(trial, arrays["lines"], limits, numbers["stride"], most)
             fields = _addresses(arrays | {"out": states, "records": records}) | numbers | {"steps": left}
             machine.fits.run(ADVANCE, trial, fields, 1, ALONE)
+
+
+def loss_fields(kind: RowLoss, code: ResidualsCode, scales: Floats) -> dict[str, int]:
+    """Words of a job that depend on the loss."""
+    return {
+        "residuals": code.table.address,
+        "reweighted": int(code.reweights),
+        "bounded": int(kind.least is not None),
+        "scales": scales.ctypes.data,
+    }
 
 
 def _addresses(arrays: Mapping[str, AnyArray]) -> dict[str, int]:

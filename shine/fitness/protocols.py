@@ -54,15 +54,8 @@ class Fit:
     errors: Floats
 
 
-class Linearizer(Protocol):
-    """Population -> normal equations, over a data set it holds."""
-
-    def normal_equations(
-        self, population: Population, slopes: Floats, intercepts: Floats, limits: Floats
-    ) -> NormalEquations:
-        """Errors and normal equations at the population's constants, for given lines; evaluation of an individual ends
-        as soon as its errors exceed its limit."""
-        ...
+class ConstantFitter(Protocol):
+    """Population -> the same with better constants, over a data set it holds."""
 
     def fit(
         self,
@@ -91,6 +84,17 @@ class Linearizer(Protocol):
         fixed : ndarray of shape (n_individuals, n_constants), bool, optional
             Whether each constant, in the order of the tape, keeps its value.
         """
+        ...
+
+
+class Linearizer(ConstantFitter, Protocol):
+    """Population -> normal equations, over a data set it holds."""
+
+    def normal_equations(
+        self, population: Population, slopes: Floats, intercepts: Floats, limits: Floats
+    ) -> NormalEquations:
+        """Errors and normal equations at the population's constants, for given lines; evaluation of an individual ends
+        as soon as its errors exceed its limit."""
         ...
 
 

@@ -59,7 +59,8 @@ class Archive:
         """An empty archive for individuals of at most `width` nodes, and their lines."""
         weights = weights or {}
         lines = line_complexities(np.full(2, 2.0), np.array([1.0, -1.0]), weights)
-        rows = KEPT * (width * int(code_weights(primitives, weights).max()) + int(lines.max()))
+        most = width - primitives.frame
+        rows = KEPT * (most * int(code_weights(primitives, weights).max()) + int(lines.max()))
         nobody = Population(
             np.zeros((rows, width), np.int16), np.zeros((rows, width)), np.ones(rows, np.int64), primitives
         )

@@ -42,11 +42,12 @@ def complexities(population: Population, weights: Mapping[str, int]) -> Indices:
     """
     saved = sum(weights.get(name, 1) for name in POWER) - weights.get("pow", 1)
     powers = max(saved, 0) * _power_counts(population)
+    frame = population.primitives.frame
     if not weights:
-        return population.sizes.astype(np.int64) - powers
+        return population.sizes.astype(np.int64) - (powers + frame)
     by_code = code_weights(population.primitives, weights)
-    # Cells beyond the end of a tape have code 0, like constants.
-    beyond = (population.width - population.sizes) * by_code[CONSTANT]
+    # Cells beyond the end of a tape have code 0, like constants; a frame is constants and a root, of weight 1.
+    beyond = (population.width - population.sizes + max(frame - 1, 0)) * by_code[CONSTANT] + min(frame, 1)
     totals: Indices = by_code[population.codes].sum(axis=1) - beyond - powers
     return totals
 

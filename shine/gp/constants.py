@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from shine.fitness.protocols import Linearizer
+from shine.fitness.protocols import ConstantFitter
 from shine.fitness.scores import Scores
 from shine.gp.scoring import Fitter
 from shine.lang.population import Population
@@ -18,7 +18,7 @@ TOLERANCE = 1e-2
 exact fit, every step is expected to remove nearly all of it."""
 
 
-def fitter(linearizer: Linearizer, steps: int, *, scaled: bool) -> Fitter:
+def fitter(linearizer: ConstantFitter, steps: int, *, scaled: bool) -> Fitter:
     """A function that improves the constants of individuals where it can, by a few steps each.
 
     `scaled` says whether the losses are those of linear scaling.

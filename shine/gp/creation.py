@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 import numpy as np
 
+from shine.gp.settings import EvolutionSettings
 from shine.lang.growth import Terminals, grown_tapes
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.typing import Floats, Indices
+
+
+def created(
+    n: int,
+    primitives: PrimitiveSet,
+    settings: EvolutionSettings,
+    limit: int,
+    terminals: Terminals,
+    rng: np.random.Generator,
+) -> Population:
+    """Random individuals of at most `limit` nodes, by the method of the settings."""
+    match settings.creation:
+        case "ptc2":
+            return ptc2(n, primitives, limit, settings.max_depth, terminals, rng, settings.initial_size)
+        case "ramped":
+            return ramped_half_and_half(n, primitives, limit, settings.max_depth, terminals, rng)
+    assert_never(settings.creation)
 
 
 def ptc2(

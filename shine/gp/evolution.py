@@ -16,14 +16,14 @@ from shine.gp.archive import Archive
 from shine.gp.description import DescriptionLength
 from shine.gp.generator_state import generator_state, restored_generator
 from shine.gp.islands import Errors, Habitat, Island, migrated
-from shine.gp.limits import at_width
+from shine.gp.limits import at_width, formula_depths, formula_limits, formula_sizes, width_of
 from shine.gp.run_state import State, check_state
 from shine.gp.scoring import Fitter, OutOfTime, Scorer
 from shine.gp.seeding import Guesses
 from shine.gp.seeding.effort import allowed_work
 from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.gp.stagnation import Stagnation
-from shine.gp.subtrees import Parents, depths
+from shine.gp.subtrees import Parents
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.tape import Tape
@@ -183,7 +183,7 @@ def evolve(
     given = _within_limits(initial, primitives, settings)
     began = clock()
     nat = 0.0 if description is None else description.nat
-    archive = Archive.empty(primitives, settings.max_size, settings.complexity, nat)
+    archive = Archive.empty(primitives, width_of(primitives, settings.max_size), settings.complexity, nat)
     known, evaluations = None, 0
     if state is not None:
         check_state(state, primitives, settings)
@@ -267,17 +267,18 @@ class _Run:
     def _with_guesses(self, given: Population, seeding: Seeding) -> Population:
         """The given individuals and the guesses of the seeding, whose useful parts join the habitat."""
         settings, seconds = self.habitat.settings, self.stop.seconds
+        width = given.width
         deadline = float("inf") if seconds is None else self.began + settings.seeding * seconds
         work = allowed_work(self.stop.generations, settings.population * settings.islands, settings.seeding)
         with stage("looking for formulas to start from"):
             guesses = seeding(self.rng.spawn(1)[0], deadline, work)
-        found = Population.concatenate([given, at_width(guesses.candidates, settings.max_size)])
+        found = Population.concatenate([given, at_width(guesses.candidates, width)])
         if guesses.interrupted:
             # The constants of guesses are fitted; fitting them again would keep the user waiting.
             self.habitat.scorer.show(found)
             raise KeyboardInterrupt
         if len(guesses.parts):
-            parts = Parents.of(at_width(guesses.parts, settings.max_size))
+            parts = Parents.of(at_width(guesses.parts, width))
             self.habitat = replace(self.habitat, parts=parts)
         return found
 
@@ -291,8 +292,10 @@ class _Run:
         self.stagnation = self.stagnation.after(float(lengths[best]), self.generation)
         if self.stop.stagnation is None:
             return False
-        size = int(archive.individuals.sizes[best]) if np.isfinite(lengths[best]) else 0
-        return self.stagnation.is_over(self.generation, self.stop.stagnation, size / self.habitat.settings.max_size)
+        frame = archive.individuals.primitives.frame
+        size = int(archive.individuals.sizes[best]) - frame if np.isfinite(lengths[best]) else 0
+        share = size / (archive.individuals.width - frame)
+        return self.stagnation.is_over(self.generation, self.stop.stagnation, share)
 
     def _fresh(self, island: Island) -> Island:
         """The island, or a new one if it has stagnated."""
@@ -324,19 +327,20 @@ class _Run:
 
 def _within_limits(initial: Population | None, primitives: PrimitiveSet, settings: EvolutionSettings) -> Population:
     """The initial individuals at the width of the run; an error if one exceeds a limit."""
-    width = settings.max_size
+    width = width_of(primitives, settings.max_size)
     if initial is None or not len(initial):
         return Population(np.zeros((0, width), np.int16), np.zeros((0, width)), np.zeros(0, np.int64), primitives)
     if initial.primitives != primitives:
         raise ValueError("the initial individuals have another primitive set than the run; make them with its set")
-    for unit, setting, limit, found in (
-        ("nodes", "max_size", settings.max_size, initial.sizes),
-        ("levels", "max_depth", settings.max_depth, depths(initial)),
+    most_nodes, most_levels = formula_limits(primitives, settings.max_size, settings.max_depth)
+    for unit, setting, limits, found in (
+        ("nodes", "max_size", most_nodes, formula_sizes(initial)),
+        ("levels", "max_depth", most_levels, formula_depths(initial)),
     ):
-        worst = int(np.argmax(found))
-        if found[worst] > limit:
+        worst, formula = divmod(int(np.argmax(found - limits)), found.shape[1])
+        if found[worst, formula] > limits[formula]:
             raise ValueError(
-                f"initial individual {worst} has {found[worst]} {unit}, and {setting} is {limit}; "
+                f"initial individual {worst} has {found[worst, formula]} {unit}, and {setting} is {limits[formula]}; "
                 f"raise {setting} or leave the individual out"
             )
     return at_width(initial, width)

@@ -9,13 +9,15 @@ from typing import Any, assert_never
 import numpy as np
 
 from shine.gp.complexity import complexities
-from shine.gp.creation import ptc2, ramped_half_and_half
+from shine.gp.creation import created
 from shine.gp.generator_state import generator_of
-from shine.gp.limits import at_width, limit_of, within
-from shine.gp.offspring import breed
+from shine.gp.limits import at_width, limit_of, within, within_life
+from shine.gp.offspring import Offspring, breed
 from shine.gp.scoring import Scorer
 from shine.gp.selection import lexicase, ranking, tournaments
 from shine.gp.settings import EvolutionSettings
+from shine.gp.slot_breeding import breed_slots, created_with_slots
+from shine.gp.slots import SlottedSet
 from shine.gp.subtrees import Parents
 from shine.gp.survival import SURVIVAL
 from shine.lang.growth import Terminals
@@ -94,7 +96,7 @@ class Habitat:
     def settled(self, given: Population, rng: np.random.Generator, life: int = 0) -> Island:
         """A new island: given individuals, filled up to the size of a population by random ones."""
         n = self.settings.population - len(given)
-        everyone = Population.concatenate([given, self._random(n, rng, limit_of(life, self.settings.max_size))])
+        everyone = Population.concatenate([given, self._random(n, rng, life)])
         population, losses = self.scorer.scored(everyone)
         births = np.zeros(len(population), np.int64)
         return Island(Parents.of(population), losses, births, 0, 0, life, rng.bit_generator.state)
@@ -102,14 +104,12 @@ class Habitat:
     def stepped(self, island: Island) -> Island:
         """The island after one more generation."""
         settings, rng = self.settings, generator_of(island.random)
-        limit = limit_of(island.life, settings.max_size)
         weights = complexities(island.parents.population, settings.complexity)
-        parents, parts = within(island.parents, limit), self._parts(limit)
-        bred = breed(parents, self._selector(island, weights, rng), settings, self.terminals, rng, parts)
+        bred = self._bred(island, self._selector(island, weights, rng), rng)
         births = island.births[bred.ancestors]
-        offspring, losses = self.scorer.scored(at_width(bred.population, settings.max_size))
+        offspring, losses = self.scorer.scored(bred.population)
         if settings.survival == "age":
-            arrivals, arrived = self.scorer.scored(self._random(max(1, settings.population // 100), rng, limit))
+            arrivals, arrived = self.scorer.scored(self._random(max(1, settings.population // 100), rng, island.life))
             offspring = Population.concatenate([offspring, arrivals])
             losses = np.concatenate([losses, arrived])
             births = np.concatenate([births, np.full(len(arrivals), island.generation + 1)])
@@ -119,7 +119,7 @@ class Habitat:
 
     def joined(self, island: Island, arrivals: Population, losses: Floats) -> Island:
         """The island after individuals from elsewhere have arrived; it takes none beyond its own limit of nodes."""
-        small = arrivals.sizes <= limit_of(island.life, self.settings.max_size)
+        small = within_life(arrivals, island.life, self.settings.max_size)
         births = np.full(np.count_nonzero(small), island.generation, np.int64)
         return self._survived(island, arrivals.take(small), losses[small], births)
 
@@ -157,22 +157,24 @@ class Habitat:
                 return lambda n: lexicase(errors, n, rng)
         assert_never(settings.selection)
 
-    def _parts(self, limit: int) -> Parents | None:
-        """The formulas with useful parts that have at most `limit` nodes; None if there are none."""
+    def _bred(self, island: Island, select: Callable[[int], Indices], rng: np.random.Generator) -> Offspring:
+        """A generation of offspring within the limits of the island's life."""
+        settings, life = self.settings, island.life
+        if isinstance(self.primitives, SlottedSet):
+            return breed_slots(island.parents, select, settings, self.terminals, rng, life, self.parts)
+        limit = limit_of(life, settings.max_size)
         parts = None if self.parts is None else within(self.parts, limit)
-        return parts if parts is not None and len(parts) else None
+        parts = parts if parts is not None and len(parts) else None
+        bred = breed(within(island.parents, limit), select, settings, self.terminals, rng, parts)
+        return replace(bred, population=at_width(bred.population, settings.max_size))
 
-    def _random(self, n: int, rng: np.random.Generator, limit: int) -> Population:
-        """Random individuals of at most `limit` nodes; none if n is negative."""
-        n, settings, max_depth = max(n, 0), self.settings, self.settings.max_depth
-        match settings.creation:
-            case "ptc2":
-                found = ptc2(n, self.primitives, limit, max_depth, self.terminals, rng, settings.initial_size)
-            case "ramped":
-                found = ramped_half_and_half(n, self.primitives, limit, max_depth, self.terminals, rng)
-            case _:
-                assert_never(settings.creation)
-        return at_width(found, settings.max_size)
+    def _random(self, n: int, rng: np.random.Generator, life: int) -> Population:
+        """Random individuals within the limits of a life; none if n is negative."""
+        n, settings = max(n, 0), self.settings
+        if isinstance(self.primitives, SlottedSet):
+            return created_with_slots(n, self.primitives, settings, self.terminals, rng, life)
+        limit = limit_of(life, settings.max_size)
+        return at_width(created(n, self.primitives, settings, limit, self.terminals, rng), settings.max_size)
 
 
 def migrated(islands: Sequence[Island], habitat: Habitat) -> list[Island]:

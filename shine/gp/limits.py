@@ -6,8 +6,11 @@ from math import ceil
 
 import numpy as np
 
-from shine.gp.subtrees import Parents, Subtrees
+from shine.gp.slots import SlottedSet, ends_of_slots
+from shine.gp.subtrees import Parents, Subtrees, depths
 from shine.lang.population import Population
+from shine.lang.primitives import PrimitiveSet
+from shine.typing import Indices, Mask
 
 LIVES = (1.0, 1 / 3, 2 / 3)
 """Share of the largest size that individuals may have in the first, second, third, ... life of an island, in turns.
@@ -21,6 +24,41 @@ SMALLEST_LIMIT = 10
 def limit_of(life: int, max_size: int) -> int:
     """Most nodes of individuals in a life of an island, of which the first is 0."""
     return max(ceil(LIVES[life % len(LIVES)] * max_size), min(SMALLEST_LIMIT, max_size))
+
+
+def width_of(primitives: PrimitiveSet, max_size: int) -> int:
+    """Width of the populations of a run: most nodes of an individual."""
+    return primitives.width if isinstance(primitives, SlottedSet) else max_size
+
+
+def formula_limits(primitives: PrimitiveSet, max_size: int, max_depth: int) -> tuple[Indices, Indices]:
+    """Most nodes, and most levels, of each formula of an individual, both of shape (n_formulas,)."""
+    if not isinstance(primitives, SlottedSet):
+        return np.array([max_size]), np.array([max_depth])
+    slots = primitives.slots
+    return np.array([slot.max_size for slot in slots]), np.array([slot.max_depth for slot in slots])
+
+
+def formula_sizes(population: Population) -> Indices:
+    """Nodes of each formula of each individual, shape (n_individuals, n_formulas), int64."""
+    if not isinstance(population.primitives, SlottedSet):
+        return population.sizes[:, None]
+    return np.diff(ends_of_slots(population), prepend=-1, axis=1)
+
+
+def formula_depths(population: Population) -> Indices:
+    """Levels of each formula of each individual, shape (n_individuals, n_formulas), int64."""
+    if not isinstance(population.primitives, SlottedSet):
+        return depths(population).astype(np.int64)[:, None]
+    found = np.take_along_axis(Subtrees.of(population).depths, ends_of_slots(population), axis=1)
+    return found.astype(np.int64)
+
+
+def within_life(population: Population, life: int, max_size: int) -> Mask:
+    """Whether individuals keep the limits of a life of an island, shape (n_individuals,), bool."""
+    most, _ = formula_limits(population.primitives, max_size, 1)
+    limits = np.array([limit_of(life, each) for each in most.tolist()])
+    return np.asarray((formula_sizes(population) <= limits).all(axis=1))
 
 
 def at_width(population: Population, width: int) -> Population:

@@ -37,6 +37,8 @@ def breed(
     terminals: Terminals,
     rng: np.random.Generator,
     parts: Parents | None = None,
+    *,
+    scaled: bool = True,
 ) -> Offspring:
     """A generation of offspring, as many as a population has individuals.
 
@@ -51,6 +53,8 @@ def breed(
     rng : numpy.random.Generator
     parts : Parents, optional
         Formulas with useful parts; without them there is no part mutation.
+    scaled : bool
+        Whether linear scaling fits the coefficients of each formula.
     """
     counts = _counts(settings, rng, parts is not None)
     selected = {operator: select(n) for operator, n in counts.items()}
@@ -64,7 +68,9 @@ def breed(
         "hoist_mutation": variation.hoist_mutation(parents["hoist_mutation"], rng),
         "point_mutation": variation.point_mutation(parents["point_mutation"].population, terminals, rng),
         "constant_mutation": variation.constant_mutation(parents["constant_mutation"].population, rng),
-        "coefficient_mutation": variation.coefficient_mutation(parents["coefficient_mutation"], depth, rng),
+        "coefficient_mutation": variation.coefficient_mutation(
+            parents["coefficient_mutation"], depth, rng, at_root=not scaled
+        ),
     }
     population = Population.concatenate([offspring[operator] for operator in selected])
     return Offspring(population, np.concatenate(list(selected.values())))

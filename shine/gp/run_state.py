@@ -12,7 +12,7 @@ from shine.fitness.scores import Scores
 from shine.gp.archive import Archive
 from shine.gp.generator_state import generator_of, plain, restored_generator
 from shine.gp.islands import Island
-from shine.gp.limits import limit_of
+from shine.gp.limits import formula_depths, formula_limits, width_of, within_life
 from shine.gp.memory import Known
 from shine.gp.run_state_checks import (
     check_archive,
@@ -30,8 +30,10 @@ from shine.gp.run_state_checks import (
     whole_number,
 )
 from shine.gp.settings import EvolutionSettings
+from shine.gp.slot_state import header_of_slots, keep_slots, slotted_set
+from shine.gp.slots import SlottedSet
 from shine.gp.stagnation import Stagnation
-from shine.gp.subtrees import Parents, depths
+from shine.gp.subtrees import Parents
 from shine.lang.names import cut, normalized
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
@@ -86,6 +88,7 @@ class State:
         return {
             "functions": [function.name for function in self.primitives.functions],
             "features": list(self.primitives.features),
+            **header_of_slots(self.primitives),
             "complexity": dict(self.archive.weights),
             "generation": self.generation,
             # As text, because JSON has no infinity.
@@ -146,8 +149,7 @@ class State:
 
     @classmethod
     def _checked(cls, header: Mapping[str, Any], arrays: Arrays, table: Mapping[str, Primitive]) -> Self:
-        functions = select(table, names_of(header["functions"], "functions"))
-        primitives = PrimitiveSet(functions, tuple(map(normalized, names_of(header["features"], "features"))))
+        primitives = _primitives(header, table)
         generation = whole_number(header["generation"], "generation")
         weights, random = weights_of(header["complexity"]), header["random"]
         archive, parts = (_population(name, arrays, primitives) for name in ("archive", "parts"))
@@ -171,6 +173,13 @@ class State:
             # States of older versions lack it.
             text_of(header.get("noise", ""), "noise"),
         )
+
+
+def _primitives(header: Mapping[str, Any], table: Mapping[str, Primitive]) -> PrimitiveSet:
+    if "slots" in header:
+        return slotted_set(header["slots"], header["numbers"], table)
+    functions = select(table, names_of(header["functions"], "functions"))
+    return PrimitiveSet(functions, tuple(map(normalized, names_of(header["features"], "features"))))
 
 
 def _archive(individuals: Population, scores: Scores, weights: Mapping[str, int]) -> Archive:
@@ -222,6 +231,11 @@ def _population(name: str, arrays: Arrays, primitives: PrimitiveSet) -> Populati
     codes, values, sizes = (arrays[f"{name}.{part}"] for part in ("codes", "values", "sizes"))
     population = Population(codes, values, sizes, primitives)
     check_formulas(name, population)
+    if isinstance(primitives, SlottedSet):
+        # Rows of an archive that were never filled hold a lone constant.
+        used = population.sizes > 1 if name == "archive" else np.ones(len(population), np.bool_)
+        if not keep_slots(population.take(used)).all():
+            raise ValueError(f"the individuals of {name!r} do not have the slots of the run")
     return population
 
 
@@ -229,13 +243,14 @@ def check_state(state: State, primitives: PrimitiveSet, settings: EvolutionSetti
     """Raise a `ValueError` if the state shows that it belongs to a run of other primitives or settings."""
     if state.primitives != primitives:
         raise ValueError("the state belongs to a run with another primitive set")
-    empty = Archive.empty(primitives, settings.max_size, settings.complexity)
+    empty = Archive.empty(primitives, width_of(primitives, settings.max_size), settings.complexity)
     found = state.archive.individuals.codes.shape, dict(state.archive.weights), len(state.islands)
     if found != (empty.individuals.codes.shape, dict(empty.weights), settings.islands):
         raise ValueError("the state belongs to a run with another max_size, complexity or number of islands")
     everyone = [*(island.parents.population for island in state.islands), state.parts]
-    if max(int(depths(population).max(initial=0)) for population in everyone) > settings.max_depth:
+    _, levels = formula_limits(primitives, settings.max_size, settings.max_depth)
+    if any((formula_depths(population) > levels).any() for population in everyone):
         raise ValueError("the state has individuals with more levels than max_depth allows")
     for island in state.islands:
-        if island.parents.population.sizes.max() > limit_of(island.life, settings.max_size):
+        if not within_life(island.parents.population, island.life, settings.max_size).all():
             raise ValueError(f"the state has larger individuals than life {island.life} of their island allows")

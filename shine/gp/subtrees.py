@@ -39,11 +39,22 @@ class Subtrees:
     def of(cls, population: Population) -> Self:
         """The subtrees of a population."""
         order = np.argsort(-population.sizes, kind="stable")
-        arities = population.primitives.arities.astype(np.int16)[population.codes[order]]
+        primitives = population.primitives
+        arity_of_code = primitives.arities.astype(np.int16)
+        if primitives.frame:
+            # The root has very many arguments; its subtree is the whole tape.
+            arity_of_code[-1] = 0
+        arities = arity_of_code[population.codes[order]]
         sizes, depths = np.empty(arities.shape, np.int32), np.empty(arities.shape, np.int32)
         for_longest_first = _subtrees(np.ascontiguousarray(arities.T), population.sizes[order])
         sizes[order], depths[order] = (cells.T for cells in for_longest_first)
-        return cls(sizes, depths, _levels(sizes))
+        if not primitives.frame:
+            return cls(sizes, depths, _levels(sizes))
+        everyone, roots = np.arange(len(population)), population.sizes - 1
+        sizes[everyone, roots] = population.sizes
+        levels = _levels(sizes)
+        depths[everyone, roots] = 1 + levels.max(axis=1, initial=0)
+        return cls(sizes, depths, levels)
 
     def take(self, indices: ArrayLike) -> Subtrees:
         """The subtrees of the individuals at some indices, or where a mask holds."""

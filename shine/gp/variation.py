@@ -186,16 +186,18 @@ def constant_mutation(parents: Population, rng: np.random.Generator) -> Populati
     return Population(parents.codes.copy(), values, parents.sizes.copy(), parents.primitives)
 
 
-def coefficient_mutation(parents: Parents, max_depth: int, rng: np.random.Generator) -> Population:
+def coefficient_mutation(
+    parents: Parents, max_depth: int, rng: np.random.Generator, *, at_root: bool = False
+) -> Population:
     """Parents with one subtree multiplied by 1, or with 0 added to it: the same values, and one more constant to fit.
 
-    The root is never chosen: linear scaling fits its coefficients. Parents without room do not change; no parent does
-    if the primitives neither multiply nor add.
+    With linear scaling, which fits the coefficients of the root, the root is not chosen. Parents without room do not
+    change; no parent does if the primitives neither multiply nor add.
     """
     population, subtrees = parents.population, parents.subtrees
-    width, neutral = population.width, _neutral_elements(population.primitives)
-    below_root = np.arange(width) < (population.sizes - 1)[:, None]
-    allowed = below_root & (subtrees.depths < max_depth - subtrees.levels)
+    width, neutral = population.width, neutral_elements(population.primitives)
+    choosable = np.arange(width) < (population.sizes - (not at_root))[:, None]
+    allowed = choosable & (subtrees.depths < max_depth - subtrees.levels)
     rows = np.flatnonzero(allowed.any(axis=1) & (population.sizes + 2 <= width))
     if not neutral or not len(rows):
         return population
@@ -212,7 +214,7 @@ def coefficient_mutation(parents: Parents, max_depth: int, rng: np.random.Genera
     return Population(codes, values, sizes, population.primitives)
 
 
-def _neutral_elements(primitives: PrimitiveSet) -> list[tuple[int, float]]:
+def neutral_elements(primitives: PrimitiveSet) -> list[tuple[int, float]]:
     """Codes of functions that have a neutral second argument, and that argument."""
     codes = primitives.function_codes
     return [(codes[name], element) for name, element in (("mul", 1.0), ("add", 0.0)) if name in codes]

@@ -65,11 +65,11 @@ def parse(
     if isinstance(getattr(source, "tree", None), Tree):
         source = source.tree  # type: ignore[union-attr]  # a model
     if isinstance(source, str):
-        node = _syntax_tree(source)
+        node = syntax_tree(source)
     elif isinstance(source, ast.AST):
         node = source
     elif inspect.isfunction(source):
-        node = _function_definition(source)
+        node = function_definition(source)
     elif is_symbolic(source):
         source = _of_symbols(source, primitives)
     elif not isinstance(source, Tree):
@@ -145,7 +145,14 @@ def _is_own_decorator(node: ast.expr) -> bool:
     return name == "jit"
 
 
-def _syntax_tree(source: str) -> ast.AST:
+def syntax_tree(source: str) -> ast.AST:
+    """The syntax tree of a text: an expression, or a module with its statements.
+
+    Raises
+    ------
+    UnsupportedSyntaxError
+        If the text is empty, too long, or not Python.
+    """
     text = source.strip()
     if not text:
         raise UnsupportedSyntaxError("the formula is empty; write an expression such as 'a*x + b'")
@@ -177,7 +184,14 @@ def _is_too_long(error: SyntaxError) -> bool:
     return "digits) for integer string conversion" in str(error.msg)
 
 
-def _function_definition(function: Callable[..., object]) -> ast.AST:
+def function_definition(function: Callable[..., object]) -> ast.AST:
+    """The syntax tree of a Python function, with the lines of its file.
+
+    Raises
+    ------
+    UnsupportedSyntaxError
+        If it has no name, or its source is not available.
+    """
     if function.__name__ == "<lambda>":
         raise UnsupportedSyntaxError("lambda is not part of the language; write the expression as text, or a def")
     try:
@@ -188,7 +202,7 @@ def _function_definition(function: Callable[..., object]) -> ast.AST:
         ) from None
     text = textwrap.dedent("".join(lines))
     indent = len(lines[0]) - len(lines[0].lstrip())
-    tree = _syntax_tree(text)
+    tree = syntax_tree(text)
     for node in ast.walk(tree):
         if hasattr(node, "lineno"):
             node.lineno += first - 1

@@ -75,6 +75,11 @@ class PrimitiveSet:
         return {f.name: f for f in self.functions}
 
     @property
+    def frame(self) -> int:
+        """Nodes at the end of each tape that belong to no formula; none in an ordinary set."""
+        return 0
+
+    @property
     def first_function(self) -> int:
         """Smallest code of a function; all smaller codes are terminals."""
         return 1 + len(self.features)

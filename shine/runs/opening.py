@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from shine.config import Config, read_config
 from shine.errors import ExportError, UnsupportedSyntaxError
 from shine.lang.lazy import cached_property
@@ -16,10 +18,11 @@ from shine.lang.parse import parse
 from shine.lang.tree import Primitive
 from shine.lang.vocabulary import primitive_table
 from shine.runs.files import read_file
-from shine.runs.records import ModelRecord, ResultRecord, read_result
+from shine.runs.records import ModelRecord, ResultRecord, TemplateRecord, read_result
 from shine.search.front import Front, Result
 from shine.search.model import Model
 from shine.search.noise_estimate import NoiseEstimate
+from shine.templates.template import primitives_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +107,34 @@ class Run:
 
     def _model(self, model: ModelRecord) -> Model:
         try:
+            if model.template is not None:
+                return self._template_model(model, model.template)
             tree = parse(model.expression, self.features, self._table)
         except UnsupportedSyntaxError as error:
             raise ExportError(f"{self.folder / 'result.json'}: {shown(model.expression)}: {cut(error)}") from None
         r2 = math.nan if model.r2 is None else model.r2
         return Model(tree, model.loss, r2, self.record.weights, self.headings, model.digits)
+
+    def _template_model(self, model: ModelRecord, found: TemplateRecord) -> Model:
+        """A formula of a template, which the configuration has."""
+        # Slow to import, and most runs have none.
+        from shine.search.template_model import TemplateModel
+        from shine.templates.binding import resolved
+        from shine.templates.law import Groups, law_from
+
+        given = self.config.search.template
+        if given is None:
+            raise ExportError(f"{self.folder / 'config.yaml'}: has no template, but the result is that of one")
+        template = resolved(given, self.features)
+        table = primitive_table([*self.record.primitives, *primitives_of(template)])[0]
+        functions = {each.name: parse(found.functions[each.name], each.arguments, table) for each in template.unknowns}
+        constants = {
+            name: value if isinstance(value, float) else np.array(value) for name, value in found.constants.items()
+        }
+        groups = None if self.record.groups is None else Groups(**self.record.groups.model_dump())
+        law = law_from(template, self.features, functions, constants, groups)
+        r2 = math.nan if model.r2 is None else model.r2
+        return TemplateModel(law.composed(), model.loss, r2, self.record.weights, self.headings, model.digits, law=law)
 
 
 def open_run(folder: str | Path) -> Run:

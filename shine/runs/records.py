@@ -46,6 +46,28 @@ class ModelRecord(_Record):
     """Share of the target's variance that the formula explains; null where it is not finite."""
     digits: Annotated[int, Ge(1)] | None = None
     """Significant digits of its constants that the data support; null if it is not known."""
+    template: TemplateRecord | None = None
+    """Its functions and constants, if the run had a template."""
+
+
+class TemplateRecord(_Record):
+    """A formula of a template: what was found."""
+
+    functions: dict[str, str]
+    """The formula of each unknown function, in its arguments."""
+    constants: dict[str, FiniteFloat | tuple[FiniteFloat, ...]]
+    """The value of each parameter; of a parameter by group one for each group, in their order."""
+
+
+class GroupsRecord(_Record):
+    """The groups of a template's constants."""
+
+    column: str
+    """Name of their column in formulas."""
+    values: tuple[FiniteFloat, ...]
+    """Value of the column for each group."""
+    labels: tuple[str, ...] | None = None
+    """What the groups are called in the file, if the column numbers texts."""
 
 
 class NoiseRecord(_Record):
@@ -97,6 +119,8 @@ class ResultRecord(_Record):
     """The chosen formula, one of the front."""
     front: tuple[ModelRecord, ...]
     """The best formula of each complexity that is better than all simpler ones, the simplest first."""
+    groups: GroupsRecord | None = None
+    """The groups of the template's constants; null without any."""
     reason: str = ""
     """Why the chosen formula was chosen; results of older versions have none."""
     noise: NoiseRecord | None = None
@@ -174,6 +198,7 @@ def result_record(
         schema_version=SCHEMA_VERSION,
         best=front[result.best_index],
         front=front,
+        groups=_groups_record(result.best),
         reason=result.front.reason,
         noise=None if result.noise is None else NoiseRecord(**asdict(result.noise)),
         features=result.best.tree.parameters,
@@ -194,8 +219,31 @@ def result_record(
 def _model_record(model: Model) -> ModelRecord:
     r2 = model.r2 if math.isfinite(model.r2) else None
     return ModelRecord(
-        expression=str(model.tree), loss=model.loss, complexity=model.complexity, r2=r2, digits=model.digits
+        expression=str(model.tree),
+        loss=model.loss,
+        complexity=model.complexity,
+        r2=r2,
+        digits=model.digits,
+        template=_template_record(model),
     )
+
+
+def _template_record(model: Model) -> TemplateRecord | None:
+    law = getattr(model, "law", None)
+    if law is None:
+        return None
+    functions = {name: str(tree) for name, tree in law.functions.items()}
+    constants = {
+        name: value if isinstance(value, float) else tuple(value.tolist()) for name, value in law.constants.items()
+    }
+    return TemplateRecord(functions=functions, constants=constants)
+
+
+def _groups_record(model: Model) -> GroupsRecord | None:
+    law = getattr(model, "law", None)
+    if law is None or law.groups is None:
+        return None
+    return GroupsRecord(column=law.groups.column, values=law.groups.values, labels=law.groups.labels)
 
 
 def front_csv(result: Result) -> str:

@@ -12,10 +12,12 @@ from shine.config import Job, current_names, is_retired
 from shine.errors import ConfigError, DataError, ExportError
 from shine.lang.names import cut, normalized, shown
 from shine.lang.primitives import PrimitiveSet, select
+from shine.lang.tree import Primitive
 from shine.lang.vocabulary import primitive_table
 from shine.runs.checkpoints import Checkpoint, Shelf
 from shine.runs.identity import data_digest, settings_of
 from shine.runs.keeping import Notice
+from shine.templates.template import primitives_of
 
 if TYPE_CHECKING:
     from shine.gp.run_state import State
@@ -50,17 +52,29 @@ def _state(folder: Path, checkpoint: Checkpoint, job: Job) -> State:
     # The evolution is slow to import, and reading a result does not need it.
     from shine.gp.run_state import State, check_state
 
-    table, names = primitive_table(job.config.primitive_texts)
-    features = job.dataset.without(job.config.constraints.forbidden).features
+    table, primitives = _primitives(job)
     try:
         state = State.from_arrays(checkpoint.header, checkpoint.arrays, table)
-        check_state(state, PrimitiveSet(select(table, names), features), job.config.evolution)
+        check_state(state, primitives, job.config.evolution)
         return state
     except ValueError as error:
         problem = cut(error)
     raise ExportError(
         f"{folder}: the checkpoint is undamaged, but is not a state of this run: {problem}; run its config.yaml anew"
     )
+
+
+def _primitives(job: Job) -> tuple[dict[str, Primitive], PrimitiveSet]:
+    """Functions by name, and the primitive set of the individuals."""
+    search = job.config.search
+    if search.template is not None:
+        from shine.search.template_search import prepared_template  # slow to import
+
+        table, _ = primitive_table([*search.primitives, *primitives_of(search.template)])
+        return table, prepared_template(job.dataset, search).composition.genome
+    table, names = primitive_table(search.primitives)
+    features = job.dataset.without(job.config.constraints.forbidden).features
+    return table, PrimitiveSet(select(table, names), features)
 
 
 def _check_names(folder: Path, header: Mapping[str, Any]) -> None:

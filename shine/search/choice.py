@@ -104,5 +104,5 @@ def fitted_constants(tree: Tree) -> int:
 
 
 def _sizes_and_constants(front: Sequence[Model]) -> tuple[Indices, Indices]:
-    trees = [model.tree for model in front]
-    return np.array([tree.size for tree in trees]), np.array([fitted_constants(tree) for tree in trees])
+    sizes, constants = zip(*(model.counts for model in front), strict=True)
+    return np.array(sizes), np.array(constants)

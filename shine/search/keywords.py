@@ -19,6 +19,7 @@ from shine.lang.vocabulary import PrimitiveSource, check_primitives
 from shine.losses import loss_text
 from shine.search.settings import FitnessSettings, SearchSettings
 from shine.search.wording import worded
+from shine.templates.reading import template
 from shine.words import FORMER, meant, unexpected
 
 Section = TypeVar("Section", EvolutionSettings, FitnessSettings, StopSettings, Constraints)
@@ -34,6 +35,7 @@ KEYWORDS: dict[str, tuple[str, ...]] = {
     "constraints": ("constraints",),
     "seed": ("seed",),
     "guesses": ("guesses",),
+    "template": ("template",),
 }
 """Place of each keyword of `shine.evolve` in the settings."""
 
@@ -134,6 +136,7 @@ CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "primitives": _primitives,
     "guesses": _guesses,
     "seed": _seed,
+    "template": lambda given, word: None if given is None else template(given),
 }
 """Checks of the settings that are in no section: value and the user's word for it -> the setting."""
 

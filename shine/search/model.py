@@ -92,6 +92,11 @@ class Model:
         """Sum of the weights of all nodes."""
         return tree_complexity(self.tree, self.weights)
 
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Nodes, and constants among them, as far as the search has chosen them."""
+        return self.tree.size, sum(token[0] == "constant" for token in self.tree.tokens[1:])
+
     @cached_property
     def kernel(self) -> Kernel:
         """The formula compiled for float64; its arguments are the features."""

@@ -94,9 +94,8 @@ def refined(
     primitives = with_functions(outcome.front.primitives, LINE_FUNCTIONS)
     domain = Domain(dataset)
     evidence = Evidence.of(dataset, loss)
-    least = float(outcome.scores.losses.min(initial=np.inf)) if len(outcome.scores.losses) else np.inf
-    tied = evidence.worsened(least, TIED) / least if 0 < least < np.inf else math.e
-    individuals, forms = individuals_to_refine(outcome, domain, min(tied, math.e), most)
+    tied = evidence.tied(outcome.scores.losses, TIED)
+    individuals, forms = individuals_to_refine(outcome, domain, tied, most)
     constant = Tree(dataset.features, ast.Constant(_constant(dataset, loss)))
     complete = _completed(individuals, forms, dataset, loss, threads)
     found = [constant, *(tree for tree in complete if fitted_constants(tree) < max(dataset.effective_rows, 2))]

@@ -46,7 +46,10 @@ from shine.search.objective_search import search_objective
 from shine.search.outliers import without_gross
 from shine.search.preparation import Task, constraint_compiler, prepared, seeded
 from shine.search.settings import SearchSettings
+from shine.search.template_data import with_template
+from shine.search.template_search import template_search
 from shine.search.yardsticks import description_length, good_enough
+from shine.templates.reading import TemplateSource
 
 PROBE = 1
 """Number of the random generator that examines the noise, beside that of the search."""
@@ -84,6 +87,8 @@ def search(
     DataError, UnsupportedSyntaxError, GraphImportError, ValueError
         If the data, a formula, a graph or a setting is invalid.
     """
+    if settings.template is not None:
+        return template_search(dataset, settings, report=report, state=state, save=save)
     settings, loss = in_formulas(settings, dataset), loss_for(settings.fitness.loss, dataset)
     dataset = read_by(loss, dataset, settings.fitness.noise)
     budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds)
@@ -196,6 +201,7 @@ def evolve(
     constraints: Constraints | Mapping[str, Any] | None = None,
     seed: int = 0,
     guesses: Sequence[Guess] = (),
+    template: TemplateSource | None = None,
     report: Callable[[Progress], object] | None = None,
     **settings: Any,
 ) -> Result:
@@ -255,6 +261,10 @@ def evolve(
         Guesses, formulas to start from: text, functions, trees, SymPy expressions; graphs as `shine.load_graph` reads
         them, or paths of graph files, if their inputs are named like features; otherwise mappings such as
         ``{"graph": "model.pb", "features": {"input": "a"}}``, with ``output`` if the graph has several.
+    template : Template, str, function or mapping, optional
+        The known part of the law, as `shine.template` takes it: the search finds its unknown functions and fits its
+        parameters. Linear scaling is then off: the template says the form. Its column of groups may hold texts. With
+        several outputs, `y` has shape (n_rows, n_outputs).
     report : callable, optional
         Receives the `Progress` of every generation; it ends the run by returning True.
     **settings
@@ -294,12 +304,18 @@ def evolve(
         constraints=constraints,
         seed=seed,
         guesses=guesses,
+        template=template,
         **settings,
     )
     X, columns = taken_apart(X, beside)
     headings = frame_headings(X) if features is None else features
     names = None if headings is None else names_of_headings(headings)
-    dataset = Dataset.from_arrays(X, y, sample_weight, names, sigma, groups, headings, columns)
+    if every.template is not None:
+        dataset = with_template(every.template, X, y, sample_weight, names, headings, sigma, groups, beside=columns)
+    else:
+        dataset = Dataset.from_arrays(X, y, sample_weight, names, sigma, groups, headings, columns)
     if objective is not None:
+        if every.template is not None:
+            raise ValueError("objective does not go with a template; leave one of them out")
         return search_objective(dataset, every, objective, report=report)
     return search(dataset, every, report=report)

@@ -12,6 +12,7 @@ from shine.gp.constraints.constraints import Constraints
 from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.lang.vocabulary import PrimitiveSource
 from shine.search.defaults import DEFAULT_PRIMITIVES
+from shine.templates.template import Template
 
 
 @dataclass(frozen=True)
@@ -66,3 +67,5 @@ class SearchSettings:
     """Seed of the random generator: the same seed gives the same front."""
     guesses: tuple[Guess, ...] = ()
     """Formulas that join the first population; those that break a constraint die out at once."""
+    template: Template | None = None
+    """The known part of the law; without it, formulas are free."""

@@ -155,6 +155,11 @@ class Evidence:
             return self.rows * self.known * (worse - better)
         return self.rows * self.power * math.log(max(worse, self.floor) / max(better, self.floor))
 
+    def tied(self, losses: Floats, nats: float) -> float:
+        """The factor, at most e, up to which a loss is tied with the least of some losses."""
+        least = float(losses.min(initial=np.inf))
+        return min(self.worsened(least, nats) / least, math.e) if 0 < least < np.inf else math.e
+
     def worsened(self, loss: float, nats: float) -> float:
         """The loss that is by so many nats worse than a loss."""
         if self.known is not None:

@@ -24,6 +24,7 @@ from llvmlite import ir
 from shine.codegen.blocks import I64, POINTER, Variables, counted, declare, load, number
 from shine.codegen.gradient.assembler import emit_gradient_assembler
 from shine.codegen.gradient.constant_fitting import advance_function, emit_advances, emit_fit
+from shine.codegen.gradient.grouped import GroupedEquations
 from shine.codegen.gradient.instructions import OPERAND_BYTES, gradient_instruction_bytes, tile_operand
 from shine.codegen.gradient.job import GRADIENT_JOB
 from shine.codegen.gradient.normal_equations import PREDICTION, add_to, products_function
@@ -47,14 +48,17 @@ NORMAL, FIT, ADVANCE = "normal", "fit", "advance"
 """Names of the functions of a job: normal equations; whole fits; and those that take each individual from one trial of
 a fit to the next."""
 
+GROUPED = "grouped"
+"""Name of the function that measures normal equations with groups (see `grouped`)."""
+
 
 def emit_gradient_machine(functions: Sequence[Primitive]) -> ir.Module:
     """The gradient machine of some primitives, in one module.
 
     It defines ``void normal(job)``, which takes a pointer to the words of `GRADIENT_JOB` and adds to the results of
     each individual: its sum of errors, then the lower triangle of the matrix of its normal equations. `FIT` and
-    `ADVANCE` take a pointer to the words of `FIT_JOB` and fit constants (see `constant_fitting`). The module also
-    defines the worker loop (`shine.codegen.machine.worker_loop`).
+    `ADVANCE` take a pointer to the words of `FIT_JOB` and fit constants (see `constant_fitting`); `GROUPED` is for fits
+    with groups. The module also defines the worker loop (`shine.codegen.machine.worker_loop`).
     """
     module = ir.Module(name="gradient_machine")
     size = gradient_instruction_bytes(most_arguments(functions))
@@ -86,6 +90,12 @@ def _emit_drivers(module: ir.Module, assemble: ir.Function, advance: ir.Function
     pointer = function.args[0]
     emit_fit(build, pointer, lambda *arguments: build.call(evaluate, [pointer, *arguments]), advance)
     build.ret_void()
+    GroupedEquations(
+        module,
+        GROUPED,
+        lambda build, *arguments: _assemble(build, assemble, *arguments),
+        lambda build, *arguments: _run(build, module, *arguments),
+    ).emit()
 
 
 def _entry(module: ir.Module, name: str) -> tuple[ir.Function, ir.IRBuilder]:
@@ -112,7 +122,7 @@ def _emit_evaluate(module: ir.Module, assemble: ir.Function) -> ir.Function:
     wanted = Variables(build, further=1, tiles=0)
     with over_parts(build, job, wanted) as (here, begin, end):
         columns, length = _assemble(build, assemble, here, individual, wanted)
-        _run(build, module, here, begin, end, columns, length, line, limit, state, wanted)
+        _run(build, module, here, begin, begin, end, columns, length, line, limit, state, wanted)
     build.ret_void()
     return function
 
@@ -146,6 +156,7 @@ def _run(
     build: ir.IRBuilder,
     module: ir.Module,
     job: Job,
+    origin: ir.Value,
     begin: ir.Value,
     end: ir.Value,
     columns: ir.Value,
@@ -155,7 +166,10 @@ def _run(
     state: ir.Value,
     wanted: Variables,
 ) -> None:
-    """Run the instructions over some rows, tile after tile, until the errors exceed the limit."""
+    """Run the instructions over some rows, tile after tile, until the errors exceed the limit.
+
+    `origin` is the row that the columns begin with.
+    """
     first = build.inttoptr(job["instructions"], POINTER)
     handler = load(build, first, number(0), _BYTE, HANDLER_POINTER, 8)
     step = build.udiv(length, number(8))
@@ -165,7 +179,7 @@ def _run(
     ):
         left = build.sub(end, tile.index)
         rows = build.select(build.icmp_unsigned("<", left, step), left, step)
-        offset = build.mul(build.sub(tile.index, begin), number(8))
+        offset = build.mul(build.sub(tile.index, origin), number(8))
         build.call(handler, [first, offset, build.mul(whole_groups(build, rows), number(8))])
         _add_tile(build, module, job, tile.index, offset, rows, columns, line, state)
         total = load(build, state, number(0), _DOUBLE, _DOUBLE)

@@ -41,3 +41,41 @@ FIT_JOB = (*GRADIENT_JOB[:-2], *FIT_FIELDS, *GRADIENT_JOB[-2:])
 ``fitting``   memory of one thread
 ============= =============================================================================================
 """
+
+GROUPED_FIELDS = (
+    "grouped", "outputs", "n_outputs", "sections", "n_groups", "own", "shared", "steps", "tolerance", "unknowns",
+    "errors", "group_errors", "blocks", "fixed", "lows", "highs", "prior", "state", "kept", "fresh", "work", "reduced",
+    "trial", "totals", "flags", "step",
+)  # fmt: skip
+
+GROUPED_JOB = (*GRADIENT_JOB[:-2], *GROUPED_FIELDS, *GRADIENT_JOB[-2:])
+"""Words of a job of fits with groups (see `grouped` and `grouped_fitting`). ``columns``, ``target`` and ``weights`` are
+those of all rows, in sections that are padded each.
+
+================ ==========================================================================================
+``grouped``      address of the function that measures an individual
+``outputs``      `OUTPUT` words of each output
+``sections``     `SECTION` words of each section, those of an output together
+``own``          unknowns of each group
+``shared``       unknowns of all groups: room for them in each individual
+``unknowns``     of each individual: those of each group, then the shared ones; at the start and at the end
+``fixed``        a byte for each unknown, not 0 if it keeps its value
+``lows``         bounds: ``own + shared`` numbers of each individual
+``highs``
+``prior``        ``own`` precisions and ``own`` centers of each individual; or 0
+``errors``       results: sum of errors and penalties of each individual; inf where it is not finite
+``group_errors`` results, if not 0: errors of each group of each individual are added to these
+``blocks``       results of the elimination of groups, if not 0: the blocks of each individual
+================ ==========================================================================================
+
+``state`` to ``step`` are memory of one thread.
+"""
+
+OUTPUT = (
+    "codes", "values", "sizes", "width", "constants", "starts", "nodes", "slots", "first_section", "last_section"
+)  # fmt: skip
+"""Words of an output: its formulas; the greatest number of constants that are fitted; for each constant of all formulas
+its position on the tape and its unknown, or -1, and where those of an individual start."""
+
+SECTION = ("block", "begin", "end")
+"""Words of a section: its group, its first row, and the row after its last."""

@@ -1,0 +1,108 @@
+"""The data of a search with a template: texts of groups become numbers, several outputs one target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shine.data.dataset import Dataset, numbers, stable_sum
+from shine.errors import DataError
+from shine.templates.grouping import with_numbers_for_texts
+from shine.templates.sections import OUTPUT
+from shine.templates.template import Template
+from shine.typing import Floats
+
+
+def texts_to_numbers(
+    template: Template, X: Any, names: Sequence[str] | None, headings: Sequence[str] | None
+) -> tuple[Any, dict[str, tuple[str, ...]]]:
+    """A table with numbers in the column of groups, and the texts that they number, by the name of the column.
+
+    Parameters
+    ----------
+    template : Template
+    X : array-like or data frame of shape (n_rows, n_features)
+    names, headings : sequence of str, optional
+        Names of the columns in formulas, and their headings.
+    """
+    if template.groups is None or names is None or headings is None or template.groups not in names:
+        return X, {}
+    table, texts = with_numbers_for_texts(X, headings, headings[list(names).index(template.groups)])
+    return table, {} if texts is None else {template.groups: texts}
+
+
+def with_template(
+    template: Template,
+    X: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    names: Sequence[str] | None,
+    headings: Sequence[str] | None,
+    sigma: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    labels: Mapping[str, tuple[str, ...]] | None = None,
+    beside: Mapping[str, ArrayLike] | None = None,
+) -> Dataset:
+    """The data set of a search with a template (see `Dataset.from_arrays`).
+
+    Parameters
+    ----------
+    template : Template
+    X : array-like or data frame of shape (n_rows, n_features)
+        The column of groups may hold texts.
+    y : array-like of shape (n_rows,), or (n_rows, n_outputs) if the template has several outputs
+    sample_weight, sigma, groups : array-like, optional
+    names, headings : sequence of str, optional
+        Names of the columns in formulas, and their headings.
+    labels : mapping of str to tuple of str, optional
+        Texts of the groups, if X has their numbers already.
+    beside : mapping of str to array-like, optional
+        Columns that the loss reads, of shape (n_rows,) each.
+
+    Raises
+    ------
+    DataError
+        If the data are invalid.
+    """
+    X, texts = texts_to_numbers(template, X, names, headings)
+    if len(template.outputs) == 1:
+        dataset = Dataset.from_arrays(X, y, sample_weight, names, sigma, groups, headings, beside)
+    else:
+        dataset = _stacked(len(template.outputs), X, y, (sample_weight, names, sigma, groups, headings, beside))
+    return replace(dataset, labels={**(labels or {}), **texts})
+
+
+def _stacked(outputs: int, X: ArrayLike, y: ArrayLike, others: tuple[Any, ...]) -> Dataset:
+    """The rows once for each output, with its number in a further column.
+
+    Outputs count alike, whatever their units: the noise of each is taken to be in proportion to its spread, unless the
+    noise is known.
+    """
+    sample_weight, names, sigma, groups, headings, beside = others
+    targets = numbers(y, "y", 2)
+    if targets.shape[1] != outputs:
+        raise DataError(f"the template has {outputs} outputs, but y has {targets.shape[1]} columns")
+    first = Dataset.from_arrays(X, targets[:, 0], sample_weight, names, sigma, groups, headings, beside)
+    if OUTPUT in first.features:
+        raise DataError(f"a column is called {OUTPUT!r}, which numbers the outputs of a template; rename it")
+    again = np.tile(np.arange(first.n_rows), outputs)
+    rows, number = first.take(again), np.repeat(np.arange(outputs, dtype=np.float64), first.n_rows)
+    stacked = replace(
+        rows,
+        columns=np.vstack([rows.columns, number]),
+        target=np.ascontiguousarray(targets.T).ravel(),
+        features=(*rows.features, OUTPUT),
+    )
+    if sigma is not None:
+        return stacked
+    return stacked.with_deviations(np.repeat([_spread(each) for each in targets.T], first.n_rows))
+
+
+def _spread(target: Floats) -> float:
+    """Standard deviation of an output; 1 if it does not vary."""
+    mean = float(stable_sum(target)) / len(target)
+    return float(np.sqrt(stable_sum((target - mean) ** 2) / len(target))) or 1.0

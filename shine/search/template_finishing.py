@@ -1,0 +1,230 @@
+"""The end of a search with a template: constants fitted to convergence, each unknown function simplified, the front."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from shine.arrays import COMPILED
+from shine.data.dataset import Dataset, stable_sum
+from shine.fitness.losses import Loss
+from shine.gp.evolution import Outcome
+from shine.gp.slot_breeding import assembled, formulas_in
+from shine.gp.slots import Slot, SlottedSet
+from shine.gp.snapping import rounded_off, snapped, without_idle_digits
+from shine.lang.population import Population
+from shine.lang.primitives import PrimitiveSet
+from shine.lang.simplify.simplifier import simplify
+from shine.lang.tape import functions_of
+from shine.lang.tree import Tree
+from shine.search.choice import written_length
+from shine.search.front import pareto_front
+from shine.search.lines import LINE_FUNCTIONS, with_functions
+from shine.search.polishing import oddities_of, preferred
+from shine.search.template_constraints import SlotConstraints
+from shine.search.template_model import TemplateModel
+from shine.search.template_snapping import SharedConstants
+from shine.search.yardsticks import Evidence, nats_of_errors, rounding_error
+from shine.templates.composition import Composition
+from shine.templates.law import Groups, law_of
+from shine.templates.linearizer import TemplateLinearizer
+from shine.templates.scores import TemplateEvaluator
+from shine.templates.sections import OUTPUT
+from shine.typing import Floats
+
+TIED = 3.0
+"""Nats by which an individual may describe the data worse than the front and still be refined."""
+
+TOLERANCE = 1e-13
+"""Relative gain below which constants count as fitted to convergence."""
+
+_STEPS = 50
+"""Most steps of the fit of all constants."""
+
+
+@dataclass(frozen=True)
+class TemplateFinish:
+    """What the end of a search with a template needs besides the outcome of its evolution.
+
+    Parameters
+    ----------
+    composition : Composition
+    groups : Groups, optional
+    rows : Dataset
+        All rows, with numbers of groups.
+    loss : Loss
+    weights : mapping of str to int
+        Complexity of functions and constants, by name.
+    rules : SlotConstraints
+    enough : float
+        Loss below which two formulas are equally right.
+    threads : int
+    is_closing : callable
+        Says whether to stop making constants simple.
+    most : float
+        Most individuals, if the front has fewer.
+    headings : mapping of str to str
+    """
+
+    composition: Composition
+    groups: Groups | None
+    rows: Dataset
+    loss: Loss
+    weights: Mapping[str, int]
+    rules: SlotConstraints
+    enough: float
+    threads: int
+    is_closing: Callable[[], bool]
+    most: float
+    headings: Mapping[str, str]
+
+    def front(self, outcome: Outcome, polish: bool) -> tuple[TemplateModel, ...]:
+        """The Pareto front of a finished search.
+
+        Without `polish`, constants stay as the evolution left them.
+        """
+        individuals = self._chosen(outcome)
+        if not len(individuals):
+            return ()
+        if not polish:
+            versions = [list(self._measured(individuals, self.composition))]
+        else:
+            versions = list(self._polished(individuals))
+        evidence = Evidence.of(self.rows, self.loss)
+
+        def nats(worse: TemplateModel, better: TemplateModel) -> float:
+            return evidence.nats(worse.loss, better.loss)
+
+        chosen = [cast(TemplateModel, preferred(models, cast(Any, nats))) for models in zip(*versions, strict=True)]
+        finite = [model for model in chosen if math.isfinite(model.loss)]
+        odd = dict(zip(finite, oddities(finite), strict=True))
+
+        def surprise(model: TemplateModel) -> float:
+            """The loss that a plain formula without constants would have, if it were as likely."""
+            written = sum(map(written_length, model.law.functions.values()))
+            return evidence.worsened(model.loss, odd[model] + written)
+
+        return pareto_front(finite, self.enough, surprise)  # type: ignore[arg-type, return-value]
+
+    def _chosen(self, outcome: Outcome) -> Population:
+        """The individuals on the front, and those nearly on it."""
+        if outcome.stopped_by == "loss":
+            return outcome.front
+        archive = outcome.archive
+        rows = archive.nearly_on_front(Evidence.of(self.rows, self.loss).tied(outcome.scores.losses, TIED))
+        front = set(archive.front_rows().tolist())
+        others = [row for row in rows.tolist() if row not in front]
+        room = int(min(max(self.most - len(front), 0), len(others)))
+        return archive.individuals.take(np.array(sorted([*front, *others[:room]]), np.int64))
+
+    def _polished(self, individuals: Population) -> Iterator[list[TemplateModel]]:
+        """The individuals with fitted constants, and then with simple ones, both simplified."""
+        if self.rules:
+            # A simplified formula may break a constraint.
+            yield list(self._measured(self._converged(self.composition, individuals), self.composition))
+        composition, simple = self._simplified(self.composition, individuals)
+        fitted = self._converged(composition, simple)
+        yield list(self._measured(fitted, composition))
+        nats = nats_of_errors(self.rows, self.loss)
+        rows, least = self.rows.effective_rows, rounding_error(self.rows, self.loss)
+        shared = self._shared(composition)
+        short = shared.hidden(fitted)
+        short = snapped(short, shared, rows, least, nats=nats, out_of_time=self.is_closing)
+        composition, short = self._simplified(composition, shared.shown(short))
+        shared = self._shared(composition)
+        short = shared.hidden(short)
+        short = rounded_off(short, shared, rows, least, nats=nats, out_of_time=self.is_closing)
+        short = shared.shown(without_idle_digits(short, shared, rows, least))
+        composition, short = self._simplified(composition, short)
+        yield list(self._measured(short, composition))
+
+    def _shared(self, composition: Composition) -> SharedConstants:
+        return SharedConstants(composition, self._linearizer(composition))
+
+    def _linearizer(self, composition: Composition) -> TemplateLinearizer:
+        return TemplateLinearizer(composition, self.rows, self.loss, self.threads)
+
+    def _converged(self, composition: Composition, individuals: Population) -> Population:
+        ones = np.ones(len(individuals))
+        fit = self._linearizer(composition).fit(individuals, ones, 0 * ones, _STEPS, tolerance=TOLERANCE)
+        return fit.population
+
+    def _simplified(self, composition: Composition, individuals: Population) -> tuple[Composition, Population]:
+        """The individuals with each unknown function simplified by itself, in a composition that has what they need."""
+        genome = composition.genome
+        slots, formulas = [], []
+        for number, slot in enumerate(genome.slots):
+            plain = formulas_in(individuals, number, slot.max_size)
+            allowed = with_functions(slot.primitives, LINE_FUNCTIONS)
+            trees = [_shorter(plain.tree(index), allowed) for index in range(len(plain))]
+            names = sorted({name for tree in trees for name in functions_of(tree)})
+            own = with_functions(slot.primitives, names)
+            size = max(slot.max_size, *(len(tree.tokens) for tree in trees))
+            formulas.append(Population.from_trees(trees, own, size))
+            slots.append(Slot(slot.name, own, size, slot.max_depth))
+        first = individuals.sizes - genome.frame
+        at = first[:, None] + np.arange(len(genome.numbers))
+        numbers = individuals.values[np.arange(len(individuals))[:, None], at]
+        wider = SlottedSet.of(slots, genome.numbers)
+        return composition.with_genome(wider), assembled(formulas, wider, numbers)
+
+    def _measured(self, individuals: Population, composition: Composition) -> Iterator[TemplateModel]:
+        """The individuals as models."""
+        if composition.template.shrinkage:
+            individuals = self._linearizer(composition).shrunk(individuals)
+        losses = TemplateEvaluator(composition, self.rows, self.loss, self.threads).score(individuals).losses
+        r2 = self._r2(individuals, composition, losses)
+        losses = self.rules.charged(individuals, losses) if self.rules else losses
+        output = 0 if len(composition.template.outputs) == 1 else None
+        for index, (loss, share) in enumerate(zip(losses.tolist(), r2.tolist(), strict=True)):
+            law = law_of(composition, individuals, index, self.groups)
+            yield TemplateModel(law.composed(), loss, share, self.weights, self.headings, law=law, output=output)
+
+    def _r2(self, individuals: Population, composition: Composition, losses: Floats) -> Floats:
+        """Coefficients of determination, without the weights of the noise; the mean of several outputs."""
+        plain = self.rows.without_deviations
+        if len(composition.template.outputs) > 1:
+            return _mean_r2(TemplateEvaluator(composition, plain, "mse", self.threads).predict(individuals), plain)
+        errors = losses
+        if self.loss.name != "mse" or plain is not self.rows:
+            errors = TemplateEvaluator(composition, plain, "mse", self.threads).score(individuals).losses
+        return _explained(errors, plain)
+
+
+def _mean_r2(predictions: Floats, rows: Dataset) -> Floats:
+    """Coefficient of determination of each individual, the mean over the outputs."""
+    outputs = rows.columns[rows.features.index(OUTPUT)]
+    found = []
+    for output in np.unique(outputs):
+        which = np.flatnonzero(outputs == output)
+        own = rows.take(which)
+        squares = own.row_weights * (predictions[:, which] - own.target) ** 2
+        found.append(_explained(stable_sum(squares) / own.weight, own))
+    return np.asarray(sum(found) / len(found))
+
+
+def _explained(errors: Floats, rows: Dataset) -> Floats:
+    """Share of the target's variance that is explained; a constant target is explained fully or not at all."""
+    variance = rows.target_square / rows.weight
+    with np.errstate(all="ignore"):
+        return 1 - errors / variance if variance > 0 else np.where(errors > 0, 0.0, 1.0)
+
+
+def oddities(models: Sequence[TemplateModel]) -> list[float]:
+    """Nats by which the unknown functions of each model look odd (see `shine.gp.oddity`)."""
+    found = [0.0] * len(models)
+    for name in models[0].law.functions if models else ():
+        trees = [model.law.functions[name] for model in models]
+        own = oddities_of(trees, PrimitiveSet((), trees[0].parameters))
+        found = [total + each for total, each in zip(found, own, strict=True)]
+    return found
+
+
+def _shorter(tree: Tree, primitives: PrimitiveSet) -> Tree:
+    """A formula simplified, unless that is no shorter."""
+    simple = simplify(tree, primitives, functions=COMPILED)
+    return simple if not simple.assignments and simple.size <= tree.size else tree

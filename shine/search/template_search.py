@@ -1,0 +1,252 @@
+"""A whole search with a template: data in, the Pareto front of the unknown functions and parameters out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from shine.data.dataset import Dataset
+from shine.errors import DataError
+from shine.evaluators.workers import processors
+from shine.fitness.losses import Loss
+from shine.fitness.protocols import PopulationEvaluator
+from shine.gp import evolution
+from shine.gp.complexity import CONSTANT_NAME
+from shine.gp.constants import fitter
+from shine.gp.evolution import Outcome, Progress
+from shine.gp.run_state import State
+from shine.gp.settings import StopSettings
+from shine.lang.names import shown
+from shine.lang.presentation import for_people
+from shine.losses import loss_for
+from shine.search.budget import TimeBudget
+from shine.search.choice import Choice, choose
+from shine.search.front import Front, Result
+from shine.search.losses import read_by
+from shine.search.noise import NOISE_NOTES, with_model
+from shine.search.noise_estimate import estimated_noise
+from shine.search.settings import SearchSettings
+from shine.search.supported_digits import with_supported_digits
+from shine.search.template_constraints import ConstrainedTemplates, SlotConstraints, check_unknowns
+from shine.search.template_finishing import TemplateFinish, oddities
+from shine.search.template_guesses import guessed
+from shine.search.template_model import TemplateModel
+from shine.search.yardsticks import description_length, good_enough
+from shine.templates.binding import bound
+from shine.templates.composition import Composition
+from shine.templates.grouping import numbered_by_group
+from shine.templates.law import Groups, law_of
+from shine.templates.linearizer import TemplateLinearizer
+from shine.templates.scores import TemplateEvaluator
+from shine.templates.sections import OUTPUT
+
+DIGITS = 5
+"""Significant digits of the numbers of a formula that is still evolving."""
+
+
+@dataclass(frozen=True, eq=False)
+class TemplateTask:
+    """The data of a search with a template, and what its individuals are.
+
+    Parameters
+    ----------
+    composition : Composition
+    dataset : Dataset
+        All rows, with the weights of the noise and the numbers of groups.
+    groups : Groups, optional
+    noise : str
+        The model of the noise.
+    loss : Loss
+    """
+
+    composition: Composition
+    dataset: Dataset
+    groups: Groups | None
+    noise: str
+    loss: Loss
+
+
+def prepared_template(dataset: Dataset, settings: SearchSettings) -> TemplateTask:
+    """The task of a search with a template.
+
+    Raises
+    ------
+    DataError
+        If the data lack a column of the template, or have no groups.
+    ValueError
+        If a setting does not go with a template.
+    UnsupportedSyntaxError, TypeError
+        If a primitive cannot be used.
+    """
+    template, evolving = settings.template, settings.evolution
+    assert template is not None
+    _check_settings(settings)
+    loss = loss_for(settings.fitness.loss, dataset)
+    dataset = read_by(loss, dataset, settings.fitness.noise)
+    groups = None
+    if template.groups is not None:
+        labels = dataset.labels.get(template.groups)
+        dataset, groups = numbered_by_group(dataset, template.groups, labels)
+    features = tuple(name for name in dataset.features if name != OUTPUT or len(template.outputs) == 1)
+    count = 0 if groups is None else len(groups.values)
+    composition = bound(template, features, count, settings.primitives, evolving.max_size, evolving.max_depth)
+    check_unknowns(composition)
+    known = {CONSTANT_NAME, *(name for slot in composition.genome.slots for name in slot.primitives.table)}
+    for name in evolving.complexity:
+        if name not in known:
+            raise ValueError(f"complexity has {shown(name)}; with a template it has functions and {CONSTANT_NAME!r}")
+    noise = settings.fitness.noise
+    model = "sigma" if dataset.deviations is not None else "absolute" if noise == "auto" else noise
+    return TemplateTask(composition, with_model(dataset, model, loss), groups, model, loss)
+
+
+def _check_settings(settings: SearchSettings) -> None:
+    """Raise a `ValueError` if a setting does not go with a template."""
+    fitness = settings.fitness
+    if settings.constraints:
+        raise ValueError(
+            "constraints: with a template, each unknown function has its own: "
+            "unknown={'f': {'arguments': ['x'], 'constraints': {...}}}"
+        )
+    if fitness.validation is not None:
+        raise ValueError("validation does not go with a template; the shortest description of all rows decides")
+    if fitness.dtype != "float64":
+        raise ValueError("a search with a template computes in float64; leave dtype out")
+    if fitness.tier not in ("auto", "machine"):
+        raise ValueError("a search with a template uses the tile machine; leave tier out")
+    if settings.evolution.selection == "lexicase":
+        raise ValueError("a search with a template selects by tournament; leave selection out")
+
+
+@np.errstate(all="ignore")
+def template_search(
+    dataset: Dataset,
+    settings: SearchSettings,
+    *,
+    report: Callable[[Progress], object] | None = None,
+    state: State | None = None,
+    save: Callable[[State], None] | None = None,
+) -> Result:
+    """Find the unknown functions of a template and fit its parameters (see `shine.search.run.search`)."""
+    budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds)
+    evolving = settings.evolution
+    threads = settings.fitness.threads or processors()
+    task = prepared_template(dataset, settings)
+    composition, rows, loss = task.composition, task.dataset, task.loss
+    rng = np.random.default_rng(settings.seed)
+    sample = rows.sampled(evolving.rows, rng)
+    fitted_on = sample.sampled(max(evolving.fitting_rows, _least_rows(composition)), rng)
+    linearizer = TemplateLinearizer(composition, fitted_on, loss, threads)
+    enough = good_enough(rows, loss, settings.stop.loss, "float64")
+    rules = SlotConstraints.of(composition, sample, threads)
+    evaluator: PopulationEvaluator = TemplateEvaluator(composition, sample, loss, threads)
+    outcome = evolution.evolve(
+        ConstrainedTemplates(evaluator, rules) if rules else evaluator,
+        composition.genome,
+        evolving,
+        _stop(settings, budget, enough),
+        rng,
+        fitter=fitter(linearizer, evolving.constant_steps, scaled=False) if evolving.constant_steps else None,
+        initial=guessed(settings.guesses, composition),
+        description=description_length(sample, loss),
+        clock=time.monotonic,
+        report=evolution.ignore if report is None else _written(report, task),
+        state=state,
+        save=evolution.forget if save is None else save,
+    )
+    finish = TemplateFinish(
+        composition,
+        task.groups,
+        rows,
+        loss,
+        evolving.complexity,
+        rules,
+        enough,
+        threads,
+        budget.is_closing,
+        budget.refinable(),
+        {name: dataset.headings.get(name, name) for name in composition.features},
+    )
+    outcome, front = _finished(finish, outcome)
+    if not front:
+        relax = "search longer, or relax the constraints" if rules else "check the ranges of the columns"
+        raise DataError(f"no formula of the template has a finite {loss.name}; {relax}")
+    front = tuple(_with_digits(model, rows, task.groups) for model in front)
+    choice = _chosen(front, rows, loss, enough)
+    if settings.fitness.noise in NOISE_NOTES:
+        choice = replace(choice, reason=f"{choice.reason}; {NOISE_NOTES[task.noise]} (noise: {task.noise})")
+    return Result(
+        Front(front, choice.index, choice.reason),
+        choice.index,
+        outcome.generations,
+        outcome.evaluations,
+        budget.spent(),
+        settings.seed,
+        outcome.stopped_by,
+        estimated_noise(rows, task.noise) if task.groups is None and len(composition.template.outputs) == 1 else None,
+    )
+
+
+_ROWS_A_LEAF = 10
+"""Rows that constants are fitted on for each leaf of a parameter, if there are so many: each group needs its own."""
+
+
+def _least_rows(composition: Composition) -> int:
+    return _ROWS_A_LEAF * composition.n_leaves * len(composition.template.outputs)
+
+
+def _stop(settings: SearchSettings, budget: TimeBudget, enough: float) -> StopSettings:
+    """When the evolution ends."""
+    return replace(settings.stop, loss=enough, seconds=budget.for_evolution())
+
+
+def _written(report: Callable[[Progress], object], task: TemplateTask) -> Callable[[Progress], object]:
+    """A report that receives the formulas composed."""
+
+    def passed_on(progress: Progress) -> object:
+        def write(position: int) -> str:
+            law = law_of(task.composition, progress.front, position, task.groups)
+            of_tree = partial(for_people, precision=DIGITS)
+            return ", ".join(law.shown(output, of_tree) for output in range(law.n_outputs))
+
+        return report(replace(progress, write=write))
+
+    return passed_on
+
+
+def _finished(finish: TemplateFinish, outcome: Outcome) -> tuple[Outcome, tuple[TemplateModel, ...]]:
+    """The front; without the slow part if the user interrupts, now or before."""
+    if outcome.stopped_by != "interrupted":
+        try:
+            return outcome, finish.front(outcome, polish=True)
+        except KeyboardInterrupt:
+            outcome = replace(outcome, stopped_by="interrupted")
+    return outcome, finish.front(outcome, polish=False)
+
+
+def _with_digits(model: TemplateModel, rows: Dataset, groups: Groups | None) -> TemplateModel:
+    """The model with the number of digits that the rows support."""
+    if groups is not None:
+        at = rows.features.index(groups.column)
+        columns = np.array(rows.columns)
+        columns[at] = np.array(groups.values)[columns[at].astype(np.int64)]
+        rows = replace(rows, columns=columns)
+    if model.output is not None:
+        (found,) = with_supported_digits([model], rows)
+        return replace(model, digits=found.digits)
+    which = rows.columns[rows.features.index(OUTPUT)]
+    digits = []
+    for each in model.outputs:
+        own = rows.take(np.flatnonzero(which == each.output)).without([OUTPUT])
+        (found,) = with_supported_digits([each], own)
+        digits.append(found.digits or 0)
+    return replace(model, digits=max(digits))
+
+
+def _chosen(front: Sequence[TemplateModel], rows: Dataset, loss: Loss, enough: float) -> Choice:
+    """The formula to recommend."""
+    return choose(front, enough, description_length(rows, loss), oddities(front))

@@ -1,0 +1,36 @@
+"""A value for each group as an expression of the column of groups: a balanced tree of comparisons."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+
+def by_group(column: str, values: Sequence[float], numbers: Sequence[float]) -> ast.expr:
+    """The expression whose value is the number of each row's group.
+
+    Parameters
+    ----------
+    column : str
+        Name of the column of groups.
+    values : sequence of float
+        Values of the column, ascending, one for each group. Other values of the column mean the nearest group; halfway
+        between two, the lower one.
+    numbers : sequence of float
+        The number of each group.
+
+    Examples
+    --------
+    >>> ast.unparse(by_group("day", [1, 2, 4], [0.5, 0.7, 0.9]))
+    '0.5 if day <= 1.5 else 0.7 if day <= 3.0 else 0.9'
+    """
+    if len(values) == 1:
+        return ast.Constant(float(numbers[0]))
+    middle = len(values) // 2
+    # Halves of large numbers are added, not halves of a sum that could overflow.
+    border = values[middle - 1] / 2 + values[middle] / 2
+    test = ast.Compare(ast.Name(column, ast.Load()), [ast.LtE()], [ast.Constant(float(border))])
+    lower, upper = slice(None, middle), slice(middle, None)
+    return ast.IfExp(
+        test, by_group(column, values[lower], numbers[lower]), by_group(column, values[upper], numbers[upper])
+    )

@@ -1,0 +1,128 @@
+"""Sections of a data set: the rows of one output and one group, over which a parameter by group is a single number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from shine.data.dataset import Dataset
+from shine.lang.population import Population
+from shine.lang.primitives import CONSTANT
+from shine.templates.composition import Composed
+from shine.templates.template import Parameter, Template
+from shine.typing import Floats, Indices, Mask
+
+OUTPUT = "output"
+"""Name of the column that holds the number of a row's output, if a template has several."""
+
+
+class Composer(Protocol):
+    """What scores and fits need of a `shine.templates.composition.Composition`."""
+
+    @property
+    def template(self) -> Template: ...
+    @property
+    def features(self) -> tuple[str, ...]: ...
+    @property
+    def n_groups(self) -> int: ...
+    @property
+    def parameters(self) -> tuple[Parameter, ...]: ...
+    @property
+    def counts(self) -> tuple[int, ...]: ...
+    @property
+    def offsets(self) -> tuple[int, ...]: ...
+    @property
+    def n_leaves(self) -> int: ...
+    def composed(self, population: Population) -> tuple[Composed, ...]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """Rows of one output and one group.
+
+    Parameters
+    ----------
+    output, group : int
+    which : ndarray of shape (n_rows,), int64
+        The rows in the whole data set, in order.
+    dataset : Dataset
+        These rows, with the columns of composed formulas.
+    """
+
+    output: int
+    group: int
+    which: Indices
+    dataset: Dataset
+
+
+def sections_of(dataset: Dataset, composer: Composer) -> tuple[Section, ...]:
+    """The sections of a data set that have rows, by output and then by group.
+
+    Without parameters by group, there is one section for each output.
+    """
+    by_group = any(parameter.by_group for parameter in composer.parameters)
+    groups = _numbers(dataset, composer.template.groups) if by_group else np.zeros(dataset.n_rows, np.int64)
+    several = len(composer.template.outputs) > 1
+    outputs = _numbers(dataset, OUTPUT) if several else np.zeros(dataset.n_rows, np.int64)
+    unused = [name for name in dataset.features if name not in composer.features]
+    if not by_group and not several:
+        return (Section(0, 0, np.arange(dataset.n_rows), dataset.without(unused)),)
+    places = outputs * max(composer.n_groups, 1) + groups
+    order = np.argsort(places, kind="stable")
+    starts = np.flatnonzero(np.diff(places[order], prepend=-1))
+    return tuple(
+        Section(int(outputs[rows[0]]), int(groups[rows[0]]), rows, dataset.take(rows).without(unused))
+        for rows in np.split(order, starts[1:])
+    )
+
+
+def _numbers(dataset: Dataset, column: str | None) -> Indices:
+    """A column of whole numbers."""
+    assert column is not None
+    numbers: Indices = dataset.columns[dataset.features.index(column)].astype(np.int64)
+    return numbers
+
+
+class Placement:
+    """The formulas of one output, with the constants of some individuals and one group at a time.
+
+    Parameters
+    ----------
+    composed : Composed
+    values : ndarray of shape (n_individuals, width)
+        Values of the individuals' own tapes.
+    """
+
+    def __init__(self, composed: Composed, values: Floats) -> None:
+        rows, columns = np.nonzero(composed.sources >= 0)
+        sources, grouped = composed.sources[rows, columns], composed.grouped[rows, columns]
+        self._formulas = replace(composed.population, values=np.array(composed.population.values, order="C"))
+        self._shared = rows[~grouped], columns[~grouped], sources[~grouped]
+        self._grouped = rows[grouped], columns[grouped], sources[grouped]
+        self.put(values)
+
+    def put(self, values: Floats) -> None:
+        """Take the constants of other individuals of the same form."""
+        rows, columns, sources = self._shared
+        self._values = values
+        self._formulas.values[rows, columns] = values[rows, sources]
+
+    def of_group(self, group: int) -> Population:
+        """The formulas with the constants of a group; valid until those of another group are asked for."""
+        rows, columns, sources = self._grouped
+        self._formulas.values[rows, columns] = self._values[rows, sources + group]
+        return self._formulas
+
+
+def taken(composed: Composed, which: Indices | Mask) -> Composed:
+    """The formulas of some individuals."""
+    return Composed(composed.population.take(which), composed.sources[which], composed.grouped[which])
+
+
+def constant_ranks(population: Population) -> tuple[Indices, Indices, Indices]:
+    """For every constant: individual, position on the tape, and rank among the individual's constants."""
+    inside = np.arange(population.width) < population.sizes[:, None]
+    rows, columns = np.nonzero((population.codes == CONSTANT) & inside)
+    return rows, columns, np.arange(len(rows)) - np.searchsorted(rows, rows)
