@@ -1,0 +1,172 @@
+"""From a formula and the rows that it was fitted to, to what is known about its constants."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shine.data.dataset import Dataset
+from shine.inference.bands import noise_of
+from shine.inference.constants import Form, Which, form_of
+from shine.inference.covariance import Covariance, Kind, covariance
+from shine.inference.fitting import Optimum, fitted
+from shine.inference.likelihood import Likelihood
+from shine.inference.profiles import profiled
+from shine.inference.quantiles import two_sided
+from shine.inference.row_errors import RowError, derivatives_of, row_error
+from shine.inference.uncertainty import Uncertainty
+from shine.lang.lazy import cached_property
+from shine.lang.names import listed
+from shine.lang.tree import Tree
+from shine.typing import Floats
+
+FIRST_TOLERANCE = 1e-12
+"""Share of the sum of errors that the last step of the first fit may promise."""
+
+ROUNDING = 8 * 2.0**-53
+"""Error of a prediction, as a share of the target, that is rounding."""
+
+NOTED = 0.1
+"""Standard errors that a constant of the formula may be away from its most likely value without a note."""
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """What a formula was fitted to; the formulas of a front share it.
+
+    Parameters
+    ----------
+    rows : Dataset
+        With the weights of the noise.
+    loss : str or RowError
+    noise : str
+        How the noise grows (see `Uncertainty`).
+    """
+
+    rows: Dataset
+    loss: Any
+    noise: str = "absolute"
+
+    @cached_property
+    def error(self) -> RowError:
+        """The error of a row."""
+        return row_error(self.loss)
+
+
+class Inference:
+    """What the rows say about the constants of a formula.
+
+    Parameters
+    ----------
+    tree : Tree
+    basis : Basis
+    which : {"fitted", "all"}
+        Which numbers are constants (see `shine.inference.constants`).
+    kind : {"auto", "model", "robust"}
+        Kind of covariance (see `shine.inference.covariance`).
+    """
+
+    def __init__(self, tree: Tree, basis: Basis, which: Which = "fitted", kind: Kind = "auto") -> None:
+        self.form: Form = form_of(tree, which)
+        self.basis, self._kind = basis, kind
+        self.likelihood = Likelihood(self.form, basis.rows, basis.error)
+
+    @cached_property
+    def optimum(self) -> Optimum:
+        """The most likely constants, near those of the formula."""
+        start = self.likelihood.total(self.form.values)
+        found = fitted(self.likelihood, self.form.values, FIRST_TOLERANCE * abs(start) if math.isfinite(start) else 0.0)
+        return found if found.total <= start else Optimum(self.form.values, start)
+
+    @cached_property
+    def found(self) -> Covariance:
+        """The covariance of the constants."""
+        return covariance(self.likelihood, self.optimum.constants, self.optimum.total, self._kind)
+
+    @cached_property
+    def is_exact(self) -> bool:
+        """Whether nothing but rounding is left of the errors."""
+        rows, error = self.basis.rows, self.basis.error
+        if error.log_likelihood is not None or error.columns:
+            return False
+        size = ROUNDING * np.abs(rows.target)
+        least = derivatives_of(error).errors([rows.target + size, rows.target])
+        return self.optimum.total <= float(rows.row_weights @ least)
+
+    @cached_property
+    def uncertainty(self) -> Uncertainty:
+        """All that is known, without profiles."""
+        best, found, form = self.optimum, self.found, self.form
+        noise = noise_of(self.likelihood, form.values, self.basis.noise, len(form.names) - len(found.directions))
+        used = [name for name in self.basis.rows.features if name in form.tree.used_parameters]
+        places = {name: self.basis.rows.columns[self.basis.rows.features.index(name)] for name in used}
+        return Uncertainty(
+            form.names,
+            form.values,
+            best.constants,
+            found.matrix,
+            found.undetermined,
+            found.directions,
+            found.kind,
+            self.basis.error.name,
+            float(self.basis.rows.effective_rows),
+            found.freedom,
+            best.total,
+            found.information,
+            self.basis.noise,
+            noise.scale,
+            noise.residuals,
+            {name: (float(column.min()), float(column.max())) for name, column in places.items()},
+            tuple(self._notes()),
+        )
+
+    def profile(self, level: float) -> Floats:
+        """Profile-likelihood intervals, shape (n_constants, 2); those by standard errors if errors are rounding only."""
+        known = self.uncertainty
+        if level not in known.profiles:
+            ends = known.wald(level)
+            if not self.is_exact and math.isfinite(self.optimum.total):
+                width = two_sided(level, self.found.freedom) if self.found.freedom > 0 else math.inf
+                for index in np.flatnonzero(~known.undetermined & (known.errors > 0)).tolist():
+                    profile = profiled(self.likelihood, self.optimum, self.found, index, width)
+                    ends[index] = profile.low, profile.high
+            known.profiles[level] = ends
+        return known.profiles[level]
+
+    def _notes(self) -> list[str]:
+        form, found, best = self.form, self.found, self.optimum
+        notes = []
+        if form.exact:
+            numbers = listed([f"{value:.4g}" for value in form.exact])
+            notes.append(f"taken as exact, part of the formula's structure: {numbers} (constants='all' estimates them)")
+        if not math.isfinite(best.total):
+            notes.append("the formula has no finite loss on the rows, so nothing is known about its constants")
+        elif found.freedom == 0 and form.names:
+            notes.append(f"{self.basis.rows.effective_rows:g} rows cannot tell {len(form.names)} constants and the noise")
+        elif found.undetermined.any():
+            lost = [name for name, is_lost in zip(form.names, found.undetermined, strict=True) if is_lost]
+            alone = len(lost) == 1
+            reason = "the loss does not change with it" if alone else "changes of them cancel"
+            notes.append(f"the rows do not determine {listed(lost)}: {reason}")
+        if self.is_exact and form.names:
+            notes.append("the formula is exact to within rounding; the intervals say no more than that")
+        if found.kind == "robust":
+            notes.append("robust standard errors: they do not trust that the noise is as even as the weights say"
+                         if self.basis.error.is_squared else
+                         "robust standard errors: the loss does not say how the errors are distributed")  # fmt: skip
+        return notes + self._rounded()
+
+    def _rounded(self) -> list[str]:
+        """Notes on constants that the search rounded to simple numbers."""
+        with np.errstate(all="ignore"):
+            errors = np.sqrt(np.diagonal(self.found.matrix))
+            away = np.abs(self.form.values - self.optimum.constants) / errors
+        told = np.isfinite(away) & (away > NOTED) & ~self.found.undetermined
+        return [
+            f"{self.form.names[index]}: {self.form.values[index]:.6g} in the formula, "
+            f"{self.optimum.constants[index]:.6g} is most likely"
+            for index in np.flatnonzero(told).tolist()
+        ]
