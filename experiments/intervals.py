@@ -5,9 +5,9 @@ constant, of the value of the formula, and of a new reading; with 1000 fits, a s
 0.007. The second has seconds for a formula with `--rows` rows: the standard errors, and the profiles of all constants,
 compilation included.
 
-The laws are a decay to a level, a saturation and a power law; the noise is Gaussian, Gaussian with a standard deviation
-in proportion to the square of the law, counted (Poisson), and Student's t with 4 degrees of freedom. For the latter, the
-loss is once the likelihood, with the true scale, and once a loss with a scale of its own, which is twice as large.
+The laws are a decay to a level, a saturation and a power law; the noise is Gaussian, Gaussian with a standard
+deviation in proportion to the square of the law, counted (Poisson), and Student's t with 4 degrees of freedom. For the
+latter, the loss is once the likelihood, with the true scale, and once a loss with a scale of its own, which is twice as large.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ MODULES = {
 
 _EVALUATION = {"errors", "stages", "lang", "words", "data", "arrays", "fitness", "codegen", "llvm", "evaluators"}
 _SEARCH = _EVALUATION | {"gp", "kernels", "domain", "export", "report", "frontends"}
-_FACES = _SEARCH | {"search", "shine", "config"}
+_FACES = _SEARCH | {"inference", "search", "shine", "config"}
 
 BELOW: dict[str, set[str]] = {
     "typing": set(),
@@ -50,7 +50,8 @@ BELOW: dict[str, set[str]] = {
     "gp": {"errors", "stages", "lang", "fitness", "arrays"},
     "evaluators": _EVALUATION,
     "kernels": _EVALUATION,
-    "search": _SEARCH,
+    "inference": _EVALUATION | {"kernels"},
+    "search": _SEARCH | {"inference"},
     "estimators": _SEARCH | {"search"},
     "config": {"errors", "lang", "words", "data", "gp", "frontends", "search"},
     "runs": _FACES,
@@ -72,6 +73,7 @@ ONLY_IN: dict[str, set[str]] = {
     "yaml": {"config"},
     "click": {"cli"},
     "tqdm": {"cli", "search.progress"},
+    "scipy": {"inference.quantiles"},
     "sklearn": {"estimators"},
     "pandas": {"search.front_table", "data.tables", "cli.prediction_files"},
     "pyarrow": {"data.tables", "data.files", "cli.prediction_files"},

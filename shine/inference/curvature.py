@@ -1,8 +1,8 @@
 """Second derivatives of the sum of errors by the constants, and the squared slopes of its rows.
 
 The second derivatives are differences of exact slopes. Errors with kinks, such as absolute ones, have a curvature only
-in the mean over the noise: it is the change of their slopes over a window of residuals, which narrows with the number of
-rows (Powell 1991, with the bandwidth of Hall and Sheather 1988 for the median).
+in the mean over the noise: the change of their slopes over a window of residuals, which narrows with the number of rows
+(Powell 1991, with the bandwidth of Hall and Sheather 1988 for the median).
 """
 
 from __future__ import annotations

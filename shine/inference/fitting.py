@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.inference.likelihood import Likelihood, Local
-from shine.typing import Floats, Mask
+from shine.typing import Floats, Indices, Mask
 
 STEPS = 60
 """Most steps of a fit."""
@@ -64,7 +64,7 @@ def fitted(
     return Optimum(best, here.total)
 
 
-def _step(here: Local, moving: Floats, damping: float) -> tuple[Floats, float]:
+def _step(here: Local, moving: Indices, damping: float) -> tuple[Floats, float]:
     """A damped step of the moving constants, and the decrease that it promises."""
     gradient, curvature = here.gradient[moving], here.curvature[np.ix_(moving, moving)]
     scale = np.sqrt(np.diagonal(curvature))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,11 @@ class Basis:
         """The error of a row."""
         return row_error(self.loss)
 
+    def ranges(self, features: Sequence[str]) -> dict[str, tuple[float, float]]:
+        """Least and largest value of each of some features."""
+        columns = dict(zip(self.rows.features, self.rows.columns, strict=True))
+        return {name: (float(columns[name].min()), float(columns[name].max())) for name in features}
+
 
 class Inference:
     """What the rows say about the constants of a formula.
@@ -101,8 +107,7 @@ class Inference:
         """All that is known, without profiles."""
         best, found, form = self.optimum, self.found, self.form
         noise = noise_of(self.likelihood, form.values, self.basis.noise, len(form.names) - len(found.directions))
-        used = [name for name in self.basis.rows.features if name in form.tree.used_parameters]
-        places = {name: self.basis.rows.columns[self.basis.rows.features.index(name)] for name in used}
+        used = form.tree.used_parameters
         return Uncertainty(
             form.names,
             form.values,
@@ -119,12 +124,12 @@ class Inference:
             self.basis.noise,
             noise.scale,
             noise.residuals,
-            {name: (float(column.min()), float(column.max())) for name, column in places.items()},
+            self.basis.ranges([name for name in used if name not in form.names]),
             tuple(self._notes()),
         )
 
     def profile(self, level: float) -> Floats:
-        """Profile-likelihood intervals, shape (n_constants, 2); those by standard errors if errors are rounding only."""
+        """Profile-likelihood intervals, shape (n_constants, 2); or by standard errors if errors are mere rounding."""
         known = self.uncertainty
         if level not in known.profiles:
             ends = known.wald(level)
@@ -145,7 +150,7 @@ class Inference:
         if not math.isfinite(best.total):
             notes.append("the formula has no finite loss on the rows, so nothing is known about its constants")
         elif found.freedom == 0 and form.names:
-            notes.append(f"{self.basis.rows.effective_rows:g} rows cannot tell {len(form.names)} constants and the noise")
+            notes.append(f"{self.basis.rows.effective_rows:g} rows cannot tell {len(form.names)} constants and noise")
         elif found.undetermined.any():
             lost = [name for name, is_lost in zip(form.names, found.undetermined, strict=True) if is_lost]
             alone = len(lost) == 1
@@ -165,8 +170,5 @@ class Inference:
             errors = np.sqrt(np.diagonal(self.found.matrix))
             away = np.abs(self.form.values - self.optimum.constants) / errors
         told = np.isfinite(away) & (away > NOTED) & ~self.found.undetermined
-        return [
-            f"{self.form.names[index]}: {self.form.values[index]:.6g} in the formula, "
-            f"{self.optimum.constants[index]:.6g} is most likely"
-            for index in np.flatnonzero(told).tolist()
-        ]
+        likely = [f"{self.form.names[i]} = {self.optimum.constants[i]:.6g}" for i in np.flatnonzero(told).tolist()]
+        return [f"simple numbers stand for the most likely ones: {listed(likely)}"] if likely else []

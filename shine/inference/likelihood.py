@@ -98,7 +98,7 @@ class Likelihood:
         seen = np.flatnonzero(self._counts > 0)
         self._seen = None if len(seen) == rows.n_rows else seen
         self.count = len(seen)
-        self._columns = {name: column for name, column in zip(rows.features, rows.columns, strict=True)}
+        self._columns = dict(zip(rows.features, rows.columns, strict=True))
 
     @cached_property
     def kernel(self) -> GradientKernel:

@@ -34,8 +34,8 @@ class RowError:
     least : float, optional
         Error of a perfect prediction; None if it is not known.
     log_likelihood : float, optional
-        Factor of the sum of errors in the negative log-likelihood, 0.5 for deviances; None if the scale of the errors is
-        estimated from the rows.
+        Factor of the sum of errors in the negative log-likelihood, 0.5 for deviances; None if the scale of the errors
+        is estimated from the rows.
     """
 
     name: str

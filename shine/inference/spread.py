@@ -9,8 +9,8 @@ from shine.inference.quantiles import tail_of_chi_squared
 from shine.typing import Floats
 
 CONVINCING = 0.05
-"""Probability below which even noise would give such errors; then it counts as uneven. Robust standard errors cost little
-where they are not needed, so weak evidence is enough (Long and Ervin 2000)."""
+"""Probability below which even noise would give such errors; then it counts as uneven. Robust standard errors cost
+little where they are not needed, so weak evidence is enough (Long and Ervin 2000)."""
 
 FEWEST_ROWS = 20
 """Rows below which nothing is said."""
