@@ -7,7 +7,7 @@ compilation included.
 
 The laws are a decay to a level, a saturation and a power law; the noise is Gaussian, Gaussian with a standard
 deviation in proportion to the square of the law, counted (Poisson), and Student's t with 4 degrees of freedom. For the
-latter, the loss is once the likelihood, with the true scale, and once a loss with a scale of its own, which is twice as large.
+latter, the loss is once the likelihood, with the true scale, and once a loss with a scale of its own, twice as large.
 """
 
 from __future__ import annotations

@@ -120,6 +120,7 @@ class Inference:
             float(self.basis.rows.effective_rows),
             found.freedom,
             best.total,
+            self.basis.error.log_likelihood,
             found.information,
             self.basis.noise,
             noise.scale,

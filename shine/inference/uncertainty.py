@@ -38,6 +38,8 @@ class Uncertainty:
         known.
     total : float
         Sum of errors at the best constants.
+    likelihood : float, optional
+        Factor of that sum in the negative log-likelihood; None if the scale of the errors is not known.
     information : ndarray of shape (n_constants,)
         Second derivatives of the negative log-likelihood by each constant.
     noise : str
@@ -65,6 +67,7 @@ class Uncertainty:
     rows: float
     freedom: float
     total: float
+    likelihood: float | None
     information: Floats
     noise: str
     scale: float
