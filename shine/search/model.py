@@ -136,7 +136,8 @@ class Model(UncertainModel):
         Warns
         -----
         ExtrapolationWarning
-            If a feature leaves the range of the rows that the model was fitted to, by more than a tenth of it; once.
+            If a feature leaves the range of the rows that the model was fitted to, by more than a tenth of it, and the
+            formula is not exact; once.
         """
         columns = self._columns(X)
         self._warn_outside(columns, stacklevel=2)

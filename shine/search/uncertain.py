@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 Method = Literal["profile", "wald"]
 
+LAW = 1 - 1e-9
+"""Coefficient of determination above which a formula counts as the law itself, which holds elsewhere, too."""
+
 METHODS = ("profile", "wald")
 COVARIANCES = ("auto", "model", "robust")
 BANDS = ("mean", "prediction")
@@ -42,6 +45,7 @@ class UncertainModel:
 
     tree: Tree
     headings: Mapping[str, str]
+    r2: float
     basis: Basis | None
     known: Uncertainty | None
 
@@ -239,8 +243,8 @@ class UncertainModel:
         return None if self.basis is None and self.known is None else self._known()
 
     def _warn_outside(self, columns: list[Floats], stacklevel: int) -> None:
-        """Warn, once, if features leave the range of the rows that the model was fitted to."""
-        if vars(self).get("_has_warned") or (self.basis is None and self.known is None):
+        """Warn, once, if features leave the range of the rows that the model was fitted to, unless it is exact."""
+        if vars(self).get("_has_warned") or (self.basis is None and self.known is None) or self.r2 > LAW:
             return
         from shine.inference.ranges import outside, warn_of_extrapolation
 
