@@ -126,6 +126,7 @@ class Inference:
             noise.scale,
             noise.residuals,
             self.basis.ranges([name for name in used if name not in form.names]),
+            self.is_exact,
             tuple(self._notes()),
         )
 

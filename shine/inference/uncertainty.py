@@ -50,6 +50,8 @@ class Uncertainty:
         Quantiles of the residuals at `shine.inference.bands.SHARES`, in units of what the noise grows with.
     ranges : mapping of str to (float, float)
         Least and largest value of each feature that the formula uses.
+    exact : bool
+        Whether the errors are rounding.
     notes : tuple of str
         What a user should know of the numbers.
     profiles : mapping of float to ndarray of shape (n_constants, 2)
@@ -73,6 +75,7 @@ class Uncertainty:
     scale: float
     residuals: Floats
     ranges: Mapping[str, tuple[float, float]]
+    exact: bool = False
     notes: tuple[str, ...] = ()
     profiles: dict[float, Floats] = field(default_factory=dict)
 

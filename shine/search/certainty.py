@@ -103,7 +103,7 @@ def evidence(models: Sequence[Model]) -> Floats:
     DataError
         If a model does not know the rows that it was fitted to.
     """
-    known = [model._known() for model in models]
+    known = [model.uncertainty for model in models]
     prices = []
     for model in models:
         written = form_of(model.tree).exact

@@ -331,9 +331,17 @@ class Result:
             f"stopped by {STOPS.get(self.stopped_by, f'the limit of {self.stopped_by}')}"
         )
 
+    @property
+    def constants_text(self) -> str:
+        """The constants of the recommended formula with their 95 % intervals, as lines; empty if there is no noise."""
+        from shine.search.constants_text import constants_text  # slow to import
+
+        return constants_text(self.best)
+
     def __repr__(self) -> str:
-        """The table of the front and the end of the search; wrapped on a terminal."""
-        return "\n".join([repr(self.front), *wrapped(self.ending, screen_width())])
+        """The table of the front, the constants, and the end of the search; wrapped on a terminal."""
+        lines = [line for line in (*self.constants_text.splitlines(), self.ending) if line]
+        return "\n".join([repr(self.front), *(part for line in lines for part in wrapped(line, screen_width()))])
 
     def _repr_html_(self) -> str:
         """The recommended formula above the table of the front, for notebooks."""

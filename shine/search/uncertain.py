@@ -31,6 +31,9 @@ Method = Literal["profile", "wald"]
 LAW = 1 - 1e-9
 """Coefficient of determination above which a formula counts as the law itself, which holds elsewhere, too."""
 
+PROFILED_ROWS = 100_000
+"""Rows up to which tables have profile-likelihood intervals; with more, those by standard errors are the same."""
+
 METHODS = ("profile", "wald")
 COVARIANCES = ("auto", "model", "robust")
 BANDS = ("mean", "prediction")
@@ -48,6 +51,17 @@ class UncertainModel:
     r2: float
     basis: Basis | None
     known: Uncertainty | None
+
+    @property
+    def uncertainty(self) -> Uncertainty:
+        """All that is known about the constants.
+
+        Raises
+        ------
+        DataError
+            If the model does not know the rows that it was fitted to (see `with_data`).
+        """
+        return self._known()
 
     def conf_int(
         self,
@@ -106,7 +120,7 @@ class UncertainModel:
     ) -> Summary:
         """The constants with their standard errors and intervals, as a table to print.
 
-        See `conf_int` for the parameters; without a method, the intervals are profiles if they can be computed.
+        See `conf_int` for the parameters; without a method, the intervals are profiles if they can be computed quickly.
         """
         from shine.inference.constants import form_of
         from shine.inference.quantiles import check_level
@@ -114,7 +128,7 @@ class UncertainModel:
 
         known, level = self._known(constants, covariance), check_level(level)
         if method is None:
-            method = "profile" if self.basis is not None or level in known.profiles else "wald"
+            method = self.quick_method(level) if (constants, covariance) == ("fitted", "auto") else "profile"
         return Summary(
             form_of(self.tree, constants).text, known, self._ends(level, method, constants, covariance), level, method
         )
