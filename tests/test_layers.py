@@ -52,14 +52,14 @@ BELOW: dict[str, set[str]] = {
     "kernels": _EVALUATION,
     "inference": _EVALUATION | {"kernels"},
     "search": _SEARCH | {"inference"},
-    "estimators": _SEARCH | {"search"},
+    "estimators": _SEARCH | {"inference", "search"},
     "config": {"errors", "lang", "words", "data", "gp", "frontends", "search"},
     "runs": _FACES,
     "bench": _EVALUATION | {"gp", "search"},
     # Names that formulas may have in C.
     "aot": {"errors", "lang", "codegen", "llvm", "export"},
     "deap": _EVALUATION | {"kernels"},
-    "shine": _SEARCH | {"search", "estimators"},
+    "shine": _SEARCH | {"inference", "search", "estimators"},
     "cli": _FACES | {"runs", "bench", "aot"},
     "__main__": {"cli"},
 }

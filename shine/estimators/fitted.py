@@ -115,9 +115,10 @@ class FittedEstimator(BaseEstimator):
 
         Parameters
         ----------
-        kind : {"front", "fit", "residuals", "dependence"}
+        kind : {"front", "fit", "residuals", "dependence", "band", "constants"}
             Loss over complexity; predictions beside the target; residuals over predictions; the mean value of the
-            formula along each feature. All but the first need data, which the estimator does not keep. The fit of a
+            formula along each feature; the formula along each feature with its 95 % bands; the intervals of its
+            constants. The second to the fourth need data, and so do bands of an estimator from a pickle. The fit of a
             classifier is the share of a class over its predicted probability; it has no residuals. A transformer has
             neither fit nor residuals.
         X : array-like or data frame of shape (n_rows, n_features), optional

@@ -78,6 +78,11 @@ class Summary:
             parts.append(f"noise {known.scale:.4g}{_grows(known.noise)}")
         return ", ".join(parts)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What one should know of the numbers."""
+        return self.known.notes
+
     def __str__(self) -> str:
         """The table as text."""
         known = self.known
@@ -87,7 +92,7 @@ class Summary:
             lines.append(f"intervals: {'profile likelihood' if self.method == 'profile' else 'by standard errors'}")
         else:
             lines.append("no constants to be uncertain of")
-        return "\n".join([*lines, *(f"note: {note}" for note in known.notes)])
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     __repr__ = __str__
 
@@ -99,7 +104,7 @@ class Summary:
             "<tr>" + "".join(f"<{kind}>{escape(text)}</{kind}>" for text in row) + "</tr>"
             for kind, row in [("th", self.headings), *(("td", row) for row in self.cells())]
         ]
-        notes = "".join(f"<br>{escape(note)}" for note in (self.heading, *self.known.notes))
+        notes = "".join(f"<br>{escape(note)}" for note in (self.heading, *self.notes))
         return f"<div><code>{escape(self.formula)}</code><table>{''.join(cells)}</table><small>{notes}</small></div>"
 
 
@@ -135,7 +140,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
     return [
         row["name"],
         number_text(row["coef"], error),
-        f"{error:.{DIGITS_OF_ERRORS}g}",
+        f"{error:#.{DIGITS_OF_ERRORS}g}".rstrip("."),
         f"{row['t']:.3f}" if abs(row["t"]) < 1e4 else f"{row['t']:.2e}",
         f"{tail:.3f}" if math.isfinite(tail) else "",
         *ends,

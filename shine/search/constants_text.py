@@ -10,9 +10,7 @@ from shine.inference.summary import number_text
 from shine.search.model import Model
 
 LEVEL = 0.95
-
-PROFILED_ROWS = 100_000
-"""Rows up to which intervals are profiles; with more, those by standard errors are equal."""
+"""Level of the intervals."""
 
 
 def constants_text(model: Model) -> str:
@@ -22,21 +20,13 @@ def constants_text(model: Model) -> str:
     """
     try:
         known = model.uncertainty
-        if (
-            not known.names
-            or not known.scale > 0
-            or any(note.startswith("the formula is exact") for note in known.notes)
-        ):
+        if not known.names or known.exact or not math.isfinite(known.scale):
             return ""
-        profiled = model.basis is not None and known.rows <= PROFILED_ROWS
-        ends = model.conf_int(LEVEL, "profile" if profiled or LEVEL in known.profiles else "wald")
+        ends = model.conf_int(LEVEL, model.quick_method(LEVEL))
     except DataError:
         return ""
     told = []
     for name, value, error in zip(known.names, known.values.tolist(), known.errors.tolist(), strict=True):
-        low, high = ends[name]
-        interval = (
-            f"{number_text(low, error)} to {number_text(high, error)}" if math.isfinite(error) else "not determined"
-        )
-        told.append(f"{name} = {number_text(value, error)} ({interval})")
+        low, high = (number_text(end, error) for end in ends[name])
+        told.append(f"{name} = {number_text(value, error)} ({f'{low} to {high}' if error < math.inf else 'unknown'})")
     return f"with 95 % intervals: {form_of(model.tree).text}\n    {', '.join(told)}"

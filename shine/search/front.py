@@ -122,9 +122,10 @@ class Front(Sequence[Model]):
 
         Parameters
         ----------
-        kind : {"front", "fit", "residuals", "dependence"}
+        kind : {"front", "fit", "residuals", "dependence", "band", "constants"}
             Loss over complexity; predicted over measured values; residuals over predictions; the mean prediction along
-            each feature. All but the first need data.
+            each feature; the prediction along each feature with its 95 % bands; the intervals of the constants. The
+            second to the fourth need data.
         X : array-like or data frame of shape (n_rows, n_features), optional
             A data frame has the columns of the search, in any order.
         y : array-like of shape (n_rows,), optional

@@ -133,6 +133,11 @@ class UncertainModel:
             form_of(self.tree, constants).text, known, self._ends(level, method, constants, covariance), level, method
         )
 
+    def quick_method(self, level: float) -> Method:
+        """The method of intervals that tables use: profiles, unless they need rows that are not there or very many."""
+        few = self.basis is not None and self.uncertainty.rows <= PROFILED_ROWS
+        return "profile" if few or level in self.uncertainty.profiles else "wald"
+
     def predict_interval(self, X: ArrayLike, level: float = 0.95, kind: Band = "prediction") -> Floats:
         """Intervals around the formula's values.
 
