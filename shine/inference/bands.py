@@ -28,8 +28,8 @@ LEAST_COUNT = 1.0
 BEYOND = 1e-6
 """Share of a gradient along a direction that the rows do not determine from which a prediction is not determined."""
 
-NORMAL = ("squared",)
-"""Errors whose noise is normal."""
+WITH_QUANTILES = ("squared", "poisson")
+"""Errors whose noise has a distribution that is known; of others, the quantiles of the residuals are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +137,7 @@ class Bands:
                 return values - half * errors, values + half * errors
             if known.error == "poisson":
                 return counts_between(values, errors, level)
-            if known.error in NORMAL:
+            if known.error == "squared":
                 reach = half * np.hypot(errors, self._noise(values))
                 return values - reach, values + reach
             grown = growth(known.noise, values)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from shine.data.dataset import Dataset
-from shine.inference.bands import noise_of
+from shine.inference.bands import WITH_QUANTILES, noise_of
 from shine.inference.constants import Form, Which, form_of
 from shine.inference.covariance import Covariance, Kind, covariance
 from shine.inference.fitting import Optimum, fitted
@@ -124,7 +124,7 @@ class Inference:
             found.information,
             self.basis.noise,
             noise.scale,
-            noise.residuals,
+            np.zeros(0) if self.basis.error.name in WITH_QUANTILES else noise.residuals,
             self.basis.ranges([name for name in used if name not in form.names]),
             self.is_exact,
             tuple(self._notes()),

@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any
 
 from shine.inference.quantiles import tail_of_t
 from shine.inference.uncertainty import Uncertainty
 from shine.typing import Floats
 
 DIGITS_OF_ERRORS = 2
-"""Significant digits of standard errors; constants have as many decimals, and ends of intervals one more digit."""
+"""Significant digits of standard errors; constants and ends of intervals have as many decimals."""
 
 MOST_DIGITS = 6
 """Significant digits of a constant whose standard error is not known."""
@@ -120,18 +118,18 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def number_text(value: float, error: float, more: int = 0) -> str:
+def number_text(value: float, error: float) -> str:
     """A number with the digits that its standard error leaves."""
     if not math.isfinite(value):
         return str(value)
-    digits = MOST_DIGITS
-    if math.isfinite(error) and error > 0 and value:
-        digits = math.floor(math.log10(abs(value))) - math.floor(math.log10(error)) + DIGITS_OF_ERRORS + more
-        digits = min(max(digits, DIGITS_OF_ERRORS), 15)
-    if value and not 1e-4 <= abs(value) < 1e7:
+    if not (math.isfinite(error) and error > 0) or not value:
+        return f"{value:.{MOST_DIGITS}g}"
+    size = math.floor(math.log10(abs(value)))
+    digits = min(max(size - math.floor(math.log10(error)) + DIGITS_OF_ERRORS, DIGITS_OF_ERRORS), 15)
+    if not 1e-4 <= abs(value) < 1e7:
         return f"{value:.{digits - 1}e}"
-    trim: Literal["-", "k"] = "-" if digits == MOST_DIGITS else "k"
-    return str(np.format_float_positional(value, precision=digits, fractional=False, trim=trim)).rstrip(".")
+    decimals = digits - 1 - size
+    return f"{value:.{decimals}f}" if decimals > 0 else f"{round(value, decimals):.0f}"
 
 
 def _cells(row: dict[str, Any]) -> list[str]:

@@ -47,7 +47,8 @@ class Uncertainty:
     scale : float
         Standard deviation of the noise, in units of what it grows with.
     residuals : ndarray
-        Quantiles of the residuals at `shine.inference.bands.SHARES`, in units of what the noise grows with.
+        Quantiles of the residuals at `shine.inference.bands.SHARES`, in units of what the noise grows with;
+        empty if the distribution of the errors is known.
     ranges : mapping of str to (float, float)
         Least and largest value of each feature that the formula uses.
     exact : bool

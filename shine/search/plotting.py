@@ -60,6 +60,8 @@ def check_kind(kind: object, beside: dict[str, Draw], X: Any, y: Any) -> None:
         raise ValueError(f"kind is {value_text(kind)}; it must be one of {', '.join(map(repr, kinds))}")
     if kind in beside and (X is None or y is None):
         raise ValueError(f"plot({kind!r}) compares predictions with data: plot({kind!r}, X, y)")
+    if kind == BAND and X is not None and y is None:
+        raise ValueError(f"plot({kind!r}) shows the readings of rows, too: plot({kind!r}, X, y), or plot({kind!r})")
     if kind == DEPENDENCE and X is None:
         raise ValueError(f"plot({kind!r}) needs rows to predict: plot({kind!r}, X)")
 
