@@ -128,7 +128,7 @@ def _end(point: Callable[[float, Floats], _Point], centre: _Point, unit: float, 
             continue
         until = (outer.value - centre.value) / unit
         if until - at < TOLERANCE:
-            return outer.value
+            return (outer if np.isfinite(outer.root) else inner).value
         share = (width - root) / (outer.root - root) if np.isfinite(outer.root) else 0.5
         trial = at + min(max(share, 0.02), 0.98) * (until - at)
     return unbounded if outer is None else outer.value
