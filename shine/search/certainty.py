@@ -74,7 +74,8 @@ class Stability:
     def __repr__(self) -> str:
         """The formulas that are chosen at all, the most frequent first."""
         order = np.argsort(-self.shares, kind="stable")
-        lines = [f"chosen on {self.resamples} {self.kind} samples of the rows:"]
+        samples = "bootstrap samples" if self.kind == "bootstrap" else "subsamples"
+        lines = [f"chosen on {self.resamples} {samples} of the rows:"]
         for at in order[self.shares[order] > 0].tolist():
             mark = ">>>" if at == self.best_index else ""
             lines += wrapped(
