@@ -36,8 +36,9 @@ half of float64's digits, in squares, and some margin."""
 TAKES_PART = 1e-3
 """Least share of a constant in such a direction that makes it undetermined."""
 
-MOST_LEVERAGE = 0.99
-"""Leverages above this count as this: a row that determines a constant alone says nothing about its noise."""
+LEAST_CURVATURE = 0.01
+"""Share of its exact part below which the least curvature of the sum of errors counts as that part: the constants are
+then not at a minimum, or hardly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +92,7 @@ def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Ki
         lost = np.ones(count, np.bool_)
         return Covariance(unknown, 0.0, 0.0, lost, np.zeros(count), "model", np.ones(count), nothing)
     found = Curvature.of(likelihood, constants)
-    inverse, directions, undetermined = _inverse(found.hessian)
+    inverse, directions, undetermined = _inverse(found.hessian, found.convex)
     rank = count - len(directions)
     known = error.log_likelihood is not None
     freedom = math.inf if known else max(rows - rank, 0.0)
@@ -118,16 +119,25 @@ def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Ki
     return Covariance(matrix, dispersion, freedom, undetermined, information, kind, adjusted, directions)
 
 
-def _inverse(hessian: Floats) -> tuple[Floats, Floats, Mask]:
-    """The inverse on the directions that are determined, the other directions, and the constants that they change."""
+def _inverse(hessian: Floats, convex: Floats) -> tuple[Floats, Floats, Mask]:
+    """The inverse on the directions that are determined, the other directions, and the constants that they change.
+
+    Parameters
+    ----------
+    hessian : ndarray of shape (n_constants, n_constants)
+    convex : ndarray of shape (n_constants, n_constants)
+        Positive semidefinite and exact: it tells which directions are determined.
+    """
     count = len(hessian)
     if not count:
         return hessian, hessian, np.zeros(0, np.bool_)
-    scale = np.sqrt(np.abs(np.diagonal(hessian)))
+    scale = np.sqrt(np.diagonal(convex))
     scale = np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)
-    scaled = np.where(np.isfinite(hessian), hessian, 0.0) / scale / scale[:, None]
-    sizes, vectors = np.linalg.eigh((scaled + scaled.T) / 2)
+    sizes, vectors = np.linalg.eigh(np.where(np.isfinite(convex), convex, 0.0) / scale / scale[:, None])
     lost = ~(sizes > NOT_DETERMINED * max(float(sizes[-1]), 0.0))
     kept, others = vectors[:, ~lost], vectors[:, lost].T
-    inverse = (kept / sizes[~lost]) @ kept.T
-    return inverse / scale / scale[:, None], others / scale, (np.abs(others) > TAKES_PART).any(axis=0)
+    inner = kept.T @ (hessian / scale / scale[:, None]) @ kept
+    if not len(inner) or np.linalg.eigvalsh(inner)[0] < LEAST_CURVATURE * sizes[~lost][0]:
+        inner = np.diag(sizes[~lost])
+    inverse = kept @ np.linalg.inv(inner) @ kept.T
+    return (inverse + inverse.T) / 2 / scale / scale[:, None], others / scale, (np.abs(others) > TAKES_PART).any(axis=0)

@@ -13,7 +13,7 @@ from typing import Self
 
 import numpy as np
 
-from shine.inference.likelihood import Block, Likelihood
+from shine.inference.likelihood import Block, Likelihood, Local
 from shine.inference.row_errors import Derivatives, derivatives_of
 from shine.typing import Floats
 
@@ -26,6 +26,9 @@ LEAST_STEP = 1e-6
 KINKED = 0.5
 """Share of the smoothed curvature below which the pointwise one leaves out kinks."""
 
+MOST_LEVERAGE = 0.99
+"""Leverages above this count as this: a row that determines a constant alone says nothing about its noise."""
+
 MAD_OF_NORMAL = 0.6744897501960817
 """Median absolute value of normal numbers."""
 
@@ -37,6 +40,9 @@ class Curvature:
     Parameters
     ----------
     hessian : ndarray of shape (n_constants, n_constants)
+        Not exact to the last digits: it contains differences.
+    convex : ndarray of shape (n_constants, n_constants)
+        The same without the second derivatives of the formula, exact.
     dispersion : float
         Mean curvature of the rows' errors over their mean squared slope, doubled; inf if all slopes are 0.
     smoothed : bool
@@ -46,6 +52,7 @@ class Curvature:
     """
 
     hessian: Floats
+    convex: Floats
     dispersion: float
     smoothed: bool
     likelihood: Likelihood
@@ -71,8 +78,11 @@ class Curvature:
         dispersion = 2 * curved / squares if squares > 0 else np.inf
         if smoothed:
             count = float(likelihood.rows.sample_weights.sum())
-            return cls(gauss * (smooth / count), dispersion, True, likelihood, constants)
-        return cls(_differences(likelihood, constants), dispersion, False, likelihood, constants)
+            smoothed_hessian = gauss * (smooth / count)
+            return cls(smoothed_hessian, smoothed_hessian, dispersion, True, likelihood, constants)
+        local = likelihood.local(constants)
+        hessian = _differences(likelihood, constants, local)
+        return cls(hessian, local.curvature, dispersion, False, likelihood, constants)
 
     def squares(self, inverse: Floats) -> Floats:
         """Sum over the rows of the outer products of their slopes by the constants.
@@ -90,15 +100,14 @@ class Curvature:
                 if likelihood.error.is_squared:
                     # The second derivative of a square is 2.
                     leverage = 2 * block.precisions * np.einsum("ir,ij,jr->r", block.partials, inverse, block.partials)
-                    first = first / (1 - np.clip(leverage, 0.0, 0.99))
+                    first = first / (1 - np.clip(leverage, 0.0, MOST_LEVERAGE))
                 found += (block.partials * (block.counts * first**2)) @ block.partials.T
         return found
 
 
-def _differences(likelihood: Likelihood, constants: Floats) -> Floats:
+def _differences(likelihood: Likelihood, constants: Floats, local: Local) -> Floats:
     """The second derivatives by differences of slopes."""
     count = len(constants)
-    local = likelihood.local(constants)
     found = np.zeros((count, count))
     mean = max(local.total, 0.0) / max(likelihood.rows.effective_rows, 1.0)
     with np.errstate(all="ignore"):
@@ -112,14 +121,8 @@ def _differences(likelihood: Likelihood, constants: Floats) -> Floats:
         width = above[index] - below[index]
         found[index] = (likelihood.gradient(above) - likelihood.gradient(below)) / width if width > 0 else 0.0
     found = (found + found.T) / 2
-    # At the end of a domain, or where the constants are not quite the best, the squares of the slopes do.
-    return found if np.isfinite(found).all() and _is_convex(found) else local.curvature
-
-
-def _is_convex(matrix: Floats) -> bool:
-    scale = np.sqrt(np.abs(np.diagonal(matrix)))
-    scale = np.where(scale > 0, scale, 1.0)
-    return not len(matrix) or float(np.linalg.eigvalsh(matrix / scale / scale[:, None])[0]) > -1e-6
+    # At the end of a domain, the part that is exact does.
+    return found if np.isfinite(found).all() else local.curvature
 
 
 def _window(likelihood: Likelihood, constants: Floats) -> float:

@@ -15,9 +15,6 @@ import numpy as np
 from shine.inference.uncertainty import Uncertainty
 from shine.typing import Floats
 
-FACTORS = {"squared": 0.5, "absolute": 1.0}
-"""Factor of the logarithm of the sum of errors in the negative log-likelihood of a row, if their scale is not known."""
-
 LEAST_SHARE = 1e-30
 """Sums of errors below this share of the largest count as this: they are rounding."""
 
@@ -46,7 +43,7 @@ def nats(known: Sequence[Uncertainty], prices: Sequence[float]) -> Floats:
             found.append(math.inf)
             continue
         if each.likelihood is None:
-            errors = FACTORS.get(each.error, 1.0) * each.freedom * math.log(max(each.total, floor) / (largest or 1.0))
+            errors = each.power * each.freedom * math.log(max(each.total, floor) / (largest or 1.0))
         else:
             errors = each.total * each.likelihood
         found.append(errors + _of_constants(each) + price)

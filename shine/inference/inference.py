@@ -30,6 +30,9 @@ FIRST_TOLERANCE = 1e-12
 ROUNDING = 8 * 2.0**-53
 """Error of a prediction, as a share of the target, that is rounding."""
 
+FAR = 3.0
+"""Standard errors from which on a constant is not just rounded."""
+
 NOTED = 0.1
 """Standard errors that a constant of the formula may be away from its most likely value without a note."""
 
@@ -121,6 +124,7 @@ class Inference:
             found.freedom,
             best.total,
             self.basis.error.log_likelihood,
+            1 / (self.basis.error.degree or 2.0),
             found.information,
             self.basis.noise,
             noise.scale,
@@ -145,14 +149,14 @@ class Inference:
 
     def _notes(self) -> list[str]:
         form, found, best = self.form, self.found, self.optimum
-        notes = []
+        notes, rows, count = [], self.basis.rows.effective_rows, len(form.names)
         if form.exact:
             numbers = listed([f"{value:.4g}" for value in form.exact])
             notes.append(f"taken as exact, part of the formula's structure: {numbers} (constants='all' estimates them)")
         if not math.isfinite(best.total):
             notes.append("the formula has no finite loss on the rows, so nothing is known about its constants")
         elif found.freedom == 0 and form.names:
-            notes.append(f"{self.basis.rows.effective_rows:g} rows cannot tell {len(form.names)} constants and noise")
+            notes.append(f"{rows:g} row{'s' * (rows != 1)} cannot tell {count} constant{'s' * (count != 1)} and noise")
         elif found.undetermined.any():
             lost = [name for name, is_lost in zip(form.names, found.undetermined, strict=True) if is_lost]
             alone = len(lost) == 1
@@ -160,7 +164,7 @@ class Inference:
             notes.append(f"the rows do not determine {listed(lost)}: {reason}")
         if self.is_exact and form.names:
             notes.append("the formula is exact to within rounding; the intervals say no more than that")
-        if found.kind == "robust":
+        if found.kind == "robust" and form.names:
             notes.append("robust standard errors: they do not trust that the noise is as even as the weights say"
                          if self.basis.error.is_squared else
                          "robust standard errors: the loss does not say how the errors are distributed")  # fmt: skip
@@ -172,5 +176,8 @@ class Inference:
             errors = np.sqrt(np.diagonal(self.found.matrix))
             away = np.abs(self.form.values - self.optimum.constants) / errors
         told = np.isfinite(away) & (away > NOTED) & ~self.found.undetermined
+        told_as = "simple numbers stand for the most likely ones"
+        if (away[told] > FAR).any():
+            told_as = "the formula's constants are not the most likely ones, which are"
         likely = [f"{self.form.names[i]} = {self.optimum.constants[i]:.6g}" for i in np.flatnonzero(told).tolist()]
-        return [f"simple numbers stand for the most likely ones: {listed(likely)}"] if likely else []
+        return [f"{told_as}: {listed(likely)}"] if likely else []

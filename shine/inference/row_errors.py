@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from shine.fitness.losses import loss_of
 from shine.kernels.gradient import GradientKernel
@@ -36,17 +37,18 @@ class RowError:
     log_likelihood : float, optional
         Factor of the sum of errors in the negative log-likelihood, 0.5 for deviances; None if the scale of the errors
         is estimated from the rows.
+    columns : tuple of str
+        What the arguments after the prediction and the target are: `WEIGHT`, or columns beside the features.
+    degree : float, optional
+        Power of the target's unit in the error: 2 for squared errors.
     """
 
     name: str
     definition: Tree
     least: float | None = 0.0
     log_likelihood: float | None = None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The arguments after the prediction and the target: `WEIGHT`, or columns beside the features."""
-        return self.definition.parameters[2:]
+    columns: tuple[str, ...] = ()
+    degree: float | None = None
 
     @property
     def is_squared(self) -> bool:
@@ -93,12 +95,12 @@ class Derivatives:
         return found
 
 
-def _defined(name: str, text: str, log_likelihood: float | None = None) -> RowError:
-    return RowError(name, parse(text, ["prediction", "target"]), 0.0, log_likelihood)
+def _defined(name: str, text: str, log_likelihood: float | None = None, degree: float | None = None) -> RowError:
+    return RowError(name, parse(text, ["prediction", "target"]), 0.0, log_likelihood, degree=degree)
 
 
-SQUARED = _defined("squared", "(target - prediction)*(target - prediction)")
-ABSOLUTE = _defined("absolute", "abs(target - prediction)")
+SQUARED = _defined("squared", "(target - prediction)*(target - prediction)", degree=2.0)
+ABSOLUTE = _defined("absolute", "abs(target - prediction)", degree=1.0)
 POISSON = _defined(
     "poisson",
     "2*(prediction - target + (target*log(target/prediction) if target > 0 else 0.0))",
@@ -135,8 +137,8 @@ def row_error(loss: object) -> RowError:
 
     Parameters
     ----------
-    loss : str or RowError
-        A name of `shine.fitness.losses.LOSSES`; "poisson".
+    loss : str, Loss or RowError
+        A name of `shine.fitness.losses.LOSSES`, or "poisson"; a loss whose kind of errors has a definition.
 
     Raises
     ------
@@ -147,4 +149,8 @@ def row_error(loss: object) -> RowError:
         return loss
     if isinstance(loss, str) and loss in BUILT_IN:
         return BUILT_IN[loss]
-    return BUILT_IN[loss_of(loss).kind.name]  # type: ignore[arg-type]
+    kind: Any = loss_of(loss).kind  # type: ignore[arg-type]
+    function = getattr(kind, "function", None)
+    if function is None or kind.name in BUILT_IN:
+        return BUILT_IN[kind.name]
+    return RowError(kind.name, function.definition, kind.least, kind.log_likelihood, kind.columns, kind.degree)

@@ -70,9 +70,10 @@ class Summary:
     def heading(self) -> str:
         """What the table is about, in one line."""
         known = self.known
-        parts = [LOSSES.get(known.error, known.error), f"{known.rows:g} rows"]
+        parts = [LOSSES.get(known.error, known.error), f"{known.rows:g} row{'s' * (known.rows != 1)}"]
         if math.isfinite(known.freedom):
             parts.append(f"{known.freedom:g} degrees of freedom")
+        if math.isfinite(known.freedom) and math.isfinite(known.scale):
             parts.append(f"noise {known.scale:.4g}{_grows(known.noise)}")
         return ", ".join(parts)
 

@@ -40,6 +40,8 @@ class Uncertainty:
         Sum of errors at the best constants.
     likelihood : float, optional
         Factor of that sum in the negative log-likelihood; None if the scale of the errors is not known.
+    power : float
+        Factor of its logarithm in the negative log-likelihood of a row in that case.
     information : ndarray of shape (n_constants,)
         Second derivatives of the negative log-likelihood by each constant.
     noise : str
@@ -71,6 +73,7 @@ class Uncertainty:
     freedom: float
     total: float
     likelihood: float | None
+    power: float
     information: Floats
     noise: str
     scale: float

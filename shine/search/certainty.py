@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from shine.gp.description import NATS_A_NODE
 from shine.gp.numerals import cost_as_written
 from shine.inference.constants import form_of
 from shine.inference.evidence import nats, shares
+from shine.inference.row_errors import RowError
 from shine.lang.library import STANDARD
 from shine.lang.names import value_text
 from shine.lang.population import Population
@@ -141,7 +142,7 @@ def stability(
     if isinstance(resamples, bool) or not isinstance(resamples, int | np.integer) or resamples < 1:
         raise ValueError(f"resamples is {value_text(resamples)}; it is a number of samples, such as 200")
     basis = models[0].basis
-    if basis is None or not isinstance(basis.loss, str):
+    if basis is None or isinstance(basis.loss, RowError):
         raise DataError(
             "stability needs the rows that the formulas were fitted to; a front from a pickle or a file does not have "
             "them: ask for it before, or use evidence()"
@@ -172,7 +173,7 @@ def _population(models: Sequence[Model], rows: Dataset) -> Population:
     return Population.from_trees(trees, PrimitiveSet(tuple(known[name] for name in used), rows.features))
 
 
-def _chosen(models: Sequence[Model], population: Population, sample: Dataset, loss: str, threads: int) -> int:
+def _chosen(models: Sequence[Model], population: Population, sample: Dataset, loss: Any, threads: int) -> int:
     """The formula that the choice of a search recommends on a sample."""
     ones, zeros = np.ones(len(models)), np.zeros(len(models))
     linearizer = MachineLinearizer(sample, loss, threads)
