@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.data.dataset import Dataset
+from shine.errors import DataError
 from shine.inference.constants import Form
-from shine.inference.row_errors import WEIGHT, RowError, Slopes, derivatives_of
+from shine.inference.row_errors import SIGMA, WEIGHT, RowError, Slopes, derivatives_of
 from shine.kernels.gradient import GradientKernel
 from shine.lang.derivative import value_and_gradient
 from shine.lang.lazy import cached_property
@@ -147,19 +148,21 @@ class Likelihood:
             columns = [self._columns[name][place] if name in needed else nothing for name in used]
             counts = self._counts[place]
             precisions = rows.row_weights[place] / counts
-            weights = counts * precisions
+            if SIGMA in self.error.columns:
+                precisions = np.ones(len(at))  # the function takes care of them itself
             if WEIGHT in self.error.columns:
                 counts, precisions = np.ones(len(at)), np.ones(len(at))
             found = np.array(self.kernel(*constants.tolist(), *columns), np.float64)
             found = np.broadcast_to(found.reshape(len(found), -1), (len(found), len(at)))
-            beside = [weights if name == WEIGHT else self._beside(name)[place] for name in self.error.columns]
+            beside = [self._beside(name)[place] for name in self.error.columns]
             yield Block(at, [found[0], rows.target[place], *beside], found[1:], counts, precisions)
 
     def _beside(self, name: str) -> Floats:
-        """A column beside the features: the rows' standard deviations, or data of that name."""
-        if name == "sigma" and self.rows.deviations is not None:
-            return self.rows.deviations
-        found: Floats = getattr(self.rows, "beside", {})[name]
+        """A column beside the features, or else the sample weights or the standard deviations of the rows."""
+        columns = {WEIGHT: self._counts, SIGMA: self.rows.deviations, **getattr(self.rows, "beside", {})}
+        found: Floats | None = columns.get(name)
+        if found is None:
+            raise DataError(f"the loss reads the column {name!r}, which the rows do not have beside the features")
         return found
 
     def _sum(self, block: Block, errors: Floats) -> float:

@@ -20,7 +20,10 @@ from shine.lang.tree import Tree
 from shine.typing import Floats
 
 WEIGHT = "weight"
-"""The argument of a function that weighs its errors itself."""
+"""The sample weights, as an argument of a function that weighs its errors itself."""
+
+SIGMA = "sigma"
+"""The standard deviations of the rows' noise, as an argument of a function that takes care of them itself."""
 
 
 @dataclass(frozen=True)

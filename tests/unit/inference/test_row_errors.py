@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from unit.inference.cases import inference, line
 
-from shine.inference.row_errors import ABSOLUTE, POISSON, SQUARED, derivatives_of, row_error, student_t
+from shine.errors import DataError
+from shine.inference.row_errors import ABSOLUTE, POISSON, SQUARED, RowError, derivatives_of, row_error, student_t
+from shine.lang.parse import parse
 
 PREDICTIONS = np.array([0.7, 1.3, 2.9, 11.0])
 TARGETS = np.array([1.0, 0.0, 5.0, 10.0])
@@ -45,3 +48,21 @@ def test_losses_by_name(name, error):
 def test_an_unknown_loss_is_a_value_error():
     with pytest.raises(ValueError, match="unknown loss 'nothing'"):
         row_error("nothing")
+
+
+def test_a_function_may_weigh_and_scale_its_errors_itself():
+    x, y = line()
+    weights, sigma = np.arange(30) % 2 + 1.0, 0.1 + 0.05 * x
+    text = "weight*((target - prediction)/sigma)**2"
+    own = RowError("own", parse(text, ["prediction", "target", "weight", "sigma"]), 0.0, 0.5, ("weight", "sigma"))
+    found = inference("2.31*x + 1.37", {"x": x}, y, own, weights, sigma).uncertainty
+    plain = inference("2.31*x + 1.37", {"x": x}, y, "mse", weights, sigma).uncertainty
+    assert found.best == pytest.approx(plain.best, rel=1e-6)
+
+
+def test_a_column_that_is_missing_is_a_data_error():
+    x, y = line()
+    own = RowError("own", parse("censored*(target - prediction)**2", ["prediction", "target", "censored"]), 0.0, None,
+                   ("censored",))  # fmt: skip
+    with pytest.raises(DataError, match="the loss reads the column 'censored'"):
+        _ = inference("2.31*x + 1.37", {"x": x}, y, own).uncertainty
