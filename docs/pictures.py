@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ import matplotlib
 import numpy as np
 
 import shine
-from shine import SymbolicClassifier, SymbolicRegressor
+from shine import Front, Model, SymbolicClassifier, SymbolicRegressor, parse
+from shine.inference.constants import form_of, with_values
 
 matplotlib.use("Agg")
 from matplotlib import pyplot
@@ -65,6 +67,17 @@ def dependence() -> Any:
     model, X, _ = plates()
     figure = pyplot.figure(figsize=WIDE, layout="constrained")
     return model.plot("dependence", X, features=[0, 1], ax=figure.subplots(1, 2))[0]
+
+
+def band() -> Any:
+    """Few readings, so that both bands can be seen."""
+    rng = np.random.default_rng(2)
+    minutes = rng.uniform(0, 60, (25, 1))
+    degrees = 20 + 65 * np.exp(-0.05 * minutes[:, 0]) + rng.normal(0, 2.5, 25)
+    law = Model(parse("65.1*exp(-0.051*minutes) + 20.1"), 0.0, 0.0).with_data(minutes, degrees)
+    best = form_of(law.tree)
+    law = replace(law, tree=with_values(best, law.uncertainty.best))
+    return Front((law,), 0).plot("band", ax=axes(WIDE))
 
 
 def calibration() -> Any:
@@ -116,7 +129,7 @@ def templates() -> Any:
 
 
 PICTURES: dict[str, Callable[[], Any]] = {
-    each.__name__: each for each in (front, fit, residuals, dependence, calibration, extrapolation, templates)
+    each.__name__: each for each in (front, fit, residuals, dependence, band, calibration, extrapolation, templates)
 }
 
 

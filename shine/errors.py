@@ -73,5 +73,9 @@ class InterruptedFitWarning(UserWarning):
     """The user interrupted a fit, which keeps what it has found so far."""
 
 
+class ExtrapolationWarning(UserWarning):
+    """A formula is applied to rows whose features leave the range of the rows that it was fitted to."""
+
+
 class GraphImportError(ShineError):
     """A foreign graph cannot be turned into a formula."""

@@ -24,7 +24,7 @@ MODULES = {
 
 _EVALUATION = {"errors", "stages", "lang", "words", "data", "arrays", "fitness", "codegen", "llvm", "evaluators"}
 _SEARCH = _EVALUATION | {"losses", "gp", "templates", "kernels", "domain", "export", "report", "frontends"}
-_FACES = _SEARCH | {"search", "shine", "config"}
+_FACES = _SEARCH | {"inference", "search", "shine", "config"}
 
 BELOW: dict[str, set[str]] = {
     "typing": set(),
@@ -53,15 +53,16 @@ BELOW: dict[str, set[str]] = {
     # Individuals have slots; evaluators score and fit them.
     "templates": _EVALUATION | {"gp"},
     "kernels": _EVALUATION,
-    "search": _SEARCH,
-    "estimators": _SEARCH | {"search"},
+    "inference": _EVALUATION | {"kernels"},
+    "search": _SEARCH | {"inference"},
+    "estimators": _SEARCH | {"inference", "search"},
     "config": {"errors", "lang", "words", "data", "losses", "gp", "frontends", "templates", "search"},
     "runs": _FACES,
     "bench": _EVALUATION | {"gp", "search"},
     # Names that formulas may have in C.
     "aot": {"errors", "lang", "codegen", "llvm", "export"},
     "deap": _EVALUATION | {"kernels"},
-    "shine": _SEARCH | {"search", "estimators"},
+    "shine": _SEARCH | {"inference", "search", "estimators"},
     "cli": _FACES | {"runs", "bench", "aot"},
     "__main__": {"cli"},
 }
@@ -75,6 +76,7 @@ ONLY_IN: dict[str, set[str]] = {
     "yaml": {"config"},
     "click": {"cli"},
     "tqdm": {"cli", "search.progress"},
+    "scipy": {"inference.quantiles"},
     "sklearn": {"estimators"},
     "pandas": {"search.front_table", "data.tables", "cli.prediction_files"},
     "pyarrow": {"data.tables", "data.files", "cli.prediction_files"},

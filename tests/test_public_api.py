@@ -21,7 +21,7 @@ SYNTAX = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(R
 HEAVY = ("numpy", "llvmlite", "pydantic", "sklearn", "yaml", "tqdm", "click", "pandas", "matplotlib", "sympy")
 """Modules that `import shine` must not load."""
 
-EXCEPTIONS = [name for name in shine.__all__ if name.endswith("Error")]
+EXCEPTIONS = [name for name in shine.__all__ if name.endswith(("Error", "Warning"))]
 DOCUMENTED = [name for name in shine.__all__ if name not in EXCEPTIONS]
 FUNCTIONS = [name for name in DOCUMENTED if inspect.isfunction(getattr(shine, name))]
 
@@ -70,7 +70,8 @@ def test_names_can_be_completed_before_they_are_imported():
 
 
 def test_every_public_error_is_a_shine_error():
-    assert all(issubclass(getattr(shine, name), shine.ShineError) for name in EXCEPTIONS)
+    errors = [name for name in EXCEPTIONS if name.endswith("Error")]
+    assert all(issubclass(getattr(shine, name), shine.ShineError) for name in errors)
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)

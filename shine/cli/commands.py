@@ -111,6 +111,7 @@ for command in (
     search_commands.config_group,
     formula_commands.predict_command,
     formula_commands.export_command,
+    formula_commands.summary_command,
     formula_commands.report_command,
     formula_commands.jit_command,
     formula_commands.compile_command,

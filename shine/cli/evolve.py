@@ -140,5 +140,6 @@ def _print_result(result: Result, kept: str, printed: str, precision: Precision)
     # Lines are wrapped on a terminal; a file or a pipe gets each formula in one line.
     width = screen_width()
     click.echo(front_table(result, width, precision))
-    for line in ("", *wrapped(result.ending, width), *wrapped(kept, width)):
+    told = ["", *result.constants_text.splitlines(), result.ending, kept]
+    for line in (part for whole in told for part in (wrapped(whole, width) or [""])):
         click.echo(line)

@@ -1,15 +1,16 @@
-"""The commands that use a formula: predict, export, report, jit, compile."""
+"""The commands that use a formula: predict, summary, export, report, jit, compile."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from shine.cli.group import FormulaCommand
 from shine.cli.options import (
     FILE,
+    SHARE,
     index_option,
     json_option,
     level_option,
@@ -27,14 +28,24 @@ if TYPE_CHECKING:
 @click.argument("data", type=FILE)
 @index_option
 @out_option
+@click.option("--interval", type=SHARE, metavar="LEVEL", help="Add the ends of intervals, such as 0.95 of readings.")
+@click.option("kind", "--mean", flag_value="mean", default="prediction", help="Intervals of the value, without noise.")
 @json_option
-def predict_command(run: Path, data: Path, index: int | None, out: Path | None, as_json: bool) -> None:
+def predict_command(
+    run: Path,
+    data: Path,
+    index: int | None,
+    out: Path | None,
+    interval: float | None,
+    kind: Literal["mean", "prediction"],
+    as_json: bool,
+) -> None:
     """Apply the formula of RUN, a run's folder, to the file DATA.
 
     DATA is a table in any format that Shine reads, with the columns that the formula uses, by heading, in any order;
     other columns are ignored. Texts, dates and missing values become numbers as in the training data. The output is one
-    column, 'prediction'. Its format is the ending of FILE; without --out it is CSV, or Parquet if DATA is Parquet and
-    the output is not a terminal.
+    column, 'prediction', and with --interval two more, 'low' and 'high'. Its format is the ending of FILE; without
+    --out it is CSV, or Parquet if DATA is Parquet and the output is not a terminal.
 
     \b
     Example:
@@ -42,7 +53,23 @@ def predict_command(run: Path, data: Path, index: int | None, out: Path | None, 
     """
     from shine.cli.predict import predict
 
-    predict(run, data, index, out, as_json)
+    predict(run, data, index, out, interval, kind, as_json)
+
+
+@click.command("summary")
+@click.argument("run", type=FILE)
+@index_option
+@json_option
+def summary_command(run: Path, index: int | None, as_json: bool) -> None:
+    """Print the constants of the formula of RUN with their standard errors and 95 % intervals.
+
+    \b
+    Example:
+      shine summary runs/pythagoras
+    """
+    from shine.cli.summary import summary
+
+    summary(run, index, as_json)
 
 
 class _ExportCommand(FormulaCommand):

@@ -12,6 +12,9 @@ FILE = click.Path(path_type=Path)
 SEED = click.IntRange(0, 2**63 - 1)
 """A seed, within the bounds of the configuration's `seed`."""
 
+SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+"""A share between 0 and 1."""
+
 json_option = click.option("as_json", "--json", is_flag=True, help="Print JSON.")
 out_option = click.option("--out", type=FILE, metavar="FILE", help="Write a file instead of printing.")
 set_option = click.option(

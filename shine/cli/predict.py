@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
+from typing import Literal
 
 import click
 import numpy as np
@@ -14,29 +16,48 @@ from shine.cli.sources import chosen, opened
 from shine.data.applying import new_rows
 from shine.data.opening import ENDINGS, FORMATS
 from shine.data.preparation import Preparation, plain_preparation
+from shine.errors import ExtrapolationWarning
 from shine.search.model import Model
 from shine.typing import Floats
 
+ENDS = ("low", "high")
+"""Headings of the ends of intervals."""
 
-def predict(folder: Path, data: Path, index: int | None, out: Path | None, as_json: bool) -> None:
-    """Print or write the predictions of a run's formula for a file of data."""
+
+def predict(
+    folder: Path,
+    data: Path,
+    index: int | None,
+    out: Path | None,
+    interval: float | None,
+    kind: Literal["mean", "prediction"],
+    as_json: bool,
+) -> None:
+    """Print or write the predictions of a run's formula for a file of data, with intervals if there is a level."""
     run = opened(folder)
     place, model = chosen(run, index)
     ending = _ending(data) if out is None else _ending(out, otherwise=data)
-    predictions = _predictions(model, data, run.record.preparation)
+    columns = _predictions(model, data, run.record.preparation, interval, kind)
     if out is not None:
-        write_file(out, WRITERS[ending](predictions))
+        write_file(out, WRITERS[ending](columns))
     if as_json:
-        result = {HEADING: predictions.tolist()} if out is None else {"rows": len(predictions), "file": str(out)}
+        lists = {heading: column.tolist() for heading, column in columns.items()}
+        result = lists if out is None else {"rows": len(columns[HEADING]), "file": str(out)}
         print_json({"index": place, "expression": model.expression, **result}, indent=None)
     elif out is None and ending == ".parquet" and not is_terminal(sys.stdout):
-        print_bytes(WRITERS[ending](predictions), "Parquet")
+        print_bytes(WRITERS[ending](columns), "Parquet")
     elif out is None:
-        print_text(WRITERS[".csv"](predictions).decode())
+        print_text(WRITERS[".csv"](columns).decode())
 
 
-def _predictions(model: Model, data: Path, preparation: Preparation | None) -> Floats:
-    """Values of the formula; NaN in rows without the values that it needs."""
+def _predictions(
+    model: Model,
+    data: Path,
+    preparation: Preparation | None,
+    interval: float | None,
+    kind: Literal["mean", "prediction"],
+) -> dict[str, Floats]:
+    """Values of the formula and the ends of their intervals; NaN in rows without the values that it needs."""
     features = model.tree.parameters
     # A formula without features still needs the number of rows.
     used = [name for name in features if ("name", name) in model.tree.tokens] or list(features)
@@ -49,9 +70,17 @@ def _predictions(model: Model, data: Path, preparation: Preparation | None) -> F
     unused = np.zeros(count)
     table = np.column_stack([rows.columns[name] if name in used else unused for name in features])
     known = ~np.isnan(table).any(axis=1)
-    predictions = np.full(count, np.nan)
-    predictions[known] = model.predict(table[known])
-    return predictions
+    found = {HEADING: np.full(count, np.nan)}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ExtrapolationWarning)
+        found[HEADING][known] = model.predict(table[known])
+    for warning in caught:
+        click.echo(f"note: {str(warning.message).partition('; to silence')[0]}", err=True)
+    if interval is not None:
+        ends = np.full((count, 2), np.nan)
+        ends[known] = model.predict_interval(table[known], interval, kind)
+        found |= dict(zip(ENDS, ends.T, strict=True))
+    return found
 
 
 def _ending(path: Path, otherwise: Path | None = None) -> str:

@@ -7,7 +7,7 @@ import gzip
 import io
 import lzma
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
@@ -18,14 +18,18 @@ from shine.typing import Floats
 HEADING = "prediction"
 """Heading of the column of predictions."""
 
+Columns = Mapping[str, Floats]
+"""Columns of a file by heading: the predictions, and the ends of their intervals if they were asked for."""
 
-def _csv(predictions: Floats) -> bytes:
-    return "\n".join([HEADING, *map(repr, predictions.tolist()), ""]).encode()
+
+def _delimited(columns: Columns, delimiter: str) -> bytes:
+    rows = zip(*(map(repr, column.tolist()) for column in columns.values()), strict=True)
+    return "\n".join([delimiter.join(columns), *map(delimiter.join, rows), ""]).encode()
 
 
-def _npz(predictions: Floats) -> bytes:
+def _npz(columns: Columns) -> bytes:
     stream = io.BytesIO()
-    np.savez(stream, prediction=predictions)
+    np.savez(stream, allow_pickle=False, **columns)
     return stream.getvalue()
 
 
@@ -38,25 +42,25 @@ def _arrow() -> Any:
     return pyarrow
 
 
-def _parquet(predictions: Floats) -> bytes:
+def _parquet(columns: Columns) -> bytes:
     stream, arrow = io.BytesIO(), _arrow()
-    arrow.parquet.write_table(arrow.table({HEADING: predictions}), stream)
+    arrow.parquet.write_table(arrow.table(dict(columns)), stream)
     return stream.getvalue()
 
 
-def _feather(predictions: Floats) -> bytes:
+def _feather(columns: Columns) -> bytes:
     stream, arrow = io.BytesIO(), _arrow()
-    arrow.feather.write_feather(arrow.table({HEADING: predictions}), stream)
+    arrow.feather.write_feather(arrow.table(dict(columns)), stream)
     return stream.getvalue()
 
 
-def _sheet(engine: str) -> Callable[[Floats], bytes]:
-    def write(predictions: Floats) -> bytes:
+def _sheet(engine: str) -> Callable[[Columns], bytes]:
+    def write(columns: Columns) -> bytes:
         stream = io.BytesIO()
         try:
             import pandas
 
-            pandas.DataFrame({HEADING: predictions}).to_excel(stream, index=False, engine=engine)
+            pandas.DataFrame(dict(columns)).to_excel(stream, index=False, engine=engine)
         except ImportError:
             raise click.ClickException("writing sheets needs pandas; pip install 'shine[excel]'") from None
         return stream.getvalue()
@@ -87,16 +91,19 @@ _COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def _text(ending: str) -> Callable[[Floats], bytes]:
-    return lambda predictions: _COMPRESSORS[ending](_csv(predictions))
+_DELIMITERS = {"csv": ",", "tsv": "\t", "txt": ","}
 
 
-WRITERS: dict[str, Callable[[Floats], bytes]] = {
-    **{f".{kind}{ending}": _text(ending) for kind in ("csv", "tsv", "txt") for ending in _COMPRESSORS},
+def _text(kind: str, ending: str) -> Callable[[Columns], bytes]:
+    return lambda columns: _COMPRESSORS[ending](_delimited(columns, _DELIMITERS[kind]))
+
+
+WRITERS: dict[str, Callable[[Columns], bytes]] = {
+    **{f".{kind}{ending}": _text(kind, ending) for kind in _DELIMITERS for ending in _COMPRESSORS},
     ".npz": _npz,
     ".parquet": _parquet,
     ".feather": _feather,
     ".xlsx": _sheet("openpyxl"),
     ".ods": _sheet("odf"),
 }
-"""Writer of predictions by the ending of the file name; one column needs no delimiter."""
+"""Writer of predictions by the ending of the file name."""

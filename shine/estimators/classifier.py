@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from shine.estimators.base import Index, SymbolicEstimator, complete
+from shine.estimators.base import SymbolicEstimator, complete
 from shine.estimators.checks import checked_weights, validated
+from shine.estimators.fitted import Index
 from shine.estimators.parameters import DEPRECATED
 from shine.estimators.rows import merged
 from shine.estimators.selection import Selection

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,21 +11,24 @@ from sklearn.base import RegressorMixin
 
 from shine.data.beside import Beside, taken_apart, without_columns
 from shine.data.dataset import check_beside, numbered_groups, numbers
-from shine.estimators.base import Index, SymbolicEstimator, complete
+from shine.estimators.base import SymbolicEstimator, complete
 from shine.estimators.checks import checked_sigma, checked_weights, validated
+from shine.estimators.fitted import Index
 from shine.estimators.parameters import DEPRECATED
 from shine.estimators.rows import in_order, merged, seen
 from shine.estimators.selection import Selection
+from shine.estimators.uncertain import UncertainEstimator
 from shine.search.defaults import DEFAULT_PRIMITIVES
 from shine.typing import Floats
 
 if TYPE_CHECKING:
     from shine.frontends.guesses import Guess
+    from shine.inference.bands import Kind as Band
     from shine.lang.vocabulary import PrimitiveSource
     from shine.losses import LossSource
 
 
-class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
+class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
     """A scikit-learn estimator that finds short formulas for a target.
 
     Parameters
@@ -243,7 +246,13 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         ]
         return self._found(searches, fronts, single)
 
-    def predict(self, X: ArrayLike, index: Index = None) -> Floats:
+    @overload
+    def predict(self, X: ArrayLike, index: Index = None, return_std: Literal[False] = False) -> Floats: ...
+
+    @overload
+    def predict(self, X: ArrayLike, index: Index = None, return_std: bool | Band = False) -> Any: ...
+
+    def predict(self, X: ArrayLike, index: Index = None, return_std: bool | Band = False) -> Any:
         """Values of a formula.
 
         Parameters
@@ -251,19 +260,32 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
         X : array-like or data frame of shape (n_rows, n_features)
         index : int, or sequence of int, optional
             Position in the front; the chosen formula by default. With several targets, one for each or for all.
+        return_std : bool, or {"mean", "prediction"}
+            Whether to return standard deviations, too: of new readings, with their noise (True, or "prediction"), or
+            only of the formula's value, whose constants are uncertain ("mean").
 
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_targets), float64
-            In the unit of the target; not finite where the formula is not.
+            In the unit of the target; not finite where the formula is not. A pair of them with `return_std`.
+
+        Warns
+        -----
+        ExtrapolationWarning
+            If a feature leaves the range of the rows of the fit, by more than a tenth of it, and the
+            formula is not exact; once.
         """
         models = self._models(index)
         X = without_columns(X, getattr(self, "beside_", []))
         if self.template is not None:
-            X = models[0].known(X)  # type: ignore[attr-defined]  # models of templates
+            X = models[0].with_group_numbers(X)  # type: ignore[attr-defined]  # models of templates
         X = validated(self, X, reset=False)
-        values = [model.predict(X) for model in models]
-        return values[0] if not isinstance(self.front_, list) else np.column_stack(values)
+        found = [model.predict(X, return_std) for model in models]
+        if not isinstance(self.front_, list):
+            return found[0]
+        if return_std is False:
+            return np.column_stack(found)
+        return tuple(np.column_stack(part) for part in zip(*found, strict=True))
 
     def _drawings(self) -> dict[str, Any]:
         from shine.search.plotting import FIT

@@ -12,6 +12,7 @@ from shine.data.dataset import Dataset
 from shine.lang.rounding import Precision
 from shine.report.charts.fit import Fit
 from shine.report.markup import Element, element, render, verbatim
+from shine.report.sections.certainty import certainty
 from shine.report.sections.header import header, key_figures
 from shine.report.sections.model import dependence_charts, fit_charts, tree_chart
 from shine.report.sections.parts import section
@@ -72,6 +73,7 @@ def report_html(
         section("The search", search_charts(result, best, history)),
         front_table(result, precision),
         section("How well it fits", fit_charts(fit, target)),
+        section("How sure it is", certainty(best, dataset, target)),
         section("What each feature does", dependence_charts(best, dataset, target)),
         section("Its structure", tree_chart(best)),
         section("Settings and timing", settings_tables(result, settings)),

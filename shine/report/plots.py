@@ -9,8 +9,9 @@ import numpy as np
 
 from shine.data.dataset import Dataset
 from shine.errors import ExportError
+from shine.report.charts.certainty import band_along
 from shine.report.charts.dependence import dependence_on
-from shine.report.subject import ModelLike, columns_of
+from shine.report.subject import ModelLike, UncertainLike, columns_of
 from shine.typing import Floats
 
 _BLUE, _ORANGE, _GREY = "#0b62a8", "#b04a00", "#56606b"
@@ -193,6 +194,75 @@ def dependence(
     for row in found.rows:
         ax.plot(found.grid, row, color=_BLUE, alpha=0.15, linewidth=0.8, zorder=1)
     return _named(ax, *(labels or (feature, "prediction")))
+
+
+def band(model: UncertainLike, dataset: Dataset, feature: str, ax: Any = None, label: str = "prediction") -> Any:
+    """A formula along one feature, the others at their medians, with its 95 % bands.
+
+    The dark band holds the formula's value, the light one new readings. Dots are rows, with their residuals.
+
+    Parameters
+    ----------
+    model : Model
+    dataset : Dataset
+    feature : str
+        A parameter of the formula.
+    ax : matplotlib.axes.Axes, optional
+    label : str
+        Name of the formula's value at the axis.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    DataError
+        If the data set lacks a feature, or the model does not know the rows that it was fitted to.
+    ExportError
+        If Matplotlib is not installed.
+    """
+    ax = _axes(ax)
+    found = band_along(model, dataset, feature)
+    there = np.isfinite(found.places) & np.isfinite(found.readings)
+    ax.plot(found.places[there], found.readings[there], "o", color=_GREY, alpha=0.35, markersize=3, markeredgewidth=0)
+    for ends, alpha, name in ((found.prediction, 0.15, "new readings"), (found.mean, 0.4, "value")):
+        ax.fill_between(found.grid, ends[:, 0], ends[:, 1], color=_BLUE, alpha=alpha, linewidth=0, label=name)
+    ax.plot(found.grid, found.values, color=_BLUE, linewidth=2, zorder=3)
+    ax.legend(frameon=False)
+    return _named(ax, found.feature, label)
+
+
+def constants(model: UncertainLike, ax: Any = None) -> Any:
+    """The 95 % intervals of a formula's constants, as shares of the constants.
+
+    Parameters
+    ----------
+    model : Model
+    ax : matplotlib.axes.Axes, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    DataError
+        If the model does not know the rows that it was fitted to.
+    ExportError
+        If Matplotlib is not installed.
+    """
+    ax = _axes(ax)
+    rows = [row for row in model.summary().rows() if row["coef"]]
+    for place, row in enumerate(rows):
+        ends = np.array([row["low"], row["high"]]) / row["coef"] * 100 - 100
+        if np.isfinite(ends).all():
+            ax.plot(ends, [place, place], color=_BLUE, linewidth=2)
+        ax.plot([0], [place], "o", color=_BLUE, markersize=5)
+    ax.axvline(0.0, color=_GREY, linestyle="--", linewidth=1, zorder=0)
+    ax.set_yticks(range(len(rows)), [plain(f"{row['name']} = {row['coef']:.4g}") for row in rows])
+    ax.invert_yaxis()
+    return _named(ax, "95 % interval, % of the constant", "")
 
 
 def grid(count: int) -> list[Any]:

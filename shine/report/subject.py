@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from shine.data.dataset import Dataset
 from shine.errors import DataError
@@ -52,6 +52,51 @@ class ModelLike(Protocol):
 
     def predict(self, X: Floats) -> Floats:
         """Values of the formula, shape (n_rows,), for X of shape (n_rows, n_features)."""
+        ...
+
+
+class SummaryLike(Protocol):
+    """The table of a formula's constants; `shine.inference.summary.Summary` is one."""
+
+    @property
+    def formula(self) -> str:
+        """The formula with names in place of its constants."""
+        ...
+
+    @property
+    def heading(self) -> str:
+        """What the table is about."""
+        ...
+
+    @property
+    def headings(self) -> list[str]:
+        """Headings of its columns."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What one should know of the numbers."""
+        ...
+
+    def cells(self) -> list[list[str]]:
+        """Texts of its rows."""
+        ...
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Its rows as plain values: name, coef, std_err, low, high."""
+        ...
+
+
+@runtime_checkable
+class UncertainLike(ModelLike, Protocol):
+    """A formula that tells how sure it is."""
+
+    def summary(self) -> SummaryLike:
+        """The table of its constants; a `DataError` if it does not know the rows that it was fitted to."""
+        ...
+
+    def predict_interval(self, X: Floats, level: float, kind: Literal["mean", "prediction"]) -> Floats:
+        """Intervals around its values, shape (n_rows, 2)."""
         ...
 
 

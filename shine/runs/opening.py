@@ -12,6 +12,7 @@ import numpy as np
 
 from shine.config import Config, read_config
 from shine.errors import ExportError, UnsupportedSyntaxError
+from shine.inference.uncertainty import Uncertainty
 from shine.lang.lazy import cached_property
 from shine.lang.names import cut, shown
 from shine.lang.parse import parse
@@ -113,7 +114,19 @@ class Run:
         except UnsupportedSyntaxError as error:
             raise ExportError(f"{self.folder / 'result.json'}: {shown(model.expression)}: {cut(error)}") from None
         r2 = math.nan if model.r2 is None else model.r2
-        return Model(tree, model.loss, r2, self.record.weights, self.headings, model.digits)
+        weights, known = self.record.weights, self._known(model)
+        return Model(tree, model.loss, r2, weights, self.headings, model.digits, known=known)
+
+    def _known(self, model: ModelRecord) -> Uncertainty | None:
+        """How sure the constants of a formula are; an `ExportError` if that cannot be read."""
+        if model.uncertainty is None:
+            return None
+        try:
+            return model.uncertainty.known
+        except (KeyError, TypeError, ValueError):
+            raise ExportError(
+                f"{self.folder / 'result.json'}: {shown(model.expression)}: its uncertainty is damaged"
+            ) from None
 
     def _template_model(self, model: ModelRecord, found: TemplateRecord) -> Model:
         """A formula of a template, which the configuration has."""

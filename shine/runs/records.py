@@ -22,6 +22,7 @@ from shine.data.preparation import Preparation
 from shine.errors import DataError, ExportError
 from shine.lang.names import cut, normalized
 from shine.runs.files import read_file, write_text
+from shine.runs.uncertainty_records import UncertaintyRecord
 from shine.search.front import Result
 from shine.search.model import Model
 
@@ -48,6 +49,8 @@ class ModelRecord(_Record):
     """Significant digits of its constants that the data support; null if it is not known."""
     template: TemplateRecord | None = None
     """Its functions and constants, if the run had a template."""
+    uncertainty: UncertaintyRecord | None = None
+    """How sure its constants are; results of older versions do not have it."""
 
 
 class TemplateRecord(_Record):
@@ -193,7 +196,7 @@ def result_record(
     result: Result, target: str = "y", primitives: Sequence[str] = (), preparation: Preparation | None = None
 ) -> ResultRecord:
     """The contents of result.json for a result."""
-    front = tuple(_model_record(model) for model in result.front)
+    front = tuple(_model_record(model, at == result.best_index) for at, model in enumerate(result.front))
     return ResultRecord(
         schema_version=SCHEMA_VERSION,
         best=front[result.best_index],
@@ -216,15 +219,15 @@ def result_record(
     )
 
 
-def _model_record(model: Model) -> ModelRecord:
-    r2 = model.r2 if math.isfinite(model.r2) else None
+def _model_record(model: Model, chosen: bool) -> ModelRecord:
     return ModelRecord(
         expression=str(model.tree),
         loss=model.loss,
         complexity=model.complexity,
-        r2=r2,
+        r2=model.r2 if math.isfinite(model.r2) else None,
         digits=model.digits,
         template=_template_record(model),
+        uncertainty=UncertaintyRecord.of(model, profile=chosen),
     )
 
 

@@ -15,7 +15,12 @@ from shine.lang.primitives import PrimitiveSet
 from shine.search.budget import TimeBudget
 from shine.search.choice import NATS_A_TURN, Choice, choose, lengths_of
 from shine.search.front import Front, Result, pareto_front
-from shine.search.given_units import front_in_given_units, model_in_given_units, noise_in_given_units
+from shine.search.given_units import (
+    basis_in_given_units,
+    front_in_given_units,
+    model_in_given_units,
+    noise_in_given_units,
+)
 from shine.search.kept_rows import Split
 from shine.search.lines import LINE_FUNCTIONS, with_functions
 from shine.search.losses import takes_noise
@@ -98,7 +103,8 @@ class Finish:
         if outcome.stopped_by == "seconds" and outcome.generations == 0:
             choice = replace(choice, reason=f"{choice.reason}; {TOO_SHORT}")
         degree = self.loss.degree
-        models = tuple(model_in_given_units(model, self.task, degree) for model in front)
+        basis = basis_in_given_units(rows, self.task, self.loss, self.noise)
+        models = tuple(replace(model_in_given_units(model, self.task, degree), basis=basis) for model in front)
         if self.given is not None:
             models, choice = self._with_outliers(models, choice, rows.n_rows)
         return Result(

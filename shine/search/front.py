@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,10 @@ from shine.search.figures import screen_width
 from shine.search.model import Model
 from shine.search.noise_estimate import NoiseEstimate
 from shine.typing import Floats
+
+if TYPE_CHECKING:
+    from shine.inference.summary import Summary
+    from shine.search.certainty import Stability
 
 STOPS = {"interrupted": "the user", "callback": "a callback", "stagnation": "a lack of progress"}
 """What ended a search that reached no limit, by `Result.stopped_by`."""
@@ -118,9 +122,10 @@ class Front(Sequence[Model]):
 
         Parameters
         ----------
-        kind : {"front", "fit", "residuals", "dependence"}
+        kind : {"front", "fit", "residuals", "dependence", "band", "constants"}
             Loss over complexity; predicted over measured values; residuals over predictions; the mean prediction along
-            each feature. All but the first need data.
+            each feature; the prediction along each feature with its 95 % bands; the intervals of the constants. The
+            second to the fourth need data.
         X : array-like or data frame of shape (n_rows, n_features), optional
             A data frame has the columns of the search, in any order.
         y : array-like of shape (n_rows,), optional
@@ -152,6 +157,77 @@ class Front(Sequence[Model]):
             rows = np.column_stack(columns_for(X, names, headings, names))
             data = Dataset.from_arrays(rows, np.zeros(len(rows)) if y is None else y, None, names)
         return plotted([Subject(self, self.best_index, "", data, index)], kind, FIT, features, ax)
+
+    def evidence(self) -> Floats:
+        """How much the rows speak for each formula, as weights that add up to 1, shape (n_formulas,).
+
+        By the length of the description of the rows, with the Fisher information of the constants (see
+        `shine.inference.evidence`).
+
+        Raises
+        ------
+        DataError
+            If the models do not know the rows that they were fitted to.
+        """
+        from shine.search.certainty import evidence
+
+        return evidence(self.models)
+
+    def predict(self, X: ArrayLike, return_std: bool | Literal["mean", "prediction"] = False) -> Any:
+        """Predictions averaged over the formulas, with their weights by `evidence`.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+        return_std : bool, or {"mean", "prediction"}
+            Whether to return standard deviations, too (see `Model.predict`). They contain how far the formulas
+            disagree.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), float64
+            A pair of them with `return_std`.
+        """
+        from shine.inference.evidence import averaged
+
+        weights = self.evidence()
+        counting = [(model, weight) for model, weight in zip(self.models, weights, strict=True) if weight > 0]
+        kind: Any = "prediction" if return_std is True else return_std or "mean"
+        pairs = [model.predict(X, return_std=kind) for model, _ in counting]
+        values, deviations = (np.array(part) for part in zip(*pairs, strict=True))
+        mean, deviation = averaged(values, deviations, np.array([weight for _, weight in counting]))
+        return mean if return_std is False else (mean, deviation)
+
+    def stability(
+        self,
+        resamples: int = 100,
+        *,
+        seed: int = 0,
+        kind: Literal["bootstrap", "subsample"] = "bootstrap",
+        threads: int | None = None,
+    ) -> Stability:
+        """How sure the form is: how often each formula is chosen on other samples of the rows.
+
+        Parameters
+        ----------
+        resamples : int
+        seed : int
+            The same seed gives the same samples.
+        kind : {"bootstrap", "subsample"}
+            As many rows, drawn with replacement; or half of them.
+        threads : int, optional
+            All processors by default; their number does not change the result.
+
+        Raises
+        ------
+        ValueError
+            If an argument is invalid.
+        DataError
+            If the models do not know the rows that they were fitted to.
+        """
+        from shine.search.certainty import stability
+
+        return stability(self.models, self.best_index, resamples, seed, kind, threads)
 
     def _rows_for_people(self, precision: Precision = None) -> list[dict[str, Any]]:
         """The rows with their formulas as people read them."""
@@ -222,9 +298,31 @@ class Result:
         """Why it is recommended; empty if it is not known."""
         return self.front.reason
 
-    def predict(self, X: ArrayLike) -> Floats:
+    def predict(self, X: ArrayLike, return_std: bool | Literal["mean", "prediction"] = False) -> Any:
         """Values of the recommended formula (see `Model.predict`)."""
-        return self.best.predict(X)
+        return self.best.predict(X, return_std)
+
+    def predict_interval(
+        self, X: ArrayLike, level: float = 0.95, kind: Literal["mean", "prediction"] = "prediction"
+    ) -> Floats:
+        """Intervals around the values of the recommended formula (see `Model.predict_interval`)."""
+        return self.best.predict_interval(X, level, kind)
+
+    def conf_int(self, level: float = 0.95, method: Any = "profile", **options: Any) -> dict[str, tuple[float, float]]:
+        """Intervals of the constants of the recommended formula (see `Model.conf_int`)."""
+        return self.best.conf_int(level, method, **options)
+
+    def standard_errors(self, **options: Any) -> dict[str, float]:
+        """Standard errors of the constants of the recommended formula (see `Model.standard_errors`)."""
+        return self.best.standard_errors(**options)
+
+    def correlations(self, **options: Any) -> Floats:
+        """Correlations of the constants of the recommended formula (see `Model.correlations`)."""
+        return self.best.correlations(**options)
+
+    def summary(self, level: float = 0.95, method: Any = None, **options: Any) -> Summary:
+        """The constants of the recommended formula with their intervals (see `Model.summary`)."""
+        return self.best.summary(level, method, **options)
 
     @property
     def ending(self) -> str:
@@ -234,9 +332,17 @@ class Result:
             f"stopped by {STOPS.get(self.stopped_by, f'the limit of {self.stopped_by}')}"
         )
 
+    @property
+    def constants_text(self) -> str:
+        """The constants of the recommended formula with their 95 % intervals, as lines; empty if there is no noise."""
+        from shine.search.constants_text import constants_text  # slow to import
+
+        return constants_text(self.best)
+
     def __repr__(self) -> str:
-        """The table of the front and the end of the search; wrapped on a terminal."""
-        return "\n".join([repr(self.front), *wrapped(self.ending, screen_width())])
+        """The table of the front, the constants, and the end of the search; wrapped on a terminal."""
+        lines = [line for line in (*self.constants_text.splitlines(), self.ending) if line]
+        return "\n".join([repr(self.front), *(part for line in lines for part in wrapped(line, screen_width()))])
 
     def _repr_html_(self) -> str:
         """The recommended formula above the table of the front, for notebooks."""

@@ -7,7 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from shine.data.dataset import Dataset
+from shine.fitness.losses import Loss
 from shine.gp.evolution import Progress
+from shine.inference.inference import Basis
 from shine.lang.population import Population
 from shine.lang.presentation import for_people
 from shine.search.front import pareto_front
@@ -15,6 +18,7 @@ from shine.search.lines import with_functions, with_line
 from shine.search.model import Model
 from shine.search.noise_estimate import NoiseEstimate
 from shine.search.preparation import Task
+from shine.search.scaling import Scaling
 
 SQUARE = 2
 """Power of the target's unit in an estimate of the noise."""
@@ -80,6 +84,21 @@ def model_in_given_units(model: Model, task: Task, degree: int) -> Model:
     tree = replace(model.tree, parameters=task.features)
     headings = {name: task.headings.get(name, name) for name in task.features}
     return replace(model, tree=tree, loss=task.scaling.loss(model.loss, degree), headings=headings)
+
+
+def basis_in_given_units(rows: Dataset, task: Task, loss: Loss, noise: str) -> Basis:
+    """What the formulas of the given data were fitted to.
+
+    Parameters
+    ----------
+    rows : Dataset
+        Scaled rows, with the weights of the noise.
+    task : Task
+    loss : Loss
+    noise : str
+    """
+    back = Scaling({name: -exponent for name, exponent in task.scaling.columns.items()}, -task.scaling.target)
+    return Basis(back.applied(rows), loss, noise)
 
 
 def noise_in_given_units(noise: NoiseEstimate | None, task: Task) -> NoiseEstimate | None:

@@ -6,11 +6,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from numpy.typing import ArrayLike
 
-from shine.data.matching import columns_for
 from shine.gp.complexity import tree_complexity
 from shine.kernels.kernel import Kernel
 from shine.lang.lazy import cached_property
@@ -24,7 +23,13 @@ from shine.lang.tape import functions_of
 from shine.lang.tree import Primitive, Tree
 from shine.lang.wrapping import wrapped
 from shine.search.figures import figures_text, loss_text, r2_text, screen_width
+from shine.search.uncertain import UncertainModel
 from shine.typing import Floats
+
+if TYPE_CHECKING:
+    from shine.inference.bands import Kind as Band
+    from shine.inference.inference import Basis
+    from shine.inference.uncertainty import Uncertainty
 
 LONGEST_IN_REPR = 200
 """Most characters of a formula in the `repr` of a model, which is often part of another text."""
@@ -34,7 +39,7 @@ MANY_ROWS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Model:
+class Model(UncertainModel):
     """One formula of a Pareto front.
 
     Parameters
@@ -53,6 +58,10 @@ class Model:
         Significant digits of constants that the data support; None if it is not known.
     objectives : tuple of float
         What the further objectives of the user's say of it, if there are any.
+    basis : Basis, optional
+        The rows that it was fitted to; pickles do not have them.
+    known : Uncertainty, optional
+        What is known about its constants if there is no basis.
     """
 
     tree: Tree
@@ -62,6 +71,8 @@ class Model:
     headings: Mapping[str, str] = field(default_factory=dict)
     digits: int | None = None
     objectives: tuple[float, ...] = ()
+    basis: Basis | None = field(default=None, compare=False)
+    known: Uncertainty | None = field(default=None, compare=False)
 
     @property
     def expression(self) -> str:
@@ -102,7 +113,13 @@ class Model:
         """The formula compiled for float64; its arguments are the features."""
         return Kernel(self.tree)
 
-    def predict(self, X: ArrayLike) -> Floats:
+    @overload
+    def predict(self, X: ArrayLike, return_std: Literal[False] = False) -> Floats: ...
+
+    @overload
+    def predict(self, X: ArrayLike, return_std: bool | Band) -> Any: ...
+
+    def predict(self, X: ArrayLike, return_std: bool | Band = False) -> Any:
         """Values of the formula.
 
         Parameters
@@ -110,17 +127,30 @@ class Model:
         X : array-like or data frame of shape (n_rows, n_features)
             A data frame needs only the columns that the formula uses, in any order; they have the headings that they
             had in the search, or the names in the formula.
+        return_std : bool, or {"mean", "prediction"}
+            Whether to return standard deviations, too: of new readings, with their noise (True, or "prediction"), or
+            only of the formula's value, whose constants are uncertain ("mean").
 
         Returns
         -------
         ndarray of shape (n_rows,), float64
+            A pair of them with `return_std`.
 
         Raises
         ------
         DataError
             If X lacks a column, has the wrong number of columns, or a value that is not finite.
+
+        Warns
+        -----
+        ExtrapolationWarning
+            If a feature leaves the range of the rows that the model was fitted to, by more than a tenth of it, and the
+            formula is not exact; once.
         """
-        columns = columns_for(X, self.tree.parameters, self.headings, self.tree.used_parameters)
+        columns = self._columns(X)
+        self._warn_outside(columns, stacklevel=2)
+        if return_std is not False:
+            return self._standard_deviations(X, return_std)
         # On few rows LLVM's passes take longer than they save; they do not change the values.
         kernel = self.kernel if len(X) > MANY_ROWS else self._quick_kernel  # type: ignore[arg-type]
         result: Floats = kernel(*columns)
@@ -210,8 +240,14 @@ class Model:
         own = _definitions(self.tree)
         return _model_of, (
             str(self.tree), self.tree.parameters, own, self.loss, self.r2, dict(self.weights), dict(self.headings),
-            self.digits, self.objectives,
+            self.digits, self.objectives, None if (known := self._lasting()) is None else known.plain(),
         )  # fmt: skip
+
+    def __copy__(self) -> Self:
+        return self  # nothing in it changes
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
 
 
 def _definitions(tree: Tree) -> tuple[str, ...]:
@@ -239,10 +275,17 @@ def _model_of(
     headings: Mapping[str, str] = MappingProxyType({}),
     digits: int | None = None,
     objectives: tuple[float, ...] = (),
+    known: Mapping[str, Any] | None = None,
 ) -> Model:
-    """Read a model back from text (see `Model.__reduce__`); those of older versions have no headings and no digits."""
+    """Read a model back from text (see `Model.__reduce__`); those of older versions lack the last of its parts."""
     table: dict[str, Primitive] = dict(STANDARD)
     for text in definitions:
         definition = parse(text, primitives=table)
         table[definition.name] = Primitive(definition.name, len(definition.parameters), definition)
-    return Model(parse(expression, parameters, table), loss, r2, weights, dict(headings), digits, objectives)
+    uncertainty = None
+    if known is not None:
+        from shine.inference.uncertainty import Uncertainty
+
+        uncertainty = Uncertainty.of_plain(known)
+    tree = parse(expression, parameters, table)
+    return Model(tree, loss, r2, weights, dict(headings), digits, objectives, None, uncertainty)

@@ -23,7 +23,7 @@ FIT: dict[str, Draw] = {"fit": plots.predictions, "residuals": plots.residuals}
 ODDS: dict[str, Draw] = {"fit": plots.calibration}
 """Drawings of a formula for the odds of a class beside the class."""
 
-FRONT, DEPENDENCE = "front", "dependence"
+FRONT, DEPENDENCE, BAND, CONSTANTS = "front", "dependence", "band", "constants"
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,13 @@ class Subject:
 
 def check_kind(kind: object, beside: dict[str, Draw], X: Any, y: Any) -> None:
     """Raise a `ValueError` if there is no such drawing, or if it lacks data."""
-    kinds = (FRONT, *beside, DEPENDENCE)
+    kinds = (FRONT, *beside, DEPENDENCE, *((BAND, CONSTANTS) if beside is FIT else ()))
     if kind not in kinds:
         raise ValueError(f"kind is {value_text(kind)}; it must be one of {', '.join(map(repr, kinds))}")
     if kind in beside and (X is None or y is None):
         raise ValueError(f"plot({kind!r}) compares predictions with data: plot({kind!r}, X, y)")
+    if kind == BAND and X is not None and y is None:
+        raise ValueError(f"plot({kind!r}) shows the readings of rows, too: plot({kind!r}, X, y), or plot({kind!r})")
     if kind == DEPENDENCE and X is None:
         raise ValueError(f"plot({kind!r}) needs rows to predict: plot({kind!r}, X)")
 
@@ -73,8 +75,10 @@ def plotted(
     -------
     matplotlib.axes.Axes, or ndarray of them if there are several drawings
     """
-    if kind == DEPENDENCE:
-        drawings = [drawing for subject in subjects for drawing in _dependences(subject, features)]
+    if kind in (DEPENDENCE, BAND):
+        drawings = [drawing for subject in subjects for drawing in _along_features(subject, kind, features)]
+    elif kind == CONSTANTS:
+        drawings = [_of_constants(subject) for subject in subjects]
     elif kind == FRONT:
         drawings = [_of_front(subject) for subject in subjects]
     else:
@@ -115,17 +119,34 @@ def _beside(subject: Subject, drawing: Draw) -> Callable[[Any], None]:
     return draw
 
 
-def _dependences(subject: Subject, features: Sequence[Any] | None) -> Iterator[Callable[[Any], None]]:
+def _of_constants(subject: Subject) -> Callable[[Any], None]:
     model = _model(subject)
+
+    def draw(ax: Any) -> None:
+        plots.constants(model, ax)
+        _entitle(ax, subject.title)
+
+    return draw
+
+
+def _along_features(subject: Subject, kind: str, features: Sequence[Any] | None) -> Iterator[Callable[[Any], None]]:
+    model = _model(subject)
+    data = subject.data
+    if data is None and model.basis is not None:
+        data = model.basis.rows
+    if data is None:
+        raise ValueError(f"plot({kind!r}) needs rows, which a model from a pickle does not have: plot({kind!r}, X, y)")
     wanted = model.tree.used_parameters if features is None else [_feature(given, model) for given in features]
     if not wanted:
         raise ValueError(
-            f"the formula {model.formula()} uses no feature, so there is no dependence; name some with features="
+            f"the formula {model.formula()} uses no feature, so there is no {kind}; name some with features="
         )
 
     def draw(ax: Any, name: str) -> None:
-        assert subject.data is not None
-        plots.dependence(model, subject.data, name, ax, (model.headings.get(name, name), subject.quantity))
+        if kind == BAND:
+            plots.band(model, data, name, ax, subject.quantity)
+        else:
+            plots.dependence(model, data, name, ax, (model.headings.get(name, name), subject.quantity))
         _entitle(ax, subject.title)
 
     for name in wanted:

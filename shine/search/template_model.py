@@ -126,7 +126,7 @@ class TemplateModel(Model):
             )
         return self.output
 
-    def predict(self, X: ArrayLike) -> Floats:
+    def predict(self, X: ArrayLike, return_std: Any = False) -> Any:
         """Values of the formula (see `Model.predict`); of several outputs, shape (n_rows, n_outputs).
 
         Raises
@@ -135,10 +135,13 @@ class TemplateModel(Model):
             If X has groups that were not in the data of the search, besides the errors of `Model.predict`.
         """
         if self.output is None:
-            return np.column_stack([model.predict(X) for model in self.outputs])
-        return super().predict(self.known(X))
+            parts = [model.predict(X, return_std) for model in self.outputs]
+            if return_std is False:
+                return np.column_stack(parts)
+            return tuple(np.column_stack(each) for each in zip(*parts, strict=True))
+        return super().predict(self.with_group_numbers(X), return_std)
 
-    def known(self, X: Any) -> Any:
+    def with_group_numbers(self, X: Any) -> Any:
         """The table with numbers for groups that have texts as names; see `predict` for the error."""
         if self.law.groups is None:
             return X

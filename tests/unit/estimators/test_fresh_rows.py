@@ -22,6 +22,8 @@ QUICK = {
     "settings": {"seeding": 0.0},
 }
 
+pytestmark = pytest.mark.filterwarnings("ignore::shine.errors.ExtrapolationWarning")  # few rows, many fresh ones
+
 each_seed = pytest.mark.parametrize("seed", mostly_slow(range(4), fast=[0]))
 
 

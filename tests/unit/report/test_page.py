@@ -337,3 +337,18 @@ def test_constants_have_the_digits_that_are_asked_for_or_supported(data, digits,
     text = report_html(result, data, precision=precision)
     assert f">{shown}</mn>" in text
     assert ('<mn data-exact="2.3456789">' in text) == (shown != "2.3456789")
+
+
+def test_a_formula_that_knows_its_rows_says_how_sure_it_is():
+    from shine.search.front import Front, Result
+    from shine.search.model import Model
+
+    X = RNG.uniform(1, 4, (40, 2))
+    y = 3.21 * X[:, 0] + 0.77 * X[:, 1] ** 2 + RNG.normal(0, 0.1, 40)
+    law = Model(parse("3.21*a + 0.77*b**2", ["a", "b"]), 0.01, 0.99)
+    data = Dataset.from_arrays(X, y, None, ["a", "b"])
+    for model, sections in ((law, 0), (law.with_data(X, y), 1)):
+        page = Page(report_html(Result(Front((model,), 0), 0, 0, 1, 1.0, 0, "loss"), data))
+        assert page.text("h2").count("How sure it is") == sections
+        assert len(page.all("path", class_="band outer")) == 2 * sections
+        assert page.text("th").count("c1") == sections

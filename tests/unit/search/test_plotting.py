@@ -113,3 +113,28 @@ def test_a_drawing_says_what_it_needs(arguments, options, message):
 def test_the_data_are_checked():
     with pytest.raises(DataError, match="X has 50 rows, but y has 5"):
         FRONT.plot("fit", X, Y[:5])
+
+
+KNOWING = Model(shine.parse("2.31*a + 0.77", ("a", "b", "größe")), 0.01, 0.5).with_data(
+    X, 2.31 * X[:, 0] + 0.77 + np.random.default_rng(1).normal(0, 0.1, 50)
+)
+
+
+def test_a_band_is_drawn_along_each_feature_with_the_rows_of_the_fit(axes):
+    drawn = Front((KNOWING,), 0).plot("band", ax=axes)
+    assert drawn is axes and len(axes.collections) == 2
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["new readings", "value"]
+
+
+def test_constants_are_drawn_with_their_intervals(axes):
+    Front((KNOWING,), 0).plot("constants", ax=axes)
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["c0 = 2.31", "c1 = 0.77"]
+
+
+def test_a_band_needs_readings_with_rows_or_the_rows_of_the_fit():
+    with pytest.raises(ValueError, match="shows the readings of rows, too"):
+        Front((KNOWING,), 0).plot("band", X)
+    with pytest.raises(ValueError, match="needs rows, which a model from a pickle does not have"):
+        FRONT.plot("band")
+    with pytest.raises(DataError, match="does not know the rows"):
+        FRONT.plot("constants")

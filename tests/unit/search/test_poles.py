@@ -144,6 +144,7 @@ def fresh_values(result, rng) -> np.ndarray:
     return result.predict(rng.normal(size=(10_000, 2)))
 
 
+@pytest.mark.filterwarnings("ignore::shine.errors.ExtrapolationWarning")
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_guess_that_fits_by_a_pole_is_not_recommended(weighted):
     rng = np.random.default_rng(1)

@@ -1,0 +1,1 @@
+"""How sure a formula is: its constants, its predictions, and its form."""

@@ -1,0 +1,143 @@
+"""The covariance of fitted constants.
+
+The sum of errors S stands for the log-likelihood: twice its fall is ``dispersion * (S - least S)``, up to terms that do
+not matter. If errors are deviances, the dispersion is known. Otherwise it follows from the errors, as their mean
+curvature over their mean squared slope: for squared errors, that is 1 over the variance of the noise with n - p degrees
+of freedom; for others, the factor of Schrader and Hettmansperger (1980).
+
+* "model": the inverse of the observed information, ``(dispersion/2 * H)^-1`` with H the second derivatives of S (Efron
+  and Hinkley 1978). Right if the noise is as the weights say.
+* "robust": ``H^-1 B H^-1`` with B the sum of the squared slopes of the rows (Huber 1967; White 1980), each divided by
+  what its leverage takes away (MacKinnon and White 1985, HC3). Right for any independent noise.
+
+By default, deviances have the first, other errors than squares the second, and squared errors the second only if
+they clearly are not as the weights say (see `shine.inference.spread`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from shine.inference.curvature import Curvature
+from shine.inference.likelihood import Likelihood
+from shine.inference.spread import is_uneven
+from shine.typing import Floats, Mask
+
+Kind = Literal["auto", "model", "robust"]
+
+NOT_DETERMINED = 1e-11
+"""Share of the largest eigenvalue of the scaled information below which a direction of the constants is not determined:
+half of float64's digits, in squares, and some margin."""
+
+TAKES_PART = 1e-3
+"""Least share of a constant in such a direction that makes it undetermined."""
+
+LEAST_CURVATURE = 0.01
+"""Share of its exact part below which the least curvature of the sum of errors counts as that part: the constants are
+then not at a minimum, or hardly."""
+
+
+@dataclass(frozen=True, eq=False)
+class Covariance:
+    """How far fitted constants may be off.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_constants, n_constants)
+        Of the directions that are determined; inf if there are no rows to tell the noise.
+    dispersion : float
+        Twice the fall of the log-likelihood per unit of the sum of errors.
+    freedom : float
+        Rows without a constant of their own; inf if the dispersion is known.
+    undetermined : ndarray of shape (n_constants,), bool
+    information : ndarray of shape (n_constants,)
+        Second derivatives of the negative log-likelihood by each constant.
+    kind : {"model", "robust"}
+    adjusted : ndarray of shape (n_constants,)
+        Variance of each constant by the information over the one in the matrix; 1 if they are the same.
+    directions : ndarray of shape (n_directions, n_constants)
+        Changes of the constants that do not change the predictions.
+    """
+
+    matrix: Floats
+    dispersion: float
+    freedom: float
+    undetermined: Mask
+    information: Floats
+    kind: Literal["model", "robust"]
+    adjusted: Floats
+    directions: Floats
+
+
+def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Kind = "auto") -> Covariance:
+    """The covariance of constants at their best values.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+    constants : ndarray of shape (n_constants,)
+        The best ones.
+    total : float
+        The sum of errors that they leave.
+    kind : {"auto", "model", "robust"}
+    """
+    count, rows = len(constants), likelihood.rows.effective_rows
+    error = likelihood.error
+    if not math.isfinite(total):
+        unknown, nothing = np.full((count, count), np.inf), np.zeros((0, count))
+        lost = np.ones(count, np.bool_)
+        return Covariance(unknown, 0.0, 0.0, lost, np.zeros(count), "model", np.ones(count), nothing)
+    found = Curvature.of(likelihood, constants)
+    inverse, directions, undetermined = _inverse(found.hessian, found.convex)
+    rank = count - len(directions)
+    known = error.log_likelihood is not None
+    freedom = math.inf if known else max(rows - rank, 0.0)
+    if known:
+        assert error.log_likelihood is not None
+        dispersion = 2 * error.log_likelihood
+    else:
+        dispersion = found.dispersion * freedom / rows
+    model = inverse * (2 / dispersion) if dispersion > 0 else 0 * inverse
+    if kind == "auto":
+        uneven = error.is_squared and is_uneven(likelihood, constants, total)
+        smooth_unknown = not known and not error.is_squared and not found.smoothed
+        kind = "robust" if uneven or smooth_unknown else "model"
+    matrix = model
+    if kind == "robust" and freedom > 0 and count:
+        inflation = 1.0 if error.is_squared else rows / max(rows - rank, 1.0)
+        matrix = inflation * inverse @ found.squares(inverse) @ inverse
+    with np.errstate(all="ignore"):
+        ratio = np.diagonal(model) / np.diagonal(matrix)
+    adjusted = np.where(np.isfinite(ratio) & (ratio > 0), ratio, 1.0)
+    if freedom == 0:
+        matrix, undetermined = np.full((count, count), np.inf), np.ones(count, np.bool_)
+    information = dispersion / 2 * np.diagonal(found.hessian) if dispersion < math.inf else np.full(count, np.inf)
+    return Covariance(matrix, dispersion, freedom, undetermined, information, kind, adjusted, directions)
+
+
+def _inverse(hessian: Floats, convex: Floats) -> tuple[Floats, Floats, Mask]:
+    """The inverse on the directions that are determined, the other directions, and the constants that they change.
+
+    Parameters
+    ----------
+    hessian : ndarray of shape (n_constants, n_constants)
+    convex : ndarray of shape (n_constants, n_constants)
+        Positive semidefinite and exact: it tells which directions are determined.
+    """
+    count = len(hessian)
+    if not count:
+        return hessian, hessian, np.zeros(0, np.bool_)
+    scale = np.sqrt(np.diagonal(convex))
+    scale = np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)
+    sizes, vectors = np.linalg.eigh(np.where(np.isfinite(convex), convex, 0.0) / scale / scale[:, None])
+    lost = ~(sizes > NOT_DETERMINED * max(float(sizes[-1]), 0.0))
+    kept, others = vectors[:, ~lost], vectors[:, lost].T
+    inner = kept.T @ (hessian / scale / scale[:, None]) @ kept
+    if not len(inner) or np.linalg.eigvalsh(inner)[0] < LEAST_CURVATURE * sizes[~lost][0]:
+        inner = np.diag(sizes[~lost])
+    inverse = kept @ np.linalg.inv(inner) @ kept.T
+    return (inverse + inverse.T) / 2 / scale / scale[:, None], others / scale, (np.abs(others) > TAKES_PART).any(axis=0)

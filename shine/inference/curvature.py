@@ -1,0 +1,147 @@
+"""Second derivatives of the sum of errors by the constants, and the squared slopes of its rows.
+
+The second derivatives are differences of exact slopes. Errors with kinks, such as absolute ones, have a curvature only
+in the mean over the noise: the change of their slopes over a window of residuals, which narrows with the number of rows
+(Powell 1991, with the bandwidth of Hall and Sheather 1988 for the median).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Self
+
+import numpy as np
+
+from shine.inference.likelihood import Block, Likelihood, Local
+from shine.inference.row_errors import Derivatives, derivatives_of
+from shine.typing import Floats
+
+STEP = 1e-3
+"""Steps of differences, in what a constant may change until the errors have grown by their mean."""
+
+LEAST_STEP = 1e-6
+"""Least step as a share of the constant: smaller ones lose digits."""
+
+KINKED = 0.5
+"""Share of the smoothed curvature below which the pointwise one leaves out kinks."""
+
+MOST_LEVERAGE = 0.99
+"""Leverages above this count as this: a row that determines a constant alone says nothing about its noise."""
+
+MAD_OF_NORMAL = 0.6744897501960817
+"""Median absolute value of normal numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curvature:
+    """The sum of errors around its least value.
+
+    Parameters
+    ----------
+    hessian : ndarray of shape (n_constants, n_constants)
+        Not exact to the last digits: it contains differences.
+    convex : ndarray of shape (n_constants, n_constants)
+        The same without the second derivatives of the formula, exact.
+    dispersion : float
+        Mean curvature of the rows' errors over their mean squared slope, doubled; inf if all slopes are 0.
+    smoothed : bool
+        Whether the errors have kinks.
+    likelihood : Likelihood
+    constants : ndarray of shape (n_constants,)
+    """
+
+    hessian: Floats
+    convex: Floats
+    dispersion: float
+    smoothed: bool
+    likelihood: Likelihood
+    constants: Floats
+
+    @classmethod
+    def of(cls, likelihood: Likelihood, constants: Floats) -> Self:
+        """The curvature at some constants."""
+        slopes, width = derivatives_of(likelihood.error), _window(likelihood, constants)
+        pointwise, smooth, squares, counted = 0.0, 0.0, 0.0, 0.0
+        gauss = np.zeros((len(constants), len(constants)))
+        with np.errstate(all="ignore"):
+            for block in likelihood.blocks(constants):
+                at = slopes.slopes(block.arguments)
+                widened = _smoothed(slopes, block, width)
+                pointwise += float(block.counts @ at.second)
+                smooth += float(block.counts @ widened)
+                squares += float((block.counts * block.precisions) @ at.first**2)
+                counted += float(block.weights.sum())
+                gauss += (block.partials * block.weights) @ block.partials.T
+        smoothed = abs(pointwise) < KINKED * abs(smooth)
+        curved = smooth if smoothed else pointwise
+        dispersion = 2 * curved / squares if squares > 0 else np.inf
+        if smoothed:
+            count = float(likelihood.rows.sample_weights.sum())
+            smoothed_hessian = gauss * (smooth / count)
+            return cls(smoothed_hessian, smoothed_hessian, dispersion, True, likelihood, constants)
+        local = likelihood.local(constants)
+        hessian = _differences(likelihood, constants, local)
+        return cls(hessian, local.curvature, dispersion, False, likelihood, constants)
+
+    def squares(self, inverse: Floats) -> Floats:
+        """Sum over the rows of the outer products of their slopes by the constants.
+
+        Parameters
+        ----------
+        inverse : ndarray of shape (n_constants, n_constants)
+            Of the second derivatives; squared errors need it for the leverages.
+        """
+        likelihood, count = self.likelihood, len(self.constants)
+        slopes, found = derivatives_of(likelihood.error), np.zeros((count, count))
+        with np.errstate(all="ignore"):
+            for block in likelihood.blocks(self.constants):
+                first = block.precisions * slopes.first(block.arguments)
+                if likelihood.error.is_squared:
+                    # The second derivative of a square is 2.
+                    leverage = 2 * block.precisions * np.einsum("ir,ij,jr->r", block.partials, inverse, block.partials)
+                    first = first / (1 - np.clip(leverage, 0.0, MOST_LEVERAGE))
+                found += (block.partials * (block.counts * first**2)) @ block.partials.T
+        return found
+
+
+def _differences(likelihood: Likelihood, constants: Floats, local: Local) -> Floats:
+    """The second derivatives by differences of slopes."""
+    count = len(constants)
+    found = np.zeros((count, count))
+    mean = max(local.total, 0.0) / max(likelihood.rows.effective_rows, 1.0)
+    with np.errstate(all="ignore"):
+        reach = np.sqrt(mean / np.diagonal(local.curvature))
+    for index in range(count):
+        size = STEP * reach[index] if np.isfinite(reach[index]) else 0.0
+        size = max(size, LEAST_STEP * abs(constants[index]), np.finfo(np.float64).tiny)
+        above, below = constants.copy(), constants.copy()
+        above[index] += size
+        below[index] -= size
+        width = above[index] - below[index]
+        found[index] = (likelihood.gradient(above) - likelihood.gradient(below)) / width if width > 0 else 0.0
+    found = (found + found.T) / 2
+    # At the end of a domain, the part that is exact does.
+    return found if np.isfinite(found).all() else local.curvature
+
+
+def _window(likelihood: Likelihood, constants: Floats) -> float:
+    """Half the width of the window that slopes of errors are compared over."""
+    residuals = np.concatenate(
+        [np.abs(block.arguments[1] - block.predictions) * np.sqrt(block.precisions)
+         for block in likelihood.blocks(constants)]
+    )  # fmt: skip
+    normal, rows = NormalDist(), max(likelihood.rows.effective_rows, 2.0)
+    share = min((normal.inv_cdf(0.975) ** 2 * 1.5 * normal.pdf(0.0) ** 2 / rows) ** (1 / 3), 0.4)
+    spread = float(np.median(residuals)) / MAD_OF_NORMAL if len(residuals) else 0.0
+    return spread * normal.inv_cdf(0.5 + share)
+
+
+def _smoothed(slopes: Derivatives, block: Block, width: float) -> Floats:
+    """Mean change of the rows' slopes with their predictions, over a window."""
+    if not width > 0:
+        return np.zeros_like(block.predictions)
+    half = width / np.sqrt(block.precisions)
+    above, below = ([block.predictions + sign * half, *block.arguments[1:]] for sign in (1, -1))
+    found: Floats = (slopes.first(above) - slopes.first(below)) / (2 * half)
+    return found

@@ -1,0 +1,183 @@
+"""From a formula and the rows that it was fitted to, to what is known about its constants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shine.data.dataset import Dataset
+from shine.inference.bands import WITH_QUANTILES, noise_of
+from shine.inference.constants import Form, Which, form_of
+from shine.inference.covariance import Covariance, Kind, covariance
+from shine.inference.fitting import Optimum, fitted
+from shine.inference.likelihood import Likelihood
+from shine.inference.profiles import profiled
+from shine.inference.quantiles import two_sided
+from shine.inference.row_errors import RowError, derivatives_of, row_error
+from shine.inference.uncertainty import Uncertainty
+from shine.lang.lazy import cached_property
+from shine.lang.names import listed
+from shine.lang.tree import Tree
+from shine.typing import Floats
+
+FIRST_TOLERANCE = 1e-12
+"""Share of the sum of errors that the last step of the first fit may promise."""
+
+ROUNDING = 8 * 2.0**-53
+"""Error of a prediction, as a share of the target, that is rounding."""
+
+FAR = 3.0
+"""Standard errors from which on a constant is not just rounded."""
+
+NOTED = 0.1
+"""Standard errors that a constant of the formula may be away from its most likely value without a note."""
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """What a formula was fitted to; the formulas of a front share it.
+
+    Parameters
+    ----------
+    rows : Dataset
+        With the weights of the noise.
+    loss : str or RowError
+    noise : str
+        How the noise grows (see `Uncertainty`).
+    """
+
+    rows: Dataset
+    loss: Any
+    noise: str = "absolute"
+
+    @cached_property
+    def error(self) -> RowError:
+        """The error of a row."""
+        return row_error(self.loss)
+
+    def ranges(self, features: Sequence[str]) -> dict[str, tuple[float, float]]:
+        """Least and largest value of each of some features."""
+        columns = dict(zip(self.rows.features, self.rows.columns, strict=True))
+        return {name: (float(columns[name].min()), float(columns[name].max())) for name in features}
+
+
+class Inference:
+    """What the rows say about the constants of a formula.
+
+    Parameters
+    ----------
+    tree : Tree
+    basis : Basis
+    which : {"fitted", "all"}
+        Which numbers are constants (see `shine.inference.constants`).
+    kind : {"auto", "model", "robust"}
+        Kind of covariance (see `shine.inference.covariance`).
+    """
+
+    def __init__(self, tree: Tree, basis: Basis, which: Which = "fitted", kind: Kind = "auto") -> None:
+        self.form: Form = form_of(tree, which)
+        self.basis, self._kind = basis, kind
+        self.likelihood = Likelihood(self.form, basis.rows, basis.error)
+
+    @cached_property
+    def optimum(self) -> Optimum:
+        """The most likely constants, near those of the formula."""
+        start = self.likelihood.total(self.form.values)
+        found = fitted(self.likelihood, self.form.values, FIRST_TOLERANCE * abs(start) if math.isfinite(start) else 0.0)
+        return found if found.total <= start else Optimum(self.form.values, start)
+
+    @cached_property
+    def found(self) -> Covariance:
+        """The covariance of the constants."""
+        return covariance(self.likelihood, self.optimum.constants, self.optimum.total, self._kind)
+
+    @cached_property
+    def is_exact(self) -> bool:
+        """Whether nothing but rounding is left of the errors."""
+        rows, error = self.basis.rows, self.basis.error
+        if error.log_likelihood is not None or error.columns:
+            return False
+        size = ROUNDING * np.abs(rows.target)
+        least = derivatives_of(error).errors([rows.target + size, rows.target])
+        return self.optimum.total <= float(rows.row_weights @ least)
+
+    @cached_property
+    def uncertainty(self) -> Uncertainty:
+        """All that is known, without profiles."""
+        best, found, form = self.optimum, self.found, self.form
+        noise = noise_of(self.likelihood, form.values, self.basis.noise, len(form.names) - len(found.directions))
+        used = form.tree.used_parameters
+        return Uncertainty(
+            form.names,
+            form.values,
+            best.constants,
+            found.matrix,
+            found.undetermined,
+            found.directions,
+            found.kind,
+            self.basis.error.name,
+            float(self.basis.rows.effective_rows),
+            found.freedom,
+            best.total,
+            self.basis.error.log_likelihood,
+            1 / (self.basis.error.degree or 2.0),
+            found.information,
+            self.basis.noise,
+            noise.scale,
+            np.zeros(0) if self.basis.error.name in WITH_QUANTILES else noise.residuals,
+            self.basis.ranges([name for name in used if name not in form.names]),
+            self.is_exact,
+            tuple(self._notes()),
+        )
+
+    def profile(self, level: float) -> Floats:
+        """Profile-likelihood intervals, shape (n_constants, 2); or by standard errors if errors are mere rounding."""
+        known = self.uncertainty
+        if level not in known.profiles:
+            ends = known.wald(level)
+            if not self.is_exact and math.isfinite(self.optimum.total):
+                width = two_sided(level, self.found.freedom) if self.found.freedom > 0 else math.inf
+                for index in np.flatnonzero(~known.undetermined & (known.errors > 0)).tolist():
+                    profile = profiled(self.likelihood, self.optimum, self.found, index, width)
+                    ends[index] = profile.low, profile.high
+            known.profiles[level] = ends
+        return known.profiles[level]
+
+    def _notes(self) -> list[str]:
+        form, found, best = self.form, self.found, self.optimum
+        notes, rows, count = [], self.basis.rows.effective_rows, len(form.names)
+        if form.exact:
+            numbers = listed([f"{value:.4g}" for value in form.exact])
+            notes.append(f"taken as exact, part of the formula's structure: {numbers} (constants='all' estimates them)")
+        if not math.isfinite(best.total):
+            notes.append("the formula has no finite loss on the rows, so nothing is known about its constants")
+        elif found.freedom == 0 and form.names:
+            notes.append(f"{rows:g} row{'s' * (rows != 1)} cannot tell {count} constant{'s' * (count != 1)} and noise")
+        elif found.undetermined.any():
+            lost = [name for name, is_lost in zip(form.names, found.undetermined, strict=True) if is_lost]
+            alone = len(lost) == 1
+            reason = "the loss does not change with it" if alone else "changes of them cancel"
+            notes.append(f"the rows do not determine {listed(lost)}: {reason}")
+        if self.is_exact and form.names:
+            notes.append("the formula is exact to within rounding; the intervals say no more than that")
+        if found.kind == "robust" and form.names:
+            notes.append("robust standard errors: they do not trust that the noise is as even as the weights say"
+                         if self.basis.error.is_squared else
+                         "robust standard errors: the loss does not say how the errors are distributed")  # fmt: skip
+        return notes + self._rounded()
+
+    def _rounded(self) -> list[str]:
+        """Notes on constants that the search rounded to simple numbers."""
+        with np.errstate(all="ignore"):
+            errors = np.sqrt(np.diagonal(self.found.matrix))
+            away = np.abs(self.form.values - self.optimum.constants) / errors
+        told = np.isfinite(away) & (away > NOTED) & ~self.found.undetermined
+        told_as = "simple numbers stand for the most likely ones"
+        if (away[told] > FAR).any():
+            told_as = "the formula's constants are not the most likely ones, which are"
+        likely = [f"{self.form.names[i]} = {self.optimum.constants[i]:.6g}" for i in np.flatnonzero(told).tolist()]
+        return [f"{told_as}: {listed(likely)}"] if likely else []

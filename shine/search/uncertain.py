@@ -1,0 +1,307 @@
+"""How sure a model is: what its users ask about its constants and its predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shine.data.dataset import Dataset
+from shine.data.matching import columns_for
+from shine.errors import DataError
+from shine.lang.lazy import cached_property
+from shine.lang.names import value_text
+from shine.lang.tree import Tree
+from shine.typing import Floats
+
+if TYPE_CHECKING:
+    from shine.inference.bands import Bands
+    from shine.inference.bands import Kind as Band
+    from shine.inference.constants import Which
+    from shine.inference.covariance import Kind as Covariance
+    from shine.inference.inference import Basis, Inference
+    from shine.inference.summary import Summary
+    from shine.inference.uncertainty import Uncertainty
+
+Method = Literal["profile", "wald"]
+
+LAW = 1 - 1e-9
+"""Coefficient of determination above which a formula counts as the law itself, which holds elsewhere, too."""
+
+PROFILED_ROWS = 100_000
+"""Rows up to which tables have profile-likelihood intervals; with more, those by standard errors are the same."""
+
+METHODS = ("profile", "wald")
+COVARIANCES = ("auto", "model", "robust")
+BANDS = ("mean", "prediction")
+
+
+class UncertainModel:
+    """The part of `shine.Model` that tells how sure it is.
+
+    The rows that a model was fitted to stay with it in memory. A copy from a pickle, or from a run's folder, has only
+    what was computed from them: standard errors, correlations and bands, and the profile intervals that were asked for.
+    """
+
+    tree: Tree
+    headings: Mapping[str, str]
+    r2: float
+    basis: Basis | None
+    known: Uncertainty | None
+
+    @property
+    def uncertainty(self) -> Uncertainty:
+        """All that is known about the constants.
+
+        Raises
+        ------
+        DataError
+            If the model does not know the rows that it was fitted to (see `with_data`).
+        """
+        return self._known()
+
+    def conf_int(
+        self,
+        level: float = 0.95,
+        method: Method = "profile",
+        *,
+        constants: Which = "fitted",
+        covariance: Covariance = "auto",
+    ) -> dict[str, tuple[float, float]]:
+        """Intervals of the constants, by their names in `summary`.
+
+        Parameters
+        ----------
+        level : float
+            Share of such intervals that hold the truth.
+        method : {"profile", "wald"}
+            All values that the likelihood does not speak against, whatever the other constants are; or the standard
+            error on both sides. The first are right for curved formulas and few rows, too, but need the rows.
+        constants : {"fitted", "all"}
+            Which numbers are constants (see `shine.inference.constants`).
+        covariance : {"auto", "model", "robust"}
+            Whether to trust the weights of the rows (see `shine.inference.covariance`).
+
+        Returns
+        -------
+        dict of str to (float, float)
+            Infinite where the rows set no bound.
+
+        Raises
+        ------
+        ValueError
+            If an argument is invalid.
+        DataError
+            If the model does not know the rows that it was fitted to (see `with_data`).
+        """
+        ends = self._ends(level, method, constants, covariance)
+        names = self._known(constants, covariance).names
+        return {name: (float(low), float(high)) for name, (low, high) in zip(names, ends, strict=True)}
+
+    def standard_errors(self, *, constants: Which = "fitted", covariance: Covariance = "auto") -> dict[str, float]:
+        """Standard error of each constant, by its name in `summary`; see `conf_int` for the parameters."""
+        known = self._known(constants, covariance)
+        return dict(zip(known.names, known.errors.tolist(), strict=True))
+
+    def correlations(self, *, constants: Which = "fitted", covariance: Covariance = "auto") -> Floats:
+        """Correlations of the constants, shape (n_constants, n_constants); see `conf_int` for the parameters."""
+        return self._known(constants, covariance).correlations
+
+    def summary(
+        self,
+        level: float = 0.95,
+        method: Method | None = None,
+        *,
+        constants: Which = "fitted",
+        covariance: Covariance = "auto",
+    ) -> Summary:
+        """The constants with their standard errors and intervals, as a table to print.
+
+        See `conf_int` for the parameters; without a method, the intervals are profiles if they can be computed quickly.
+        """
+        from shine.inference.constants import form_of
+        from shine.inference.quantiles import check_level
+        from shine.inference.summary import Summary
+
+        known, level = self._known(constants, covariance), check_level(level)
+        if method is None:
+            method = self.quick_method(level) if (constants, covariance) == ("fitted", "auto") else "profile"
+        return Summary(
+            form_of(self.tree, constants).text, known, self._ends(level, method, constants, covariance), level, method
+        )
+
+    def quick_method(self, level: float) -> Method:
+        """The method of intervals that tables use: profiles, unless they need rows that are not there or very many."""
+        few = self.basis is not None and self.uncertainty.rows <= PROFILED_ROWS
+        return "profile" if few or level in self.uncertainty.profiles else "wald"
+
+    def predict_interval(self, X: ArrayLike, level: float = 0.95, kind: Band = "prediction") -> Floats:
+        """Intervals around the formula's values.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+            As for `predict`.
+        level : float
+            Share of such intervals that hold the truth.
+        kind : {"prediction", "mean"}
+            Of new readings of the target, with their noise; or of the value that the formula has with the true
+            constants.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2)
+            Lower and upper ends; NaN where the formula has no value.
+
+        Raises
+        ------
+        ValueError
+            If the level or the kind is invalid.
+        DataError
+            If X does not fit the formula, or the model does not know the rows that it was fitted to.
+        """
+        from shine.inference.quantiles import check_level
+
+        level = check_level(level)
+        _check("kind", kind, BANDS)
+        return np.column_stack(self._bands.interval(self._columns(X), level, kind))
+
+    def with_data(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        sigma: ArrayLike | None = None,
+        *,
+        loss: Any = "mse",
+        noise: str = "absolute",
+    ) -> Self:
+        """The model with rows that its intervals refer to: those of the fit, for a model from a pickle, or others.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight, sigma : array-like of shape (n_rows,), optional
+        loss : str
+            The loss that its constants were fitted by.
+        noise : {"absolute", "relative", "log", "counts", "sigma"}
+            How the noise grows.
+        """
+        basis = basis_of(self.tree, self.headings, X, y, sample_weight, sigma, loss, noise)
+        return replace(self, basis=basis, known=None)  # type: ignore[type-var]
+
+    def _standard_deviations(self, X: ArrayLike, kind: object) -> tuple[Floats, Floats]:
+        """Values of the formula, and their standard deviations of a kind."""
+        _check("return_std", kind, (False, True, *BANDS))
+        columns = self._columns(X)
+        return self._bands.of_mean(columns) if kind == "mean" else self._bands.deviations(columns)
+
+    def _columns(self, X: ArrayLike) -> list[Floats]:
+        return columns_for(X, self.tree.parameters, self.headings, self.tree.used_parameters)
+
+    def _ends(self, level: float, method: object, constants: Which, covariance: Covariance) -> Floats:
+        from shine.inference.quantiles import check_level
+
+        level = check_level(level)
+        _check("method", method, METHODS)
+        known = self._known(constants, covariance)
+        if method == "wald":
+            return known.wald(level)
+        if level in known.profiles:
+            return known.profiles[level]
+        if self.basis is None:
+            raise DataError(
+                f"profile intervals of level {level:g} need the rows that the model was fitted to, and a model from a "
+                "pickle or a file does not have them: use method='wald', or model.with_data(X, y).conf_int()"
+            )
+        return self._inference(constants, covariance).profile(level)
+
+    def _known(self, constants: Which = "fitted", covariance: Covariance = "auto") -> Uncertainty:
+        """What is known about the constants."""
+        _check("constants", constants, ("fitted", "all"))
+        _check("covariance", covariance, COVARIANCES)
+        if self.basis is not None:
+            return self._inference(constants, covariance).uncertainty
+        if self.known is None:
+            raise DataError(
+                "the model does not know the rows that it was fitted to; give them to it: model.with_data(X, y)"
+            )
+        if (constants, covariance) != ("fitted", "auto"):
+            raise DataError(
+                "a model from a pickle or a file knows only the constants and the covariance that it chose itself; for "
+                "others, give it the rows: model.with_data(X, y)"
+            )
+        return self.known
+
+    def _inference(self, constants: Which, covariance: Covariance) -> Inference:
+        from shine.inference.inference import Inference
+
+        assert self.basis is not None
+        found = self._inferences
+        if (constants, covariance) not in found:
+            found[constants, covariance] = Inference(self.tree, self.basis, constants, covariance)
+        return found[constants, covariance]
+
+    @cached_property
+    def _inferences(self) -> dict[tuple[str, str], Inference]:
+        return {}
+
+    @cached_property
+    def _bands(self) -> Bands:
+        from shine.inference.bands import Bands
+        from shine.inference.constants import form_of
+
+        return Bands(form_of(self.tree), self._known())
+
+    def _lasting(self) -> Uncertainty | None:
+        """What a pickle keeps; None if nothing is known."""
+        return None if self.basis is None and self.known is None else self._known()
+
+    def _warn_outside(self, columns: list[Floats], stacklevel: int) -> None:
+        """Warn, once, if features leave the range of the rows that the model was fitted to, unless it is exact."""
+        if vars(self).get("_has_warned") or (self.basis is None and self.known is None) or self.r2 > LAW:
+            return
+        from shine.inference.ranges import outside, warn_of_extrapolation
+
+        found = outside(dict(zip(self.tree.parameters, columns, strict=True)), self._ranges)
+        if found:
+            object.__setattr__(self, "_has_warned", True)
+            warn_of_extrapolation(found, self._ranges, self.headings, stacklevel + 1)
+
+    @cached_property
+    def _ranges(self) -> Mapping[str, tuple[float, float]]:
+        if self.basis is not None:
+            return self.basis.ranges(self.tree.used_parameters)
+        return {} if self.known is None else self.known.ranges
+
+
+def basis_of(
+    tree: Tree,
+    headings: Mapping[str, str],
+    X: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    sigma: ArrayLike | None,
+    loss: Any,
+    noise: str,
+) -> Basis:
+    """Rows that a formula's constants refer to (see `UncertainModel.with_data`)."""
+    from shine.inference.inference import Basis
+    from shine.search.noise import check_noise, with_model
+
+    columns = columns_for(X, tree.parameters, headings, tree.used_parameters)
+    if noise != "sigma":
+        check_noise(noise)
+    rows = Dataset.from_arrays(np.column_stack(columns), y, sample_weight, tree.parameters, sigma)
+    if noise == "auto":
+        noise = "absolute" if sigma is None else "sigma"
+    return Basis(with_model(rows, noise, loss if isinstance(loss, str) else "mse"), loss, noise)
+
+
+def _check(name: str, value: object, allowed: tuple[object, ...]) -> None:
+    if not any(value is each or (isinstance(value, str) and value == each) for each in allowed):
+        raise ValueError(f"{name} is {value_text(value)}; it must be one of {', '.join(map(repr, allowed))}")

@@ -1,0 +1,94 @@
+"""``shine summary``, and the intervals of ``shine predict``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli.commandline import SMALL, shine
+
+from shine.runs import open_run
+
+
+@pytest.fixture(scope="module")
+def noisy_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose data have noise."""
+    folder = tmp_path_factory.mktemp("noisy")
+    rng = np.random.default_rng(0)
+    table = rng.uniform(1, 2, (40, 2))
+    rows = np.column_stack([table, 3.21 * table[:, 0] + rng.normal(0, 0.1, 40)])
+    np.savetxt(folder / "rows.csv", rows, delimiter=",", header="a,b,y", comments="")
+    text = SMALL.splitlines()
+    text[1] = f"data: {{path: {folder / 'rows.csv'}, target: y}}"
+    (folder / "noisy.yaml").write_text("\n".join(text))
+    done = shine("evolve", folder / "noisy.yaml", "--out", folder / "run")
+    assert done.exit_code == 0, done.stderr
+    assert "with 95 % intervals: " in done.stdout
+    return folder / "run"
+
+
+def test_it_prints_the_table_of_the_chosen_formula(noisy_run: Path) -> None:
+    done = shine("summary", noisy_run)
+    assert done.exit_code == 0
+    assert done.stdout.splitlines()[2].split() == ["coef", "std", "err", "t", "P>|t|", "[0.025", "0.975]"]
+    assert done.stdout == f"{open_run(noisy_run).result.best.summary()}\n"
+
+
+def test_its_json_is_that_of_the_result(noisy_run: Path) -> None:
+    told = json.loads(shine("summary", noisy_run, "--json").stdout)
+    record = open_run(noisy_run).record.best.uncertainty
+    assert record is not None and told["intervals"] == "profile"
+    assert told["constants"] == [constant.model_dump() for constant in record.constants]
+
+
+def test_every_formula_of_the_front_has_its_own(noisy_run: Path) -> None:
+    for index, model in enumerate(open_run(noisy_run).result.front):
+        assert shine("summary", noisy_run, "--index", str(index)).stdout == f"{model.summary()}\n"
+
+
+def test_a_run_of_a_former_version_says_what_to_do(run: Path) -> None:
+    path = run / "result.json"
+    record = json.loads(path.read_text())
+    for model in (record["best"], *record["front"]):
+        del model["uncertainty"]
+    path.write_text(json.dumps(record))
+    done = shine("summary", run)
+    assert done.exit_code == 1
+    assert "result.json is of a version of Shine that did not keep how sure constants are; run" in done.stderr
+
+
+def test_damaged_details_are_reported(run: Path) -> None:
+    path = run / "result.json"
+    record = json.loads(path.read_text())
+    for model in (record["best"], *record["front"]):
+        model["uncertainty"]["details"] = {"names": 3}
+    path.write_text(json.dumps(record))
+    done = shine("predict", run, "data.csv")
+    assert done.exit_code == 2 and "its uncertainty is damaged" in done.stderr
+
+
+@pytest.mark.parametrize(("options", "kind"), [([], "prediction"), (["--mean"], "mean")])
+def test_predictions_get_the_ends_of_their_intervals(noisy_run: Path, tmp_path: Path, options, kind) -> None:
+    data = tmp_path / "data.csv"
+    data.write_text("a,b\n1.5,1.2\n1.1,1.9\n")
+    done = shine("predict", noisy_run, data, "--interval", "0.9", *options)
+    heading, *lines = done.stdout.splitlines()
+    assert heading == "prediction,low,high"
+    ends = open_run(noisy_run).result.best.predict_interval(np.array([[1.5, 1.2], [1.1, 1.9]]), 0.9, kind)
+    assert [[float(cell) for cell in line.split(",")[1:]] for line in lines] == ends.tolist()
+
+
+def test_extrapolation_is_a_note(noisy_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text("a,b\n9.0,1.2\n")
+    done = shine("predict", noisy_run, tmp_path / "data.csv")
+    assert done.stderr.startswith(
+        "note: the formula extrapolates: X leaves the range of the rows it was fitted to, of 'a'"
+    )
+    assert "silence" not in done.stderr and done.exit_code == 0
+
+
+@pytest.mark.parametrize("level", ["0", "1", "95", "nan", "x"])
+def test_a_level_is_a_share(noisy_run: Path, level: str) -> None:
+    assert shine("predict", noisy_run, "data.csv", "--interval", level).exit_code == 2

@@ -1,0 +1,69 @@
+"""How sure a fitted regressor is."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from shine import SymbolicRegressor
+from shine.errors import DataError
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(1, 4, (50, 2))
+Y = X[:, 0] * 3.21 + RNG.normal(0, 0.1, 50)
+QUICK = {
+    "primitives": ["add", "mul"], "generations": 1, "population_size": 40, "max_time": None, "random_state": 0,
+    "n_jobs": 1, "settings": {"seeding": 0.0}, "noise": "absolute",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def one():
+    return SymbolicRegressor(**QUICK).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def two():
+    return SymbolicRegressor(**QUICK).fit(X, np.column_stack([Y, 2 * Y + 5.5]))
+
+
+def test_the_methods_are_those_of_the_chosen_formula(one):
+    best = one.best_
+    assert one.conf_int() == best.conf_int()
+    assert one.conf_int(0.9, "wald", covariance="robust") == best.conf_int(0.9, "wald", covariance="robust")
+    assert one.standard_errors() == best.standard_errors()
+    assert np.array_equal(one.correlations(), best.correlations())
+    assert str(one.summary()) == str(best.summary())
+    assert np.array_equal(one.predict_interval(X), best.predict_interval(X))
+    for own, expected in zip(one.predict(X, return_std=True), best.predict(X, return_std=True), strict=True):
+        assert np.array_equal(own, expected)
+
+
+def test_another_formula_of_the_front(one):
+    assert one.conf_int(index=0) == one.front_[0].conf_int()
+
+
+def test_several_targets_give_a_list_or_a_further_axis(two):
+    assert [ends.keys() for ends in two.conf_int()] == [best.conf_int().keys() for best in two.best_]
+    assert two.predict_interval(X).shape == (50, 2, 2)
+    values, deviations = two.predict(X, return_std="mean")
+    assert values.shape == deviations.shape == (50, 2)
+    assert np.array_equal(values, two.predict(X))
+
+
+def test_a_pickle_is_small_and_needs_the_rows_for_profiles(one):
+    copied = pickle.loads(pickle.dumps(one))
+    assert copied.standard_errors() == one.standard_errors()
+    with pytest.raises(DataError, match="need the rows that the model was fitted to"):
+        copied.conf_int(0.77)
+
+
+def test_weights_and_standard_deviations_of_the_fit_count():
+    sigma = np.where(X[:, 0] > 2.5, 1.0, 0.1)
+    noisy = X[:, 0] * 3.21 + RNG.normal(0, 1, 50) * sigma
+    best = SymbolicRegressor(**QUICK).fit(X, noisy, sigma=sigma)
+    plain = best.best_.with_data(X, noisy, sigma=sigma, noise="sigma")
+    if best.standard_errors():
+        assert best.standard_errors() == pytest.approx(plain.standard_errors(), rel=1e-6)

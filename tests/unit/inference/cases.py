@@ -1,0 +1,32 @@
+"""Formulas with rows, for the tests of inference."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shine.data.dataset import Dataset
+from shine.inference.inference import Basis, Inference
+from shine.inference.row_errors import RowError
+from shine.lang.parse import parse
+
+
+def inference(
+    formula: str,
+    columns: dict[str, np.ndarray],
+    y: np.ndarray,
+    loss: str | RowError = "mse",
+    weights: np.ndarray | None = None,
+    sigma: np.ndarray | None = None,
+    **options: str,
+) -> Inference:
+    """What rows say about the constants of a formula."""
+    rows = Dataset.from_arrays(np.column_stack(list(columns.values())), y, weights, list(columns), sigma)
+    tree = parse(formula, list(columns))
+    return Inference(tree, Basis(rows, loss, options.pop("noise", "absolute")), **options)
+
+
+def line(rows: int = 30, noise: float = 0.3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """A noisy line 1.37 + 2.31*x."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(0, 4, rows)
+    return x, 1.37 + 2.31 * x + rng.normal(0, noise, rows)
