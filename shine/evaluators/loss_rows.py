@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from shine.data.dataset import Dataset
 from shine.errors import DataError
 from shine.fitness.row_loss import SIGMA, WEIGHT, RowLoss
@@ -33,7 +35,7 @@ def loss_columns(dataset: Dataset, kind: RowLoss) -> tuple[Floats, ...]:
                 f"loss {shown(kind.name)} reads column {shown(name)}, which the data do not have beside the features;"
                 f" there they have: {has}"
             )
-    return tuple(known[name] for name in kind.columns)
+    return tuple(np.ascontiguousarray(known[name], np.float64) for name in kind.columns)
 
 
 def loss_rows(dataset: Dataset, kind: RowLoss) -> Dataset:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shine.data.dataset import Dataset
-from shine.evaluators.loss_code import errors_code
+from shine.evaluators.loss_code import Table, errors_code
 from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.machine_code import Machine, machine_of
 from shine.evaluators.machine_rows import MachineRows
@@ -13,6 +13,7 @@ from shine.evaluators.rows import lane_sums, target_of
 from shine.fitness.losses import Loss, loss_of
 from shine.fitness.row_loss import RowLoss
 from shine.fitness.scores import Products, Scores, score
+from shine.lang.lazy import cached_property
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.typing import AnyArray, Floats, Indices
@@ -42,7 +43,8 @@ class MachineEvaluator:
         limit = self._limit(threshold)
         # The squared error around the best line says nothing about a limit on other errors.
         line_limit = limit if loss.kind.follows_from_moments else np.inf
-        measure = MachineMeasure(self._rows, self._machine(population), population, limit, line_limit)
+        machine = self._machine(population)
+        measure = MachineMeasure(self._rows, machine, population, limit, line_limit, self._errors)
         scores = score(measure, len(population), self._target, self._loss, self._linear_scaling)
         return scores.within(threshold)
 
@@ -64,7 +66,8 @@ class MachineEvaluator:
             As in `score`.
         """
         loss = self._loss
-        measure = MachineMeasure(self._rows, self._machine(population), population, self._limit(threshold))
+        machine, limit = self._machine(population), self._limit(threshold)
+        measure = MachineMeasure(self._rows, machine, population, limit, code=self._errors)
         with np.errstate(all="ignore"):
             errors = measure.errors(np.arange(len(population)), loss.kind, slopes, intercepts)
             losses = loss.of_sum(errors, self._target.weight, self._target.square)
@@ -79,6 +82,10 @@ class MachineEvaluator:
         """Predictions, shape (n_individuals, n_rows)."""
         return self._rows.predict(self._machine(population), population)
 
+    @cached_property
+    def _errors(self) -> Table:
+        return errors_code(self._loss.kind, self._dtype)
+
     def _machine(self, population: Population) -> Machine:
         """The machine for a population; generations of one run share their primitive set."""
         latest = self._latest  # read once: another thread may replace it
@@ -88,7 +95,8 @@ class MachineEvaluator:
 
 
 class MachineMeasure:
-    """Sums over predictions on the machine (see `shine.fitness.scores.Measure`)."""
+    """Sums over predictions on the machine (see `shine.fitness.scores.Measure`); `code` is that of the errors, if it is
+    known."""
 
     def __init__(
         self,
@@ -97,9 +105,10 @@ class MachineMeasure:
         population: Population,
         limit: float = np.inf,
         line_limit: float = np.inf,
+        code: Table | None = None,
     ) -> None:
         self._rows, self._machine, self._population = rows, machine, population
-        self._limit, self._line_limit = limit, line_limit
+        self._limit, self._line_limit, self._code = limit, line_limit, code
 
     def errors(self, which: Indices, kind: RowLoss, slopes: Floats, intercepts: Floats) -> Floats:
         """Weighted sums of the errors of ``intercept + slope * p``; inf where those above the least ones exceed the
@@ -107,7 +116,7 @@ class MachineMeasure:
         plain = bool((slopes == 1).all() and (intercepts == 0).all())
         lines = None if plain else np.column_stack([slopes, intercepts])
         limits = np.full(len(which), self._limit)
-        code = errors_code(kind, self._machine.dtype)
+        code = self._code or errors_code(kind, self._machine.dtype)
         sums = lane_sums(self._rows.errors(self._machine, code, self._chosen(which), limits, lines))
         return np.where(sums <= self._limit, sums, np.inf) + kind.least_sum(self._rows.weight)
 

@@ -186,3 +186,40 @@ def test_a_derivative_that_is_not_defined_somewhere_does_not_end_the_fit():
     found, _, _ = fitted(data(target), root, "1.0 + 2.0*a + 0.0*b", steps=100)
     absolute, _, _ = fitted(data(target), "mae", "1.0 + 2.0*a + 0.0*b", steps=100)
     assert found == pytest.approx(absolute, rel=1e-4)
+
+
+CENSORED = """def censored(p, y, above):
+    # A logistic distribution of the noise; of some rows, only a lower limit is known.
+    r = y - p
+    tail = log(1 + exp(-abs(r))) + max(r, 0)
+    return tail if above > 0 else 2*tail - r"""
+
+
+def test_limits_of_some_rows_are_fitted_by_a_column_beside():
+    true = 1 + 2 * A - B
+    noise = np.random.default_rng(2).logistic(size=400)
+    above = (true + noise > 2.5) * 1.0
+    target = np.minimum(true + noise, 2.5)
+    found, constants, _ = fitted(data(target, above=above), own_loss(CENSORED), LINE)
+
+    def total(c):
+        r = target - (c[0] + c[1] * A + c[2] * B)
+        return WEIGHTS @ (np.logaddexp(0, r) * (2 - above) - r * (1 - above))
+
+    best = minimize(total, constants, method="BFGS")
+    assert found == pytest.approx(total(constants), rel=1e-11)
+    assert found <= best.fun * (1 + 1e-7)
+
+
+@pytest.mark.parametrize("text", ["def own(p, y):\n    return y*y", "def own(p, y):\n    return abs(floor(p) - y)"])
+def test_a_loss_without_slope_leaves_constants_as_they_are(text):
+    _, constants, _ = fitted(data(noisy()), own_loss(text), "0.5 + 2.0*a + 0.1*b")
+    assert constants.tolist() == [0.5, 2.0, 0.1]
+
+
+def test_a_least_error_below_zero_is_part_of_the_errors():
+    dataset = data(noisy())
+    shifted, one, _ = fitted(dataset, own_loss("def own(p, y):\n    return (p - y)**2 - 3", least=-3.0), LINE)
+    plain, other, _ = fitted(dataset, "mse", LINE)
+    assert shifted == pytest.approx(plain - 3 * WEIGHTS.sum())
+    assert one == pytest.approx(other, rel=1e-9)
