@@ -128,8 +128,27 @@ def templates() -> Any:
     return ax
 
 
+def quantile() -> Any:
+    """Skewed readings, with the formulas of squared errors and of a quantile."""
+    rng = np.random.default_rng(0)
+    hours = rng.uniform(0.2, 6, (250, 1))
+    minutes = 4 * hours[:, 0] + 10 + 3 * hours[:, 0] * rng.exponential(1, 250)
+    along = np.linspace(0.2, 6, 100)[:, None]
+    ax = axes(WIDE)
+    ax.plot(hours[:, 0], minutes, "o", color="#56606b", markersize=2, label="data")
+    for loss, style, color in (("mse", "--", "#0b62a8"), ("quantile(0.9)", "-", "#b04a00")):
+        model = SymbolicRegressor(loss=loss, primitives=["add", "mul"], generations=5, random_state=0)
+        values = model.fit(hours, minutes).predict(along)
+        ax.plot(along[:, 0], values, style, color=color, label=loss)
+    ax.set(xlabel="hours", ylabel="minutes")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False)
+    return ax
+
+
 PICTURES: dict[str, Callable[[], Any]] = {
-    each.__name__: each for each in (front, fit, residuals, dependence, band, calibration, extrapolation, templates)
+    each.__name__: each
+    for each in (front, fit, residuals, dependence, band, calibration, extrapolation, quantile, templates)
 }
 
 
