@@ -195,8 +195,8 @@ def template_of(entry: str | TemplateSettings | None) -> Template | None:
         return {name: dict(iter(each)) if isinstance(each, StrictModel) else each for name, each in given.items()}
 
     unknown = None if entry.unknown is None else plain(entry.unknown)
-    parameters, more = plain(entry.parameters), {"groups": entry.groups, "shrinkage": entry.shrinkage}
-    return template(entry.formula, unknown=unknown, parameters=parameters, **more)
+    parameters, groups, shrinkage = plain(entry.parameters), entry.groups, entry.shrinkage
+    return template(entry.formula, unknown=unknown, parameters=parameters, groups=groups, shrinkage=shrinkage)
 
 
 class Config(StrictModel):

@@ -108,8 +108,9 @@ def template(
     ('t',)
     """
     if source is None:
-        options = {"unknown": unknown, "parameters": parameters, "groups": groups, "shrinkage": shrinkage}
-        return lambda function: template(function, **options)
+        return lambda function: template(
+            function, unknown=unknown, parameters=parameters, groups=groups, shrinkage=shrinkage
+        )
     given = [
         name
         for name, each in (
