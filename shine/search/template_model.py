@@ -115,7 +115,8 @@ class TemplateModel(Model):
 
     def rounded(self, precision: Precision = None) -> Tree:
         """The formula with constants of few digits, and with the unknown functions by name."""
-        return self.law.named(self._only(), partial(for_people, precision=precision, supported=self.digits))
+        of_tree = partial(for_people, precision=precision, supported=self.digits)
+        return self.law.named(self._only(), of_tree, readable=True)
 
     def _only(self) -> int:
         """The output that this is the formula of."""
