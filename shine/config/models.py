@@ -172,6 +172,8 @@ class TemplateSettings(StrictModel):
     """The column of groups; by default the subscript of parameters. It may hold texts."""
     shrinkage: bool = False
     """Whether the values of parameters by group are drawn towards their mean."""
+    functions: tuple[str, ...] = ()
+    """Known functions that the formula calls, besides Shine's: `def name(x): return ...`."""
 
 
 TemplateEntry = Annotated[
@@ -195,8 +197,14 @@ def template_of(entry: str | TemplateSettings | None) -> Template | None:
         return {name: dict(iter(each)) if isinstance(each, StrictModel) else each for name, each in given.items()}
 
     unknown = None if entry.unknown is None else plain(entry.unknown)
-    parameters, groups, shrinkage = plain(entry.parameters), entry.groups, entry.shrinkage
-    return template(entry.formula, unknown=unknown, parameters=parameters, groups=groups, shrinkage=shrinkage)
+    return template(
+        entry.formula,
+        unknown=unknown,
+        parameters=plain(entry.parameters),
+        groups=entry.groups,
+        shrinkage=entry.shrinkage,
+        functions=entry.functions,
+    )
 
 
 class Config(StrictModel):

@@ -245,8 +245,7 @@ class SymbolicRegressor(RegressorMixin, SymbolicEstimator):
             In the unit of the target; not finite where the formula is not.
         """
         models = self._models(index)
-        if self.template is not None:
-            X = models[0].known(X)  # type: ignore[attr-defined]  # models of templates
+        X = models[0].known(X)
         X = validated(self, X, reset=False)
         values = [model.predict(X) for model in models]
         return values[0] if not isinstance(self.front_, list) else np.column_stack(values)
