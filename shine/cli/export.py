@@ -56,7 +56,8 @@ def export_formula(
     write = partial(export, tree) if isinstance(found, Tree) else found.export
     record = {"expression": str(tree), "parameters": tree.parameters, "headings": columns, "to": to, "name": name}
     if to == "c" and out is not None:
-        files = _c_files(c_files(tree, name, headings=headings, precision=precision), out)
+        named = found if isinstance(found, Tree) else found.named
+        files = _c_files(c_files(named, name, headings=headings, precision=precision), out)
     else:
         made = write(to, name, precision=precision, **options)
         files = {} if out is None else {out: made.encode() if isinstance(made, str) else made}

@@ -175,6 +175,8 @@ class TemplateSettings(StrictModel):
     """The column of groups; by default the subscript of parameters. It may hold texts."""
     shrinkage: bool = False
     """Whether the values of parameters by group are drawn towards their mean."""
+    functions: tuple[str, ...] = ()
+    """Known functions that the formula calls, besides Shine's: `def name(x): return ...`."""
 
 
 TemplateEntry = Annotated[
@@ -204,6 +206,7 @@ def template_of(entry: str | TemplateSettings | None) -> Template | None:
         parameters=plain(entry.parameters),
         groups=entry.groups,
         shrinkage=entry.shrinkage,
+        functions=entry.functions,
     )
 
 

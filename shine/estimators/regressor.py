@@ -276,9 +276,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
             formula is not exact; once.
         """
         models = self._models(index)
-        X = without_columns(X, getattr(self, "beside_", []))
-        if self.template is not None:
-            X = models[0].with_group_numbers(X)  # type: ignore[attr-defined]  # models of templates
+        X = models[0].with_group_numbers(without_columns(X, getattr(self, "beside_", [])))
         X = validated(self, X, reset=False)
         found = [model.predict(X, return_std) for model in models]
         if not isinstance(self.front_, list):

@@ -154,7 +154,7 @@ class Front(Sequence[Model]):
         names, headings = self.models[0].tree.parameters, self.models[0].headings
         data = None
         if X is not None:
-            rows = np.column_stack(columns_for(X, names, headings, names))
+            rows = np.column_stack(columns_for(self.models[0].with_group_numbers(X), names, headings, names))
             data = Dataset.from_arrays(rows, np.zeros(len(rows)) if y is None else y, None, names)
         return plotted([Subject(self, self.best_index, "", data, index)], kind, FIT, features, ax)
 

@@ -104,6 +104,15 @@ class Model(UncertainModel):
         return tree_complexity(self.tree, self.weights)
 
     @property
+    def named(self) -> Tree:
+        """The formula with the functions that have names of their own."""
+        return self.tree
+
+    def with_group_numbers(self, X: Any) -> Any:
+        """A table to predict for, with numbers in all columns; an ordinary formula takes it as it is."""
+        return X
+
+    @property
     def counts(self) -> tuple[int, int]:
         """Nodes, and constants among them, as far as the search has chosen them."""
         return self.tree.size, sum(token[0] == "constant" for token in self.tree.tokens[1:])

@@ -27,6 +27,7 @@ from shine.search.lines import LINE_FUNCTIONS, with_functions
 from shine.search.polishing import oddities_of, preferred
 from shine.search.template_constraints import SlotConstraints
 from shine.search.template_model import TemplateModel
+from shine.search.template_redundancy import without_redundant
 from shine.search.template_snapping import SharedConstants
 from shine.search.yardsticks import Evidence, nats_of_errors, rounding_error
 from shine.templates.composition import Composition
@@ -41,6 +42,9 @@ TIED = 3.0
 
 TOLERANCE = 1e-13
 """Relative gain below which constants count as fitted to convergence."""
+
+MOST_REDUNDANT = 4
+"""Most constants of an individual that are looked at for being redundant, one after the other."""
 
 _STEPS = 50
 """Most steps of the fit of all constants."""
@@ -128,9 +132,14 @@ class TemplateFinish:
             yield list(self._measured(self._converged(self.composition, individuals), self.composition))
         composition, simple = self._simplified(self.composition, individuals)
         fitted = self._converged(composition, simple)
-        yield list(self._measured(fitted, composition))
         nats = nats_of_errors(self.rows, self.loss)
         rows, least = self.rows.effective_rows, rounding_error(self.rows, self.loss)
+        for _ in range(MOST_REDUNDANT):
+            fitted, changed = without_redundant(fitted, self._linearizer(composition), nats, least)
+            if not changed or self.is_closing():
+                break
+            composition, fitted = self._simplified(composition, fitted)
+        yield list(self._measured(fitted, composition))
         shared = self._shared(composition)
         short = shared.hidden(fitted)
         short = snapped(short, shared, rows, least, nats=nats, out_of_time=self.is_closing)

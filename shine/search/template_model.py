@@ -113,9 +113,15 @@ class TemplateModel(Model):
         of_tree = partial(for_people, precision=precision, supported=self.digits)
         return ", ".join(self.law.shown(output, of_tree) for output in self._numbers)
 
+    @property
+    def named(self) -> Tree:
+        """The formula of the output, which calls the unknown functions by their names."""
+        return self.law.named(self._only())
+
     def rounded(self, precision: Precision = None) -> Tree:
         """The formula with constants of few digits, and with the unknown functions by name."""
-        return self.law.named(self._only(), partial(for_people, precision=precision, supported=self.digits))
+        of_tree = partial(for_people, precision=precision, supported=self.digits)
+        return self.law.named(self._only(), of_tree, readable=True)
 
     def _only(self) -> int:
         """The output that this is the formula of."""
@@ -199,14 +205,14 @@ class TemplateModel(Model):
         """The composed formula in another form, with named functions where the form has them (see `Model.export`)."""
         from shine.export import FOR_PEOPLE, export
 
-        tree = self.rounded(precision) if to in FOR_PEOPLE else self.law.named(self._only())
+        tree = self.rounded(precision) if to in FOR_PEOPLE else self.named
         return export(tree, to, name, headings=self.headings, **options)
 
     def python(self, name: str = "f", *, precision: Precision = None) -> str:
         """Source of Python functions that only need NumPy: the unknown ones, and the formula that calls them."""
         from shine.export.python import python_source
 
-        tree = self.law.named(self._only()) if precision is None else self.rounded(precision)
+        tree = self.named if precision is None else self.rounded(precision)
         return python_source(tree, name, headings=self.headings)
 
     def __str__(self) -> str:

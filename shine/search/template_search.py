@@ -35,6 +35,7 @@ from shine.search.template_constraints import ConstrainedTemplates, SlotConstrai
 from shine.search.template_finishing import TemplateFinish, oddities
 from shine.search.template_guesses import guessed
 from shine.search.template_model import TemplateModel
+from shine.search.template_seeding import template_seeding
 from shine.search.yardsticks import description_length, good_enough
 from shine.templates.binding import bound
 from shine.templates.composition import Composition
@@ -152,6 +153,7 @@ def template_search(
         rng,
         fitter=fitter(linearizer, evolving.constant_steps, scaled=False) if evolving.constant_steps else None,
         initial=guessed(settings.guesses, composition),
+        seeding=template_seeding(composition, sample, evolving, threads),
         description=description_length(sample, loss),
         clock=time.monotonic,
         report=evolution.ignore if report is None else _written(report, task),

@@ -6,6 +6,14 @@ import ast
 from collections.abc import Sequence
 
 
+def in_a_row(column: str, values: Sequence[float], numbers: Sequence[float]) -> ast.expr:
+    """The same as `by_group`, with the groups one after the other: for people to read."""
+    tree: ast.expr = ast.Constant(float(numbers[-1]))
+    for place in reversed(range(len(values) - 1)):
+        tree = ast.IfExp(_up_to(column, values, place), ast.Constant(float(numbers[place])), tree)
+    return tree
+
+
 def by_group(column: str, values: Sequence[float], numbers: Sequence[float]) -> ast.expr:
     """The expression whose value is the number of each row's group.
 
@@ -27,10 +35,15 @@ def by_group(column: str, values: Sequence[float], numbers: Sequence[float]) -> 
     if len(values) == 1:
         return ast.Constant(float(numbers[0]))
     middle = len(values) // 2
-    # Halves of large numbers are added, not halves of a sum that could overflow.
-    border = values[middle - 1] / 2 + values[middle] / 2
-    test = ast.Compare(ast.Name(column, ast.Load()), [ast.LtE()], [ast.Constant(float(border))])
+    test = _up_to(column, values, middle - 1)
     lower, upper = slice(None, middle), slice(middle, None)
     return ast.IfExp(
         test, by_group(column, values[lower], numbers[lower]), by_group(column, values[upper], numbers[upper])
     )
+
+
+def _up_to(column: str, values: Sequence[float], place: int) -> ast.expr:
+    """Whether a row's value is at most halfway to the next of some values."""
+    # Halves of large numbers are added, not halves of a sum that could overflow.
+    border = values[place] / 2 + values[place + 1] / 2
+    return ast.Compare(ast.Name(column, ast.Load()), [ast.LtE()], [ast.Constant(float(border))])

@@ -47,7 +47,7 @@ def numbered_by_group(dataset: Dataset, column: str, labels: Sequence[str] | Non
 
 
 def with_numbers_for_texts(
-    X: Any, headings: Sequence[str] | None, column: str, labels: Sequence[str] | None = None
+    X: Any, headings: Sequence[str] | None, column: str, groups: Groups | None = None
 ) -> tuple[Any, tuple[str, ...] | None]:
     """A table with numbers in the column of groups, if that holds texts, and the texts in the order of their numbers.
 
@@ -58,8 +58,8 @@ def with_numbers_for_texts(
         Headings of the columns of an array.
     column : str
         Heading of the column of groups.
-    labels : sequence of str, optional
-        Known texts: a text that is not among them is an error. By default those of the column, in order.
+    groups : Groups, optional
+        The known groups: another one is an error. By default those of the column, numbered in order.
 
     Returns
     -------
@@ -88,12 +88,13 @@ def with_numbers_for_texts(
     if _are_numbers(cells):
         return X, None
     texts = _texts(cells, column)
-    known = tuple(sorted(set(texts))) if labels is None else tuple(labels)
-    places = {text: place for place, text in enumerate(known)}
-    new = next((text for text in texts if text not in places), None)
+    known = tuple(sorted(set(texts))) if groups is None else groups.names_as_texts
+    values = range(len(known)) if groups is None else groups.values
+    number_of = dict(zip(known, values, strict=True))
+    new = next((text for text in texts if text not in number_of), None)
     if new is not None:
         raise unknown_group(column, new, known)
-    codes = np.array([places[text] for text in texts], np.float64)
+    codes = np.array([number_of[text] for text in texts], np.float64)
     return _replaced(X, at, codes, given), known
 
 
@@ -136,7 +137,7 @@ def with_known_groups(X: ArrayLike, features: Sequence[str], headings: Mapping[s
         If a row has a group that was not in the data of the search.
     """
     column = headings.get(groups.column, groups.column)
-    table, _ = with_numbers_for_texts(X, [headings.get(name, name) for name in features], column, groups.names_as_texts)
+    table, _ = with_numbers_for_texts(X, [headings.get(name, name) for name in features], column, groups)
     given = frame_headings(table)
     if given is None:
         values = np.asarray(table, np.float64)[:, list(features).index(groups.column)]

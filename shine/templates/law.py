@@ -18,9 +18,12 @@ from shine.lang.simplify.simplifier import simplify
 from shine.lang.tape import functions_of, tape_from_tree, tree_from_tape
 from shine.lang.tree import Primitive, Tree
 from shine.templates.composition import Composition
-from shine.templates.group_tree import by_group
+from shine.templates.group_tree import by_group, in_a_row
 from shine.templates.template import Template
 from shine.typing import Floats
+
+MOST_IN_A_ROW = 50
+"""Most groups whose values stand one after the other."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,9 @@ class Law:
         """Number of outputs."""
         return len(self.template.outputs)
 
-    def named(self, output: int = 0, of_tree: Callable[[Tree], Tree] = lambda tree: tree) -> Tree:
+    def named(
+        self, output: int = 0, of_tree: Callable[[Tree], Tree] = lambda tree: tree, *, readable: bool = False
+    ) -> Tree:
         """The formula of an output, which calls the unknown functions by their names.
 
         Parameters
@@ -90,6 +95,9 @@ class Law:
         output : int
         of_tree : callable
             Changes each formula before it is written: rounds its constants, say.
+        readable : bool
+            Whether the values of parameters by group stand in a row, where there are not many groups; otherwise they
+            are a balanced tree of comparisons.
         """
         body = self.template.outputs[output]
         called = {**self.functions, **self.derivatives}
@@ -98,7 +106,8 @@ class Law:
             for name, tree in called.items()
             if name in self.template.calls
         }
-        values = [(name, of_tree(Tree(self.features, self._value(name))).result) for name in self.constants]
+        listed = readable and self.groups is not None and len(self.groups.values) <= MOST_IN_A_ROW
+        values = [(name, of_tree(Tree(self.features, self._value(name, listed))).result) for name in self.constants]
         used = {node.id for part in _expressions(body) for node in ast.walk(part) if isinstance(node, ast.Name)}
         own = tuple((name, value) for name, value in values if name in used)
         return replace(
@@ -136,12 +145,12 @@ class Law:
         fixed = {each.name for each in self.template.parameters if each.value is not None}
         return within + sum(np.size(value) for name, value in self.constants.items() if name not in fixed)
 
-    def _value(self, name: str) -> ast.expr:
+    def _value(self, name: str, listed: bool = False) -> ast.expr:
         value = self.constants[name]
         if isinstance(value, float):
             return ast.Constant(value)
         assert self.groups is not None
-        return by_group(self.groups.column, self.groups.values, value.tolist())
+        return (in_a_row if listed else by_group)(self.groups.column, self.groups.values, value.tolist())
 
     def _inlined(self, output: int, constants: Mapping[str, float]) -> Tree:
         """An output with the unknown functions written out, and the values of some parameters."""

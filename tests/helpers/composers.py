@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.data.dataset import Dataset
+from shine.lang.library import STANDARD
 from shine.lang.parse import parse
 from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT, PrimitiveSet
@@ -56,8 +57,6 @@ class TextComposer:
     def _primitives(self):
         trees = [parse(text, self._names) for texts in self.formulas for text in texts]
         used = {name for tree in trees for name in functions_of(tree)}
-        from shine.lang.library import STANDARD
-
         return PrimitiveSet(tuple(STANDARD[name] for name in sorted(used)), self._names)
 
     def _tapes(self, index):
@@ -114,6 +113,9 @@ class TextComposer:
         return Composed(Population(padded[0], padded[1], sizes, primitives), padded[2], padded[3])
 
 
-def grouped_rows(columns: Mapping[str, np.ndarray], target: np.ndarray, weights: np.ndarray | None = None) -> Dataset:
+def grouped_rows(
+    columns: Mapping[str, np.ndarray], target: np.ndarray, weights: np.ndarray | None = None, beside=None
+) -> Dataset:
     """A data set of named columns."""
-    return Dataset.from_arrays(np.column_stack(list(columns.values())), target, weights, list(columns))
+    table = np.column_stack(list(columns.values()))
+    return Dataset.from_arrays(table, target, weights, list(columns), beside=beside)

@@ -14,6 +14,8 @@ from shine.lang.readable_numbers import readable_number
 from shine.lang.tree import Primitive, Tree
 from shine.lang.visitor import Visit
 
+_BEGIN_CASES = r"\begin{cases} "
+
 _CASES, _OR, _AND, _NOT, _RELATION = 0, 1, 2, 3, 3
 _BASE = 8
 """Strength that the base of a power needs; fractions, roots and calls bind more weakly."""
@@ -279,8 +281,10 @@ class _Latex(Infix):
         return phrase(r"\lnot ", self.enclosed(operand, _RELATION + 1), strength=_NOT, condition=True)
 
     def where(self, condition: Phrase, yes: Phrase, no: Phrase) -> Phrase:
-        parts = self.numeric(yes), r" & \text{if } ", self._truth(condition), r" \\ ", self.numeric(no)
-        return phrase(r"\begin{cases} ", *parts, r" & \text{otherwise} \end{cases}", strength=_CASES)
+        parts = self.numeric(yes), r" & \text{if } ", self._truth(condition), r" \\ "
+        # A condition in the place of "otherwise" has further rows of the same cases.
+        rest = no.parts[1:] if no.parts[0] == _BEGIN_CASES else (self.numeric(no), r" & \text{otherwise} \end{cases}")
+        return phrase(_BEGIN_CASES, *parts, *rest, strength=_CASES)
 
     def assigned(self, name: str, value: Phrase) -> Phrase:
         # Names in a function that is written out in place would mean something else at every call.

@@ -106,14 +106,15 @@ class LatexReader(Reader):
             value = self.group()
             return mp.sqrt(value) if degree == 2 else mp.sign(value) * mp.cbrt(abs(value))
         if token == r"\begin{cases}":
-            yes = self.case()
-            self.expect(r"\text{if }")
-            condition = self.condition()
-            self.expect(r"\\")
-            no = self.case()
-            self.expect(r"\text{otherwise}")
+            rows = []
+            value = self.case()
+            while not self.accept(r"\text{otherwise}"):
+                self.expect(r"\text{if }")
+                rows.append((self.condition(), value))
+                self.expect(r"\\")
+                value = self.case()
             self.expect(r"\end{cases}")
-            return yes if condition else no
+            return next((own for condition, own in rows if condition), value)
         if token in FUNCTIONS:
             exponent = self.group() if self.accept("^") else 1
             self.expect(r"\left(")
@@ -199,6 +200,8 @@ def test_random_trees_are_read_back():
         ("(-a)**b + -a**b", r"\left(-a\right)^{b} - a^{b}"),
         ("(a < b)*2", r"2 \left[a < b\right]"),
         ("a if a > 0 else b", r"\begin{cases} a & \text{if } a > 0 \\ b & \text{otherwise} \end{cases}"),
+        ("a if a > 0 else b if b > 0 else 1", r"\begin{cases} a & \text{if } a > 0 \\ b & \text{if } b > 0 \\ "
+         r"1 & \text{otherwise} \end{cases}"),
         ("floor(a) + a % b + a//b", r"\left\lfloor a\right\rfloor + \left(a \bmod b\right) + "
          r"\left\lfloor \frac{a}{b}\right\rfloor"),
         ("hypot(a, b)/inv(c)", r"\frac{\sqrt{a^{2} + b^{2}}}{\frac{1}{c}}"),

@@ -21,6 +21,13 @@ from shine.lang.primitives import CONSTANT, PrimitiveSet, select
 
 ROWS = 400
 ROUNDING = 1e-25
+
+
+def nats(rows):
+    """Log-likelihood lost between two sums of squared errors of so many rows."""
+    return lambda worse, better: 0.5 * rows * np.log(worse / better)
+
+
 """Sum of squared errors that counts as rounding."""
 
 
@@ -36,7 +43,7 @@ def polished(texts, dataset, loss="mse"):
     population = Population.from_sources(texts, ("x", "y"))
     ones = np.ones(len(population))
     fitted = linearizer.fit(population, ones, 0 * ones, 100, tolerance=1e-13, scaled=False)
-    simple = snapped(fitted.population, linearizer, dataset.weight, ROUNDING, log_likelihood=0.5)
+    simple = snapped(fitted.population, linearizer, dataset.weight, ROUNDING, nats=nats(dataset.weight))
     errors = linearizer.normal_equations(simple, ones, 0 * ones, np.full(len(population), np.inf)).errors
     return simple, fitted, errors
 
@@ -129,7 +136,7 @@ def test_the_argument_is_not_changed():
     _, fitted, _ = polished(["1.5*x"], dataset_of(lambda x, y: 2 * x))
     before = fitted.population.values.copy()
     snapped(
-        fitted.population, MachineLinearizer(dataset_of(lambda x, y: 2 * x), "mse"), ROWS, ROUNDING, log_likelihood=0.5
+        fitted.population, MachineLinearizer(dataset_of(lambda x, y: 2 * x), "mse"), ROWS, ROUNDING, nats=nats(ROWS)
     )
     assert np.array_equal(fitted.population.values, before)
 
@@ -144,7 +151,7 @@ def test_random_formulas_keep_their_shape_and_their_fit(seed, noise, loss):
     linearizer = MachineLinearizer(dataset, loss)
     lines = np.ones(12), np.zeros(12)
     fitted = linearizer.fit(population, *lines, 20, tolerance=TOLERANCE, scaled=False)
-    simple = snapped(fitted.population, linearizer, dataset.weight, ROUNDING, log_likelihood=0.5)
+    simple = snapped(fitted.population, linearizer, dataset.weight, ROUNDING, nats=nats(dataset.weight))
     assert np.array_equal(simple.codes, population.codes)
     errors = linearizer.normal_equations(simple, *lines, np.full(12, np.inf)).errors
     finite = np.isfinite(fitted.errors)
@@ -158,7 +165,9 @@ def test_no_constant_changes_once_time_is_over():
     dataset = dataset_of(lambda x, y: 2.0 * x + 3.0 * y)
     linearizer = MachineLinearizer(dataset, "mse")
     population = Population.from_sources(["1.9999*x + 3.0001*y"], ("x", "y"))
-    found = snapped(population, linearizer, dataset.weight, ROUNDING, log_likelihood=0.5, out_of_time=lambda: True)
+    found = snapped(
+        population, linearizer, dataset.weight, ROUNDING, nats=nats(dataset.weight), out_of_time=lambda: True
+    )
     assert np.array_equal(found.values, population.values)
 
 
@@ -175,8 +184,8 @@ def measured_after(text, target, rows, noise, seed):
     population = Population.from_sources([text], ("x",))
     fitted = linearizer.fit(population, np.ones(1), np.zeros(1), 100, tolerance=1e-13, scaled=False)
     least = float(np.sum((8 * 2.0**-52 * dataset.target) ** 2))
-    simple = snapped(fitted.population, linearizer, dataset.weight, least, log_likelihood=0.5)
-    simple = rounded_off(simple, linearizer, dataset.weight, least, log_likelihood=0.5)
+    simple = snapped(fitted.population, linearizer, dataset.weight, least, nats=nats(dataset.weight))
+    simple = rounded_off(simple, linearizer, dataset.weight, least, nats=nats(dataset.weight))
     return simple.values[0][simple.codes[0] == CONSTANT].tolist()
 
 
@@ -199,7 +208,7 @@ def test_rounding_off_moves_a_constant_by_no_more_than_its_uncertainty(seed):
     slope = x @ y / (x @ x)
     deviation = np.sqrt(np.sum((y - slope * x) ** 2) / 23 / (x @ x))
     linearizer = MachineLinearizer(Dataset(np.array([x]), y, None, ("x",)), "mse")
-    rounded = rounded_off(Population.from_sources([f"{slope}*x"], ("x",)), linearizer, 24, 0.0, log_likelihood=0.5)
+    rounded = rounded_off(Population.from_sources([f"{slope}*x"], ("x",)), linearizer, 24, 0.0, nats=nats(24))
     (found,) = rounded.values[0][rounded.codes[0] == CONSTANT].tolist()
     assert digits(found) <= 3
     assert abs(found - slope) <= 0.6 * deviation

@@ -92,6 +92,15 @@ def test_a_parameter_starts_within_its_bounds(low, high, integer):
     assert not integer or found.first == int(found.first)
 
 
+def test_known_functions_of_the_user_are_no_unknown_ones():
+    def bend(x):
+        return x * x + 1
+
+    law = template("f(bend(t)) + bend(t)", functions=[bend])
+    assert [each.name for each in law.unknowns] == ["f"] and law.unknowns[0].arguments == ("x",)
+    assert template("f(t)*twice(t)", functions=["def twice(x): return 2*x"]).outputs[0].functions["twice"].definition
+
+
 def test_a_mapping_is_a_template_as_in_yaml():
     given = {"formula": "f(t)*k[g]", "unknown": {"f": ["t"]}, "parameters": {"k": [0, None]}, "shrinkage": True}
     law = template(given)
@@ -118,7 +127,7 @@ WRONG = {
     "D(f, 2)(a, b)": "0 to 1",
     "D(f)(a)": r"D\(f, 0\)",
     "D(f, 0)": "needs arguments",
-    "D(sin, 0)(a)": "one of Shine's functions",
+    "D(sin, 0)(a)": "a known function",
     "sum(f(x[i]) for i in range(n))": "known beforehand",
     "sum(f(x) for x in y)": "a loop goes over",
     "sum(f(x[i]) for i in range(2000))": "more than 1000 terms",
@@ -152,9 +161,9 @@ def test_the_error_names_the_place_in_the_users_file():
 
 
 OPTIONS = [
-    ({"unknown": {"sin": ["t"]}}, "one of Shine's"),
+    ({"unknown": {"sin": ["t"]}}, "a known function"),
     ({"unknown": {"f": ["t"], "h": ["t"]}}, "does not call 'h'"),
-    ({"unknown": {"g": ["t"]}}, "neither a function of Shine"),
+    ({"unknown": {"g": ["t"]}}, "neither a known function"),
     ({"unknown": {"f": {"argument": ["t"]}}}, "allowed are arguments"),
     ({"unknown": {"f": ["t", "t"]}}, "twice"),
     ({"unknown": {"f": {"max_size": 0}}}, "max_size is a whole number"),

@@ -1,0 +1,88 @@
+"""Templates solved for their unknown function."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import shine
+from shine.search.settings import SearchSettings
+from shine.search.template_data import with_template
+from shine.search.template_search import prepared_template
+from shine.search.template_seeding import solved
+
+A, B = np.random.default_rng(0).uniform(1, 3, (2, 200))
+
+
+def f(a, b):
+    return a * np.sqrt(b) + 1 / a
+
+
+def values_of(text, y):
+    law = shine.template(text)
+    dataset = with_template(law, np.column_stack([A, B]), y, None, ["a", "b"], ["a", "b"])
+    task = prepared_template(dataset, SearchSettings(template=law))
+    return solved(task.composition, task.dataset)
+
+
+SOLVED = {
+    "exp(f(a, b))/b": (np.exp(f(A, B)) / B, f(A, B)),
+    "log(f(a, b)*b) - a": (np.log(f(A, B) * B) - A, f(A, B)),
+    "a - b/f(a*b, b)": (A - B / f(A * B, B), f(A * B, B)),
+    "3 - sqrt(-(-f(a, b)))*2": (3 - 2 * np.sqrt(f(A, B)), f(A, B)),
+    "inv(2*f(a, 2) + b)": (1 / (2 * f(A, 2) + B), f(A, 2)),
+}
+
+
+@pytest.mark.parametrize("text", SOLVED)
+def test_a_template_without_parameters_is_solved(text):
+    y, expected = SOLVED[text]
+    found = values_of(text, y)
+    assert not found.up_to_line
+    np.testing.assert_allclose(found.rows.target, expected, rtol=1e-9)
+
+
+def test_arguments_become_columns():
+    found = values_of("f(a*b, 2)", f(A * B, 2))
+    np.testing.assert_allclose(found.rows.columns, [A * B, np.full(200, 2.0)])
+
+
+@pytest.mark.parametrize("text", ["c*f(a, b) + d", "(f(a, b)/c - 2)*d - 1", "-f(a, b) + c"])
+def test_factors_and_summands_of_the_whole_leave_a_line_open(text):
+    found = values_of(text, f(A, B))
+    assert found.up_to_line
+    assert abs(np.corrcoef(found.rows.target, f(A, B))[0, 1]) > 1 - 1e-12
+
+
+@pytest.mark.parametrize("text", [
+    "f(a, b)*c*b", "exp(c*f(a, b))", "c*sqrt(f(a, b)) + d", "f(a) + f(b)", "f(a) + h(b)", "D(f, 0)(a)", "f(a), f(b)",
+    "f(a, b)**2", "sin(f(a, b))", "f(c*a)", "k[b]*f(a)",
+])  # fmt: skip
+def test_other_templates_are_not_solved(text):
+    y = np.column_stack([A, B]) if "), f" in text else A
+    assert values_of(text, y) is None
+
+
+def test_noise_counts_as_the_inverse_spreads_it():
+    found = values_of("exp(f(a, b))", np.exp(f(A, B)))
+    np.testing.assert_allclose(found.rows.weights, np.exp(f(A, B)) ** 2, rtol=1e-9)
+
+
+def test_rows_without_an_inverse_are_left_out():
+    y = np.where(np.arange(200) < 20, -1.0, np.exp(f(A, B)))
+    assert values_of("exp(f(a, b))", y).rows.n_rows == 180
+    assert values_of("exp(f(a, b))", -np.abs(y)) is None
+
+
+def test_a_law_that_seeding_finds_needs_no_generation():
+    y = np.exp(f(A, B)) / B
+    found = shine.evolve(np.column_stack([A, B]), y, features=["a", "b"], template="exp(f(a, b))/b", generations=1,
+                         seconds=None, threads=1, population=50)  # fmt: skip
+    assert found.best.loss < 1e-20 * np.var(y)
+
+
+def test_a_constant_that_a_parameter_makes_redundant_goes():
+    y = 3 * f(A, B) + 2
+    found = shine.evolve(np.column_stack([A, B]), y, features=["a", "b"], template="c*f(a, b) + d", generations=1,
+                         seconds=None, threads=1, population=50)  # fmt: skip
+    assert found.best.constants == pytest.approx({"c": 3, "d": 2}) and found.best.counts[1] <= 3
