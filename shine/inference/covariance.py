@@ -6,7 +6,8 @@ curvature over their mean squared slope: for squared errors, that is 1 over the 
 of freedom; for others, the factor of Schrader and Hettmansperger (1980).
 
 * "model": the inverse of the observed information, ``(dispersion/2 * H)^-1`` with H the second derivatives of S (Efron
-  and Hinkley 1978). Right if the noise is as the weights say.
+  and Hinkley 1978), or of the expected one where it is known (see `shine.inference.curvature`). Right if the noise is
+  as the weights say.
 * "robust": ``H^-1 B H^-1`` with B the sum of the squared slopes of the rows (Huber 1967; White 1980), each divided by
   what its leverage takes away (MacKinnon and White 1985, HC3). Right for any independent noise.
 

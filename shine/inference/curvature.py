@@ -1,8 +1,10 @@
 """Second derivatives of the sum of errors by the constants, and the squared slopes of its rows.
 
-The second derivatives are differences of exact slopes. Errors with kinks, such as absolute ones, have a curvature only
-in the mean over the noise: the change of their slopes over a window of residuals, which narrows with the number of rows
-(Powell 1991, with the bandwidth of Hall and Sheather 1988 for the median).
+The second derivatives are differences of exact slopes. If a likelihood's curvature is a line in the target, as that of
+counts is, its expectation is the curvature where target and prediction are equal; then that is taken (Fisher scoring,
+as in generalized linear models: McCullagh and Nelder 1989). Errors with kinks, such as absolute ones, have a curvature
+only in the mean over the noise: the change of their slopes over a window of residuals, which narrows with the number of
+rows (Powell 1991, with the bandwidth of Hall and Sheather 1988 for the median).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from typing import Self
 import numpy as np
 
 from shine.inference.likelihood import Block, Likelihood, Local
-from shine.inference.row_errors import Derivatives, derivatives_of
+from shine.inference.row_errors import Derivatives, RowError, derivatives_of
 from shine.typing import Floats
 
 STEP = 1e-3
@@ -22,6 +24,9 @@ STEP = 1e-3
 
 LEAST_STEP = 1e-6
 """Least step as a share of the constant: smaller ones lose digits."""
+
+STRAIGHT = 1e-6
+"""Share by which the curvature may differ from a line in the target by rounding."""
 
 KINKED = 0.5
 """Share of the smoothed curvature below which the pointwise one leaves out kinks."""
@@ -61,28 +66,34 @@ class Curvature:
     @classmethod
     def of(cls, likelihood: Likelihood, constants: Floats) -> Self:
         """The curvature at some constants."""
-        slopes, width = derivatives_of(likelihood.error), _window(likelihood, constants)
-        pointwise, smooth, squares, counted = 0.0, 0.0, 0.0, 0.0
-        gauss = np.zeros((len(constants), len(constants)))
+        error = likelihood.error
+        slopes, width = derivatives_of(error), _window(likelihood, constants)
+        pointwise, smooth, squares, weighted, counted, bend = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        kinked, expected = np.zeros((2, len(constants), len(constants)))
         with np.errstate(all="ignore"):
             for block in likelihood.blocks(constants):
-                at = slopes.slopes(block.arguments)
-                widened = _smoothed(slopes, block, width)
+                at, widened = slopes.slopes(block.arguments), _smoothed(slopes, block, width, error)
                 pointwise += float(block.counts @ at.second)
                 smooth += float(block.counts @ widened)
-                squares += float((block.counts * block.precisions) @ at.first**2)
-                counted += float(block.weights.sum())
-                gauss += (block.partials * block.weights) @ block.partials.T
+                squares += float(block.weights @ at.first**2)
+                weighted += float(block.weights @ widened)
+                counted += float(block.weights @ block.precisions)
+                kinked += (block.partials * (block.weights * block.precisions)) @ block.partials.T
+                mean = slopes.slopes(_with_target(block, 1.0)).second
+                expected += (block.partials * (block.weights * mean)) @ block.partials.T
+                halfway = slopes.slopes(_with_target(block, 0.5)).second
+                bend += float(np.sum(np.abs(halfway - (mean + at.second) / 2)))
         smoothed = abs(pointwise) < KINKED * abs(smooth)
-        curved = smooth if smoothed else pointwise
-        dispersion = 2 * curved / squares if squares > 0 else np.inf
+        dispersion = 2 * (smooth if smoothed else pointwise) / squares if squares > 0 else np.inf
         if smoothed:
-            count = float(likelihood.rows.sample_weights.sum())
-            smoothed_hessian = gauss * (smooth / count)
-            return cls(smoothed_hessian, smoothed_hessian, dispersion, True, likelihood, constants)
-        local = likelihood.local(constants)
-        hessian = _differences(likelihood, constants, local)
-        return cls(hessian, local.curvature, dispersion, False, likelihood, constants)
+            exact = kinked * (weighted / counted)
+        elif error.log_likelihood is not None and bend <= STRAIGHT * abs(pointwise) and np.isfinite(expected).all():
+            exact = expected
+        else:
+            local = likelihood.local(constants)
+            hessian = _differences(likelihood, constants, local)
+            return cls(hessian, local.curvature, dispersion, False, likelihood, constants)
+        return cls(exact, exact, dispersion, smoothed, likelihood, constants)
 
     def squares(self, inverse: Floats) -> Floats:
         """Sum over the rows of the outer products of their slopes by the constants.
@@ -125,10 +136,22 @@ def _differences(likelihood: Likelihood, constants: Floats, local: Local) -> Flo
     return found if np.isfinite(found).all() else local.curvature
 
 
+def _with_target(block: Block, share: float) -> list[Floats]:
+    """The arguments of the error, the target moved by a share of the way to the prediction."""
+    prediction, target, *beside = block.arguments
+    return [prediction, target + share * (prediction - target), *beside]
+
+
+def _sizes(block: Block, error: RowError) -> Floats:
+    """Size of each row's noise that its weight says, up to a common factor."""
+    found: Floats = block.precisions ** (-1 / (error.degree or 2.0))
+    return found
+
+
 def _window(likelihood: Likelihood, constants: Floats) -> float:
     """Half the width of the window that slopes of errors are compared over."""
     residuals = np.concatenate(
-        [np.abs(block.arguments[1] - block.predictions) * np.sqrt(block.precisions)
+        [np.abs(block.arguments[1] - block.predictions) / _sizes(block, likelihood.error)
          for block in likelihood.blocks(constants)]
     )  # fmt: skip
     normal, rows = NormalDist(), max(likelihood.rows.effective_rows, 2.0)
@@ -137,11 +160,11 @@ def _window(likelihood: Likelihood, constants: Floats) -> float:
     return spread * normal.inv_cdf(0.5 + share)
 
 
-def _smoothed(slopes: Derivatives, block: Block, width: float) -> Floats:
+def _smoothed(slopes: Derivatives, block: Block, width: float, error: RowError) -> Floats:
     """Mean change of the rows' slopes with their predictions, over a window."""
     if not width > 0:
         return np.zeros_like(block.predictions)
-    half = width / np.sqrt(block.precisions)
+    half = width * _sizes(block, error)
     above, below = ([block.predictions + sign * half, *block.arguments[1:]] for sign in (1, -1))
     found: Floats = (slopes.first(above) - slopes.first(below)) / (2 * half)
     return found

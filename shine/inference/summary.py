@@ -51,7 +51,8 @@ class Summary:
         for index, name in enumerate(known.names):
             value, error = float(known.values[index]), float(known.errors[index])
             ratio = value / error if error > 0 else math.inf
-            tail = tail_of_t(ratio, known.freedom) if known.freedom > 0 else math.nan
+            ratio = ratio if math.isfinite(error) else math.nan
+            tail = tail_of_t(ratio, known.freedom) if math.isfinite(error) else math.nan
             low, high = self.intervals[index].tolist()
             yield {"name": name, "coef": value, "std_err": error, "t": ratio, "p": tail, "low": low, "high": high}
 
@@ -140,7 +141,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
         row["name"],
         number_text(row["coef"], error),
         f"{error:#.{DIGITS_OF_ERRORS}g}".rstrip("."),
-        f"{row['t']:.3f}" if abs(row["t"]) < 1e4 else f"{row['t']:.2e}",
+        "" if math.isnan(row["t"]) else f"{row['t']:.3f}" if abs(row["t"]) < 1e4 else f"{row['t']:.2e}",
         f"{tail:.3f}" if math.isfinite(tail) else "",
         *ends,
     ]

@@ -79,16 +79,16 @@ def test_uneven_noise_chooses_the_robust_covariance():
 
 
 def poisson_line(x, y):
-    """Constants and their covariance by the observed information, by Newton's method on the likelihood."""
+    """Constants and their covariance by the expected information, by iteratively reweighted least squares."""
     design, constants = np.column_stack([x, np.ones_like(x)]), np.array([3.0, 5.0])
     for _ in range(50):
         mean = design @ constants
-        information = design.T @ ((y / mean**2)[:, None] * design)
-        constants = constants + np.linalg.solve(information, design.T @ (y / mean - 1))
+        information = design.T @ (design / mean[:, None])
+        constants = np.linalg.solve(information, design.T @ (y / mean))
     return constants, np.linalg.inv(information)
 
 
-def test_counts_have_the_observed_information_of_poissons_likelihood():
+def test_counts_have_the_expected_information_of_poissons_likelihood():
     rng = np.random.default_rng(0)
     x = rng.uniform(1, 5, 80)
     y = rng.poisson(4.7 * x + 6.1).astype(float)
@@ -126,6 +126,17 @@ def test_absolute_errors_have_the_standard_errors_of_the_median():
     assert found.best == pytest.approx([np.median(y)], abs=1e-3)
     # The median of normal values has the variance pi/2 over their number.
     assert found.errors == pytest.approx([math.sqrt(math.pi / 2 / 4001)], rel=0.15)
+
+
+def test_weighted_absolute_errors_are_those_of_standardized_rows():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(1, 4, 4000)
+    y = 2.3 * x + rng.laplace(0, 1, 4000) * x
+    weighted = inference("2.3*x", {"x": x}, y, "mae", sigma=np.sqrt(x)).uncertainty
+    plain = inference("2.3*x", {"x": np.ones(4000)}, y / x, "mae").uncertainty
+    # The median of Laplace noise of scale 1 has a variance of 1 over the number of rows.
+    assert plain.errors == pytest.approx([1 / math.sqrt(4000)], rel=0.15)
+    assert weighted.errors == pytest.approx(plain.errors, rel=0.1)
 
 
 def test_a_loss_without_a_likelihood_gets_hubers_sandwich():
