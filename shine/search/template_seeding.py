@@ -78,7 +78,7 @@ def template_seeding(
         values = [_solved_for_all(composition, rows, fit) for fit in fits]
         kept = [(fit.functions, all_) for fit, all_ in zip(fits, values, strict=True) if all_ is not None]
         numbers = [fit.numbers for fit, all_ in zip(fits, values, strict=True) if all_ is not None]
-        return looking.guesses(kept, np.array(numbers).reshape(-1, composition.n_leaves))
+        return looking.guesses(kept, np.array(numbers).reshape(len(numbers), composition.n_leaves))
 
     return seeded
 
