@@ -159,7 +159,6 @@ class _Fit(_Emitter):
         with counted(build, job["first"], job["last"]) as each:
             best = job_entry(build, job, "unknowns", each.index, build.mul(self.count, number(8)))
             error = job_entry(build, job, "errors", each.index, 8)
-            self.put(_double(float("inf")), error, 0)
             self.put(_double(FIRST_DAMPING), self.damping, 0)
             self.copied(best, trial, self.count)
             variables["going"], variables["kept"], variables["fresh"] = 1, job["kept"], job["fresh"]
