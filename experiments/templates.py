@@ -1,12 +1,13 @@
 """Inverse problems with constants per group: `python experiments/templates.py --seconds 60 --noise 0 0.05`.
 
 Each problem has a known part, unknown functions, and 5 to 20 groups with constants of their own. SciPy and NumPy check
-the result; the check knows nothing of Shine's own fits. An unknown function counts as recovered if it has the true form:
-the true form with fitted constants comes close to it, far beyond the range of the data too, and with its own constants
-fitted anew it agrees with that true form to one part in a million. The law counts as recovered if all its functions
-are, and if its predictions for fresh rows of the same groups agree with the true values: exactly without noise, else
-to a third of the noise. `--cost` compares the time of fits with groups with that of plain fits of the same formulas over
-as many rows.
+the result; the check knows nothing of Shine's own fits. An unknown function counts as recovered if it has the true
+form: the true form with fitted constants comes close to it, far beyond the range of the data too, and with its own
+constants fitted anew it agrees with that true form to one part in a million. The law counts as recovered if all its
+functions are, and if its predictions for fresh rows of the same groups agree with the true values: exactly without
+noise, else to a third of the noise.
+
+`--cost` compares the processor time of fits with groups with that of plain fits of the same formulas over as many rows.
 """
 
 from __future__ import annotations
@@ -21,6 +22,16 @@ import numpy as np
 from scipy.optimize import least_squares
 
 import shine
+from shine.data.dataset import Dataset
+from shine.evaluators.gradients import MachineLinearizer
+from shine.evaluators.machine_tier import MachineEvaluator
+from shine.gp.creation import ptc2
+from shine.gp.slot_breeding import assembled
+from shine.lang.growth import Terminals
+from shine.templates.binding import bound
+from shine.templates.linearizer import TemplateLinearizer
+from shine.templates.reading import template
+from shine.templates.scores import TemplateEvaluator
 
 Array = np.ndarray
 Truth = Callable[[dict[str, Array], dict[str, Array]], Array]
@@ -226,6 +237,45 @@ def solved(problem: Problem, noise: float, seconds: float, seed: int) -> tuple[b
     return good, f"{took:5.1f} s  error {error:.1e}  {forms}  {functions}"
 
 
+def cost(individuals: int, rows: int, groups: int, steps: int = 8, repeats: int = 7) -> str:
+    """Times of scoring and of fitting random individuals with groups, and of the same formulas with one constant."""
+    rng = np.random.default_rng(0)
+    names = ("a", "b", "t", "group")
+    law = template("f(a, b)*exp(-k[group]*t) + g(t)", unknown={"f": ["a", "b"], "g": ["t"]}, groups="group")
+    composition = bound(law, names, groups, ("add", "sub", "mul", "div", "sin", "exp"), 12, 6)
+    formulas = [
+        ptc2(individuals, slot.primitives, slot.max_size, slot.max_depth, Terminals((-5.0, 5.0), 0.3), rng)
+        for slot in composition.genome.slots
+    ]
+    population = assembled(formulas, composition.genome, np.ones((individuals, groups)))
+    X, group = rng.uniform(1, 3, (rows, 3)), rng.integers(0, groups, rows)
+    y = X[:, 0] * X[:, 1] * np.exp(-np.linspace(0.5, 2, groups)[group] * X[:, 2]) + X[:, 2] ** 2
+    dataset = Dataset.from_arrays(np.column_stack([X, group]), y + 0.1 * rng.standard_normal(rows), None, names)
+    plain, grouped = MachineEvaluator(dataset, "mse", False, "float64"), TemplateEvaluator(composition, dataset, "mse")
+    population = population.take(np.flatnonzero(np.isfinite(grouped.score(population).losses)))
+    (composed,) = composition.composed(population)
+    one_fit, group_fit = MachineLinearizer(dataset, "mse"), TemplateLinearizer(composition, dataset, "mse")
+    ones = np.ones(len(population))
+    options = {"tolerance": 1e-2, "scaled": False}
+    tasks = (
+        lambda: plain.score(composed.population),
+        lambda: grouped.score(population),
+        lambda: one_fit.fit(composed.population, ones, 0 * ones, steps, **options),
+        lambda: group_fit.fit(population, ones, 0 * ones, steps, **options),
+    )
+    times = [[] for _ in tasks]
+    for _ in range(repeats):
+        for task, own in zip(tasks, times, strict=True):
+            began = time.process_time()
+            task()
+            own.append(time.process_time() - began)
+    score, scores, fit, fits = (1e6 * min(own) / len(population) for own in times)
+    return (
+        f"{rows:6} rows, {groups:4} groups: scores {score:6.1f} -> {scores:6.1f} us, "
+        f"fits {fit:7.1f} -> {fits:7.1f} us an individual: {fits / fit:.2f} times as much"
+    )
+
+
 def main() -> None:
     """Run the problems and print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -233,7 +283,12 @@ def main() -> None:
     parser.add_argument("--noise", type=float, nargs="+", default=[0.0, 0.05])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="*", default=list(PROBLEMS))
+    parser.add_argument("--cost", action="store_true")
     options = parser.parse_args()
+    if options.cost:
+        for rows, groups in ((500, 10), (1000, 10), (5000, 10), (20000, 10), (20000, 1000)):
+            print(cost(1000, rows, groups), flush=True)
+        return
     for noise in options.noise:
         count = 0
         for name in options.only:

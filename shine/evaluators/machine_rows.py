@@ -169,13 +169,7 @@ class MachineRows:
         return self._states(machine, PRODUCTS, population, {"limits": limits.ctypes.data})
 
     def errors(
-        self,
-        machine: Machine,
-        code: Table,
-        population: Population,
-        limits: Floats,
-        lines: Floats | None = None,
-        out: Floats | None = None,
+        self, machine: Machine, code: Table, population: Population, limits: Floats, lines: Floats | None = None
     ) -> Floats:
         """Sums of errors, shape (n_individuals, LANES).
 
@@ -189,23 +183,14 @@ class MachineRows:
             Largest sum of errors of each individual; its evaluation stops once the sum is sure to be larger.
         lines : ndarray of shape (n_individuals, 2), optional
             Slope and intercept of each individual; 1 and 0 by default.
-        out : ndarray of shape (n_individuals, LANES), optional
-            Sums over other rows, as `zeros` of `shine.evaluators.jobs` lays them out, to add to.
         """
         scaled = lines is not None
         lines = np.ascontiguousarray(lines) if scaled else limits
         own = {"limits": limits.ctypes.data, "lines": lines.ctypes.data, "scaled": int(scaled), "errors": code.address}
-        return self._states(machine, ERRORS, population, own, out)
+        return self._states(machine, ERRORS, population, own)
 
-    def _states(
-        self,
-        machine: Machine,
-        name: str,
-        population: Population,
-        fields: dict[str, int],
-        out: Floats | None = None,
-    ) -> Floats:
-        out = zeros(len(population), LANES) if out is None else out
+    def _states(self, machine: Machine, name: str, population: Population, fields: dict[str, int]) -> Floats:
+        out = zeros(len(population), LANES)
         own = fields | {"out": out.ctypes.data}
         for part in self.passes(population):
             if name == PRODUCTS:

@@ -153,7 +153,7 @@ def template_search(
         rng,
         fitter=fitter(linearizer, evolving.constant_steps, scaled=False) if evolving.constant_steps else None,
         initial=guessed(settings.guesses, composition),
-        seeding=template_seeding(composition, sample, evolving, threads),
+        seeding=template_seeding(composition, sample, evolving, loss, threads),
         description=description_length(sample, loss),
         clock=time.monotonic,
         report=evolution.ignore if report is None else _written(report, task),

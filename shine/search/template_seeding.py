@@ -1,215 +1,237 @@
-"""Guesses for a template with one unknown function: the known part is solved for it, and the seeding sees its values.
+"""Guesses for the unknown functions of a template: the known part is solved for them, and the seeding sees the values.
 
-If ``log(f(a))*b + 2`` is measured, ``f(a)`` is ``exp((y - 2)/b)``: formulas in the arguments of f that describe these
-values are guesses. The noise of each value grows as the inverse says (the delta method). Parameters stand in the way,
-except factors and summands of the whole: ``c*f(a) + d`` determines f up to a line, like linear scaling.
+Parameters stand in the way (see `shine.search.template_solving`). Then rough functions come first: polynomials, and
+exponentials and reciprocals of polynomials, are fitted together with the parameters. Their parameters are near the
+true ones, so that the known part can be solved for the unknown functions; the seeding looks for formulas of those
+values, and the search begins with them and with the parameters of the rough fit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 
-from shine.arrays import COMPILED, exp, log
 from shine.data.dataset import Dataset
 from shine.gp.evolution import Seeding
 from shine.gp.seeding import Guesses, SeedingSettings
 from shine.gp.settings import EvolutionSettings
 from shine.gp.slot_breeding import assembled
-from shine.lang.interpret import evaluate
+from shine.gp.slots import Slot, SlottedSet
+from shine.lang.parse import parse
 from shine.lang.population import Population
-from shine.lang.primitives import CONSTANT, PrimitiveSet
-from shine.lang.tape import functions_of, tape_from_tree, tree_from_tape
-from shine.lang.tree import Primitive
+from shine.lang.tree import Tree
+from shine.search.lines import with_functions
 from shine.search.preparation import SEEDING_ROWS, guesses_on
+from shine.search.template_solving import Known, Solved, solved
 from shine.templates.composition import Composition
+from shine.templates.linearizer import TemplateLinearizer
 from shine.typing import Floats
 
-LEAST_SHARE = 0.5
-"""Share of the rows for which the known part must have an inverse."""
+DEGREES = {1: (1, 3, 5), 2: (1, 2, 3)}
+"""Degrees of rough functions by the number of arguments; of more arguments, 1 and 2."""
 
-Inverse = Callable[[Floats, Floats], tuple[Floats, Floats]]
-"""Value of a function, its other operand -> the operand, and the size of the derivative of the value by it."""
+SHAPES = ("{}", "exp({})", "1/({})")
+"""Rough functions of a polynomial."""
 
-_ONE = np.ones(1)
+STARTS = 6
+"""Values of the parameters that a rough fit starts from; the first ones are those of new individuals."""
 
-INVERSES: dict[tuple[str, int], Inverse] = {
-    ("add", 0): lambda y, o: (y - o, _ONE),
-    ("add", 1): lambda y, o: (y - o, _ONE),
-    ("sub", 0): lambda y, o: (y + o, _ONE),
-    ("sub", 1): lambda y, o: (o - y, _ONE),
-    ("mul", 0): lambda y, o: (y / o, np.abs(o)),
-    ("mul", 1): lambda y, o: (y / o, np.abs(o)),
-    ("div", 0): lambda y, o: (y * o, 1 / np.abs(o)),
-    ("div", 1): lambda y, o: (o / y, y * y / np.abs(o)),
-    ("neg", 0): lambda y, o: (-y, _ONE),
-    ("inv", 0): lambda y, o: (1 / y, y * y),
-    ("exp", 0): lambda y, o: (log(y), np.abs(y)),
-    ("log", 0): lambda y, o: (exp(y), exp(-y)),
-    ("sqrt", 0): lambda y, o: (np.where(y < 0, np.nan, y * y), 0.5 / np.abs(y)),
-}
-"""Inverses by the name of the function and the place of the operand."""
+ROUGH_FITS = 2
+"""Rough fits that the known part is solved with: the best ones."""
 
-_AFFINE = ("add", "sub", "mul", "div", "neg")
+_STEPS, _TOLERANCE = 60, 1e-4
+"""Most steps of a rough fit, and the share of the error that its next step must promise to remove."""
+
+_PAIRED = 30
+"""Best guesses of each of several unknown functions that are combined."""
 
 
-@dataclass(frozen=True)
-class _Node:
-    """A node of the known part: its function or leaf, its operands, and the stretch of tape that it ends."""
-
-    name: str
-    operands: tuple[_Node, ...]
-    begin: int
-    end: int
-
-
-@dataclass(frozen=True, eq=False)
-class Solved:
-    """The values that an unknown function must have.
-
-    Parameters
-    ----------
-    rows : Dataset
-        Its arguments as columns, its values as target, and their weights.
-    up_to_line : bool
-        Whether the values are known up to a slope and an intercept.
-    """
-
-    rows: Dataset
-    up_to_line: bool
-
-
-@np.errstate(all="ignore")
-def solved(composition: Composition, dataset: Dataset) -> Solved | None:
-    """The values of the unknown function of a template; None if the template cannot be solved for them.
+def template_seeding(
+    composition: Composition, sample: Dataset, settings: EvolutionSettings, loss: str, threads: int
+) -> Seeding | None:
+    """What looks for guesses of the unknown functions; None if the template cannot be solved for them.
 
     Parameters
     ----------
     composition : Composition
-    dataset : Dataset
-        With the columns of the composition.
+    sample : Dataset
+    settings : EvolutionSettings
+    loss : str
+    threads : int
     """
     template = composition.template
-    if len(template.unknowns) > 1 or len(template.outputs) > 1 or len(template.calls) > 1:
+    if len(template.outputs) > 1 or any(by for _, by in template.calls.values()):
         return None
-    ((called, (_, by)),) = template.calls.items()
-    (tree,) = template.outputs
-    names = {each.name for each in template.parameters}
-    used = [tree.functions[name] for name in sorted(functions_of(tree) - {called})]
-    arity = len(template.unknowns[0].arguments)
-    own = PrimitiveSet((*used, Primitive(called, arity)), (*composition.features, *sorted(names)))
-    tape = tape_from_tree(tree, own)
-    root, calls = _read(tape.codes.tolist(), own, called)
-    if by or calls != 1:
-        return None
-    fixed = {each.name: each.value for each in template.parameters if each.value is not None}
-
-    def values(node: _Node) -> Floats | None:
-        """Values of a part; None if it has free parameters."""
-        part = slice(node.begin, node.end + 1)
-        found = tree_from_tape(tape.codes[part], tape.values[part], own)
-        if set(found.used_parameters) & names - fixed.keys():
-            return None
-        columns = [dataset.columns[dataset.features.index(name)] for name in composition.features]
-        numbers = [np.full(dataset.n_rows, fixed.get(name, 0.0)) for name in sorted(names)]
-        return np.broadcast_to(evaluate(found, [*columns, *numbers], np.float64, COMPILED), dataset.target.shape)
-
-    target, slopes, up_to_line, outermost = dataset.target, np.ones(dataset.n_rows), False, True
-    node = root
-    while node.name != called:
-        place = next(place for place, operand in enumerate(node.operands) if _has(operand, called))
-        others = [operand for position, operand in enumerate(node.operands) if position != place]
-        other = values(others[0]) if others else np.zeros(dataset.n_rows)
-        if other is None:
-            # A parameter alone, outside of everything that is no line.
-            if not (outermost and node.name in _AFFINE and (node.name, place) != ("div", 1)) or others[0].operands:
-                return None
-            if others[0].name not in names or any(p.by_group for p in template.parameters if p.name == others[0].name):
-                return None
-            up_to_line = True
-        else:
-            inverse = INVERSES.get((node.name, place))
-            if inverse is None:
-                return None
-            outermost = outermost and node.name in _AFFINE and bool((other == other[0]).all())
-            if up_to_line and not outermost:
-                return None
-            target, slope = inverse(target, other)
-            slopes = slopes * slope
-        node = node.operands[place]
-    arguments = [values(operand) for operand in node.operands]
-    if any(argument is None for argument in arguments):
-        return None
-    return _rows_of(dataset, [a for a in arguments if a is not None], target, slopes, template.unknowns[0].arguments,
-                    up_to_line)  # fmt: skip
-
-
-def _rows_of(
-    dataset: Dataset, arguments: Sequence[Floats], target: Floats, slopes: Floats, names: tuple[str, ...], line: bool
-) -> Solved | None:
-    weights = dataset.row_weights * slopes * slopes
-    fine = np.isfinite(target) & np.isfinite(weights) & (weights > 0) & np.isfinite(np.array(arguments)).all(axis=0)
-    which = np.flatnonzero(fine)
-    if len(which) < max(LEAST_SHARE * dataset.n_rows, 2):
-        return None
-    columns = np.ascontiguousarray([argument[which] for argument in arguments])
-    even = weights[which] if (weights[which] != weights[which[0]]).any() else None
-    return Solved(Dataset(columns, np.ascontiguousarray(target[which]), even, names), line)
-
-
-def _read(codes: Sequence[int], primitives: PrimitiveSet, called: str) -> tuple[_Node, int]:
-    """The tape as nodes, and how often the unknown function is called."""
-    stack: list[_Node] = []
-    for end, code in enumerate(codes):
-        if code < primitives.first_function:
-            name = "" if code == CONSTANT else primitives.features[code - 1]
-            stack.append(_Node(name, (), end, end))
-            continue
-        function = primitives.function(code)
-        operands = tuple(stack[len(stack) - function.arity :])
-        del stack[len(stack) - function.arity :]
-        stack.append(_Node(function.name, operands, operands[0].begin, end))
-    (root,) = stack
-    return root, sum(code == primitives.function_codes[called] for code in codes)
-
-
-def _has(node: _Node, called: str) -> bool:
-    waiting = [node]
-    while waiting:
-        each = waiting.pop()
-        if each.name == called and each.operands:
-            return True
-        waiting += each.operands
-    return False
-
-
-def template_seeding(
-    composition: Composition, sample: Dataset, settings: EvolutionSettings, threads: int
-) -> Seeding | None:
-    """What looks for guesses of the unknown function; None if the template cannot be solved for it."""
-    found = solved(composition, sample)
-    if found is None or np.ptp(found.rows.target) == 0:
-        return None
-    (slot,), genome = composition.genome.slots, composition.genome
 
     def seeded(rng: np.random.Generator, deadline: float, work: float) -> Guesses:
-        guesses = guesses_on(
-            found.rows.sampled(SEEDING_ROWS, rng),
-            slot.primitives,
-            threads,
-            rng,
-            deadline,
-            SeedingSettings(members=settings.seeding_members),
-            work=work,
-            max_size=slot.max_size,
-            max_depth=slot.max_depth,
-            linear_scaling=found.up_to_line,
-        )
-        return replace(guesses, candidates=_individuals(guesses.candidates), parts=_individuals(guesses.parts))
-
-    def _individuals(formulas: Population) -> Population:
-        return assembled([formulas], genome)
+        looking = _Looking(composition, settings, threads, rng, deadline, work)
+        rows = sample.sampled(SEEDING_ROWS, rng)
+        if len(template.unknowns) == 1:
+            found = solved(composition, rows, template.unknowns[0].name, Known())
+            if found is not None:
+                return looking.guesses([({}, [found])], composition.starts[None])
+        fits = list(_rough_fits(composition, rows, loss, threads, rng))
+        values = [_solved_for_all(composition, rows, fit) for fit in fits]
+        kept = [(fit.functions, all_) for fit, all_ in zip(fits, values, strict=True) if all_ is not None]
+        numbers = [fit.numbers for fit, all_ in zip(fits, values, strict=True) if all_ is not None]
+        return looking.guesses(kept, np.array(numbers).reshape(len(numbers), composition.n_leaves))
 
     return seeded
+
+
+@dataclass(frozen=True, eq=False)
+class _RoughFit:
+    """Rough functions and parameters that fit together: formulas by name, values of all leaves."""
+
+    functions: Mapping[str, Tree]
+    numbers: Floats
+
+
+def _rough_fits(
+    composition: Composition, rows: Dataset, loss: str, threads: int, rng: np.random.Generator
+) -> Iterator[_RoughFit]:
+    """The best rough fits, the best first."""
+    slots = [
+        Slot(slot.name, with_functions(slot.primitives, ("add", "mul", "div", "exp")), 200, 100)
+        for slot in composition.genome.slots
+    ]
+    wider = composition.with_genome(SlottedSet.of(slots, composition.genome.numbers))
+    forms = [list(_rough_functions(slot)) for slot in slots]
+    # All functions have the same shape and degree: the smallest that all of them have.
+    together = [[own[min(place, len(own) - 1)] for own in forms] for place in range(max(map(len, forms)))]
+    trees = [each for each in together for _ in range(STARTS)]
+    numbers = np.array([_start(composition, start, rng) for _ in together for start in range(STARTS)])
+    formulas = [
+        Population.from_trees([each[number] for each in trees], slot.primitives) for number, slot in enumerate(slots)
+    ]
+    individuals = assembled(formulas, wider.genome, numbers)
+    ones = np.ones(len(individuals))
+    fit = TemplateLinearizer(wider, rows, loss, threads).fit(individuals, ones, 0 * ones, _STEPS, tolerance=_TOLERANCE)
+    for index in np.argsort(fit.errors, kind="stable")[:ROUGH_FITS].tolist():
+        if np.isfinite(fit.errors[index]):
+            form = wider.functions_of(fit.population.take(np.array([index])))
+            first = int(fit.population.sizes[index]) - 1 - composition.n_leaves
+            leaves = fit.population.values[index, first : first + composition.n_leaves]
+            yield _RoughFit({slot.name: form(slot.name, ()) for slot in slots}, leaves)
+
+
+def _start(composition: Composition, number: int, rng: np.random.Generator) -> Floats:
+    """Values of the leaves to start from; all groups have the same."""
+    found = composition.starts
+    for parameter, offset, count in zip(composition.parameters, composition.offsets, composition.counts, strict=True):
+        # Whole powers of two: no transcendental function, whose bits depend on the processor.
+        factor = 1.0 if number == 0 else float(np.ldexp(1 + rng.random(), int(rng.integers(-3, 3))))
+        sign = -1.0 if number > STARTS // 2 and parameter.bounds[0] < 0 and rng.random() < 0.5 else 1.0
+        found[offset : offset + count] = np.clip(found[offset] * factor * sign, *parameter.bounds)
+    return found
+
+
+def _rough_functions(slot: Slot) -> Iterator[Tree]:
+    """Formulas of a rough function: polynomials in its arguments in several shapes."""
+    names = slot.primitives.features
+    for degree, shape in product(DEGREES.get(len(names), (1, 2)), SHAPES):
+        if len(names) == 1:
+            text = "0.1"
+            for power in reversed(range(degree)):
+                text = f"({'1.0' if power == 0 else '0.1'} + {names[0]}*{text})"
+        else:
+            terms = [
+                "*".join(["0.1", *factors])
+                for size in range(1, degree + 1)
+                for factors in combinations_with_replacement(names, size)
+            ]
+            text = " + ".join(["1.0", *terms])
+        yield parse(shape.format(text), names)
+
+
+def _solved_for_all(composition: Composition, rows: Dataset, fit: _RoughFit) -> list[Solved] | None:
+    """The values of each unknown function, with the parameters and the other functions of a rough fit."""
+    groups = np.zeros(rows.n_rows, np.int64)
+    if composition.template.groups is not None:
+        groups = rows.columns[rows.features.index(composition.template.groups)].astype(np.int64)
+    numbers = {
+        parameter.name: fit.numbers[offset + groups]
+        if parameter.by_group
+        else np.full(rows.n_rows, fit.numbers[offset])
+        for parameter, offset in zip(composition.parameters, composition.offsets, strict=True)
+    }
+    found = []
+    for unknown in composition.template.unknowns:
+        others = {name: tree for name, tree in fit.functions.items() if name != unknown.name}
+        values = solved(composition, rows, unknown.name, Known(numbers, others))
+        if values is None:
+            return None
+        found.append(values)
+    return found
+
+
+@dataclass(frozen=True)
+class _Looking:
+    """The seeding of several functions, which share time and work."""
+
+    composition: Composition
+    settings: EvolutionSettings
+    threads: int
+    rng: np.random.Generator
+    deadline: float
+    work: float
+
+    def guesses(self, tasks: list[tuple[Mapping[str, Tree], list[Solved]]], numbers: Floats) -> Guesses:
+        """Guesses from the values of all functions, for each of several values of the parameters."""
+        genome = self.composition.genome
+        count = max(len(tasks) * len(genome.slots), 1)
+        candidates, parts, last = [self._nobody()], [self._nobody()], None
+        for task, ((_, all_values), own) in enumerate(zip(tasks, numbers, strict=True)):
+            found = []
+            for number, (slot, values) in enumerate(zip(genome.slots, all_values, strict=True)):
+                left = count - task * len(genome.slots) - number
+                last = self._of_slot(slot, values, left, count)
+                found.append(last)
+            candidates.append(_combined([each.candidates for each in found], genome, own))
+            parts.append(_combined([each.parts for each in found], genome, own))
+            if any(each.interrupted for each in found):
+                break
+        nothing = np.zeros(0)
+        plain = last or Guesses(self._nobody(), nothing, (), self._nobody(), nothing, False)
+        return replace(plain, candidates=Population.concatenate(candidates), parts=Population.concatenate(parts))
+
+    def _of_slot(self, slot: Slot, values: Solved, left: int, count: int) -> Guesses:
+        now = time.monotonic()
+        return guesses_on(
+            values.rows,
+            slot.primitives,
+            self.threads,
+            self.rng,
+            now + (self.deadline - now) / left,
+            SeedingSettings(members=self.settings.seeding_members),
+            work=self.work / count,
+            max_size=slot.max_size,
+            max_depth=slot.max_depth,
+            linear_scaling=values.up_to_line,
+        )
+
+    def _nobody(self) -> Population:
+        genome = self.composition.genome
+        width = genome.width
+        return Population(np.zeros((0, width), np.int16), np.zeros((0, width)), np.zeros(0, np.int64), genome)
+
+
+def _combined(formulas: list[Population], genome: SlottedSet, numbers: Floats) -> Population:
+    """Individuals of the formulas of each slot: of several slots, all pairs of neighbouring ranks of the best ones."""
+    counts = [len(each) for each in formulas]
+    if min(counts) == 0:
+        ranks = np.zeros((0, len(formulas)), np.int64)
+    elif len(formulas) == 1:
+        ranks = np.arange(counts[0])[:, None]
+    else:
+        best = [min(count, _PAIRED) for count in counts]
+        rows = [[min(rank, count - 1) for count in best] for rank in range(max(best))]
+        for slot, count in enumerate(best):
+            rows += [[rank if each == slot else 0 for each in range(len(best))] for rank in range(1, count)]
+        ranks = np.array(rows)
+    chosen = [each.take(ranks[:, slot]) for slot, each in enumerate(formulas)]
+    return assembled(chosen, genome, np.tile(numbers, (len(ranks), 1)))

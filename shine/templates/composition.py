@@ -38,6 +38,10 @@ class Composed:
     sources: Indices
     grouped: Mask
 
+    def take(self, which: Indices) -> Composed:
+        """The formulas of some individuals."""
+        return Composed(self.population.take(which), self.sources[which], self.grouped[which])
+
 
 @dataclass(frozen=True, eq=False)
 class Composition:

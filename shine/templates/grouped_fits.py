@@ -80,12 +80,19 @@ class GroupedFits:
         errors : ndarray of shape (n_individuals,)
             Weighted sum of errors and charges; inf where it was not finite to begin with.
         """
-        values, errors = np.array(start, np.float64, order="C"), np.empty(len(start))
+        values, errors = np.array(start, np.float64, order="C"), np.full(len(start), np.inf)
         arrays = {"unknowns": values, "errors": errors, "tolerance": np.array([tolerance])}
         if prior is not None:
             arrays["prior"] = np.ascontiguousarray(prior)
         self._run(FIT_GROUPED, composed, unknowns, arrays, steps)
         return values, errors + self._least
+
+    def errors(self, composed: Sequence[Composed], unknowns: Unknowns, values: Floats, limit: float) -> Floats:
+        """Sum of the errors above the least ones of each individual; inf where it is not below the limit."""
+        errors = np.full(len(values), limit)
+        own = {"unknowns": np.array(values, np.float64, order="C"), "errors": errors, "tolerance": np.zeros(1)}
+        self._run(FIT_GROUPED, composed, unknowns, own, 0)
+        return np.where(errors < limit, errors, np.inf)
 
     def reduced(self, composed: Sequence[Composed], unknowns: Unknowns, values: Floats) -> tuple[Floats, Floats]:
         """The normal equations of the shared constants, the parameters by group eliminated.

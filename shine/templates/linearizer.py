@@ -13,7 +13,7 @@ from shine.fitness.protocols import Fit, NormalEquations
 from shine.lang.population import Population
 from shine.templates.grouped_fits import GroupedFits
 from shine.templates.integers import NEIGHBOURS_FROM, with_whole_numbers
-from shine.templates.sections import Composer, taken
+from shine.templates.sections import Composer
 from shine.templates.shrinkage import shrunk
 from shine.templates.unknowns import Unknowns
 from shine.typing import Floats, Indices, Mask
@@ -58,7 +58,7 @@ class TemplateLinearizer:
         start = unknowns.read(population.values)
 
         def fitted_from(which: Indices, own: Unknowns, start: Floats) -> tuple[Floats, Floats]:
-            return self._fits.fitted([taken(each, which) for each in composed], own, start, steps, tolerance)
+            return self._fits.fitted([each.take(which) for each in composed], own, start, steps, tolerance)
 
         if unknowns.integers.any():
             values, errors = with_whole_numbers(fitted_from, unknowns, start, neighbours=steps >= NEIGHBOURS_FROM)

@@ -12,7 +12,7 @@ from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
 from shine.templates.composition import Composed
 from shine.templates.template import Parameter, Template
-from shine.typing import Floats, Indices, Mask
+from shine.typing import Floats, Indices
 
 OUTPUT = "output"
 """Name of the column that holds the number of a row's output, if a template has several."""
@@ -66,16 +66,21 @@ def sections_of(dataset: Dataset, composer: Composer) -> tuple[Section, ...]:
     groups = _numbers(dataset, composer.template.groups) if by_group else np.zeros(dataset.n_rows, np.int64)
     several = len(composer.template.outputs) > 1
     outputs = _numbers(dataset, OUTPUT) if several else np.zeros(dataset.n_rows, np.int64)
-    unused = [name for name in dataset.features if name not in composer.features]
+    rows = in_formulas(dataset, composer)
     if not by_group and not several:
-        return (Section(0, 0, np.arange(dataset.n_rows), dataset.without(unused)),)
+        return (Section(0, 0, np.arange(dataset.n_rows), rows),)
     places = outputs * max(composer.n_groups, 1) + groups
     order = np.argsort(places, kind="stable")
     starts = np.flatnonzero(np.diff(places[order], prepend=-1))
     return tuple(
-        Section(int(outputs[rows[0]]), int(groups[rows[0]]), rows, dataset.take(rows).without(unused))
-        for rows in np.split(order, starts[1:])
+        Section(int(outputs[which[0]]), int(groups[which[0]]), which, rows.take(which))
+        for which in np.split(order, starts[1:])
     )
+
+
+def in_formulas(dataset: Dataset, composer: Composer) -> Dataset:
+    """The data set with the columns of composed formulas only."""
+    return dataset.without([name for name in dataset.features if name not in composer.features])
 
 
 def _numbers(dataset: Dataset, column: str | None) -> Indices:
@@ -96,29 +101,16 @@ class Placement:
     """
 
     def __init__(self, composed: Composed, values: Floats) -> None:
-        rows, columns = np.nonzero(composed.sources >= 0)
-        sources, grouped = composed.sources[rows, columns], composed.grouped[rows, columns]
-        self._formulas = replace(composed.population, values=np.array(composed.population.values, order="C"))
-        self._shared = rows[~grouped], columns[~grouped], sources[~grouped]
-        self._grouped = rows[grouped], columns[grouped], sources[grouped]
-        self.put(values)
-
-    def put(self, values: Floats) -> None:
-        """Take the constants of other individuals of the same form."""
-        rows, columns, sources = self._shared
+        rows, columns = np.nonzero(composed.grouped)
+        self._grouped = rows, columns, composed.sources[rows, columns]
         self._values = values
-        self._formulas.values[rows, columns] = values[rows, sources]
+        self._formulas = replace(composed.population, values=np.array(composed.population.values, order="C"))
 
     def of_group(self, group: int) -> Population:
         """The formulas with the constants of a group; valid until those of another group are asked for."""
         rows, columns, sources = self._grouped
         self._formulas.values[rows, columns] = self._values[rows, sources + group]
         return self._formulas
-
-
-def taken(composed: Composed, which: Indices | Mask) -> Composed:
-    """The formulas of some individuals."""
-    return Composed(composed.population.take(which), composed.sources[which], composed.grouped[which])
 
 
 def constant_ranks(population: Population) -> tuple[Indices, Indices, Indices]:

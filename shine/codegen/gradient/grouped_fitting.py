@@ -11,7 +11,8 @@ Eliminating the groups leaves the Schur complement ``S - sum(C' A^-1 C)``: the c
 group has a block ``[[A, C, a], [C', S, s], [a', s', e]]`` of its rows; a, s and e are products with the residual.
 
 Damping is relative to the diagonal. An unknown does not move if it is fixed, has no influence, or is at a bound and
-would be pushed across it; other steps end at the bounds.
+would be pushed across it; other steps end at the bounds. Where weights stand for curvatures, a step shows how much
+longer the next one should be, as in `constant_fitting`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from shine.codegen.gradient.constant_fitting import (
     AFTER_WORSE,
     FIRST_DAMPING,
     LEAST_DAMPING,
+    LONGEST,
     MOST_DAMPING,
 )
 from shine.codegen.gradient.grouped import call_grouped
@@ -144,7 +146,7 @@ class _Fit(_Emitter):
         self.pointer, self.solve, self.reduce = pointer, solve, reduce
         self.job = job = job_fields(build, pointer, GROUPED_JOB)
         self.variables = Variables(build, going=0, kept=0, fresh=0)
-        self.damping = stack(build, _DOUBLE, 1)
+        self.damping, self.length = stack(build, _DOUBLE, 1), stack(build, _DOUBLE, 1)
         self.size = build.add(job["own"], job["shared"])
         self.stride = build.add(self.size, number(1))
         self.block = build.mul(self.stride, self.stride)
@@ -159,7 +161,6 @@ class _Fit(_Emitter):
         with counted(build, job["first"], job["last"]) as each:
             best = job_entry(build, job, "unknowns", each.index, build.mul(self.count, number(8)))
             error = job_entry(build, job, "errors", each.index, 8)
-            self.put(_double(float("inf")), error, 0)
             self.put(_double(FIRST_DAMPING), self.damping, 0)
             self.copied(best, trial, self.count)
             variables["going"], variables["kept"], variables["fresh"] = 1, job["kept"], job["fresh"]
@@ -181,7 +182,7 @@ class _Fit(_Emitter):
             arguments = [self.pointer, each.index, best, _double(float("inf")), blocks, number(1)]
             found = build.fadd(call_grouped(build, job["grouped"], arguments), self._penalty(each.index, best, blocks))
             self.put(found, job_entry(build, job, "errors", each.index, 8), 0)
-            build.call(self.reduce, [self.pointer, each.index, blocks, best, _double(0.0)])
+            build.call(self.reduce, [self.pointer, each.index, blocks, best, _double(0.0), _double(1.0)])
             out = job_entry(build, job, "out", each.index, build.mul(cells, number(8)))
             self.copied(reduced, out, cells)
             with build.if_then(build.icmp_unsigned("!=", job["blocks"], number(0))):
@@ -207,6 +208,11 @@ class _Fit(_Emitter):
             damping = build.fmul(self.at(self.damping, 0), factor)
             damping = self.larger(self.smaller(damping, _double(MOST_DAMPING)), _double(LEAST_DAMPING))
             self.put(damping, self.damping, 0)
+        self.put(_double(1.0), self.length, 0)
+        reweighted = build.icmp_unsigned("!=", job["reweighted"], number(0))
+        later = build.and_(not_last, build.icmp_unsigned("!=", step, number(0)))
+        with build.if_then(build.and_(build.and_(reweighted, later), better)):
+            self._lengthen(best, trial, build.inttoptr(variables["kept"], POINTER), fresh)
         with build.if_then(better):
             self.put(found, error, 0)
             self.copied(trial, best, self.count)
@@ -218,9 +224,42 @@ class _Fit(_Emitter):
         fittable = build.and_(build.fcmp_ordered(">", error_now, _double(0.0)), self.finite(error_now))
         with build.if_then(build.and_(fittable, not_last)):
             kept = build.inttoptr(variables["kept"], POINTER)
-            promise = build.call(self.solve, [self.pointer, individual, kept, best, self.at(self.damping, 0)])
+            numbers = self.at(self.damping, 0), self.at(self.length, 0)
+            promise = build.call(self.solve, [self.pointer, individual, kept, best, *numbers])
             enough = build.fcmp_ordered(">", promise, build.fmul(self.tolerance, error_now))
             variables["going"] = build.zext(enough, I64)
+
+    def _lengthen(self, best: ir.Value, trial: ir.Value, kept: ir.Value, fresh: ir.Value) -> None:
+        """Set the factor of the next step: what would have been right for the step to this trial (see
+        `constant_fitting`)."""
+        build, job = self.build, self.job
+        zero = _double(0.0)
+        with counted(build, number(0), job["n_groups"], carried=[zero, zero, zero]) as group:
+            before, after = (self.moved(each, build.mul(group.index, self.block)) for each in (kept, fresh))
+
+            def move(unknown: ir.Value) -> ir.Value:
+                own = build.add(build.mul(group.index, job["own"]), unknown)
+                shared = build.add(self.by_group, build.sub(unknown, job["own"]))
+                place = build.select(build.icmp_signed("<", unknown, job["own"]), own, shared)
+                return build.fsub(self.at(trial, place), self.at(best, place))
+
+            with counted(build, number(0), self.size, carried=group.values) as row:
+                own = move(row.index)
+                still = build.fcmp_ordered("==", own, zero)
+                line = build.mul(row.index, self.stride)
+                right = build.add(line, self.size)
+                slopes = (build.select(still, zero, build.fmul(self.at(each, right), own)) for each in (before, after))
+                with counted(build, number(0), self.size, carried=[zero]) as column:
+                    other = move(column.index)
+                    bent = build.fmul(self.at(before, build.add(line, column.index)), other)
+                    bent = build.select(build.fcmp_ordered("==", other, zero), zero, bent)
+                    column.results = [build.fadd(column.values[0], bent)]
+                bending = build.select(still, zero, build.fmul(own, column.values[0]))
+                row.results = [build.fadd(a, b) for a, b in zip(row.values, (*slopes, bending), strict=True)]
+            group.results = row.values
+        slope, slope_there, bending = group.values
+        length = build.fdiv(bending, build.fsub(slope, slope_there))
+        self.put(self.smaller(self.larger(length, _double(1.0)), _double(LONGEST)), self.length, 0)
 
     def _penalty(self, individual: ir.Value, trial: ir.Value, blocks: ir.Value) -> ir.Value:
         """The penalties of a trial, added to its blocks too."""
@@ -245,16 +284,16 @@ class _Fit(_Emitter):
 
 
 class _Equations(_Emitter):
-    """An internal function with the arguments ``(job, individual, blocks, best, damping)``."""
+    """An internal function with the arguments ``(job, individual, blocks, best, damping, length)``."""
 
     def __init__(self, module: ir.Module, name: str, result: ir.Type) -> None:
-        labels = ("job", "individual", "blocks", "best", "damping")
-        kinds = [POINTER, I64, POINTER, POINTER, _DOUBLE]
+        labels = ("job", "individual", "blocks", "best", "damping", "length")
+        kinds = [POINTER, I64, POINTER, POINTER, _DOUBLE, _DOUBLE]
         self.function = function = declare(module, name, result, kinds, labels)
         function.linkage = "internal"
         build = ir.IRBuilder(function.append_basic_block("entry"))
         super().__init__(module, build)
-        pointer, self.individual, self.blocks, self.best, self.damping = function.args
+        pointer, self.individual, self.blocks, self.best, self.damping, self.length = function.args
         self.job: Job = job_fields(build, pointer, GROUPED_JOB)
         names = ("work", "reduced", "trial", "totals", "flags", "step")
         self.work, self.reduced, self.trial, self.totals, self.flags, self.step = (
@@ -455,6 +494,6 @@ class _Solve(_Equations):
             promised = build.select(usable, promised, _double(0.0))
             self.put(build.fadd(self.at(self.promise, 0), promised), self.promise, 0)
             place = build.add(base, k)
-            moved = build.fadd(self.at(self.best, place), value)
+            moved = build.fadd(self.at(self.best, place), build.fmul(self.length, value))
             inside = self.larger(self.smaller(moved, self.at(highs, k)), self.at(lows, k))
             self.put(inside, self.trial, place)

@@ -63,7 +63,8 @@ those of all rows, in sections that are padded each.
 ``lows``         bounds: ``own + shared`` numbers of each individual
 ``highs``
 ``prior``        ``own`` precisions and ``own`` centers of each individual; or 0
-``errors``       results: sum of errors and penalties of each individual; inf where it is not finite
+``errors``       sum of errors and penalties of each individual; at the start inf, or a limit: who does not come below
+                 it keeps it
 ``group_errors`` results, if not 0: errors of each group of each individual are added to these
 ``blocks``       results of the elimination of groups, if not 0: the blocks of each individual
 ================ ==========================================================================================

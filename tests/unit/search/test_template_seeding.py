@@ -9,7 +9,7 @@ import shine
 from shine.search.settings import SearchSettings
 from shine.search.template_data import with_template
 from shine.search.template_search import prepared_template
-from shine.search.template_seeding import solved
+from shine.search.template_solving import Known, solved
 
 A, B = np.random.default_rng(0).uniform(1, 3, (2, 200))
 
@@ -22,7 +22,7 @@ def values_of(text, y):
     law = shine.template(text)
     dataset = with_template(law, np.column_stack([A, B]), y, None, ["a", "b"], ["a", "b"])
     task = prepared_template(dataset, SearchSettings(template=law))
-    return solved(task.composition, task.dataset)
+    return solved(task.composition, task.dataset, law.unknowns[0].name, Known())
 
 
 SOLVED = {

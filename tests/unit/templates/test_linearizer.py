@@ -9,6 +9,7 @@ import pytest
 from helpers.composers import TextComposer, grouped_rows
 from scipy.optimize import least_squares
 
+from shine.evaluators.gradients import MachineLinearizer
 from shine.fitness.losses import Loss
 from shine.fitness.row_loss import RowLoss
 from shine.lang.functions import with_definitions
@@ -87,6 +88,24 @@ def test_a_thousand_groups_are_fitted():
     composer = TextComposer([["A*t + exp(c*t)"]], (A, C), ("t", "group"), groups, "group")
     found = fit(composer, grouped_rows({"t": t, "group": group}, y), composer.population())
     np.testing.assert_allclose(leaves(composer, found), [*slopes, 0.6], rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["mse", "mae"])
+@pytest.mark.parametrize("steps", [3, 10, 60])
+def test_without_groups_the_steps_are_those_of_plain_fits(loss, steps):
+    rng = np.random.default_rng(6)
+    t = rng.uniform(0, 3, 200)
+    y = 2 * np.exp(-1.3 * t) + 0.5 * t + 0.1 * rng.standard_t(1.5, 200)
+    texts = ["1.0*exp(-1.0*t) + 1.0*t", "1.0*exp(-1.0*t*t) + 1.0", "1.0 + 1.0*t"]
+    composer = TextComposer([[text] for text in texts], (), ("t",))
+    dataset, population = grouped_rows({"t": t}, y), composer.population()
+    (composed,) = composer.composed(population)
+    ones = np.ones(len(texts))
+    plain = MachineLinearizer(dataset, loss).fit(
+        composed.population, ones, 0 * ones, steps, tolerance=1e-10, scaled=False
+    )
+    found = fit(composer, dataset, population, steps, tolerance=1e-10, loss=loss)
+    np.testing.assert_allclose(found.errors, plain.errors, rtol=1e-9)
 
 
 def test_copies_of_a_constant_are_one_unknown():
