@@ -16,6 +16,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 
 from shine.data.dataset import Dataset
+from shine.fitness.losses import Loss
 from shine.gp.evolution import Seeding
 from shine.gp.seeding import Guesses, SeedingSettings
 from shine.gp.settings import EvolutionSettings
@@ -51,7 +52,7 @@ _PAIRED = 30
 
 
 def template_seeding(
-    composition: Composition, sample: Dataset, settings: EvolutionSettings, loss: str, threads: int
+    composition: Composition, sample: Dataset, settings: EvolutionSettings, loss: Loss, threads: int
 ) -> Seeding | None:
     """What looks for guesses of the unknown functions; None if the template cannot be solved for them.
 
@@ -60,7 +61,7 @@ def template_seeding(
     composition : Composition
     sample : Dataset
     settings : EvolutionSettings
-    loss : str
+    loss : Loss
     threads : int
     """
     template = composition.template
@@ -92,7 +93,7 @@ class _RoughFit:
 
 
 def _rough_fits(
-    composition: Composition, rows: Dataset, loss: str, threads: int, rng: np.random.Generator
+    composition: Composition, rows: Dataset, loss: Loss, threads: int, rng: np.random.Generator
 ) -> Iterator[_RoughFit]:
     """The best rough fits, the best first."""
     slots = [
