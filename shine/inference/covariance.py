@@ -132,7 +132,7 @@ def _inverse(hessian: Floats, convex: Floats) -> tuple[Floats, Floats, Mask]:
     count = len(hessian)
     if not count:
         return hessian, hessian, np.zeros(0, np.bool_)
-    scale = np.sqrt(np.diagonal(convex))
+    scale = np.sqrt(np.maximum(np.diagonal(convex), 0.0))
     scale = np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)
     sizes, vectors = np.linalg.eigh(np.where(np.isfinite(convex), convex, 0.0) / scale / scale[:, None])
     lost = ~(sizes > NOT_DETERMINED * max(float(sizes[-1]), 0.0))

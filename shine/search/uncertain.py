@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shine.data.dataset import Dataset
 from shine.data.matching import columns_for
 from shine.errors import DataError
 from shine.lang.lazy import cached_property
@@ -191,6 +190,8 @@ class UncertainModel:
         noise : {"absolute", "relative", "log", "counts", "sigma"}
             How the noise grows.
         """
+        from shine.search.given_rows import basis_of
+
         basis = basis_of(self.tree, self.headings, X, y, sample_weight, sigma, loss, noise)
         return replace(self, basis=basis, known=None)  # type: ignore[type-var]
 
@@ -277,29 +278,6 @@ class UncertainModel:
         if self.basis is not None:
             return self.basis.ranges(self.tree.used_parameters)
         return {} if self.known is None else self.known.ranges
-
-
-def basis_of(
-    tree: Tree,
-    headings: Mapping[str, str],
-    X: ArrayLike,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None,
-    sigma: ArrayLike | None,
-    loss: Any,
-    noise: str,
-) -> Basis:
-    """Rows that a formula's constants refer to (see `UncertainModel.with_data`)."""
-    from shine.inference.inference import Basis
-    from shine.search.noise import check_noise, with_model
-
-    columns = columns_for(X, tree.parameters, headings, tree.used_parameters)
-    if noise != "sigma":
-        check_noise(noise)
-    rows = Dataset.from_arrays(np.column_stack(columns), y, sample_weight, tree.parameters, sigma)
-    if noise == "auto":
-        noise = "absolute" if sigma is None else "sigma"
-    return Basis(with_model(rows, noise, loss if isinstance(loss, str) else "mse"), loss, noise)
 
 
 def _check(name: str, value: object, allowed: tuple[object, ...]) -> None:

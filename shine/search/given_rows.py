@@ -1,0 +1,35 @@
+"""Rows that a formula is given, for its intervals to refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shine.data.dataset import Dataset
+from shine.data.matching import columns_for
+from shine.inference.inference import Basis
+from shine.lang.tree import Tree
+from shine.search.noise import check_noise, with_model
+
+
+def basis_of(
+    tree: Tree,
+    headings: Mapping[str, str],
+    X: ArrayLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    sigma: ArrayLike | None,
+    loss: Any,
+    noise: str,
+) -> Basis:
+    """Rows that a formula's constants refer to (see `UncertainModel.with_data`)."""
+    columns = columns_for(X, tree.parameters, headings, tree.used_parameters)
+    if noise != "sigma":
+        check_noise(noise)
+    rows = Dataset.from_arrays(np.column_stack(columns), y, sample_weight, tree.parameters, sigma)
+    if noise == "auto":
+        noise = "absolute" if sigma is None else "sigma"
+    return Basis(with_model(rows, noise, loss if isinstance(loss, str) else "mse"), loss, noise)
