@@ -223,7 +223,8 @@ class MachineLinearizer:
             most = numbers["most"] if left else 0
             limits = np.where(going, errors, _LEFT_OUT)
             states = self._states(trial, arrays["lines"], limits, numbers["stride"], most)
-            fields = _addresses(arrays | {"out": states, "records": records}) | numbers | {"steps": left}
+            own = _addresses(arrays | {"out": states, "records": records})
+            fields = own | self._loss_fields | numbers | {"steps": left}
             machine.fits.run(ADVANCE, trial, fields, 1, ALONE)
 
 

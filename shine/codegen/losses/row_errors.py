@@ -25,12 +25,13 @@ from shine.codegen.moments import ERRORS, ERRORS_KINDS, ERRORS_LABELS, LANES, la
 from shine.codegen.native.astjit import AstJit
 from shine.codegen.numbers import Numbers, splat
 from shine.codegen.operations import operations_of
+from shine.lang.facts import basic_where
 from shine.lang.tree import Primitive, Tree
 
 VARIANTS = tuple((weighted, scaled) for weighted in (False, True) for scaled in (False, True))
 """Whether a function reads weights, and whether it reads a line, in the order of the tables in jobs."""
 
-_CARRIES_ON = frozenset({"add", "sub", "mul", "neg", "abs"})
+_CARRIES_ON = basic_where(lambda facts: facts.infinite == "kept")
 """Functions whose value is not finite if an argument is not."""
 
 WIDE = 32

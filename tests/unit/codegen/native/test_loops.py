@@ -14,6 +14,7 @@ from shine.codegen.native.loops import emit_fitness, emit_predict
 from shine.data.dataset import Dataset
 from shine.evaluators.native_tier import NativeFitness
 from shine.evaluators.rows import Rows
+from shine.fitness.row_loss import SQUARED
 from shine.lang.interpret import evaluate
 from shine.llvm import Engine
 
@@ -89,7 +90,7 @@ def test_sums_over_the_rows_have_the_same_bits_at_every_vector_width(dtype, monk
     for size in (32, 64, 128):
         monkeypatch.setattr(loops, "VECTOR_BYTES", size)
         measure = NativeFitness([shine.parse("exp(a) - b*a")], dtype, "O1").over(Rows(dataset, dtype))
-        errors = measure.errors(np.array([0]), "squared", np.array([2.0]), np.array([0.5]))
+        errors = measure.errors(np.array([0]), SQUARED, np.array([2.0]), np.array([0.5]))
         products = measure.products(np.array([0]))
         results.add(tuple(v.tobytes() for v in (errors, products.mean, products.square, products.product)))
     assert len(results) == 1
