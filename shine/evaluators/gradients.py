@@ -100,6 +100,7 @@ def _compiled(functions: tuple[Primitive, ...]) -> bytes:
 
 @lru_cache(maxsize=16)
 def gradient_machine_of(functions: Functions) -> GradientMachine:
+    """The gradient machine of some primitives, made once in a process."""
     return GradientMachine(functions.functions)
 
 
