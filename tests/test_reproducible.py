@@ -18,7 +18,7 @@ DECIDING_ESTIMATORS = ("components", "fit_searches", "odds", "odds_refinement", 
 DECIDING = sorted(
     path
     for place in (
-        *("gp", "search", "domain", "fitness"),
+        *("gp", "search", "templates", "domain", "fitness"),
         *(f"data/{name}.py" for name in ("dataset", "generated", "recipe")),
         *(f"estimators/{name}.py" for name in DECIDING_ESTIMATORS),
     )

@@ -224,7 +224,7 @@ class MachineLinearizer:
             limits = np.where(going, errors, _LEFT_OUT)
             states = self._states(trial, arrays["lines"], limits, numbers["stride"], most)
             own = _addresses(arrays | {"out": states, "records": records})
-            fields = own | self._loss_fields | numbers | {"steps": left}
+            fields = own | loss_fields(self._kind, self._code, self._scales) | numbers | {"steps": left}
             machine.fits.run(ADVANCE, trial, fields, 1, ALONE)
 
 

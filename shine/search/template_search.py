@@ -35,7 +35,7 @@ from shine.search.template_constraints import ConstrainedTemplates, SlotConstrai
 from shine.search.template_finishing import TemplateFinish, oddities
 from shine.search.template_guesses import guessed
 from shine.search.template_model import TemplateModel
-from shine.search.template_seeding import template_seeding
+from shine.search.template_seeding import ROWS_A_LEAF, template_seeding
 from shine.search.yardsticks import description_length, good_enough
 from shine.templates.binding import bound
 from shine.templates.composition import Composition
@@ -193,12 +193,9 @@ def template_search(
     )
 
 
-_ROWS_A_LEAF = 10
-"""Rows that constants are fitted on for each leaf of a parameter, if there are so many: each group needs its own."""
-
-
 def _least_rows(composition: Composition) -> int:
-    return _ROWS_A_LEAF * composition.n_leaves * len(composition.template.outputs)
+    """Rows that constants are fitted on, if there are so many: each group needs its own."""
+    return ROWS_A_LEAF * composition.n_leaves * len(composition.template.outputs)
 
 
 def _stop(settings: SearchSettings, budget: TimeBudget, enough: float) -> StopSettings:

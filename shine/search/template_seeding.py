@@ -3,7 +3,8 @@
 Parameters stand in the way (see `shine.search.template_solving`). Then rough functions come first: polynomials, and
 exponentials and reciprocals of polynomials, are fitted together with the parameters. Their parameters are near the
 true ones, so that the known part can be solved for the unknown functions; the seeding looks for formulas of those
-values, and the search begins with them and with the parameters of the rough fit.
+values, and the search begins with them and with the parameters of the rough fit. Splines refine the rough functions
+first (see `shine.search.template_splines`).
 """
 
 from __future__ import annotations
@@ -25,11 +26,10 @@ from shine.gp.slots import Slot, SlottedSet
 from shine.lang.parse import parse
 from shine.lang.population import Population
 from shine.lang.tree import Tree
-from shine.search.lines import with_functions
 from shine.search.preparation import SEEDING_ROWS, guesses_on
 from shine.search.template_solving import Known, Solved, solved
+from shine.search.template_splines import RoughFit, rough_fits, with_splines
 from shine.templates.composition import Composition
-from shine.templates.linearizer import TemplateLinearizer
 from shine.typing import Floats
 
 DEGREES = {1: (1, 3, 5), 2: (1, 2, 3)}
@@ -41,8 +41,14 @@ SHAPES = ("{}", "exp({})", "1/({})")
 STARTS = 6
 """Values of the parameters that a rough fit starts from; the first ones are those of new individuals."""
 
+REFINED, REFINEMENTS = 8, 2
+"""Rough fits that get splines, the best ones, and how often: the arguments, and with them the knots, move."""
+
 ROUGH_FITS = 2
 """Rough fits that the known part is solved with: the best ones."""
+
+ROWS_A_LEAF = 10
+"""Rows for each parameter, and for each group of one by group, that fits see, if there are so many."""
 
 _STEPS, _TOLERANCE = 60, 1e-4
 """Most steps of a rough fit, and the share of the error that its next step must promise to remove."""
@@ -70,7 +76,7 @@ def template_seeding(
 
     def seeded(rng: np.random.Generator, deadline: float, work: float) -> Guesses:
         looking = _Looking(composition, settings, threads, rng, deadline, work)
-        rows = sample.sampled(SEEDING_ROWS, rng)
+        rows = sample.sampled(max(SEEDING_ROWS, ROWS_A_LEAF * composition.n_leaves), rng)
         if len(template.unknowns) == 1:
             found = solved(composition, rows, template.unknowns[0].name, Known())
             if found is not None:
@@ -84,40 +90,31 @@ def template_seeding(
     return seeded
 
 
-@dataclass(frozen=True, eq=False)
-class _RoughFit:
-    """Rough functions and parameters that fit together: formulas by name, values of all leaves."""
-
-    functions: Mapping[str, Tree]
-    numbers: Floats
-
-
 def _rough_fits(
     composition: Composition, rows: Dataset, loss: Loss, threads: int, rng: np.random.Generator
-) -> Iterator[_RoughFit]:
-    """The best rough fits, the best first."""
-    slots = [
-        Slot(slot.name, with_functions(slot.primitives, ("add", "mul", "div", "exp")), 200, 100)
-        for slot in composition.genome.slots
-    ]
-    wider = composition.with_genome(SlottedSet.of(slots, composition.genome.numbers))
+) -> Iterator[RoughFit]:
+    """The best rough fits, the best first; with splines, where functions have one argument."""
+    slots = composition.genome.slots
     forms = [list(_rough_functions(slot)) for slot in slots]
-    # All functions have the same shape and degree: the smallest that all of them have.
+    # All functions have the same shape and degree.
     together = [[own[min(place, len(own) - 1)] for own in forms] for place in range(max(map(len, forms)))]
     trees = [each for each in together for _ in range(STARTS)]
     numbers = np.array([_start(composition, start, rng) for _ in together for start in range(STARTS)])
-    formulas = [
-        Population.from_trees([each[number] for each in trees], slot.primitives) for number, slot in enumerate(slots)
-    ]
-    individuals = assembled(formulas, wider.genome, numbers)
-    ones = np.ones(len(individuals))
-    fit = TemplateLinearizer(wider, rows, loss, threads).fit(individuals, ones, 0 * ones, _STEPS, tolerance=_TOLERANCE)
-    for index in np.argsort(fit.errors, kind="stable")[:ROUGH_FITS].tolist():
-        if np.isfinite(fit.errors[index]):
-            form = wider.functions_of(fit.population.take(np.array([index])))
-            first = int(fit.population.sizes[index]) - 1 - composition.n_leaves
-            leaves = fit.population.values[index, first : first + composition.n_leaves]
-            yield _RoughFit({slot.name: form(slot.name, ()) for slot in slots}, leaves)
+    fits = rough_fits(composition, trees, numbers, rows, loss, threads, _STEPS, _TOLERANCE)
+    best = sorted(fits, key=lambda each: each.error)[:REFINED]
+    for _ in range(REFINEMENTS):
+        best = [_refined(composition, fit, rows, loss, threads) for fit in best]
+    yield from sorted(best, key=lambda each: each.error)[:ROUGH_FITS]
+
+
+def _refined(composition: Composition, fit: RoughFit, rows: Dataset, loss: Loss, threads: int) -> RoughFit:
+    """A rough fit with splines, if all functions have one argument and the known part can be solved for them."""
+    if any(len(slot.primitives.features) > 1 for slot in composition.genome.slots):
+        return fit
+    values = _solved_for_all(composition, rows, fit)
+    if values is None:
+        return fit
+    return with_splines(composition, fit, [each.rows.columns[0] for each in values], rows, loss, threads)
 
 
 def _start(composition: Composition, number: int, rng: np.random.Generator) -> Floats:
@@ -149,7 +146,7 @@ def _rough_functions(slot: Slot) -> Iterator[Tree]:
         yield parse(shape.format(text), names)
 
 
-def _solved_for_all(composition: Composition, rows: Dataset, fit: _RoughFit) -> list[Solved] | None:
+def _solved_for_all(composition: Composition, rows: Dataset, fit: RoughFit) -> list[Solved] | None:
     """The values of each unknown function, with the parameters and the other functions of a rough fit."""
     groups = np.zeros(rows.n_rows, np.int64)
     if composition.template.groups is not None:
@@ -203,7 +200,7 @@ class _Looking:
     def _of_slot(self, slot: Slot, values: Solved, left: int, count: int) -> Guesses:
         now = time.monotonic()
         return guesses_on(
-            values.rows,
+            values.rows.sampled(SEEDING_ROWS, self.rng),
             slot.primitives,
             self.threads,
             self.rng,

@@ -86,3 +86,23 @@ def test_a_constant_that_a_parameter_makes_redundant_goes():
     found = shine.evolve(np.column_stack([A, B]), y, features=["a", "b"], template="c*f(a, b) + d", generations=1,
                          seconds=None, threads=1, population=50)  # fmt: skip
     assert found.best.constants == pytest.approx({"c": 3, "d": 2}) and found.best.counts[1] <= 3
+
+
+def test_rough_functions_clear_the_way_for_parameters_by_group():
+    rng = np.random.default_rng(0)
+    t, g = rng.uniform(0, 6, 160), rng.integers(0, 4, 160)
+    height, shift = np.array([1, 2, 3, 5])[g], np.array([1.5, 2.5, 3.5, 2])[g]
+    y = height / (1 + np.exp(-1.7 * (t - shift)))
+    found = shine.evolve(np.column_stack([t, g]), y, features=["t", "g"], template="K[g]*f(t - s[g])", generations=20,
+                         seconds=None, threads=1, population=500)  # fmt: skip
+    assert found.best.loss < 1e-20 * np.var(y)
+
+
+def test_rough_functions_of_several_unknown_functions():
+    rng = np.random.default_rng(0)
+    x, v = rng.uniform(0.5, 2, (2, 150))
+    g = rng.integers(0, 3, 150)
+    y = np.exp(x) / x + np.array([0.5, 1, 2])[g] * np.sqrt(v)
+    found = shine.evolve(np.column_stack([x, v, g]), y, features=["x", "v", "g"], template="f(x) + m[g]*h(v)",
+                         generations=2, seconds=None, threads=1, population=100)  # fmt: skip
+    assert found.best.loss < 1e-6 * np.var(y)
