@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -53,20 +53,23 @@ class Form:
         Their values in the formula.
     exact : tuple of float
         The numbers that count as structure, apart from exponents.
+    written : str, optional
+        The formula as people read it, if that is not the text of the tree.
     """
 
     tree: Tree
     names: tuple[str, ...]
     values: Floats
     exact: tuple[float, ...] = ()
+    written: str | None = None
 
     @property
     def text(self) -> str:
         """The formula with names in place of its constants, as people read it."""
-        return self.tree.readable
+        return self.tree.readable if self.written is None else self.written
 
 
-def form_of(tree: Tree, which: Which = "fitted") -> Form:
+def form_of(tree: Tree, which: Which = "fitted", *, first: int = 0, taken: Collection[str] = ()) -> Form:
     """The form of a formula.
 
     Parameters
@@ -74,6 +77,10 @@ def form_of(tree: Tree, which: Which = "fitted") -> Form:
     tree : Tree
         A formula of float64 numbers. Constants inside the functions that it calls belong to its structure.
     which : {"fitted", "all"}
+    first : int
+        Number in the name of the first constant.
+    taken : collection of str
+        Further names that no constant may have.
 
     Raises
     ------
@@ -89,12 +96,12 @@ def form_of(tree: Tree, which: Which = "fitted") -> Form:
     if which not in get_args(Which):
         raise ValueError(f"constants is {value_text(which)}; use 'fitted' or 'all'")
     written = presented(tree)
-    taken = {*written.parameters, *(name for name, _ in written.assignments)}
+    taken = {*taken, *written.parameters, *(name for name, _ in written.assignments)}
     letter = next(each for each in LETTERS if not any(_is_numbered(name, each) for name in taken))
-    naming = _Naming(letter, every=which == "all" or written.size == 1)
+    naming = _Naming(letter, first, every=which == "all" or written.size == 1)
     assignments = tuple((name, naming.visit(value)) for name, value in written.assignments)
     result = naming.visit(written.result)
-    names = tuple(f"{letter}{number}" for number in range(len(naming.values)))
+    names = tuple(f"{letter}{first + number}" for number in range(len(naming.values)))
     form = replace(written, parameters=(*names, *written.parameters), result=result, assignments=assignments)
     return Form(form, names, np.array(naming.values, np.float64), tuple(dict.fromkeys(naming.exact)))
 
@@ -175,8 +182,8 @@ def _each(nodes: Sequence[ast.expr]) -> Visit:
 class _Naming(_Rebuilding):
     """Replaces constants by names, in the order of the text."""
 
-    def __init__(self, letter: str, every: bool) -> None:
-        self.letter, self.every = letter, every
+    def __init__(self, letter: str, first: int, every: bool) -> None:
+        self.letter, self.first, self.every = letter, first, every
         self.values: list[float] = []
         self.exact: list[float] = []
 
@@ -186,7 +193,7 @@ class _Naming(_Rebuilding):
             self.exact.append(number)
             return node
         self.values.append(number)
-        return ast.Name(f"{self.letter}{len(self.values) - 1}")
+        return ast.Name(f"{self.letter}{self.first + len(self.values) - 1}")
 
 
 class _Writing(_Rebuilding):

@@ -11,7 +11,7 @@ import numpy as np
 
 from shine.data.dataset import Dataset
 from shine.inference.bands import WITH_QUANTILES, noise_of
-from shine.inference.constants import Form, Which, form_of
+from shine.inference.constants import Form
 from shine.inference.covariance import Covariance, Kind, covariance
 from shine.inference.fitting import Optimum, fitted
 from shine.inference.likelihood import Likelihood
@@ -21,7 +21,6 @@ from shine.inference.row_errors import RowError, derivatives_of, row_error
 from shine.inference.uncertainty import Uncertainty
 from shine.lang.lazy import cached_property
 from shine.lang.names import listed
-from shine.lang.tree import Tree
 from shine.typing import Floats
 
 FIRST_TOLERANCE = 1e-12
@@ -70,17 +69,14 @@ class Inference:
 
     Parameters
     ----------
-    tree : Tree
+    form : Form
     basis : Basis
-    which : {"fitted", "all"}
-        Which numbers are constants (see `shine.inference.constants`).
     kind : {"auto", "model", "robust"}
         Kind of covariance (see `shine.inference.covariance`).
     """
 
-    def __init__(self, tree: Tree, basis: Basis, which: Which = "fitted", kind: Kind = "auto") -> None:
-        self.form: Form = form_of(tree, which)
-        self.basis, self._kind = basis, kind
+    def __init__(self, form: Form, basis: Basis, kind: Kind = "auto") -> None:
+        self.form, self.basis, self._kind = form, basis, kind
         self.likelihood = Likelihood(self.form, basis.rows, basis.error)
 
     @cached_property

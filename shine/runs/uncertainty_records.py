@@ -7,7 +7,6 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, FiniteFloat
 
 from shine.errors import DataError
-from shine.inference.constants import form_of
 from shine.inference.uncertainty import Uncertainty
 from shine.search.model import Model
 
@@ -72,7 +71,7 @@ class UncertaintyRecord(_Part):
         ends_plain = [[_finite(low), _finite(high)] for low, high in ends.values()]
         constants = zip(known.names, plain["values"], plain["best"], known.errors.tolist(), ends_plain, strict=True)
         return cls(
-            form=form_of(model.tree).text,
+            form=model.form().text,
             constants=tuple(
                 ConstantRecord(name=name, value=value, likely=likely, standard_error=_finite(error), low=low, high=high)
                 for name, value, likely, error, (low, high) in constants

@@ -15,7 +15,6 @@ from shine.evaluators.machine_tier import MachineEvaluator
 from shine.evaluators.workers import processors
 from shine.gp.description import NATS_A_NODE
 from shine.gp.numerals import cost_as_written
-from shine.inference.constants import form_of
 from shine.inference.evidence import nats, shares
 from shine.inference.row_errors import RowError
 from shine.lang.library import STANDARD
@@ -108,7 +107,7 @@ def evidence(models: Sequence[Model]) -> Floats:
     known = [model.uncertainty for model in models]
     prices = []
     for model in models:
-        written = form_of(model.tree).exact
+        written = model.form().exact
         prices.append(NATS_A_NODE * model.tree.size + sum(cost_as_written(value) for value in written))
     return shares(nats(known, prices))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from shine.errors import DataError
-from shine.inference.constants import form_of
 from shine.inference.summary import number_text
 from shine.search.model import Model
 
@@ -29,4 +28,4 @@ def constants_text(model: Model) -> str:
     for name, value, error in zip(known.names, known.values.tolist(), known.errors.tolist(), strict=True):
         low, high = (number_text(end, error) for end in ends[name])
         told.append(f"{name} = {number_text(value, error)} ({f'{low} to {high}' if error < math.inf else 'unknown'})")
-    return f"with 95 % intervals: {form_of(model.tree).text}\n    {', '.join(told)}"
+    return f"with 95 % intervals: {model.form().text}\n    {', '.join(told)}"

@@ -308,7 +308,7 @@ class Result:
         """Intervals around the values of the recommended formula (see `Model.predict_interval`)."""
         return self.best.predict_interval(X, level, kind)
 
-    def conf_int(self, level: float = 0.95, method: Any = "profile", **options: Any) -> dict[str, tuple[float, float]]:
+    def conf_int(self, level: float = 0.95, method: Any = None, **options: Any) -> dict[str, tuple[float, float]]:
         """Intervals of the constants of the recommended formula (see `Model.conf_int`)."""
         return self.best.conf_int(level, method, **options)
 

@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 
 from shine.errors import ExportError
 from shine.gp.complexity import tree_complexity
+from shine.inference.constants import Form, Which
+from shine.inference.uncertainty import Uncertainty
 from shine.kernels.kernel import Kernel
 from shine.lang.lazy import cached_property
 from shine.lang.names import shortened
@@ -153,6 +155,15 @@ class TemplateModel(Model):
             return X
         return with_known_groups(X, self.tree.parameters, self.headings, self.law.groups)
 
+    def form(self, constants: Which = "fitted") -> Form:
+        """The formula with names in place of the functions' constants, and of the parameters (see `Model.form`)."""
+        from shine.search.template_form import form_of_law
+
+        return form_of_law(self.law, constants)
+
+    def _columns(self, X: ArrayLike) -> list[Floats]:
+        return super()._columns(self.with_group_numbers(X))
+
     def refit_groups(
         self,
         X: ArrayLike,
@@ -193,7 +204,7 @@ class TemplateModel(Model):
 
         shrunk = self.law.template.shrinkage if shrinkage is None else shrinkage
         law = with_refitted_groups(self.law, self.headings, X, y, sample_weight, loss, shrunk)
-        return replace(self, tree=law.composed(self.output or 0), law=law)
+        return replace(self, tree=law.composed(self.output or 0), law=law, basis=None, known=None)
 
     @cached_property
     def kernel(self) -> Kernel:
@@ -242,6 +253,7 @@ class TemplateModel(Model):
     def __reduce__(self) -> tuple[Any, ...]:
         return _template_model_of, (
             self.law, self.loss, self.r2, dict(self.weights), dict(self.headings), self.digits, self.output,
+            None if (known := self._lasting()) is None else known.plain(),
         )  # fmt: skip
 
 
@@ -257,6 +269,8 @@ def _template_model_of(
     headings: Mapping[str, str],
     digits: int | None,
     output: int | None,
+    known: Mapping[str, Any] | None = None,
 ) -> TemplateModel:
     """Read a model back (see `TemplateModel.__reduce__`)."""
-    return TemplateModel(law.composed(output or 0), loss, r2, weights, headings, digits, law=law, output=output)
+    tree, uncertainty = law.composed(output or 0), None if known is None else Uncertainty.of_plain(known)
+    return TemplateModel(tree, loss, r2, weights, headings, digits, known=uncertainty, law=law, output=output)

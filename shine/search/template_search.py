@@ -20,6 +20,7 @@ from shine.gp.constants import fitter
 from shine.gp.evolution import Outcome, Progress
 from shine.gp.run_state import State
 from shine.gp.settings import StopSettings
+from shine.inference.inference import Basis
 from shine.lang.names import shown
 from shine.lang.presentation import for_people
 from shine.losses import loss_for
@@ -178,6 +179,9 @@ def template_search(
         relax = "search longer, or relax the constraints" if rules else "check the ranges of the columns"
         raise DataError(f"no formula of the template has a finite {loss.name}; {relax}")
     front = tuple(_with_digits(model, rows, task.groups) for model in front)
+    if len(composition.template.outputs) == 1:
+        basis = Basis(rows, loss, task.noise)
+        front = tuple(replace(model, basis=basis) for model in front)
     choice = _chosen(front, rows, loss, enough)
     if settings.fitness.noise in NOISE_NOTES:
         choice = replace(choice, reason=f"{choice.reason}; {NOISE_NOTES[task.noise]} (noise: {task.noise})")

@@ -19,7 +19,7 @@ from shine.typing import Floats
 if TYPE_CHECKING:
     from shine.inference.bands import Bands
     from shine.inference.bands import Kind as Band
-    from shine.inference.constants import Which
+    from shine.inference.constants import Form, Which
     from shine.inference.covariance import Kind as Covariance
     from shine.inference.inference import Basis, Inference
     from shine.inference.summary import Summary
@@ -65,7 +65,7 @@ class UncertainModel:
     def conf_int(
         self,
         level: float = 0.95,
-        method: Method = "profile",
+        method: Method | None = None,
         *,
         constants: Which = "fitted",
         covariance: Covariance = "auto",
@@ -76,7 +76,7 @@ class UncertainModel:
         ----------
         level : float
             Share of such intervals that hold the truth.
-        method : {"profile", "wald"}
+        method : {"profile", "wald"}, optional
             All values that the likelihood does not speak against, whatever the other constants are; or the standard
             error on both sides. The first are right for curved formulas and few rows, too, but need the rows.
         constants : {"fitted", "all"}
@@ -96,9 +96,15 @@ class UncertainModel:
         DataError
             If the model does not know the rows that it was fitted to (see `with_data`).
         """
-        ends = self._ends(level, method, constants, covariance)
+        ends = self._ends(level, method or self.quick_method(level), constants, covariance)
         names = self._known(constants, covariance).names
         return {name: (float(low), float(high)) for name, (low, high) in zip(names, ends, strict=True)}
+
+    def form(self, constants: Which = "fitted") -> Form:
+        """The formula with names in place of its constants; see `conf_int` for the parameter."""
+        from shine.inference.constants import form_of
+
+        return form_of(self.tree, constants)
 
     def standard_errors(self, *, constants: Which = "fitted", covariance: Covariance = "auto") -> dict[str, float]:
         """Standard error of each constant, by its name in `summary`; see `conf_int` for the parameters."""
@@ -119,17 +125,15 @@ class UncertainModel:
     ) -> Summary:
         """The constants with their standard errors and intervals, as a table to print.
 
-        See `conf_int` for the parameters; without a method, the intervals are profiles if they can be computed quickly.
+        See `conf_int` for the parameters.
         """
-        from shine.inference.constants import form_of
         from shine.inference.quantiles import check_level
         from shine.inference.summary import Summary
 
         known, level = self._known(constants, covariance), check_level(level)
-        if method is None:
-            method = self.quick_method(level) if (constants, covariance) == ("fitted", "auto") else "profile"
+        method = method or self.quick_method(level)
         return Summary(
-            form_of(self.tree, constants).text, known, self._ends(level, method, constants, covariance), level, method
+            self.form(constants).text, known, self._ends(level, method, constants, covariance), level, method
         )
 
     def quick_method(self, level: float) -> Method:
@@ -244,7 +248,7 @@ class UncertainModel:
         assert self.basis is not None
         found = self._inferences
         if (constants, covariance) not in found:
-            found[constants, covariance] = Inference(self.tree, self.basis, constants, covariance)
+            found[constants, covariance] = Inference(self.form(constants), self.basis, covariance)
         return found[constants, covariance]
 
     @cached_property
@@ -254,9 +258,8 @@ class UncertainModel:
     @cached_property
     def _bands(self) -> Bands:
         from shine.inference.bands import Bands
-        from shine.inference.constants import form_of
 
-        return Bands(form_of(self.tree), self._known())
+        return Bands(self.form(), self._known())
 
     def _lasting(self) -> Uncertainty | None:
         """What a pickle keeps; None if nothing is known."""

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 
-def in_a_row(column: str, values: Sequence[float], numbers: Sequence[float]) -> ast.expr:
+def in_a_row(column: str, values: Sequence[float], numbers: Sequence[float] | Sequence[ast.expr]) -> ast.expr:
     """The same as `by_group`, with the groups one after the other: for people to read."""
     tree: ast.expr = ast.Constant(float(numbers[-1]))
     for place in reversed(range(len(values) - 1)):
@@ -14,7 +14,7 @@ def in_a_row(column: str, values: Sequence[float], numbers: Sequence[float]) -> 
     return tree
 
 
-def by_group(column: str, values: Sequence[float], numbers: Sequence[float]) -> ast.expr:
+def by_group(column: str, values: Sequence[float], numbers: Sequence[float] | Sequence[ast.expr]) -> ast.expr:
     """The expression whose value is the number of each row's group.
 
     Parameters
@@ -24,8 +24,8 @@ def by_group(column: str, values: Sequence[float], numbers: Sequence[float]) -> 
     values : sequence of float
         Values of the column, ascending, one for each group. Other values of the column mean the nearest group; halfway
         between two, the lower one.
-    numbers : sequence of float
-        The number of each group.
+    numbers : sequence of float, or of ast.expr
+        The number of each group, or what stands for it.
 
     Examples
     --------
@@ -33,7 +33,8 @@ def by_group(column: str, values: Sequence[float], numbers: Sequence[float]) -> 
     '0.5 if day <= 1.5 else 0.7 if day <= 3.0 else 0.9'
     """
     if len(values) == 1:
-        return ast.Constant(float(numbers[0]))
+        (only,) = numbers
+        return only if isinstance(only, ast.expr) else ast.Constant(float(only))
     middle = len(values) // 2
     test = _up_to(column, values, middle - 1)
     lower, upper = slice(None, middle), slice(middle, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -125,9 +125,13 @@ class Law:
     def shown(self, output: int = 0, of_tree: Callable[[Tree], Tree] = lambda tree: tree) -> str:
         """The formula of an output for people, with ``k[group]`` for a parameter by group."""
         own = {name: value for name, value in self.constants.items() if isinstance(value, float)}
-        rename = {name: f"{name}[{self.groups.column}]" for name in self.constants if name not in own and self.groups}
         # Without the zeros and ones of functions that turned out to be nothing.
-        tree = of_tree(simplify(self._inlined(output, own), rounding=False))
+        return self.with_groups(of_tree(simplify(self._inlined(output, own), rounding=False)))
+
+    def with_groups(self, tree: Tree) -> str:
+        """The text of a tree, which it changes, with ``k[group]`` for a parameter by group."""
+        grouped = [name for name, value in self.constants.items() if not isinstance(value, float)]
+        rename = {name: f"{name}[{self.groups.column}]" for name in grouped if self.groups}
         for node in ast.walk(tree.result):
             if isinstance(node, ast.Name):
                 node.id = rename.get(node.id, node.id)
@@ -161,7 +165,13 @@ class Law:
         return inlined(body, definitions, names, constants)
 
 
-def inlined(tree: Tree, definitions: Mapping[str, Tree], names: Sequence[str], constants: Mapping[str, float]) -> Tree:
+def inlined(
+    tree: Tree,
+    definitions: Mapping[str, Tree],
+    names: Sequence[str],
+    constants: Mapping[str, float],
+    free: Collection[str] = (),
+) -> Tree:
     """A formula with calls replaced by definitions, and names by constants.
 
     Parameters
@@ -169,6 +179,8 @@ def inlined(tree: Tree, definitions: Mapping[str, Tree], names: Sequence[str], c
     tree : Tree
     definitions : mapping of str to Tree
         What replaces the calls, by the name of the function.
+    free : collection of str
+        Parameters of definitions that are no arguments: they are among the names of the result.
     names : sequence of str
         Parameters of the result.
     constants : mapping of str to float
@@ -179,14 +191,15 @@ def inlined(tree: Tree, definitions: Mapping[str, Tree], names: Sequence[str], c
         table |= definition.functions
     used = set(functions_of(tree)).union(*map(functions_of, definitions.values())) - set(definitions)
     own = PrimitiveSet(tuple(table[name] for name in sorted(used)), tuple(names))
-    called = tuple(Primitive(name, len(each.parameters)) for name, each in definitions.items())
+    arguments_of = {name: [each for each in tree.parameters if each not in free] for name, tree in definitions.items()}
+    called = tuple(Primitive(name, len(each)) for name, each in arguments_of.items())
     outer = PrimitiveSet((*own.functions, *called), (*names, *constants))
     parts = {name: _nodes(each, PrimitiveSet(own.functions, each.parameters)) for name, each in definitions.items()}
     stack: list[list[_Node]] = []
     for name, value in _nodes(tree, outer):
         if name in definitions:
-            count = len(definitions[name].parameters)
-            arguments = dict(zip(definitions[name].parameters, stack[len(stack) - count :], strict=True))
+            count = len(arguments_of[name])
+            arguments = dict(zip(arguments_of[name], stack[len(stack) - count :], strict=True))
             del stack[len(stack) - count :]
             made: list[_Node] = []
             for node in parts[name]:
