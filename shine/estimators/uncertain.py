@@ -22,7 +22,9 @@ class UncertainEstimator(FittedEstimator):
     A copy from a pickle does not have the rows of the fit: see `shine.search.uncertain.UncertainModel`.
     """
 
-    def conf_int(self, level: float = 0.95, method: Method | None = None, *, index: Index = None, **options: Any) -> Any:
+    def conf_int(
+        self, level: float = 0.95, method: Method | None = None, *, index: Index = None, **options: Any
+    ) -> Any:
         """Intervals of the constants of a formula, by their names in `summary`.
 
         Parameters

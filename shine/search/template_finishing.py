@@ -11,6 +11,7 @@ import numpy as np
 
 from shine.arrays import COMPILED
 from shine.data.dataset import Dataset, stable_sum
+from shine.domain import Domain
 from shine.fitness.losses import Loss
 from shine.gp.evolution import Outcome
 from shine.gp.slot_breeding import assembled, formulas_in
@@ -24,6 +25,7 @@ from shine.lang.tree import Tree
 from shine.search.choice import written_length
 from shine.search.front import pareto_front
 from shine.search.lines import LINE_FUNCTIONS, with_functions
+from shine.search.poles import without_poles
 from shine.search.polishing import oddities_of, preferred
 from shine.search.template_constraints import SlotConstraints
 from shine.search.template_model import TemplateModel
@@ -31,6 +33,7 @@ from shine.search.template_redundancy import without_redundant
 from shine.search.template_snapping import SharedConstants
 from shine.search.yardsticks import Evidence, nats_of_errors, rounding_error
 from shine.templates.composition import Composition
+from shine.templates.grouping import in_values
 from shine.templates.law import Groups, law_of
 from shine.templates.linearizer import TemplateLinearizer
 from shine.templates.scores import TemplateEvaluator
@@ -45,6 +48,9 @@ TOLERANCE = 1e-13
 
 MOST_REDUNDANT = 4
 """Most constants of an individual that are looked at for being redundant, one after the other."""
+
+MOST_GROUPS = 100
+"""Groups up to which formulas are looked at for poles: with more, their trees are large."""
 
 _STEPS = 50
 """Most steps of the fit of all constants."""
@@ -105,6 +111,9 @@ class TemplateFinish:
 
         chosen = [cast(TemplateModel, preferred(models, cast(Any, nats))) for models in zip(*versions, strict=True)]
         finite = [model for model in chosen if math.isfinite(model.loss)]
+        if polish and len(self.composition.template.outputs) == 1 and self.composition.n_groups <= MOST_GROUPS:
+            domain = Domain(in_values(self.rows, self.groups))
+            finite = cast(list[TemplateModel], without_poles(finite, self.enough, domain))
         odd = dict(zip(finite, oddities(finite), strict=True))
 
         def surprise(model: TemplateModel) -> float:

@@ -40,7 +40,7 @@ from shine.search.template_seeding import ROWS_A_LEAF, template_seeding
 from shine.search.yardsticks import description_length, good_enough
 from shine.templates.binding import bound
 from shine.templates.composition import Composition
-from shine.templates.grouping import numbered_by_group
+from shine.templates.grouping import in_values, numbered_by_group
 from shine.templates.law import Groups, law_of
 from shine.templates.linearizer import TemplateLinearizer
 from shine.templates.scores import TemplateEvaluator
@@ -233,11 +233,7 @@ def _finished(finish: TemplateFinish, outcome: Outcome) -> tuple[Outcome, tuple[
 
 def _with_digits(model: TemplateModel, rows: Dataset, groups: Groups | None) -> TemplateModel:
     """The model with the number of digits that the rows support."""
-    if groups is not None:
-        at = rows.features.index(groups.column)
-        columns = np.array(rows.columns)
-        columns[at] = np.array(groups.values)[columns[at].astype(np.int64)]
-        rows = replace(rows, columns=columns)
+    rows = in_values(rows, groups)
     if model.output is not None:
         (found,) = with_supported_digits([model], rows)
         return replace(model, digits=found.digits)

@@ -78,7 +78,8 @@ class UncertainModel:
             Share of such intervals that hold the truth.
         method : {"profile", "wald"}, optional
             All values that the likelihood does not speak against, whatever the other constants are; or the standard
-            error on both sides. The first are right for curved formulas and few rows, too, but need the rows.
+            error on both sides. The first are right for curved formulas and few rows, too, but need
+            the rows; they are the default where the model knows its rows, and these are not very many.
         constants : {"fitted", "all"}
             Which numbers are constants (see `shine.inference.constants`).
         covariance : {"auto", "model", "robust"}

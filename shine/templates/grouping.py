@@ -46,6 +46,16 @@ def numbered_by_group(dataset: Dataset, column: str, labels: Sequence[str] | Non
     return replace(dataset, columns=columns), Groups(column, tuple(values.tolist()), own)
 
 
+def in_values(dataset: Dataset, groups: Groups | None) -> Dataset:
+    """The data set with the values of the column of groups in place of numbers: the inverse of `numbered_by_group`."""
+    if groups is None:
+        return dataset
+    at = dataset.features.index(groups.column)
+    columns = np.array(dataset.columns)
+    columns[at] = np.array(groups.values)[columns[at].astype(np.int64)]
+    return replace(dataset, columns=columns)
+
+
 def with_numbers_for_texts(
     X: Any, headings: Sequence[str] | None, column: str, groups: Groups | None = None
 ) -> tuple[Any, tuple[str, ...] | None]:
