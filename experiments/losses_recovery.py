@@ -42,9 +42,9 @@ SMOOTH = (
     "a*exp(-b) + c", "2*a + 3*b*c", "a*a*b", "log(a*b) + 2*c",
 )  # fmt: skip
 RATES = (
-    "0.5*a*b", "0.3*a*b*c", "exp(a - 1)", "a/b", "0.4*a*a", "exp(a - b)", "2*exp(-a)", "2*a + 3*b", "9/(1 + a*b)",
-    "0.2*a*a*b", "3*sqrt(a*b)", "exp(0.5*a)*b", "a*a/(b + 2)", "exp(2*sin(a))", "a + b*b", "2*a*exp(-b)",
-    "4/(0.2 + a*b)", "0.8*a*b/c", "exp(0.8*a)/b", "exp(a) + 2*b",
+    "0.5*a*b", "0.3*a*b*c", "exp(a - 1)", "a/b", "0.4*a*a", "exp(a - b)", "2*exp(-a)", "2*a + 3*b", "12/(1 + a*b)",
+    "0.2*a*a*b", "3*sqrt(a*b)", "exp(0.5*a)*b", "3*a*a/(b + 2)", "exp(2*sin(a))", "a + b*b", "2*a*exp(-b)",
+    "9/(0.5 + a*b)", "2*a*b/c", "exp(0.8*a)/b", "exp(a) + 2*b",
 )  # fmt: skip
 SPREADS = (
     "0.5*b*b", "c", "0.8*a", "0.6*a*a", "b", "0.7*a", "a*b", "1.5*b", "0.5*a*a", "0.4*b*c", "a", "b*b", "1.2*b", "a*a",
@@ -90,7 +90,7 @@ def heavy_tails(rng: np.random.Generator, law: Array, number: int, columns: dict
 
 KINDS = {
     "outliers": Kind("huber(0.1)", SMOOTH, outliers),
-    "counts": Kind("poisson", RATES, counts, 600),
+    "counts": Kind("poisson", RATES, counts, 1000),
     "skew": Kind("quantile(0.9)", SMOOTH, skew),
     "heavy tails": Kind("student_t(1.2, 0.05)", SMOOTH, heavy_tails),
 }

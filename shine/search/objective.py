@@ -27,6 +27,9 @@ Function = Callable[..., Any]
 AT_ONCE = 1 << 23
 """Most numbers of a call: 64 MiB of predictions."""
 
+FEW = 20
+"""Individuals of a call that are looked at for each further objective, the best in it."""
+
 
 @dataclass(frozen=True)
 class Objective:
@@ -150,7 +153,3 @@ class ObjectiveEvaluator:
                 best = self.kept.get((number, tree.size))
                 if best is None or value < best[0]:
                     self.kept[number, tree.size] = value, tree
-
-
-FEW = 20
-"""Individuals of a call that are looked at for each further objective, the best in it."""
