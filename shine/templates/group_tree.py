@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import Any
 
 
-def in_a_row(column: str, values: Sequence[float], numbers: Sequence[float] | Sequence[ast.expr]) -> ast.expr:
+def in_a_row(column: str, values: Sequence[float], numbers: Sequence[Any]) -> ast.expr:
     """The same as `by_group`, with the groups one after the other: for people to read."""
     tree: ast.expr = ast.Constant(float(numbers[-1]))
     for place in reversed(range(len(values) - 1)):
@@ -14,7 +15,7 @@ def in_a_row(column: str, values: Sequence[float], numbers: Sequence[float] | Se
     return tree
 
 
-def by_group(column: str, values: Sequence[float], numbers: Sequence[float] | Sequence[ast.expr]) -> ast.expr:
+def by_group(column: str, values: Sequence[float], numbers: Sequence[Any]) -> ast.expr:
     """The expression whose value is the number of each row's group.
 
     Parameters
