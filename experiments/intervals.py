@@ -69,9 +69,9 @@ def coverage(case: Case, form: Form, rows: int, fits: int, seed: int) -> dict[st
         x = rng.uniform(SMALLEST, LARGEST, rows)
         y = case.draw(rng, evaluate(law, [x]))
         basis = Basis(Dataset.from_arrays(x[:, None], y, features=["x"]), case.error)
-        inference = Inference(law, basis)
+        inference = Inference(form_of(law), basis)
         # Searches hand over the most likely constants.
-        inference = Inference(with_values(form, inference.optimum.constants), basis)
+        inference = Inference(form_of(with_values(form, inference.optimum.constants)), basis)
         for name, ends in (("profile", inference.profile(LEVEL)), ("wald", inference.uncertainty.wald(LEVEL))):
             found[name].append((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
         bands, new = Bands(inference.form, inference.uncertainty), rng.uniform(SMALLEST, LARGEST, NEW_ROWS)
@@ -89,7 +89,7 @@ def seconds(case: Case, form: Form, rows: int) -> tuple[float, float]:
     x = rng.uniform(SMALLEST, LARGEST, rows)
     data = Dataset.from_arrays(x[:, None], case.draw(rng, evaluate(law, [x])), features=["x"])
     begin = time.perf_counter()
-    inference = Inference(law, Basis(data, case.error))
+    inference = Inference(form_of(law), Basis(data, case.error))
     _ = inference.uncertainty
     between = time.perf_counter()
     inference.profile(LEVEL)

@@ -11,9 +11,8 @@ from shine.data.dataset import Dataset
 from shine.evaluators import fitted_lines
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.fitted_lines import FittedLines
-from shine.fitness.losses import Loss
-from shine.fitness.row_loss import LOGISTIC
 from shine.lang.population import Population
+from shine.losses import loss_for
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(1, 5, (203, 2))
@@ -66,7 +65,7 @@ def test_lines_have_the_least_loss(name):
         target = (target > 0) * 1.0
     dataset = data(target, WEIGHTS, high=target + rng.random(203), sigma=rng.uniform(0.5, 2, 203))
     loss = (
-        Loss(name, LOGISTIC)
+        loss_for("binomial", dataset)
         if name == "logistic"
         else own_loss(TEXTS.get(name, POISSON), None if name == "poisson" else 0)
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shine.data.dataset import Dataset
+from shine.inference.constants import form_of
 from shine.inference.inference import Basis, Inference
 from shine.inference.row_errors import RowError
 from shine.lang.parse import parse
@@ -22,7 +23,8 @@ def inference(
     """What rows say about the constants of a formula."""
     rows = Dataset.from_arrays(np.column_stack(list(columns.values())), y, weights, list(columns), sigma)
     tree = parse(formula, list(columns))
-    return Inference(tree, Basis(rows, loss, options.pop("noise", "absolute")), **options)
+    basis = Basis(rows, loss, options.pop("noise", "absolute"))
+    return Inference(form_of(tree, options.pop("which", "fitted")), basis, **options)
 
 
 def line(rows: int = 30, noise: float = 0.3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

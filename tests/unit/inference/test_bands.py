@@ -8,13 +8,13 @@ from scipy import stats
 from unit.inference.cases import inference, line
 
 from shine.inference.bands import Bands
-from shine.inference.constants import with_values
+from shine.inference.constants import form_of, with_values
 from shine.inference.row_errors import POISSON
 
 
 def bands(found):
     """Bands around the most likely constants."""
-    again = type(found)(with_values(found.form, found.optimum.constants), found.basis, kind=found._kind)
+    again = type(found)(form_of(with_values(found.form, found.optimum.constants)), found.basis, kind=found._kind)
     return Bands(again.form, again.uncertainty)
 
 

@@ -114,7 +114,7 @@ def test_a_pickle_has_what_is_known_but_no_rows():
 def test_profiles_after_a_pickle_need_the_rows():
     after = pickle.loads(pickle.dumps(model()))
     with pytest.raises(DataError, match=r"use method='wald', or model\.with_data"):
-        after.conf_int(0.8)
+        after.conf_int(0.8, "profile")
     with pytest.raises(DataError, match="knows only the constants and the covariance that it chose itself"):
         after.standard_errors(constants="all")
     assert after.with_data(X, Y).conf_int(0.8) == model().conf_int(0.8)
