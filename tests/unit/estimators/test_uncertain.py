@@ -57,7 +57,8 @@ def test_a_pickle_is_small_and_needs_the_rows_for_profiles(one):
     copied = pickle.loads(pickle.dumps(one))
     assert copied.standard_errors() == one.standard_errors()
     with pytest.raises(DataError, match="need the rows that the model was fitted to"):
-        copied.conf_int(0.77)
+        copied.conf_int(0.77, "profile")
+    assert copied.conf_int(0.77).keys() == one.conf_int(0.77).keys()
 
 
 def test_weights_and_standard_deviations_of_the_fit_count():

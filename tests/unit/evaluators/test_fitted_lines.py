@@ -65,7 +65,7 @@ def test_lines_have_the_least_loss(name):
         target = (target > 0) * 1.0
     dataset = data(target, WEIGHTS, high=target + rng.random(203), sigma=rng.uniform(0.5, 2, 203))
     loss = (
-        loss_for("binomial", dataset)
+        loss_for("binomial", data(target, WEIGHTS))
         if name == "logistic"
         else own_loss(TEXTS.get(name, POISSON), None if name == "poisson" else 0)
     )

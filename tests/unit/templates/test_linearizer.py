@@ -206,7 +206,7 @@ def test_no_individual_becomes_worse():
 
 def test_an_individual_gets_the_same_bits_alone_and_among_others_and_with_threads():
     t, group, y, _ = decays(rows=2000)
-    texts = ["A*exp(-k*t) + c*sin(1.1*t)", "A + c*t", "A*exp(-k*t)*(1.3 + c)", "c + A/(2.0 + k*t)"] * 40
+    texts = ["A*exp(-k*t) + c*sin(1.1*t)", "A + c*t", "A*exp(-k*t)*(1.3 + c)", "c + A/(2.0 + k*t)"] * 10
     composer = TextComposer([[text] for text in texts], (A, K, C), ("t", "group"), 4, "group")
     dataset, population = grouped_rows({"t": t, "group": group}, y), composer.population()
     together = fit(composer, dataset, population, 8).errors

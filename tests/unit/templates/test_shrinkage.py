@@ -41,6 +41,7 @@ def fitted(t, group, y, groups):
     return best.values[0, 1 : 1 + groups], linearizer.shrunk(best).values[0, 1 : 1 + groups]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spread", [0.3, 3.0])
 def test_shrunk_values_are_those_of_a_mixed_model(spread):
     rng = np.random.default_rng(int(10 * spread))
