@@ -20,12 +20,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.data.dataset import Dataset
+from shine.fitness.row_loss import ABSOLUTE, SQUARED, RowLoss
 from shine.inference.bands import Bands
 from shine.inference.constants import Form, form_of, with_values
 from shine.inference.inference import Basis, Inference
-from shine.inference.row_errors import ABSOLUTE, POISSON, SQUARED, RowError, student_t
 from shine.lang.interpret import evaluate
 from shine.lang.parse import parse
+from shine.losses import poisson, student_t
 
 LAWS = {
     "decay": "12.5*exp(-0.71*x) + 3.37",
@@ -43,7 +44,7 @@ class Case:
     """A kind of noise, and the loss that the constants are fitted by."""
 
     draw: Callable[[np.random.Generator, np.ndarray], np.ndarray]
-    error: RowError
+    error: RowLoss
 
 
 def _t(rng: np.random.Generator, mean: np.ndarray) -> np.ndarray:
@@ -53,9 +54,9 @@ def _t(rng: np.random.Generator, mean: np.ndarray) -> np.ndarray:
 CASES = {
     "Gaussian": Case(lambda rng, mean: mean + rng.normal(0, SCALE, mean.shape), SQUARED),
     "Gaussian, uneven": Case(lambda rng, mean: mean + rng.normal(0, 1, mean.shape) * mean**2 / 100, SQUARED),
-    "Poisson": Case(lambda rng, mean: rng.poisson(mean).astype(float), POISSON),
-    "Student's t": Case(_t, student_t(4.0, SCALE)),
-    "Student's t, another scale": Case(_t, RowError("t", student_t(4.0, 2 * SCALE).definition)),
+    "Poisson": Case(lambda rng, mean: rng.poisson(mean).astype(float), poisson().kind),
+    "Student's t": Case(_t, student_t(4.0, SCALE).kind),
+    "Student's t, another scale": Case(_t, RowLoss("t", student_t(4.0, 2 * SCALE).kind.function, least=0.0)),
     "Student's t, least absolute errors": Case(_t, ABSOLUTE),
 }
 

@@ -104,12 +104,12 @@ def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Ki
         dispersion = found.dispersion * freedom / rows
     model = inverse * (2 / dispersion) if dispersion > 0 else 0 * inverse
     if kind == "auto":
-        uneven = error.is_squared and is_uneven(likelihood, constants, total)
-        smooth_unknown = not known and not error.is_squared and not found.smoothed
+        uneven = error.follows_from_moments and is_uneven(likelihood, constants, total)
+        smooth_unknown = not known and not error.follows_from_moments and not found.smoothed
         kind = "robust" if uneven or smooth_unknown else "model"
     matrix = model
     if kind == "robust" and freedom > 0 and count:
-        inflation = 1.0 if error.is_squared else rows / max(rows - rank, 1.0)
+        inflation = 1.0 if error.follows_from_moments else rows / max(rows - rank, 1.0)
         matrix = inflation * inverse @ found.squares(inverse) @ inverse
     with np.errstate(all="ignore"):
         ratio = np.diagonal(model) / np.diagonal(matrix)

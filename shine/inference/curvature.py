@@ -15,8 +15,9 @@ from typing import Self
 
 import numpy as np
 
+from shine.fitness.row_loss import RowLoss
 from shine.inference.likelihood import Block, Likelihood, Local
-from shine.inference.row_errors import Derivatives, RowError, derivatives_of
+from shine.inference.row_errors import Derivatives, derivatives_of
 from shine.typing import Floats
 
 STEP = 1e-3
@@ -108,7 +109,7 @@ class Curvature:
         with np.errstate(all="ignore"):
             for block in likelihood.blocks(self.constants):
                 first = block.precisions * slopes.first(block.arguments)
-                if likelihood.error.is_squared:
+                if likelihood.error.follows_from_moments:
                     # The second derivative of a square is 2.
                     leverage = 2 * block.precisions * np.einsum("ir,ij,jr->r", block.partials, inverse, block.partials)
                     first = first / (1 - np.clip(leverage, 0.0, MOST_LEVERAGE))
@@ -142,7 +143,7 @@ def _with_target(block: Block, share: float) -> list[Floats]:
     return [prediction, target + share * (prediction - target), *beside]
 
 
-def _sizes(block: Block, error: RowError) -> Floats:
+def _sizes(block: Block, error: RowLoss) -> Floats:
     """Size of each row's noise that its weight says, up to a common factor."""
     found: Floats = block.precisions ** (-1 / (error.degree or 2.0))
     return found
@@ -160,7 +161,7 @@ def _window(likelihood: Likelihood, constants: Floats) -> float:
     return spread * normal.inv_cdf(0.5 + share)
 
 
-def _smoothed(slopes: Derivatives, block: Block, width: float, error: RowError) -> Floats:
+def _smoothed(slopes: Derivatives, block: Block, width: float, error: RowLoss) -> Floats:
     """Mean change of the rows' slopes with their predictions, over a window."""
     if not width > 0:
         return np.zeros_like(block.predictions)

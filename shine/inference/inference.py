@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from shine.data.dataset import Dataset
+from shine.fitness.row_loss import RowLoss
 from shine.inference.bands import WITH_QUANTILES, noise_of
 from shine.inference.constants import Form
 from shine.inference.covariance import Covariance, Kind, covariance
@@ -17,7 +18,7 @@ from shine.inference.fitting import Optimum, fitted
 from shine.inference.likelihood import Likelihood
 from shine.inference.profiles import profiled
 from shine.inference.quantiles import two_sided
-from shine.inference.row_errors import RowError, derivatives_of, row_error
+from shine.inference.row_errors import derivatives_of, row_error
 from shine.inference.uncertainty import Uncertainty
 from shine.lang.lazy import cached_property
 from shine.lang.names import listed
@@ -44,7 +45,7 @@ class Basis:
     ----------
     rows : Dataset
         With the weights of the noise.
-    loss : str or RowError
+    loss : str or RowLoss
     noise : str
         How the noise grows (see `Uncertainty`).
     """
@@ -54,7 +55,7 @@ class Basis:
     noise: str = "absolute"
 
     @cached_property
-    def error(self) -> RowError:
+    def error(self) -> RowLoss:
         """The error of a row."""
         return row_error(self.loss)
 
@@ -162,7 +163,7 @@ class Inference:
             notes.append("the formula is exact to within rounding; the intervals say no more than that")
         if found.kind == "robust" and form.names:
             notes.append("robust standard errors: they do not trust that the noise is as even as the weights say"
-                         if self.basis.error.is_squared else
+                         if self.basis.error.follows_from_moments else
                          "robust standard errors: the loss does not say how the errors are distributed")  # fmt: skip
         return notes + self._rounded()
 

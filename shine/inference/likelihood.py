@@ -9,8 +9,9 @@ import numpy as np
 
 from shine.data.dataset import Dataset
 from shine.errors import DataError
+from shine.fitness.row_loss import SIGMA, WEIGHT, RowLoss
 from shine.inference.constants import Form
-from shine.inference.row_errors import SIGMA, WEIGHT, RowError, Slopes, derivatives_of
+from shine.inference.row_errors import Slopes, derivatives_of
 from shine.kernels.gradient import GradientKernel
 from shine.lang.derivative import value_and_gradient
 from shine.lang.lazy import cached_property
@@ -89,10 +90,10 @@ class Likelihood:
     form : Form
     rows : Dataset
         Rows of weight 0 do not count.
-    error : RowError
+    error : RowLoss
     """
 
-    def __init__(self, form: Form, rows: Dataset, error: RowError) -> None:
+    def __init__(self, form: Form, rows: Dataset, error: RowLoss) -> None:
         self.form, self.rows, self.error = form, rows, error
         self._slopes = derivatives_of(error)
         self._counts = rows.sample_weights

@@ -13,10 +13,10 @@ from shine.errors import DataError
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import MachineEvaluator
 from shine.evaluators.workers import processors
+from shine.fitness.row_loss import RowLoss
 from shine.gp.description import NATS_A_NODE
 from shine.gp.numerals import cost_as_written
 from shine.inference.evidence import nats, shares
-from shine.inference.row_errors import RowError
 from shine.lang.library import STANDARD
 from shine.lang.names import value_text
 from shine.lang.population import Population
@@ -141,7 +141,7 @@ def stability(
     if isinstance(resamples, bool) or not isinstance(resamples, int | np.integer) or resamples < 1:
         raise ValueError(f"resamples is {value_text(resamples)}; it is a number of samples, such as 200")
     basis = models[0].basis
-    if basis is None or isinstance(basis.loss, RowError):
+    if basis is None or isinstance(basis.loss, RowLoss):
         raise DataError(
             "stability needs the rows that the formulas were fitted to; a front from a pickle or a file does not have "
             "them: ask for it before, or use evidence()"

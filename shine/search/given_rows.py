@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +11,8 @@ from shine.data.dataset import Dataset
 from shine.data.matching import columns_for
 from shine.inference.inference import Basis
 from shine.lang.tree import Tree
+from shine.losses import LossSource, loss_for
+from shine.search.losses import read_by
 from shine.search.noise import check_noise, with_model
 
 
@@ -22,14 +23,16 @@ def basis_of(
     y: ArrayLike,
     sample_weight: ArrayLike | None,
     sigma: ArrayLike | None,
-    loss: Any,
+    loss: LossSource,
     noise: str,
+    beside: Mapping[str, ArrayLike] | None = None,
 ) -> Basis:
     """Rows that a formula's constants refer to (see `UncertainModel.with_data`)."""
     columns = columns_for(X, tree.parameters, headings, tree.used_parameters)
     if noise != "sigma":
         check_noise(noise)
-    rows = Dataset.from_arrays(np.column_stack(columns), y, sample_weight, tree.parameters, sigma)
+    rows = Dataset.from_arrays(np.column_stack(columns), y, sample_weight, tree.parameters, sigma, beside=beside)
     if noise == "auto":
         noise = "absolute" if sigma is None else "sigma"
-    return Basis(with_model(rows, noise, loss if isinstance(loss, str) else "mse"), loss, noise)
+    read = loss_for(loss, rows)
+    return Basis(with_model(read_by(read, rows, noise), noise, read), read, noise)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from shine.inference.inference import Basis, Inference
     from shine.inference.summary import Summary
     from shine.inference.uncertainty import Uncertainty
+    from shine.losses import LossSource
 
 Method = Literal["profile", "wald"]
 
@@ -180,8 +181,9 @@ class UncertainModel:
         sample_weight: ArrayLike | None = None,
         sigma: ArrayLike | None = None,
         *,
-        loss: Any = "mse",
+        loss: LossSource = "mse",
         noise: str = "absolute",
+        beside: Mapping[str, ArrayLike] | None = None,
     ) -> Self:
         """The model with rows that its intervals refer to: those of the fit, for a model from a pickle, or others.
 
@@ -190,7 +192,7 @@ class UncertainModel:
         X : array-like or data frame of shape (n_rows, n_features)
         y : array-like of shape (n_rows,)
         sample_weight, sigma : array-like of shape (n_rows,), optional
-        loss : str
+        loss : str or function
             The loss that its constants were fitted by.
         noise : {"absolute", "relative", "log", "counts", "sigma"}
             How the noise grows.

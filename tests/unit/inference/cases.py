@@ -5,17 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from shine.data.dataset import Dataset
+from shine.fitness.row_loss import RowLoss
 from shine.inference.constants import form_of
 from shine.inference.inference import Basis, Inference
-from shine.inference.row_errors import RowError
 from shine.lang.parse import parse
+from shine.losses import loss_from
 
 
 def inference(
     formula: str,
     columns: dict[str, np.ndarray],
     y: np.ndarray,
-    loss: str | RowError = "mse",
+    loss: str | RowLoss = "mse",
     weights: np.ndarray | None = None,
     sigma: np.ndarray | None = None,
     **options: str,
@@ -23,7 +24,8 @@ def inference(
     """What rows say about the constants of a formula."""
     rows = Dataset.from_arrays(np.column_stack(list(columns.values())), y, weights, list(columns), sigma)
     tree = parse(formula, list(columns))
-    basis = Basis(rows, loss, options.pop("noise", "absolute"))
+    error = loss if isinstance(loss, RowLoss) else loss_from(loss)
+    basis = Basis(rows, error, options.pop("noise", "absolute"))
     return Inference(form_of(tree, options.pop("which", "fitted")), basis, **options)
 
 

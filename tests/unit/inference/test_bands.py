@@ -9,7 +9,7 @@ from unit.inference.cases import inference, line
 
 from shine.inference.bands import Bands
 from shine.inference.constants import form_of, with_values
-from shine.inference.row_errors import POISSON
+from shine.losses import poisson
 
 
 def bands(found):
@@ -50,7 +50,7 @@ def test_noise_that_grows_has_bands_that_grow(noise, power):
 def test_counts_have_bands_of_whole_numbers():
     rng = np.random.default_rng(0)
     x = rng.uniform(1, 5, 200)
-    found = bands(inference("4.7*x", {"x": x}, rng.poisson(4.7 * x).astype(float), POISSON))
+    found = bands(inference("4.7*x", {"x": x}, rng.poisson(4.7 * x).astype(float), poisson().kind))
     low, high = found.interval([np.array([2.0])], 0.95, "prediction")
     assert (low[0], high[0]) == pytest.approx((4, 16), abs=1)
 

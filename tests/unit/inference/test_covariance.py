@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from unit.inference.cases import inference, line
 
-from shine.inference.row_errors import POISSON, RowError, student_t
+from shine.fitness.row_loss import RowLoss
+from shine.losses import poisson, student_t
 
 LINE = "2.31*x + 1.37"
 
@@ -92,7 +93,7 @@ def test_counts_have_the_expected_information_of_poissons_likelihood():
     rng = np.random.default_rng(0)
     x = rng.uniform(1, 5, 80)
     y = rng.poisson(4.7 * x + 6.1).astype(float)
-    found = inference("4.7*x + 6.13", {"x": x}, y, POISSON).uncertainty
+    found = inference("4.7*x + 6.13", {"x": x}, y, poisson().kind).uncertainty
     constants, covariance = poisson_line(x, y)
     assert found.best == pytest.approx(constants, rel=1e-6)
     assert found.covariance == pytest.approx(covariance, rel=1e-4)
@@ -103,7 +104,7 @@ def test_a_curved_formula_has_the_hessian_of_its_likelihood():
     rng = np.random.default_rng(0)
     x = rng.uniform(0, 3, 200)
     y = 2.4 * np.exp(-0.7 * x) + 0.2 * rng.standard_t(4, 200)
-    found = inference("2.4*exp(-0.7*x)", {"x": x}, y, student_t(4.0, 0.2)).uncertainty
+    found = inference("2.4*exp(-0.7*x)", {"x": x}, y, student_t(4.0, 0.2).kind).uncertainty
 
     def likelihood(a, b):
         left = (y - a * np.exp(b * x)) / 0.2
@@ -142,7 +143,7 @@ def test_weighted_absolute_errors_are_those_of_standardized_rows():
 def test_a_loss_without_a_likelihood_gets_hubers_sandwich():
     rng = np.random.default_rng(0)
     y = 5.0 + rng.standard_t(4, 3000)
-    error = RowError("t", student_t(4.0, 3.0).definition)
+    error = RowLoss("t", student_t(4.0, 3.0).kind.function, least=0.0)
     found = inference("5.01 + 0*x", {"x": np.zeros(3000)}, y, error).uncertainty
     left = (y - found.best[0]) / 3
     slope, curvature = 5 / 4 * 2 * left / (1 + left**2 / 4) / 3, None

@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize, stats
 from unit.inference.cases import inference, line
 
-from shine.inference.row_errors import POISSON, student_t
+from shine.losses import poisson, student_t
 
 
 def test_of_a_line_they_are_the_exact_intervals_of_students_t():
@@ -42,7 +42,7 @@ def test_of_a_curved_formula_they_are_where_the_sum_of_squares_has_grown_by_the_
 
 def test_of_counts_they_are_where_the_likelihood_has_fallen_by_half_the_quantile_of_chi_squared():
     y = np.array([3.0, 1.0, 4.0, 2.0, 0.0])
-    low, high = inference("2.1 + 0*x", {"x": np.zeros(5)}, y, POISSON).profile(0.95)[0]
+    low, high = inference("2.1 + 0*x", {"x": np.zeros(5)}, y, poisson().kind).profile(0.95)[0]
 
     def fall(mean):
         return 2 * (stats.poisson.logpmf(y, y.mean()).sum() - stats.poisson.logpmf(y, mean).sum())
@@ -75,7 +75,7 @@ def test_of_even_noise_on_many_rows_they_are_those_by_standard_errors():
     rng = np.random.default_rng(0)
     x = rng.uniform(0, 4, 4000)
     found = inference("2.4*exp(-0.9*x)", {"x": x}, 2.4 * np.exp(-0.9 * x) + rng.standard_t(4, 4000) * 0.1,
-                      student_t(4.0, 0.1))  # fmt: skip
+                      student_t(4.0, 0.1).kind)  # fmt: skip
     assert found.profile(0.95) == pytest.approx(found.uncertainty.wald(0.95), abs=0.05 * found.uncertainty.errors.max())
 
 
@@ -91,9 +91,9 @@ def test_95_of_100_hold_the_truth(kind):
         if kind == "gauss":
             found = inference(formula, {"x": x}, mean + rng.normal(0, 0.6, 60))
         elif kind == "poisson":
-            found = inference(formula, {"x": x}, rng.poisson(mean).astype(float), POISSON)
+            found = inference(formula, {"x": x}, rng.poisson(mean).astype(float), poisson().kind)
         else:
-            found = inference(formula, {"x": x}, mean + 0.6 * rng.standard_t(4, 60), student_t(4.0, 0.6))
+            found = inference(formula, {"x": x}, mean + 0.6 * rng.standard_t(4, 60), student_t(4.0, 0.6).kind)
         low, high = found.profile(0.95).T
         held += (low <= truth) & (truth <= high)
     # 300 fits: a standard error of 0.0126.
