@@ -18,6 +18,7 @@ Y = 2 * X[:, 0] * X[:, 1] + 1
 QUICK = {"generations": 1, "max_time": None, "population_size": 40, "random_state": 0, "primitives": ["add", "mul"]}
 
 
+@pytest.mark.slow
 def test_a_loss_is_a_parameter_and_the_score_stays_r2():
     counts = RNG.poisson(Y)
     model = SymbolicRegressor(loss="poisson", **QUICK).fit(X, counts)
@@ -25,6 +26,7 @@ def test_a_loss_is_a_parameter_and_the_score_stays_r2():
     assert model.best_.loss == pytest.approx(losses.errors("poisson", model.predict(X), counts).mean())
 
 
+@pytest.mark.slow
 def test_a_function_goes_with_clones_and_pickles():
     fourth = lambda y_true, y_pred: (y_true - y_pred) ** 4  # noqa: E731
     model = SymbolicRegressor(loss=fourth, **QUICK)

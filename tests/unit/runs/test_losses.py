@@ -49,6 +49,7 @@ def test_a_column_beside_is_no_feature(config: Path) -> None:
     assert dataset.features == ("a", "b") and set(dataset.beside) == {"cut_off"}
 
 
+@pytest.mark.slow
 def test_a_resumed_run_finds_the_same(config: Path, tmp_path: Path) -> None:
     whole = run_job(read_job(config), chosen_folder(tmp_path / "whole"))
     run_job(

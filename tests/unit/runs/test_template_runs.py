@@ -42,6 +42,7 @@ def ran(config, folder, overrides=(), **options):
     return run_job(read_job(config, overrides), folder, tell=lambda notice: None, **options)
 
 
+@pytest.mark.slow
 def test_a_run_is_read_back_with_the_same_predictions(config, tmp_path):
     result = ran(config, tmp_path / "run")
     again = open_run(tmp_path / "run").result
@@ -52,6 +53,7 @@ def test_a_run_is_read_back_with_the_same_predictions(config, tmp_path):
     assert again.best.groups == ("A", "B", "C")
 
 
+@pytest.mark.slow
 def test_a_run_that_was_interrupted_ends_like_one_that_was_not(config, tmp_path):
     whole = ran(config, tmp_path / "whole")
     ran(config, tmp_path / "part", ["stop.generations=2"], checkpoint_seconds=0)

@@ -41,6 +41,7 @@ def test_every_built_in_loss_is_tried():
     assert {name.split("(")[0] for name in CASES} == set(losses.LIBRARY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", CASES)
 def test_a_search_under_each_loss_finds_the_product(loss):
     y, columns = CASES[loss]
@@ -77,12 +78,14 @@ def test_the_loss_of_sample_weights_may_be_the_functions_own():
     assert best.loss == pytest.approx(np.mean(weight * np.abs(best.predict(X) - y)), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_tiers_find_the_same():
     y, _ = CASES["poisson"]
     found = {tier: shine.evolve(X, y, loss="poisson", tier=tier, **QUICK).best for tier in ("machine", "reference")}
     assert found["machine"].expression == found["reference"].expression
 
 
+@pytest.mark.slow
 def test_all_else_works_with_a_loss():
     y, _ = CASES["poisson"]
     result = shine.evolve(

@@ -88,6 +88,7 @@ def test_a_constant_that_a_parameter_makes_redundant_goes():
     assert found.best.constants == pytest.approx({"c": 3, "d": 2}) and found.best.counts[1] <= 3
 
 
+@pytest.mark.slow
 def test_rough_functions_clear_the_way_for_parameters_by_group():
     rng = np.random.default_rng(0)
     t, g = rng.uniform(0, 6, 160), rng.integers(0, 4, 160)
@@ -98,6 +99,7 @@ def test_rough_functions_clear_the_way_for_parameters_by_group():
     assert found.best.loss < 1e-20 * np.var(y)
 
 
+@pytest.mark.slow
 def test_rough_functions_of_several_unknown_functions():
     rng = np.random.default_rng(0)
     x, v = rng.uniform(0.5, 2, (2, 150))
