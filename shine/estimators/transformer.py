@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,6 +12,7 @@ from sklearn.base import TransformerMixin
 
 from shine.data.dataset import numbers
 from shine.data.of_r import whole
+from shine.errors import ExtrapolationWarning
 from shine.estimators.base import SymbolicEstimator, complete
 from shine.estimators.checks import checked_weights, validated
 from shine.estimators.parameters import DEPRECATED
@@ -172,7 +174,10 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks, seeds
         """
         models = self._models(None)
         X = validated(self, X, reset=False)
-        return np.column_stack([model.predict(X) for model in models])
+        with warnings.catch_warnings():
+            # Components are features; what is made of them may or may not extrapolate.
+            warnings.simplefilter("ignore", ExtrapolationWarning)
+            return np.column_stack([model.predict(X) for model in models])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """The components as text, which names their columns in data frames; with every digit if that tells them apart.
