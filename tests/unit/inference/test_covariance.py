@@ -247,3 +247,30 @@ def test_a_simple_number_far_from_the_best_one_is_told():
     assert found.notes[-1].startswith("simple numbers stand for the most likely ones: c0 = 2.3")
     other = inference("2.6*x + 1.37", {"x": x}, y).uncertainty
     assert other.notes[-1].startswith("the formula's constants are not the most likely ones, which are: c0 = 2.3")
+
+
+def decade(rows=400):
+    """Readings over a decade of x, with gamma noise of a fifth."""
+    rng = np.random.default_rng(1)
+    x = rng.uniform(1, 10, rows)
+    return x, 3 * x**2 * rng.gamma(20, 1 / 20, rows)
+
+
+@pytest.mark.parametrize("loss", ["gamma", "logarithmic"])
+def test_errors_with_second_derivatives_are_not_smoothed_where_predictions_span_a_decade(loss):
+    x, y = decade()
+    found = inference("2.93*x**2", {"x": x}, y, loss).uncertainty
+    ratio = y / x**2
+    center, spread = (np.exp(np.log(ratio).mean()), np.log(ratio)) if loss == "logarithmic" else (ratio.mean(), ratio)
+    scale = center if loss == "logarithmic" else 1.0
+    assert found.errors == pytest.approx([scale * spread.std() / np.sqrt(len(x))], rel=0.02)
+
+
+def test_absolute_shares_of_the_target_have_windows_that_fit_each_row():
+    # Their least sum is at the median of the ratios, each as often as 1/target says, whatever the sizes of the rows.
+    x, y = decade()
+    sizes = np.where(np.arange(len(x)) % 2, 1.0, 1e3)
+    loss = "lambda prediction, target: abs(prediction - target)/abs(target)"
+    alone = inference("2.93*x", {"x": x}, y / x, loss).uncertainty
+    spread = inference("2.93*x", {"x": sizes * x}, sizes * y / x, loss).uncertainty
+    assert spread.errors == pytest.approx(alone.errors, rel=1e-3)
