@@ -274,3 +274,22 @@ def test_absolute_shares_of_the_target_have_windows_that_fit_each_row():
     alone = inference("2.93*x", {"x": x}, y / x, loss).uncertainty
     spread = inference("2.93*x", {"x": sizes * x}, sizes * y / x, loss).uncertainty
     assert spread.errors == pytest.approx(alone.errors, rel=1e-3)
+
+
+@pytest.mark.parametrize("formula", ["2.5*x - 12.5", "3.1*(x - 5.01)"])
+def test_rows_that_separate_the_classes_do_not_determine_the_odds(formula):
+    x = np.random.default_rng(1).uniform(0, 10, 200)
+    found = inference(formula, {"x": x}, (x > 5) * 1.0, "binomial").uncertainty
+    assert np.isinf(found.errors).all()
+    assert np.isinf(found.wald(0.95)).all()
+    assert "do not determine" in found.notes[0] and "levels off" in found.notes[0]
+
+
+def test_rows_that_do_not_separate_the_classes_determine_the_odds():
+    x = np.random.default_rng(1).uniform(0, 10, 200)
+    y = (np.random.default_rng(2).uniform(size=200) < 1 / (1 + np.exp(6 - 1.2 * x))) * 1.0
+    found = inference("2.5*x - 12.5", {"x": x}, y, "binomial").uncertainty
+    design = np.column_stack([x, np.ones_like(x)])
+    odds = 1 / (1 + np.exp(-(found.best[0] * x - found.best[1])))
+    information = design.T @ ((odds * (1 - odds))[:, None] * design)
+    assert found.errors == pytest.approx(np.sqrt(np.diagonal(np.linalg.inv(information))), rel=1e-4)
