@@ -41,6 +41,11 @@ LEAST_CURVATURE = 0.01
 """Share of its exact part below which the least curvature of the sum of errors counts as that part: the constants are
 then not at a minimum, or hardly."""
 
+FAR, LEVEL = 2.0, 0.01
+"""Standard errors along a direction at which the log-likelihood must have fallen, on either side, by this share of what
+the information says. Otherwise it levels off, as where the rows separate two classes: the best constants are then
+infinite."""
+
 
 @dataclass(frozen=True, eq=False)
 class Covariance:
@@ -61,7 +66,9 @@ class Covariance:
     adjusted : ndarray of shape (n_constants,)
         Variance of each constant by the information over the one in the matrix; 1 if they are the same.
     directions : ndarray of shape (n_directions, n_constants)
-        Changes of the constants that do not change the predictions.
+        Changes of the constants that do not change the predictions, or the log-likelihood however large they are.
+    levels_off : bool
+        Whether there are any of the latter.
     """
 
     matrix: Floats
@@ -72,6 +79,7 @@ class Covariance:
     kind: Literal["model", "robust"]
     adjusted: Floats
     directions: Floats
+    levels_off: bool = False
 
 
 def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Kind = "auto") -> Covariance:
@@ -94,8 +102,12 @@ def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Ki
         return Covariance(unknown, 0.0, 0.0, lost, np.zeros(count), "model", np.ones(count), nothing)
     found = Curvature.of(likelihood, constants)
     inverse, directions, undetermined = _inverse(found.hessian, found.convex)
+    known, levels_off = error.log_likelihood is not None, False
+    if error.log_likelihood is not None and count and np.isfinite(inverse).all():
+        inverse, level, scale = _without_level(likelihood, constants, total, inverse, error.log_likelihood)
+        directions, levels_off = np.concatenate([directions, level]), len(level) > 0
+        undetermined = undetermined | (np.abs(level) > TAKES_PART * scale).any(axis=0)
     rank = count - len(directions)
-    known = error.log_likelihood is not None
     freedom = math.inf if known else max(rows - rank, 0.0)
     if known:
         assert error.log_likelihood is not None
@@ -117,7 +129,7 @@ def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Ki
     if freedom == 0:
         matrix, undetermined = np.full((count, count), np.inf), np.ones(count, np.bool_)
     information = dispersion / 2 * np.diagonal(found.hessian) if dispersion < math.inf else np.full(count, np.inf)
-    return Covariance(matrix, dispersion, freedom, undetermined, information, kind, adjusted, directions)
+    return Covariance(matrix, dispersion, freedom, undetermined, information, kind, adjusted, directions, levels_off)
 
 
 def _inverse(hessian: Floats, convex: Floats) -> tuple[Floats, Floats, Mask]:
@@ -142,3 +154,32 @@ def _inverse(hessian: Floats, convex: Floats) -> tuple[Floats, Floats, Mask]:
         inner = np.diag(sizes[~lost])
     inverse = kept @ np.linalg.inv(inner) @ kept.T
     return (inverse + inverse.T) / 2 / scale / scale[:, None], others / scale, (np.abs(others) > TAKES_PART).any(axis=0)
+
+
+def _without_level(
+    likelihood: Likelihood, constants: Floats, total: float, inverse: Floats, factor: float
+) -> tuple[Floats, Floats, Floats]:
+    """The inverse without the directions along which the likelihood levels off, these, and the sizes of the constants.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+    constants : ndarray of shape (n_constants,)
+    total : float
+    inverse : ndarray of shape (n_constants, n_constants)
+    factor : float
+        Of the sum of errors in the negative log-likelihood.
+    """
+    scale = np.sqrt(np.maximum(np.diagonal(inverse), 0.0))
+    scale = np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)
+    sizes, vectors = np.linalg.eigh(inverse / scale / scale[:, None])
+    expected, level = LEVEL * FAR**2 / 2, np.zeros(len(sizes), np.bool_)
+    for index in np.flatnonzero(sizes > NOT_DETERMINED * sizes[-1]).tolist():
+        step = FAR * float(np.sqrt(sizes[index] / factor)) * vectors[:, index] * scale
+        rises = [factor * (likelihood.total(constants + side * step) - total) for side in (-1, 1)]
+        level[index] = min(abs(rise) for rise in rises) < expected
+    if not level.any():
+        return inverse, np.zeros((0, len(sizes))), scale
+    kept = vectors[:, ~level]
+    left = (kept * sizes[~level]) @ kept.T * scale * scale[:, None]
+    return left, vectors[:, level].T * scale, scale

@@ -4,7 +4,8 @@ The second derivatives are differences of exact slopes. If a likelihood's curvat
 counts is, its expectation is the curvature where target and prediction are equal; then that is taken (Fisher scoring,
 as in generalized linear models: McCullagh and Nelder 1989). Errors with kinks, such as absolute ones, have a curvature
 only in the mean over the noise: the change of their slopes over a window of residuals, which narrows with the number of
-rows (Powell 1991, with the bandwidth of Hall and Sheather 1988 for the median).
+rows (Powell 1991, with the bandwidth of Hall and Sheather 1988 for the median). The window of a row is in proportion to
+its noise: the less, the larger the jump of its slope at the target.
 """
 
 from __future__ import annotations
@@ -30,7 +31,12 @@ STRAIGHT = 1e-6
 """Share by which the curvature may differ from a line in the target by rounding."""
 
 KINKED = 0.5
-"""Share of the smoothed curvature below which the pointwise one leaves out kinks."""
+"""Share of the smoothed curvature below which the pointwise one leaves out kinks; and share of the rows with a positive
+second derivative from which no kinks are looked for."""
+
+NEAR, JUMP = 1e-6, 10.0
+"""Distance from the target, as a share of it, over which the slope of an error jumps if it changes by so many times
+more than the second derivatives there say."""
 
 MOST_LEVERAGE = 0.99
 """Leverages above this count as this: a row that determines a constant alone says nothing about its noise."""
@@ -69,22 +75,27 @@ class Curvature:
         """The curvature at some constants."""
         error = likelihood.error
         slopes, width = derivatives_of(error), _window(likelihood, constants)
-        pointwise, smooth, squares, weighted, counted, bend = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        pointwise, smooth, squares, weighted, counted, bend, usable, rows = np.zeros(8).tolist()
         kinked, expected = np.zeros((2, len(constants), len(constants)))
         with np.errstate(all="ignore"):
             for block in likelihood.blocks(constants):
-                at, widened = slopes.slopes(block.arguments), _smoothed(slopes, block, width, error)
+                at, (sizes, jumps) = slopes.slopes(block.arguments), _sizes(slopes, block, error)
+                widened = _smoothed(slopes, block, width * sizes)
+                usable += float(block.counts @ ((at.second > 0) & ~(jumps > 0)))
                 pointwise += float(block.counts @ at.second)
                 smooth += float(block.counts @ widened)
+                rows += float(np.sum(block.counts))
                 squares += float(block.weights @ at.first**2)
                 weighted += float(block.weights @ widened)
-                counted += float(block.weights @ block.precisions)
-                kinked += (block.partials * (block.weights * block.precisions)) @ block.partials.T
+                # The mean change of a slope is its jump times the density of residuals, 1 over their size.
+                steep = block.weights * np.where(jumps > 0, jumps, 1.0) / sizes
+                counted += float(np.sum(steep))
+                kinked += (block.partials * steep) @ block.partials.T
                 mean = slopes.slopes(_with_target(block, 1.0)).second
                 expected += (block.partials * (block.weights * mean)) @ block.partials.T
                 halfway = slopes.slopes(_with_target(block, 0.5)).second
                 bend += float(np.sum(np.abs(halfway - (mean + at.second) / 2)))
-        smoothed = abs(pointwise) < KINKED * abs(smooth)
+        smoothed = usable < KINKED * rows and abs(pointwise) < KINKED * abs(smooth)
         dispersion = 2 * (smooth if smoothed else pointwise) / squares if squares > 0 else np.inf
         if smoothed:
             exact = kinked * (weighted / counted)
@@ -143,29 +154,33 @@ def _with_target(block: Block, share: float) -> list[Floats]:
     return [prediction, target + share * (prediction - target), *beside]
 
 
-def _sizes(block: Block, error: RowLoss) -> Floats:
-    """Size of each row's noise that its weight says, up to a common factor."""
-    found: Floats = block.precisions ** (-1 / (error.degree or 2.0))
-    return found
+def _sizes(slopes: Derivatives, block: Block, error: RowLoss) -> tuple[Floats, Floats]:
+    """Size of each row's noise up to a common factor, by its weight and the jump of its slope; and that jump, or 0."""
+    prediction, target, *beside = block.arguments
+    near = NEAR * np.where(target != 0, np.abs(target), np.abs(prediction))
+    above, below = (slopes.slopes([target + sign * near, target, *beside]) for sign in (1, -1))
+    change, smooth = above.first - below.first, near * (np.abs(above.second) + np.abs(below.second))
+    jumps = np.where(np.isfinite(change) & (change > JUMP * smooth), change, 0.0)
+    sizes: Floats = block.precisions ** (-1 / (error.degree or 2.0)) / np.where(jumps > 0, jumps, 1.0)
+    return sizes, jumps
 
 
 def _window(likelihood: Likelihood, constants: Floats) -> float:
-    """Half the width of the window that slopes of errors are compared over."""
-    residuals = np.concatenate(
-        [np.abs(block.arguments[1] - block.predictions) / _sizes(block, likelihood.error)
-         for block in likelihood.blocks(constants)]
-    )  # fmt: skip
+    """Half the width of the window that slopes of errors are compared over, in sizes of each row's noise."""
+    slopes = derivatives_of(likelihood.error)
+    with np.errstate(all="ignore"):
+        residuals = np.concatenate(
+            [np.abs(block.arguments[1] - block.predictions) / _sizes(slopes, block, likelihood.error)[0]
+             for block in likelihood.blocks(constants)]
+        )  # fmt: skip
     normal, rows = NormalDist(), max(likelihood.rows.effective_rows, 2.0)
     share = min((normal.inv_cdf(0.975) ** 2 * 1.5 * normal.pdf(0.0) ** 2 / rows) ** (1 / 3), 0.4)
     spread = float(np.median(residuals)) / MAD_OF_NORMAL if len(residuals) else 0.0
     return spread * normal.inv_cdf(0.5 + share)
 
 
-def _smoothed(slopes: Derivatives, block: Block, width: float, error: RowLoss) -> Floats:
-    """Mean change of the rows' slopes with their predictions, over a window."""
-    if not width > 0:
-        return np.zeros_like(block.predictions)
-    half = width * _sizes(block, error)
+def _smoothed(slopes: Derivatives, block: Block, half: Floats) -> Floats:
+    """Mean change of the rows' slopes with their predictions, over windows of half these widths."""
     above, below = ([block.predictions + sign * half, *block.arguments[1:]] for sign in (1, -1))
     found: Floats = (slopes.first(above) - slopes.first(below)) / (2 * half)
-    return found
+    return np.where(half > 0, found, 0.0)

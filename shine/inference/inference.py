@@ -158,6 +158,8 @@ class Inference:
             lost = [name for name, is_lost in zip(form.names, found.undetermined, strict=True) if is_lost]
             alone = len(lost) == 1
             reason = "the loss does not change with it" if alone else "changes of them cancel"
+            if found.levels_off:
+                reason = "the likelihood levels off, so its highest point may be at infinity"
             notes.append(f"the rows do not determine {listed(lost)}: {reason}")
         if self.is_exact and form.names:
             notes.append("the formula is exact to within rounding; the intervals say no more than that")

@@ -247,3 +247,49 @@ def test_a_simple_number_far_from_the_best_one_is_told():
     assert found.notes[-1].startswith("simple numbers stand for the most likely ones: c0 = 2.3")
     other = inference("2.6*x + 1.37", {"x": x}, y).uncertainty
     assert other.notes[-1].startswith("the formula's constants are not the most likely ones, which are: c0 = 2.3")
+
+
+def decade(rows=400):
+    """Readings over a decade of x, with gamma noise of a fifth."""
+    rng = np.random.default_rng(1)
+    x = rng.uniform(1, 10, rows)
+    return x, 3 * x**2 * rng.gamma(20, 1 / 20, rows)
+
+
+@pytest.mark.parametrize("loss", ["gamma", "logarithmic"])
+def test_errors_with_second_derivatives_are_not_smoothed_where_predictions_span_a_decade(loss):
+    x, y = decade()
+    found = inference("2.93*x**2", {"x": x}, y, loss).uncertainty
+    ratio = y / x**2
+    center, spread = (np.exp(np.log(ratio).mean()), np.log(ratio)) if loss == "logarithmic" else (ratio.mean(), ratio)
+    scale = center if loss == "logarithmic" else 1.0
+    assert found.errors == pytest.approx([scale * spread.std() / np.sqrt(len(x))], rel=0.02)
+
+
+def test_absolute_shares_of_the_target_have_windows_that_fit_each_row():
+    # Their least sum is at the median of the ratios, each as often as 1/target says, whatever the sizes of the rows.
+    x, y = decade()
+    sizes = np.where(np.arange(len(x)) % 2, 1.0, 1e3)
+    loss = "lambda prediction, target: abs(prediction - target)/abs(target)"
+    alone = inference("2.93*x", {"x": x}, y / x, loss).uncertainty
+    spread = inference("2.93*x", {"x": sizes * x}, sizes * y / x, loss).uncertainty
+    assert spread.errors == pytest.approx(alone.errors, rel=1e-3)
+
+
+@pytest.mark.parametrize("formula", ["2.5*x - 12.5", "3.1*(x - 5.01)"])
+def test_rows_that_separate_the_classes_do_not_determine_the_odds(formula):
+    x = np.random.default_rng(1).uniform(0, 10, 200)
+    found = inference(formula, {"x": x}, (x > 5) * 1.0, "binomial").uncertainty
+    assert np.isinf(found.errors).all()
+    assert np.isinf(found.wald(0.95)).all()
+    assert "do not determine" in found.notes[0] and "levels off" in found.notes[0]
+
+
+def test_rows_that_do_not_separate_the_classes_determine_the_odds():
+    x = np.random.default_rng(1).uniform(0, 10, 200)
+    y = (np.random.default_rng(2).uniform(size=200) < 1 / (1 + np.exp(6 - 1.2 * x))) * 1.0
+    found = inference("2.5*x - 12.5", {"x": x}, y, "binomial").uncertainty
+    design = np.column_stack([x, np.ones_like(x)])
+    odds = 1 / (1 + np.exp(-(found.best[0] * x - found.best[1])))
+    information = design.T @ ((odds * (1 - odds))[:, None] * design)
+    assert found.errors == pytest.approx(np.sqrt(np.diagonal(np.linalg.inv(information))), rel=1e-4)
