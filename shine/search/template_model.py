@@ -87,6 +87,11 @@ class TemplateModel(Model):
         return () if self.law.groups is None else self.law.groups.names
 
     @property
+    def categories(self) -> tuple[str, ...]:
+        """The column of groups, if there is one."""
+        return () if self.law.groups is None else (self.law.groups.column,)
+
+    @property
     def outputs(self) -> tuple[TemplateModel, ...]:
         """The formula of each output of a template."""
         return tuple(replace(self, tree=self.law.composed(number), output=number) for number in self._numbers)

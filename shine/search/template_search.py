@@ -180,7 +180,8 @@ def template_search(
         raise DataError(f"no formula of the template has a finite {loss.name}; {relax}")
     front = tuple(_with_digits(model, rows, task.groups) for model in front)
     if len(composition.template.outputs) == 1:
-        basis = Basis(rows, loss, task.noise)
+        # Formulas compare the values of the column of groups, which are numbers from 0 only in the search.
+        basis = Basis(in_values(rows, task.groups), loss, task.noise)
         front = tuple(replace(model, basis=basis) for model in front)
     choice = _chosen(front, rows, loss, enough)
     if settings.fitness.noise in NOISE_NOTES:

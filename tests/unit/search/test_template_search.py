@@ -182,3 +182,17 @@ def test_an_estimator_takes_a_template():
     assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
     with pytest.raises(DataError, match="refit_groups"):
         model.predict([[1.0, 1.0, 9.0]])
+
+
+@pytest.mark.filterwarnings("error::shine.ExtrapolationWarning")
+def test_uncertainty_of_groups_with_any_numbers_is_that_of_groups_from_zero():
+    codes = np.arange(60) % 3
+    t = np.random.default_rng(1).uniform(1, 3, 60)
+    y = (codes + 1) * t**2 + np.random.default_rng(2).normal(0, 0.1, 60)
+    found = []
+    for numbers in (np.arange(3.0), np.array([101.0, 205.0, 999.0])):
+        X = np.column_stack([numbers[codes], t])
+        options = {"generations": 2, "population": 60}
+        result = evolve(X, y, "k[g]*f(t)", ["g", "t"], **options)
+        found.append(np.column_stack([*result.predict(X, return_std=True), result.best.predict_interval(X)]))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-9)
