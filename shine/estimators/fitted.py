@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from shine.data.beside import without_columns
 from shine.data.dataset import Dataset
 from shine.estimators.checks import validated
 from shine.estimators.display import equations, fitted_html, fitted_latex, fitted_text
@@ -149,7 +150,7 @@ class FittedEstimator(BaseEstimator):
         check_kind(kind, self._drawings(), X, y)
         data: list[Dataset | None] = [None] * len(models)
         if X is not None:
-            rows = validated(self, X, reset=False)
+            rows = self._rows_for(models, X)
             targets = [np.zeros(len(rows))] * len(models) if y is None else self._plotted_targets(y)
             data = [Dataset.from_arrays(rows, target, None, self._names()) for target in targets]
         subjects = [
@@ -157,6 +158,11 @@ class FittedEstimator(BaseEstimator):
             for front, title, own, model in zip(self._fronts, self._titles, data, models, strict=True)
         ]
         return plotted(subjects, kind, self._drawings(), features, ax)
+
+    def _rows_for(self, models: Sequence[Model], X: ArrayLike) -> Any:
+        """Rows for formulas: without columns that only the loss reads, and with numbers for groups."""
+        given = models[0].with_group_numbers(without_columns(X, getattr(self, "beside_", [])))
+        return validated(self, given, reset=False)
 
     _quantity = "prediction"
     """What formulas compute, at the axis of a drawing."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
-from shine.data.beside import Beside, taken_apart, without_columns
+from shine.data.beside import Beside, taken_apart
 from shine.data.dataset import check_beside, numbered_groups, numbers
 from shine.estimators.base import SymbolicEstimator, complete
 from shine.estimators.checks import checked_sigma, checked_weights, validated
@@ -276,8 +276,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
             formula is not exact; once.
         """
         models = self._models(index)
-        X = models[0].with_group_numbers(without_columns(X, getattr(self, "beside_", [])))
-        X = validated(self, X, reset=False)
+        X = self._rows_for(models, X)
         found = [model.predict(X, return_std) for model in models]
         if not isinstance(self.front_, list):
             return found[0]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shine.estimators.checks import validated
 from shine.estimators.fitted import FittedEstimator, Index
 from shine.typing import Floats
 
@@ -76,6 +75,6 @@ class UncertainEstimator(FittedEstimator):
             Lower and upper ends.
         """
         models = self._models(index)
-        rows = validated(self, X, reset=False)
+        rows = self._rows_for(models, X)
         ends = [model.predict_interval(rows, level, kind) for model in models]
         return ends[0] if not isinstance(self.front_, list) else np.stack(ends, axis=1)

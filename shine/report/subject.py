@@ -91,6 +91,11 @@ class SummaryLike(Protocol):
 class UncertainLike(ModelLike, Protocol):
     """A formula that tells how sure it is."""
 
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """Parameters whose values are labels, with none between them."""
+        ...
+
     def summary(self) -> SummaryLike:
         """The table of its constants; a `DataError` if it does not know the rows that it was fitted to."""
         ...

@@ -147,7 +147,8 @@ class Run:
         groups = None if self.record.groups is None else Groups(**self.record.groups.model_dump())
         law = law_from(template, self.features, functions, constants, groups)
         r2 = math.nan if model.r2 is None else model.r2
-        return TemplateModel(law.composed(), model.loss, r2, self.record.weights, self.headings, model.digits, law=law)
+        weights, known = self.record.weights, self._known(model)
+        return TemplateModel(law.composed(), model.loss, r2, weights, self.headings, model.digits, known=known, law=law)
 
 
 def open_run(folder: str | Path) -> Run:

@@ -108,10 +108,6 @@ class Model(UncertainModel):
         """The formula with the functions that have names of their own."""
         return self.tree
 
-    def with_group_numbers(self, X: Any) -> Any:
-        """A table to predict for, with numbers in all columns; an ordinary formula takes it as it is."""
-        return X
-
     @property
     def counts(self) -> tuple[int, int]:
         """Nodes, and constants among them, as far as the search has chosen them."""

@@ -136,7 +136,8 @@ def _along_features(subject: Subject, kind: str, features: Sequence[Any] | None)
         data = model.basis.rows
     if data is None:
         raise ValueError(f"plot({kind!r}) needs rows, which a model from a pickle does not have: plot({kind!r}, X, y)")
-    wanted = model.tree.used_parameters if features is None else [_feature(given, model) for given in features]
+    used = [name for name in model.tree.used_parameters if name not in model.categories]
+    wanted = used if features is None else [_feature(given, model) for given in features]
     if not wanted:
         raise ValueError(
             f"the formula {model.formula()} uses no feature, so there is no {kind}; name some with features="

@@ -83,9 +83,10 @@ def _stacked(outputs: int, X: ArrayLike, y: ArrayLike, others: tuple[Any, ...]) 
     noise is known.
     """
     sample_weight, names, sigma, groups, headings, beside = others
-    targets = numbers(y, "y", 2)
-    if targets.shape[1] != outputs:
-        raise DataError(f"the template has {outputs} outputs, but y has {targets.shape[1]} columns")
+    count = 1 if np.ndim(y) == 1 else (targets := numbers(y, "y", 2)).shape[1]
+    if count != outputs:
+        has = f"{count} column{'s' * (count != 1)}"
+        raise DataError(f"the template has {outputs} outputs, but y has {has}; give one column per output")
     first = Dataset.from_arrays(X, targets[:, 0], sample_weight, names, sigma, groups, headings, beside)
     if OUTPUT in first.features:
         raise DataError(f"a column is called {OUTPUT!r}, which numbers the outputs of a template; rename it")

@@ -20,6 +20,7 @@ from shine.inference.constants import Form, Which, form_of
 from shine.lang.derivative import derivative
 from shine.lang.names import identifier
 from shine.lang.simplify.simplifier import simplify
+from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
 from shine.templates.group_tree import by_group
 from shine.templates.law import Law, inlined
@@ -28,24 +29,24 @@ MOST_CONSTANTS = 100
 """Most constants whose intervals are told: the work grows with their square."""
 
 
-def form_of_law(law: Law, which: Which = "fitted") -> Form:
+def form_of_law(law: Law, which: Which = "fitted", output: int = 0) -> Form:
     """The form of a formula of a template.
 
     Parameters
     ----------
     law : Law
-        Of one output.
     which : {"fitted", "all"}
         Which numbers of the unknown functions are constants (see `shine.inference.constants`).
+    output : int
+        The output that it is the form of, with the functions and parameters that this one uses.
 
     Raises
     ------
     DataError
-        If it has several outputs, or more than `MOST_CONSTANTS` constants.
+        If it has more than `MOST_CONSTANTS` constants.
     """
-    if law.n_outputs != 1:
-        raise DataError("intervals of a template with several outputs are not known; ask for those of one output alone")
-    body = law.template.outputs[0]
+    body = law.template.outputs[output]
+    law = _used_by(law, body)
     parameters = _free_parameters(law)
     taken = {*law.features, *law.constants, *parameters}
     forms: dict[str, Form] = {}
@@ -68,6 +69,19 @@ def form_of_law(law: Law, which: Which = "fitted") -> Form:
         np.array(list(values.values()), np.float64),
         tuple(dict.fromkeys(number for each in forms.values() for number in each.exact)),
         law.with_groups(inlined(body, definitions, names, exact, free=own)),
+    )
+
+
+def _used_by(law: Law, body: Tree) -> Law:
+    """The law with the functions and the parameters that an output uses."""
+    found = functions_of(body)
+    called = {name: call for name, call in law.template.calls.items() if name in found}
+    unknowns = {unknown for unknown, _ in called.values()}
+    return replace(
+        law,
+        template=replace(law.template, calls=called),
+        functions={name: tree for name, tree in law.functions.items() if name in unknowns},
+        constants={name: value for name, value in law.constants.items() if name in body.used_parameters},
     )
 
 

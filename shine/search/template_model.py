@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shine.errors import ExportError
+from shine.errors import DataError, ExportError
 from shine.gp.complexity import tree_complexity
 from shine.inference.constants import Form, Which
 from shine.inference.uncertainty import Uncertainty
@@ -87,6 +87,11 @@ class TemplateModel(Model):
         return () if self.law.groups is None else self.law.groups.names
 
     @property
+    def categories(self) -> tuple[str, ...]:
+        """The column of groups, if there is one."""
+        return () if self.law.groups is None else (self.law.groups.column,)
+
+    @property
     def outputs(self) -> tuple[TemplateModel, ...]:
         """The formula of each output of a template."""
         return tuple(replace(self, tree=self.law.composed(number), output=number) for number in self._numbers)
@@ -159,7 +164,25 @@ class TemplateModel(Model):
         """The formula with names in place of the functions' constants, and of the parameters (see `Model.form`)."""
         from shine.search.template_form import form_of_law
 
-        return form_of_law(self.law, constants)
+        return form_of_law(self.law, constants, self._alone())
+
+    def with_data(self, X: ArrayLike, y: ArrayLike, *others: Any, **options: Any) -> Self:
+        """The model with rows that its intervals refer to (see `Model.with_data`); it is that of one output."""
+        self._alone()
+        return super().with_data(X, y, *others, **options)
+
+    def _known(self, *which: Any, **options: Any) -> Uncertainty:
+        self._alone()
+        return super()._known(*which, **options)
+
+    def _alone(self) -> int:
+        """The output that intervals are those of."""
+        if self.output is None:
+            raise DataError(
+                f"the template has {self.law.n_outputs} outputs, and intervals are those of one: "
+                "model.outputs[0].with_data(X, y[:, 0]).conf_int()"
+            )
+        return self.output
 
     def _columns(self, X: ArrayLike) -> list[Floats]:
         return super()._columns(self.with_group_numbers(X))

@@ -14,6 +14,7 @@ from shine.errors import DataError
 from shine.evaluators.workers import processors
 from shine.fitness.losses import Loss
 from shine.fitness.protocols import PopulationEvaluator
+from shine.fitness.row_loss import SIGMA
 from shine.gp import evolution
 from shine.gp.complexity import CONSTANT_NAME
 from shine.gp.constants import fitter
@@ -27,7 +28,7 @@ from shine.losses import loss_for
 from shine.search.budget import TimeBudget
 from shine.search.choice import Choice, choose
 from shine.search.front import Front, Result
-from shine.search.losses import read_by
+from shine.search.losses import read_by, takes_noise
 from shine.search.noise import NOISE_NOTES, with_model
 from shine.search.noise_estimate import estimated_noise
 from shine.search.settings import SearchSettings
@@ -88,6 +89,9 @@ def prepared_template(dataset: Dataset, settings: SearchSettings) -> TemplateTas
     assert template is not None
     _check_settings(settings)
     loss = loss_for(settings.fitness.loss, dataset)
+    if len(template.outputs) > 1 and not takes_noise(loss) and SIGMA not in dataset.beside:
+        # The spread of each output stands for the unknown noise, of which such a loss has its own idea.
+        dataset = dataset.without_deviations
     dataset = read_by(loss, dataset, settings.fitness.noise)
     groups = None
     if template.groups is not None:
@@ -177,10 +181,13 @@ def template_search(
     outcome, front = _finished(finish, outcome)
     if not front:
         relax = "search longer, or relax the constraints" if rules else "check the ranges of the columns"
+        if outcome.stopped_by == "seconds":
+            relax = f"the {settings.stop.seconds:g} seconds were over, give more; or {relax}"
         raise DataError(f"no formula of the template has a finite {loss.name}; {relax}")
     front = tuple(_with_digits(model, rows, task.groups) for model in front)
     if len(composition.template.outputs) == 1:
-        basis = Basis(rows, loss, task.noise)
+        # Formulas compare the values of the column of groups, which are numbers from 0 only in the search.
+        basis = Basis(in_values(rows, task.groups), loss, task.noise)
         front = tuple(replace(model, basis=basis) for model in front)
     choice = _chosen(front, rows, loss, enough)
     if settings.fitness.noise in NOISE_NOTES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,6 +51,15 @@ class UncertainModel:
     r2: float
     basis: Basis | None
     known: Uncertainty | None
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """Parameters whose values are labels, with none between them; an ordinary formula has none."""
+        return ()
+
+    def with_group_numbers(self, X: Any) -> Any:
+        """A table to predict for, with numbers in all columns; an ordinary formula takes it as it is."""
+        return X
 
     @property
     def uncertainty(self) -> Uncertainty:
@@ -199,6 +208,7 @@ class UncertainModel:
         """
         from shine.search.given_rows import basis_of
 
+        X = self.with_group_numbers(X)
         basis = basis_of(self.tree, self.headings, X, y, sample_weight, sigma, loss, noise)
         return replace(self, basis=basis, known=None)  # type: ignore[type-var]
 

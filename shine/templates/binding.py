@@ -68,6 +68,11 @@ def resolved(template: Template, features: Sequence[str]) -> Template:
     if missing:
         raise DataError(f"the template needs a column {shown(missing[0])}; the data have {listed(features)}")
     columns = template.open & set(features)
+    both = [each.name for each in template.parameters if each.name in features and each.name not in columns]
+    if both:
+        raise DataError(
+            f"{shown(both[0])} is a parameter of the template, and a column of the data; rename one of them"
+        )
     return replace(template, parameters=tuple(each for each in template.parameters if each.name not in columns))
 
 

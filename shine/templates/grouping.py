@@ -16,6 +16,9 @@ from shine.lang.names import listed, shown, value_text
 from shine.templates.law import Groups
 from shine.typing import AnyArray, Floats
 
+MOST_WHOLE = 2**53
+"""Greatest size of whole numbers that float64 tells one from the next."""
+
 _NEW = "refit its constants with refit_groups, or leave its rows out"
 
 
@@ -90,12 +93,15 @@ def with_numbers_for_texts(
     at = list(names).index(column)
     if given is None:
         table = np.asarray(X)
+        if table.ndim == 2 and table.dtype.kind in "iu":
+            _check_size(table[:, at].astype(object), column)
         if table.dtype.kind not in "OUS" or table.ndim != 2:
             return X, None
         cells = table[:, at]
     else:
         cells = _cells(list(frame_columns(X))[at][1])
     if _are_numbers(cells):
+        _check_size(cells, column)
         return X, None
     texts = _texts(cells, column)
     known = tuple(sorted(set(texts))) if groups is None else groups.names_as_texts
@@ -114,6 +120,17 @@ def _cells(values: Any) -> AnyArray:
 
 def _are_numbers(cells: AnyArray) -> bool:
     return all(isinstance(cell, int | float | np.number) and not isinstance(cell, bool) for cell in cells.tolist())
+
+
+def _check_size(cells: AnyArray, column: str) -> None:
+    """Raise a `DataError` if whole numbers are too large for float64 to tell one from the next."""
+    whole = (int(cell) for cell in cells.tolist() if isinstance(cell, int | np.integer))
+    large = next((number for number in whole if abs(number) > MOST_WHOLE), None)
+    if large is not None:
+        raise DataError(
+            f"column {shown(column)} has the group {large}; whole numbers above 2**53 run together: "
+            "make texts of the column"
+        )
 
 
 def _texts(cells: AnyArray, column: str) -> list[str]:

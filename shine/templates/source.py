@@ -178,8 +178,11 @@ class SourceReader:
         if unused:
             raise ValueError(f"unknown: the template does not call {unused[0]!r}; remove it, or write it")
         names = self._names(node)
-        if unknowns is not None and (wrong := [name for name in names if name in unknowns]):
-            reject(f"{wrong[0]!r} is an unknown function; call it: {wrong[0]}(...)")
+        called = {*body.found, *body.calls}
+        if wrong := [name for name in names if name in called]:
+            reject(f"{wrong[0]!r} is an unknown function: call it, {wrong[0]}(...), or rename the parameter")
+        if wrong := [name for name in names if name in functions and name not in NAMED_CONSTANTS]:
+            reject(f"{wrong[0]!r} is the name of a function, and cannot be a parameter or a column; rename it")
         found = tuple(
             Unknown(name, _argument_names(calls)) if unknowns is None else _completed(unknowns[name], calls)
             for name, calls in body.found.items()

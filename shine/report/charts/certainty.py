@@ -60,6 +60,10 @@ def band_along(model: UncertainLike, dataset: Dataset, feature: str) -> Band:
     rows = np.ascontiguousarray(columns[every])
     grid = np.linspace(float(columns[:, position].min()), float(columns[:, position].max()), _POINTS)
     typical = np.median(columns, axis=0)
+    for category in map(model.tree.parameters.index, model.categories):
+        labels = np.sort(columns[:, category])
+        typical[category] = labels[len(labels) // 2]
+        grid = np.unique(labels) if category == position else grid
     along = np.tile(typical, (len(grid), 1))
     along[:, position] = grid
     moved = np.tile(typical, (len(rows), 1))

@@ -27,8 +27,9 @@ def certainty(best: ModelLike, dataset: Dataset, target: str) -> Content:
     rows = list(summary.rows())
     bands: list[Content] = []
     if rows and any(math.isfinite(row["std_err"]) for row in rows):
-        features = [found.feature for found in dependences(best, dataset)[:_BANDS]]
-        names = {best.headings.get(name, name): name for name in best.tree.used_parameters}
+        used = [name for name in best.tree.used_parameters if name not in best.categories]
+        names = {best.headings.get(name, name): name for name in used}
+        features = [found.feature for found in dependences(best, dataset) if found.feature in names][:_BANDS]
         found = [band_along(best, dataset, names[feature]) for feature in features]
         figures = [band_figure(band, target, f"band-{index}") for index, band in enumerate(found)]
         bands = [grid([constants_figure(rows), *figures])]

@@ -68,3 +68,16 @@ def test_weights_and_standard_deviations_of_the_fit_count():
     plain = best.best_.with_data(X, noisy, sigma=sigma, noise="sigma")
     if best.standard_errors():
         assert best.standard_errors() == pytest.approx(plain.standard_errors(), rel=1e-6)
+
+
+def test_a_template_takes_texts_of_groups_in_intervals_and_drawings():
+    pandas, matplotlib = pytest.importorskip("pandas"), pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    codes, t = np.arange(50) % 2, X[:, 0]
+    table = pandas.DataFrame({"who": np.array(["a", "b"])[codes], "t": t})
+    y = (codes + 1) * t + RNG.normal(0, 0.1, 50)
+    found = SymbolicRegressor(**QUICK, template="k[who]*f(t)").fit(table, y)
+    numbered = found.best_.with_group_numbers(table)
+    np.testing.assert_array_equal(found.predict_interval(table), found.best_.predict_interval(numbered))
+    assert found.best_.with_data(table, y).conf_int(method="wald").keys() == found.conf_int(method="wald").keys()
+    assert found.plot("band", table, y).get_xlabel() == "t"

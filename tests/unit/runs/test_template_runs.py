@@ -91,3 +91,10 @@ def test_a_group_that_is_not_known_is_an_error_of_predictions(config, tmp_path):
     result = ran(config, tmp_path / "run")
     with pytest.raises(DataError, match="refit_groups"):
         result.best.predict([[1.0, 1.0, 7.0]])
+
+
+def test_a_run_that_is_read_back_knows_how_sure_its_formula_is(config, tmp_path):
+    result = ran(config, tmp_path / "run", ["stop.generations=1"])
+    again, X = open_run(tmp_path / "run").result.best, read_job(config).dataset.columns.T
+    np.testing.assert_allclose(again.predict_interval(X), result.best.predict_interval(X), rtol=1e-9)
+    assert str(again.summary()) == str(result.best.summary())

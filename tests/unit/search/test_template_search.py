@@ -165,7 +165,7 @@ def test_a_column_that_the_data_lack_is_named():
 
 
 def test_outputs_and_targets_must_fit():
-    with pytest.raises(DataError, match="2 outputs, but y has 1 columns"):
+    with pytest.raises(DataError, match="2 outputs, but y has 1 column; give one column per output"):
         evolve(np.column_stack([A, T]), A[:, None], "f(a), f(t)", ["a", "t"])
 
 
@@ -182,3 +182,62 @@ def test_an_estimator_takes_a_template():
     assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
     with pytest.raises(DataError, match="refit_groups"):
         model.predict([[1.0, 1.0, 9.0]])
+
+
+@pytest.mark.filterwarnings("error::shine.ExtrapolationWarning")
+def test_uncertainty_of_groups_with_any_numbers_is_that_of_groups_from_zero():
+    codes = np.arange(60) % 3
+    t = np.random.default_rng(1).uniform(1, 3, 60)
+    y = (codes + 1) * t**2 + np.random.default_rng(2).normal(0, 0.1, 60)
+    found = []
+    for numbers in (np.arange(3.0), np.array([101.0, 205.0, 999.0])):
+        X = np.column_stack([numbers[codes], t])
+        options = {"generations": 2, "population": 60}
+        result = evolve(X, y, "k[g]*f(t)", ["g", "t"], **options)
+        found.append(np.column_stack([*result.predict(X, return_std=True), result.best.predict_interval(X)]))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-9)
+
+
+TWO = np.column_stack([2.5 * T**2 + 1, 3 * T]) + np.random.default_rng(3).normal(0, 0.01, (150, 2))
+SHORT = {"generations": 2, "population": 60}
+
+
+@pytest.fixture(scope="module")
+def two():
+    return evolve(T[:, None], TWO, "a*f(t) + c, b*t", ["t"], **SHORT)
+
+
+def test_intervals_of_one_output_are_those_of_the_constants_that_it_uses(two):
+    line = two.best.outputs[1].with_data(T[:, None], TWO[:, 1])
+    assert list(line.conf_int()) == ["b"] and line.form().text == "b*t"
+    slope = T @ TWO[:, 1] / (T @ T)
+    error = np.sqrt(np.sum((TWO[:, 1] - slope * T) ** 2) / 149 / (T @ T))
+    assert line.standard_errors()["b"] == pytest.approx(error, rel=1e-3)
+    assert "b" not in two.best.outputs[0].form().names
+
+
+def test_intervals_of_all_outputs_name_those_of_one(two):
+    for asked in (two.best.conf_int, two.best.form, lambda: two.best.with_data(T[:, None], TWO)):
+        with pytest.raises(DataError, match=r"model\.outputs\[0\]\.with_data"):
+            asked()
+
+
+def test_several_outputs_have_any_loss():
+    found = evolve(T[:, None], TWO, "a*f(t) + c, b*t", ["t"], **SHORT, loss="huber(1)")
+    assert found.best.constants["b"] == pytest.approx(3, abs=0.01)
+
+
+def test_one_column_for_two_outputs_is_refused():
+    with pytest.raises(DataError, match="2 outputs, but y has 1 column; give one column per output"):
+        evolve(T[:, None], TWO[:, 0], "a*f(t), b*t", ["t"])
+
+
+def test_a_parameter_with_the_name_of_a_column_is_refused():
+    law = shine.template("x1*f(x0)", parameters={"x1": 2})
+    with pytest.raises(DataError, match="'x1' is a parameter of the template, and a column of the data"):
+        shine.evolve(np.column_stack([A, T]), DECAY, template=law, **{**SETTINGS, "primitives": ARITHMETIC})
+
+
+def test_a_search_that_had_no_time_says_so():
+    with pytest.raises(DataError, match="seconds were over, give more"):
+        evolve(T[:, None], T, "f(t)*k", ["t"], seconds=1e-6, population=5000)
