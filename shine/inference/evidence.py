@@ -32,7 +32,8 @@ def nats(known: Sequence[Uncertainty], prices: Sequence[float]) -> Floats:
     Returns
     -------
     ndarray of shape (n_formulas,)
-        inf for formulas with as many constants as rows.
+        inf for formulas with as many constants as rows, and for those with constants that the rows do not determine,
+        unless all have such: how long their description is, is not known.
     """
     totals = np.array([each.total for each in known])
     largest = float(np.max(totals[np.isfinite(totals)], initial=0.0))
@@ -47,7 +48,9 @@ def nats(known: Sequence[Uncertainty], prices: Sequence[float]) -> Floats:
         else:
             errors = each.total * each.likelihood
         found.append(errors + _of_constants(each) + price)
-    return np.array(found)
+    lengths = np.array(found)
+    determined = np.array([not each.undetermined.any() for each in known], np.bool_)
+    return np.where(determined, lengths, math.inf) if np.isfinite(lengths[determined]).any() else lengths
 
 
 def shares(lengths: Floats) -> Floats:

@@ -87,6 +87,14 @@ class BuiltIn:
     robust: bool = False
 
 
+EXCESS = """    near = max(min(share, 0.01), -0.01)
+    part = near/(2 + near)
+    square = part*part
+    excess = part*(near - square*(2/3 + square*(2/5 + square*2/7)))
+"""
+"""``share - log1p(share)`` where the difference would cancel, for shares of at most 0.01: the series of log1p in
+share/(2 + share)."""
+
 LIBRARY: dict[str, BuiltIn] = {
     "gaussian": BuiltIn(
         """
@@ -99,13 +107,16 @@ def gaussian(prediction, target, sigma):
         likelihood=0.5,
     ),
     "poisson": BuiltIn(
-        # Below a thousandth of the target, the deviance goes on along a steep line. log1p keeps the digits of small
+        # Below a thousandth of the target, the deviance goes on along a steep line. A series keeps the digits of small
         # deviances; every part is finite in every row, so that derivatives are.
-        """
+        f"""
 def poisson(prediction, target):
     mean = max(prediction, 0.001*target + 1e-30)
-    share = target if target > 0 else 1
-    return 2*(target*log1p((share - mean)/mean) - (target - mean)) + 2000*(mean - prediction)
+    divisor = target if target > 0 else 1
+    share = (mean - target)/max(divisor, 1e-6*mean)
+{EXCESS}    other = max((divisor - mean)/mean, -0.9999999999999999)
+    half = target*excess if abs(share) < 0.01 else target*log1p(other) - (target - mean)
+    return 2*half + 2000*(mean - prediction)
 """,
         "the expected count, at least 0",
         values={"target": NOT_NEGATIVE},
@@ -115,7 +126,7 @@ def poisson(prediction, target):
         # exp of a number that is not positive does not overflow. At 0 both sides have the same derivative.
         """
 def binomial(prediction, target):
-    linear = prediction - target*prediction if prediction > 0 else -target*prediction
+    linear = (1 - target)*prediction if prediction > 0 else -target*prediction
     return linear + log1p(exp(-abs(prediction)))
 """,
         "the logarithm of the odds, log(p/(1 - p)), of a row whose share of hits is the target",
@@ -123,12 +134,22 @@ def binomial(prediction, target):
         likelihood=1.0,
     ),
     "negative_binomial": BuiltIn(
-        """
+        # The logarithms are those of target/mean by the ratio of 1 + alpha*target to 1 + alpha*mean, and of this ratio.
+        # Where they cancel, the linear terms of both are put together.
+        f"""
 def negative_binomial(prediction, target, alpha):
     mean = max(prediction, 0.001*target + 1e-30)
-    share = target if target > 0 else 1
-    spread = (target + 1/alpha)*log1p(alpha*(target - mean)/(1 + alpha*mean))
-    return 2*(target*log1p((share - mean)/mean) - spread) + 2000*(mean - prediction)
+    distance = (target - mean)/mean
+    inner = 1 + alpha*target
+    outer = mean/(1 + alpha*mean)
+    own = max(distance/inner, -0.9999999999999999)
+    spread = distance*(alpha*outer)
+    share = own
+{EXCESS}    of_target = excess
+    share = spread
+{EXCESS}    small = distance*(distance/inner)*outer - target*of_target + excess/alpha
+    half = small if abs(distance) < 0.01 else target*log1p(own) + log1p(alpha*(mean - target)/inner)/alpha
+    return 2*half + 2000*(mean - prediction)
 """,
         "the expected count, at least 0, of counts with the variance mean + alpha*mean**2",
         {"alpha": Number(1.0)},
@@ -136,11 +157,12 @@ def negative_binomial(prediction, target, alpha):
         likelihood=0.5,
     ),
     "gamma": BuiltIn(
-        """
+        f"""
 def gamma(prediction, target):
     mean = max(prediction, 0.001*target)
     share = (target - mean)/mean
-    return 2*(share - log1p(share)) + 2000000*(mean - prediction)/target
+{EXCESS}    half = excess if abs(share) < 0.01 else share - log(target/mean)
+    return 2*half + 2000000*(mean - prediction)/target
 """,
         "the mean, above 0, of noise in proportion to it",
         values={"target": POSITIVE},
@@ -172,7 +194,8 @@ def huber(residual, delta):
         """
 def log_cosh(residual):
     size = abs(residual)
-    return size + log1p(exp(-2*size)) - 0.6931471805599453
+    half = sinh(0.5*min(size, 1))
+    return log1p(2*half*half) if size < 1 else size + (log1p(exp(-2*size)) - 0.6931471805599453)
 """,
         "the mean, of noise with outliers: errors beyond 1 count linearly",
         of_sigma=1.0,
@@ -190,7 +213,7 @@ def quantile(residual, q):
     "relative": BuiltIn(
         """
 def relative(prediction, target):
-    share = prediction/target - 1
+    share = (prediction - target)/target
     return share*share
 """,
         "the target; errors are shares of it, squared",
@@ -200,7 +223,7 @@ def relative(prediction, target):
         """
 def logarithmic(prediction, target):
     mean = max(prediction, 0.001*target)
-    distance = log(mean/target)
+    distance = log1p((mean - target)/target)
     return distance*distance + 14000*(mean - prediction)/target
 """,
         "the target, above 0; errors are those of logarithms, squared",

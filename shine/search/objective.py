@@ -46,6 +46,7 @@ class Objective:
 
     function: Function
     takes_formulas: bool = field(init=False)
+    _widths: list[int] = field(init=False, default_factory=list, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -64,7 +65,7 @@ class Objective:
         Raises
         ------
         ValueError
-            If the function returns something else.
+            If the function returns something else, or another number of objectives than before.
         """
         count = len(predictions)
         found: Floats | None = None
@@ -76,9 +77,11 @@ class Objective:
             own = self._checked(self.function(predictions[some], *more), len(some))
             found = np.full((count, own.shape[1]), np.inf) if found is None else found
             found[some] = own
-        return np.full((count, 1), np.inf) if found is None else found
+        return np.full((count, *(self._widths or [1])), np.inf) if found is None else found
 
     def _checked(self, returned: Any, count: int) -> Floats:
+        if np.iscomplexobj(returned):
+            raise ValueError("objective returned complex numbers; losses are real: return their abs() or .real")
         try:
             losses = np.asarray(returned, dtype=np.float64)
         except (TypeError, ValueError):
@@ -89,6 +92,13 @@ class Objective:
                 f"({count}, n_objectives)"
             )
         losses = losses.reshape(count, -1)
+        if not self._widths:
+            self._widths.append(losses.shape[1])
+        if losses.shape[1] != self._widths[0]:
+            raise ValueError(
+                f"objective returned {losses.shape[1]} losses for each formula, but {self._widths[0]} in its first "
+                "call; their number must not change"
+            )
         losses = np.where(np.isfinite(losses), losses, np.inf)
         if (losses[:, 0] < 0).any():
             raise ValueError(

@@ -52,6 +52,16 @@ def test_as_many_constants_as_rows_have_no_weight():
     assert shares(nats(known, [0.0, 0.0])).tolist() == [0.0, 1.0]
 
 
+def test_a_formula_with_undetermined_constants_has_no_weight():
+    weights = shares(lengths(["2.31*x + 1.37", "2.31*x + 1.37 + 0.11*max(x - 1e9, 0.5)", "2.31*x + exp(0.2 + 0.11)"]))
+    assert weights.tolist() == [1.0, 0.0, 0.0]
+
+
+def test_formulas_that_all_have_undetermined_constants_are_weighed():
+    weights = shares(lengths(["1.31*x + 1.01*x + 1.37", "3.11 + 2.61"]))
+    assert weights[0] > 0.99
+
+
 def test_without_any_evidence_all_are_equal():
     assert shares(np.array([math.inf, math.inf])).tolist() == [0.5, 0.5]
 

@@ -111,3 +111,16 @@ def test_formulas_that_are_not_finite_are_not_shown():
 def test_what_does_not_fit_is_refused_in_a_line(options, error, message):
     with pytest.raises(error, match=message):
         shine.evolve(X, Y, **QUICK, **options)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, list])
+def test_complex_losses_are_rejected(kind):
+    with pytest.raises(ValueError, match="objective returned complex numbers; losses are real"):
+        Objective(lambda predictions: kind(np.ones(len(predictions), complex)))(np.ones((2, 3)), Y.item)
+
+
+def test_the_number_of_objectives_must_not_change():
+    objective = Objective(lambda predictions: np.ones((len(predictions), len(predictions))))
+    objective(np.ones((2, 3)), Y.item)
+    with pytest.raises(ValueError, match="objective returned 3 losses for each formula, but 2 in its first call"):
+        objective(np.ones((3, 3)), Y.item)
