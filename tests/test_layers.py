@@ -53,7 +53,7 @@ BELOW: dict[str, set[str]] = {
     # Individuals have slots; evaluators score and fit them.
     "templates": _EVALUATION | {"gp"},
     "kernels": _EVALUATION,
-    "inference": _EVALUATION | {"kernels"},
+    "inference": _EVALUATION | {"kernels", "losses"},
     "search": _SEARCH | {"inference"},
     "estimators": _SEARCH | {"inference", "search"},
     "config": {"errors", "lang", "words", "data", "losses", "gp", "frontends", "templates", "search"},

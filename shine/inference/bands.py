@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from shine.errors import DataError
 from shine.inference.constants import Form
 from shine.inference.likelihood import Likelihood
 from shine.inference.quantiles import counts_between, two_sided
@@ -24,6 +25,10 @@ SHARES = (*SHARES, *(1 - share for share in reversed(SHARES[:-1])))
 
 LEAST_COUNT = 1.0
 """Counts below this have its variance, as in the weights of counts."""
+
+OVERDISPERSED, UNKNOWN = "overdispersed ", "unknown"
+"""Noise of counts with the variance mean + alpha*mean**2, before alpha; and noise that the rows do not tell, as their
+readings are not in the units of the formula."""
 
 BEYOND = 1e-6
 """Share of a gradient along a direction that the rows do not determine from which a prediction is not determined."""
@@ -42,6 +47,9 @@ class Noise:
 
 def growth(noise: str, predictions: Floats) -> Floats:
     """What the standard deviation of the noise is in proportion to, shape (n_rows,)."""
+    if noise.startswith(OVERDISPERSED):
+        mean, alpha = np.maximum(predictions, 0.0), float(noise.removeprefix(OVERDISPERSED))
+        return np.sqrt(np.maximum(mean, np.finfo(np.float64).tiny) + alpha * mean**2)
     if noise in ("relative", "log"):
         return np.abs(predictions)
     if noise == "counts":
@@ -121,11 +129,14 @@ class Bands:
 
     def deviations(self, columns: Sequence[Floats]) -> tuple[Floats, Floats]:
         """Values of the formula, and standard deviations of new readings, the uncertainty of the formula included."""
+        self._check_known()
         values, errors = self.of_mean(columns)
         return values, np.hypot(errors, self._noise(values))
 
     def interval(self, columns: Sequence[Floats], level: float, kind: Kind) -> tuple[Floats, Floats]:
         """Ends of the interval of each row, each of shape (n_rows,); without a noise to be known, of infinite width."""
+        if kind == "prediction":
+            self._check_known()
         values, errors = self.of_mean(columns)
         known = self.known
         if not known.freedom > 0:
@@ -143,6 +154,13 @@ class Bands:
             grown = growth(known.noise, values)
             low, high = (np.interp(share, SHARES, known.residuals) for share in ((1 - level) / 2, (1 + level) / 2))
             return values + _farther(low * grown, -half * errors), values + _farther(high * grown, half * errors)
+
+    def _check_known(self) -> None:
+        if self.known.noise == UNKNOWN:
+            raise DataError(
+                f"the loss {self.known.error} does not say how new readings scatter around the formula's value, which "
+                "is not in their units: ask for the value alone, by kind='mean' or return_std='mean'"
+            )
 
     def _noise(self, values: Floats) -> Floats:
         if self.known.error == "poisson":

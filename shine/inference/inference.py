@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from shine.data.dataset import Dataset
+from shine.fitness.losses import Loss
 from shine.fitness.row_loss import RowLoss
-from shine.inference.bands import WITH_QUANTILES, noise_of
+from shine.inference.bands import OVERDISPERSED, WITH_QUANTILES, noise_of
 from shine.inference.constants import Form
 from shine.inference.covariance import Covariance, Kind, covariance
 from shine.inference.fitting import Optimum, fitted
@@ -22,6 +23,8 @@ from shine.inference.row_errors import derivatives_of, row_error
 from shine.inference.uncertainty import Uncertainty
 from shine.lang.lazy import cached_property
 from shine.lang.names import listed
+from shine.losses.calls import call_of
+from shine.losses.reading import built_in_of
 from shine.typing import Floats
 
 FIRST_TOLERANCE = 1e-12
@@ -58,6 +61,15 @@ class Basis:
     def error(self) -> RowLoss:
         """The error of a row."""
         return row_error(self.loss)
+
+    @cached_property
+    def spread(self) -> str:
+        """How new readings scatter: as the loss says, or else the noise."""
+        built_in = built_in_of(Loss(self.error.name, self.error))
+        if built_in is None or built_in.spread is None:
+            return self.noise
+        numbers = call_of(self.error.name)[1]
+        return f"{OVERDISPERSED}{numbers[0]}" if OVERDISPERSED.startswith(built_in.spread) else built_in.spread
 
     def ranges(self, features: Sequence[str]) -> dict[str, tuple[float, float]]:
         """Least and largest value of each of some features."""
@@ -106,7 +118,7 @@ class Inference:
     def uncertainty(self) -> Uncertainty:
         """All that is known, without profiles."""
         best, found, form = self.optimum, self.found, self.form
-        noise = noise_of(self.likelihood, form.values, self.basis.noise, len(form.names) - len(found.directions))
+        noise = noise_of(self.likelihood, form.values, self.basis.spread, len(form.names) - len(found.directions))
         used = form.tree.used_parameters
         return Uncertainty(
             form.names,
@@ -123,7 +135,7 @@ class Inference:
             self.basis.error.log_likelihood,
             1 / (self.basis.error.degree or 2.0),
             found.information,
-            self.basis.noise,
+            self.basis.spread,
             noise.scale,
             np.zeros(0) if self.basis.error.name in WITH_QUANTILES else noise.residuals,
             self.basis.ranges([name for name in used if name not in form.names]),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shine.inference.bands import UNKNOWN
 from shine.inference.quantiles import tail_of_t
 from shine.inference.uncertainty import Uncertainty
 from shine.typing import Floats
@@ -74,7 +75,7 @@ class Summary:
         parts = [LOSSES.get(known.error, known.error), f"{known.rows:g} row{'s' * (known.rows != 1)}"]
         if math.isfinite(known.freedom):
             parts.append(f"{known.freedom:g} degrees of freedom")
-        if math.isfinite(known.freedom) and math.isfinite(known.scale):
+        if math.isfinite(known.freedom) and math.isfinite(known.scale) and known.noise != UNKNOWN:
             parts.append(f"noise {known.scale:.4g}{_grows(known.noise)}")
         return ", ".join(parts)
 

@@ -75,6 +75,9 @@ class BuiltIn:
         Power of the residual in the error, if it is one.
     robust : bool
         Whether a row that is far off counts little, so that the search may do without gross outliers.
+    spread : {"relative", "log", "overdispersed", "unknown"}, optional
+        How new readings scatter around the prediction, if the loss says it: in proportion to it; as counts with more
+        variance than the mean; or not at all, if readings are not in the units of the prediction.
     """
 
     definition: str
@@ -85,6 +88,7 @@ class BuiltIn:
     of_sigma: float | None = None
     degree: int | None = None
     robust: bool = False
+    spread: str | None = None
 
 
 EXCESS = """    near = max(min(share, 0.01), -0.01)
@@ -131,6 +135,7 @@ def binomial(prediction, target):
 """,
         "the logarithm of the odds, log(p/(1 - p)), of a row whose share of hits is the target",
         values={"target": SHARES},
+        spread="unknown",
         likelihood=1.0,
     ),
     "negative_binomial": BuiltIn(
@@ -155,6 +160,7 @@ def negative_binomial(prediction, target, alpha):
         {"alpha": Number(1.0)},
         {"target": NOT_NEGATIVE},
         likelihood=0.5,
+        spread="overdispersed",
     ),
     "gamma": BuiltIn(
         f"""
@@ -166,6 +172,7 @@ def gamma(prediction, target):
 """,
         "the mean, above 0, of noise in proportion to it",
         values={"target": POSITIVE},
+        spread="relative",
     ),
     "student_t": BuiltIn(
         """
@@ -218,6 +225,7 @@ def relative(prediction, target):
 """,
         "the target; errors are shares of it, squared",
         values={"target": NOT_ZERO},
+        spread="relative",
     ),
     "logarithmic": BuiltIn(
         """
@@ -228,6 +236,7 @@ def logarithmic(prediction, target):
 """,
         "the target, above 0; errors are those of logarithms, squared",
         values={"target": POSITIVE},
+        spread="log",
     ),
     "hinge": BuiltIn(
         """
@@ -236,6 +245,7 @@ def hinge(prediction, target):
 """,
         "a score whose sign is the class; correct scores beyond 1 cost nothing",
         values={"target": SIGNS},
+        spread="unknown",
         likelihood=1.0,
     ),
     "interval": BuiltIn(
@@ -245,6 +255,7 @@ def interval(prediction, lower, upper):
     return distance*distance
 """,
         "the value between lower and upper; errors are squared distances from there",
+        spread="unknown",
     ),
     "censored": BuiltIn(
         """
@@ -256,6 +267,7 @@ def censored(prediction, target, censored):
 """,
         "the value; where it is censored, only predictions on the wrong side of the target have errors, squared",
         values={"censored": CENSORING},
+        spread="unknown",
     ),
 }
 """The built-in losses by name. Where scikit-learn has the metric, the loss is the same number: `mean_poisson_deviance`,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shine.data.dataset import Dataset
+from shine.errors import DataError
 from shine.report.charts.frame import Chart, Figure, dots, line
 from shine.report.charts.scales import Scale, linear
 from shine.report.markup import Content, Element, coordinate, element
@@ -74,10 +75,18 @@ def band_along(model: UncertainLike, dataset: Dataset, feature: str) -> Band:
         grid,
         model.predict(along),
         model.predict_interval(along, _LEVEL, "mean"),
-        model.predict_interval(along, _LEVEL, "prediction"),
+        _of_readings(model, along),
         rows[:, position],
         model.predict(moved) + residuals,
     )
+
+
+def _of_readings(model: UncertainLike, along: Floats) -> Floats:
+    """Bands of new readings; NaN if the loss does not say how they scatter."""
+    try:
+        return model.predict_interval(along, _LEVEL, "prediction")
+    except DataError:
+        return np.full((len(along), 2), np.nan)
 
 
 def band_figure(found: Band, target: str, identity: str) -> Figure | None:

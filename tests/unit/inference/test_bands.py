@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 from unit.inference.cases import inference, line
 
+from shine.errors import DataError
 from shine.inference.bands import Bands
 from shine.inference.constants import form_of, with_values
 from shine.losses import poisson
@@ -93,3 +94,33 @@ def test_rows_where_the_formula_has_no_value_have_no_band():
     found = inference("3.3*log(x)", {"x": x}, y)
     values, errors = Bands(found.form, found.uncertainty).of_mean([np.array([-1.0, 2.0])])
     assert np.isnan([values[0], errors[0]]).all() and np.isfinite([values[1], errors[1]]).all()
+
+
+@pytest.mark.parametrize(
+    ("loss", "deviation"),
+    [
+        ("gamma", lambda mean: 0.05 * mean),
+        ("relative", lambda mean: 0.05 * mean),
+        ("logarithmic", lambda mean: 0.05 * mean),
+        ("negative_binomial(0.0025)", lambda mean: np.sqrt(mean + 0.0025 * mean**2)),
+    ],
+)
+def test_new_readings_scatter_as_the_loss_says(loss, deviation):
+    rng = np.random.default_rng(3)
+    x = rng.uniform(1, 20, 4000)
+    y = 9 * x * rng.gamma(400, 1 / 400, len(x))
+    y = rng.poisson(y) if "binomial" in loss else y
+    found, new = bands(inference("8.91*x", {"x": x}, y, loss)), np.array([1.0, 20.0])
+    values, deviations = found.deviations([new])
+    assert deviations == pytest.approx(deviation(values), rel=0.06)
+
+
+@pytest.mark.parametrize("loss", ["binomial", "hinge"])
+def test_readings_that_are_not_in_the_units_of_the_formula_have_only_bands_of_the_mean(loss):
+    x, _ = line(rows=200)
+    hit = np.random.default_rng(7).uniform(size=200) < 0.3 + 0.1 * x
+    found = bands(inference("0.41*x - 0.83", {"x": x}, hit * 1.0 if loss == "binomial" else 2.0 * hit - 1, loss))
+    assert np.isfinite(found.interval([x], 0.9, "mean")).all()
+    for ask in (lambda: found.deviations([x]), lambda: found.interval([x], 0.9, "prediction")):
+        with pytest.raises(DataError, match="kind='mean'"):
+            ask()
