@@ -16,8 +16,8 @@ from shine.lang.names import listed, shown, value_text
 from shine.templates.law import Groups
 from shine.typing import AnyArray, Floats
 
-MOST_WHOLE = 2**53
-"""Greatest size of whole numbers that float64 tells one from the next."""
+FIRST_MERGED = 2.0**53
+"""Size from which on whole numbers run together in float64."""
 
 _NEW = "refit its constants with refit_groups, or leave its rows out"
 
@@ -36,12 +36,18 @@ def numbered_by_group(dataset: Dataset, column: str, labels: Sequence[str] | Non
     Raises
     ------
     DataError
-        If there is no such column.
+        If there is no such column, or its numbers are too large to be told apart.
     """
     if column not in dataset.features:
         raise DataError(f"the template has groups by {shown(column)}; the data have {listed(dataset.features)}")
     at = dataset.features.index(column)
     values, codes = np.unique(dataset.columns[at], return_inverse=True)
+    if (np.abs(values) >= FIRST_MERGED).any():
+        large = values[np.abs(values) >= FIRST_MERGED][0]
+        raise DataError(
+            f"column {shown(column)} has groups of about {large:.0f}; whole numbers from 2**53 on run together: make "
+            "texts of the column"
+        )
     columns = np.array(dataset.columns)
     columns[at] = codes.reshape(-1)
     # Numbers of texts that no row has any more are no groups.
@@ -93,15 +99,12 @@ def with_numbers_for_texts(
     at = list(names).index(column)
     if given is None:
         table = np.asarray(X)
-        if table.ndim == 2 and table.dtype.kind in "iu":
-            _check_size(table[:, at].astype(object), column)
         if table.dtype.kind not in "OUS" or table.ndim != 2:
             return X, None
         cells = table[:, at]
     else:
         cells = _cells(list(frame_columns(X))[at][1])
     if _are_numbers(cells):
-        _check_size(cells, column)
         return X, None
     texts = _texts(cells, column)
     known = tuple(sorted(set(texts))) if groups is None else groups.names_as_texts
@@ -120,17 +123,6 @@ def _cells(values: Any) -> AnyArray:
 
 def _are_numbers(cells: AnyArray) -> bool:
     return all(isinstance(cell, int | float | np.number) and not isinstance(cell, bool) for cell in cells.tolist())
-
-
-def _check_size(cells: AnyArray, column: str) -> None:
-    """Raise a `DataError` if whole numbers are too large for float64 to tell one from the next."""
-    whole = (int(cell) for cell in cells.tolist() if isinstance(cell, int | np.integer))
-    large = next((number for number in whole if abs(number) > MOST_WHOLE), None)
-    if large is not None:
-        raise DataError(
-            f"column {shown(column)} has the group {large}; whole numbers above 2**53 run together: "
-            "make texts of the column"
-        )
 
 
 def _texts(cells: AnyArray, column: str) -> list[str]:
