@@ -14,7 +14,7 @@ from shine.gp.memory import Known, Memory, hashes
 from shine.lang.population import Population
 from shine.typing import Floats, Hashes
 
-FIRST_SLICE = 128
+FIRST_SLICE = 16
 """Individuals in the first slice, before the speed of the evaluator is known."""
 
 SECONDS_BETWEEN_CHECKS = 0.2

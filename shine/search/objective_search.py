@@ -65,6 +65,9 @@ IMPLIED, WRITTEN = ("none", "implied"), ("none", "written")
 MOST_CALLS = 60
 """Most steps of a formula at the end, each of them a call of the objective."""
 
+VERSIONS = 4
+"""Versions of an individual that the end judges, about: as found, simplified, with simpler constants."""
+
 NEARLY = math.e
 """Individuals of up to this many times the objective of the front are looked at again."""
 
@@ -122,7 +125,9 @@ def search_objective(
         report=evolution.ignore if report is None else report_in_given_units(report, task, 0),
     )
     end = _End(task, settings, loss, objective, threads, budget.is_closing)
-    trees = end.trees(outcome, [tree for _, tree in judge.kept.values()])
+    one = VERSIONS * outcome.seconds / max(outcome.evaluations, 1)
+    most = math.inf if budget.seconds is None else max(budget.seconds - budget.spent(), 0.0) / max(one, 1e-9)
+    trees = end.trees(outcome, [tree for _, tree in judge.kept.values()], most)
     if outcome.stopped_by == "interrupted":
         models = end.front(end.models(trees))
     else:
@@ -163,12 +168,15 @@ class _End:
     ) -> None:
         self._task, self._settings, self._loss, self._objective = task, settings, loss, objective
         self._threads, self._out_of_time = threads, out_of_time
+        self._known: dict[Tree, Floats] = {}
         self.primitives: PrimitiveSet = with_functions(task.primitives, LINE_FUNCTIONS)
 
-    def trees(self, outcome: Outcome, kept: Sequence[Tree]) -> list[Tree]:
-        """The constant, the individuals on the front and nearly on it, and those kept for further objectives."""
+    def trees(self, outcome: Outcome, kept: Sequence[Tree], most: float) -> list[Tree]:
+        """The constant, the individuals on the front, those kept for further objectives, and, up to a number of
+        individuals, those nearly on the front.
+        """
         rows = self._task.dataset
-        population, scores = individuals_to_refine(outcome, Domain(rows), NEARLY)
+        population, scores = individuals_to_refine(outcome, Domain(rows), NEARLY, most)
         lines = zip(scores.slopes.tolist(), scores.intercepts.tolist(), strict=True)
         found = [with_line(population.tree(index), *line) for index, line in enumerate(lines)]
         simple = [simplify(tree, self.primitives, functions=COMPILED) for tree in (*found, *kept)]
@@ -184,7 +192,9 @@ class _End:
         floor : float
             Objective below which two formulas are equally right.
         """
-        rows = self._task.dataset
+        rows, plain = self._task.dataset, self.models(trees)
+        if self._out_of_time():
+            return plain
         versions = polished(
             population_of(trees, self.primitives),
             self.primitives,
@@ -199,13 +209,19 @@ class _End:
         def nats(worse: Model, better: Model) -> float:
             return POWER * rows.effective_rows * math.log(max(worse.loss, floor) / max(better.loss, floor))
 
-        every = [self.models(version) for version in (trees, *versions)]
+        every = [plain]
+        for version in versions:
+            if not self._out_of_time():
+                every.append(self.models(version))
         return [preferred(models, nats) for models in zip(*every, strict=True)]
 
     def models(self, trees: Sequence[Tree]) -> list[Model]:
         """The formulas as models, with what the objective says of them."""
         weights = self._settings.evolution.complexity
-        losses = self._judged(population_of(trees, self.primitives))
+        new = [tree for tree in dict.fromkeys(trees) if tree not in self._known]
+        if new:
+            self._known.update(zip(new, self._judged(population_of(new, self.primitives)), strict=True))
+        losses = [self._known[tree] for tree in trees]
         found = measured(trees, self._task.dataset, LOSSES["mse"], weights, self.primitives, self._threads)
         judged = zip(found, losses, strict=True)
         return [replace(model, loss=float(own[0]), objectives=tuple(own[1:].tolist())) for model, own in judged]

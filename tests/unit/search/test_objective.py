@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 
 import numpy as np
 import pytest
@@ -124,3 +125,16 @@ def test_the_number_of_objectives_must_not_change():
     objective(np.ones((2, 3)), Y.item)
     with pytest.raises(ValueError, match="objective returned 3 losses for each formula, but 2 in its first call"):
         objective(np.ones((3, 3)), Y.item)
+
+
+@pytest.mark.slow
+def test_a_slow_objective_keeps_to_the_time():
+    noisy = 2 * X[:, 0] ** 2 + X[:, 1] + RNG.normal(0, 0.05, 80)
+
+    def slow(predictions):
+        time.sleep(0.02 * len(predictions))
+        return np.mean((predictions - noisy) ** 2, axis=1)
+
+    began = time.monotonic()
+    shine.evolve(X, noisy, objective=slow, **{**QUICK, "population": 100, "generations": None, "seconds": 3})
+    assert time.monotonic() - began < 5
