@@ -97,7 +97,8 @@ class Finish:
             choice = self._chosen(front, rows, self._further_nats(front, self.task.given))
         else:
             choice = replace(by_kept_rows, index=sum(model.loss >= best.loss for model in front) - 1)
-        weighted = self.settings.fitness.noise == "auto" and self.noise in NOISE_NOTES
+        chosen_by_data = self.settings.fitness.noise == "auto" and rows.deviations is not None
+        weighted = chosen_by_data and self.noise in NOISE_NOTES
         if weighted and front[choice.index].loss > self._enough(rows):
             choice = replace(choice, reason=f"{choice.reason}; {NOISE_NOTES[self.noise]} (noise: {self.noise})")
         if outcome.stopped_by == "seconds" and outcome.generations == 0:
@@ -170,7 +171,11 @@ class Finish:
             models = self._refined(replace(outcome, stopped_by="loss"), rows, polish=False)
             if models:
                 best = models[self._chosen(models, rows).index]
-                rows = with_expected_noise(rows, self.noise, best.predict(rows.columns.T), self.loss)
+                if not best.tree.used_parameters:
+                    # Noise in proportion to a constant is even; weights by the readings would favour the least ones.
+                    rows = rows.without_deviations
+                else:
+                    rows = with_expected_noise(rows, self.noise, best.predict(rows.columns.T), self.loss)
         front = self._refined(outcome, rows, polish)
         self._check_not_empty(front)
         return rows, front

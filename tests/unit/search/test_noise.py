@@ -134,6 +134,14 @@ def test_a_formula_that_is_far_off_does_not_decide_the_noise_of_a_row():
     assert with_expected_noise(rows, "relative", np.array([1.0, 2.0, -4.0])) is rows
 
 
+@pytest.mark.parametrize("noise", ["auto", "relative", "log"])
+def test_noise_in_proportion_to_a_constant_is_even(noise):
+    y = np.array([1.34e-7, 6.9e-8, 4.49e-10])
+    found = shine.evolve([[4.1e12], [1.6e12], [1.8e10]], y, noise=noise, generations=0, primitives=["sin"])
+    assert found.predict([[1.0]]) == pytest.approx(y.mean(), rel=0.05)
+    assert "relative" not in found.front.reason or noise != "auto"
+
+
 def test_an_interrupt_while_the_noise_is_examined_ends_the_search(monkeypatch):
     def interrupted(*given, **options):
         raise KeyboardInterrupt
