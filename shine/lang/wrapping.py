@@ -62,9 +62,10 @@ def _wrapped_line(line: str, width: int, indent: str) -> list[str]:
         return [line]
     lines, current = [], ""
     for piece in _pieces(line, max(width - columns(indent), LEAST_WIDTH // 2)):
-        if current.strip() and columns(current) + columns(piece.rstrip()) > width:
-            lines.append(current.rstrip())
-            current, piece = indent, piece.lstrip()
+        if columns(current) + columns(piece.rstrip()) > width:
+            if current.strip():
+                lines.append(current.rstrip())
+            current, piece = indent if lines else "", piece.lstrip()
         current += piece
     return [*lines, current.rstrip()]
 

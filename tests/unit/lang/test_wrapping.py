@@ -46,6 +46,10 @@ def test_a_power_is_not_torn():
     assert wrapped("aaaa**bbbb*cccc", 12) == ["aaaa**bbbb*", "cccc"]
 
 
+def test_a_blank_before_a_word_that_fills_the_line_is_dropped():
+    assert wrapped(" aaaaaaaa", 8) == ["aaaaaaaa"]
+
+
 @given(st.text(alphabet="ab質e\u0301*/(), +", max_size=80), st.integers(1, 40))
 def test_no_line_is_too_wide_and_no_character_is_lost(text, width):
     lines = wrapped(text, width)
