@@ -24,8 +24,8 @@ import numpy as np
 from shine.lang.named_numbers import named_number
 from shine.lang.names import value_text
 from shine.lang.presentation import presented
+from shine.lang.rebuilding import Rebuilding
 from shine.lang.tree import Tree
-from shine.lang.visitor import TreeVisitor, Visit
 from shine.typing import Floats
 
 Which = Literal["fitted", "all"]
@@ -133,59 +133,17 @@ def _is_exponent_of_structure(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and (2 * float(node.value)).is_integer()  # type: ignore[arg-type]
 
 
-class _Rebuilding(TreeVisitor):
-    """Builds an expression again."""
-
-    def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        return node
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return node
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
-        operand = yield node.operand
-        return ast.UnaryOp(node.op, operand)
-
-    def visit_BinOp(self, node: ast.BinOp) -> Visit:
-        left = yield node.left
-        kept = isinstance(node.op, ast.Pow) and _is_exponent_of_structure(node.right)
-        right = node.right if kept else (yield node.right)
-        return ast.BinOp(left, node.op, right)
-
-    def visit_Compare(self, node: ast.Compare) -> Visit:
-        left = yield node.left
-        comparators = yield from _each(node.comparators)
-        return ast.Compare(left, node.ops, comparators)
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> Visit:
-        values = yield from _each(node.values)
-        return ast.BoolOp(node.op, values)
-
-    def visit_IfExp(self, node: ast.IfExp) -> Visit:
-        test, body, orelse = yield from _each([node.test, node.body, node.orelse])
-        return ast.IfExp(test, body, orelse)
-
-    def visit_Call(self, node: ast.Call) -> Visit:
-        assert isinstance(node.func, ast.Name)
-        kept = node.func.id == "pow" and _is_exponent_of_structure(node.args[1])
-        arguments = yield from _each(node.args[:1] if kept else node.args)
-        return ast.Call(node.func, [*arguments, node.args[1]] if kept else arguments, [])
-
-
-def _each(nodes: Sequence[ast.expr]) -> Visit:
-    made = []
-    for node in nodes:
-        made.append((yield node))
-    return made
-
-
-class _Naming(_Rebuilding):
+class _Naming(Rebuilding):
     """Replaces constants by names, in the order of the text."""
 
     def __init__(self, letter: str, first: int, every: bool) -> None:
         self.letter, self.first, self.every = letter, first, every
         self.values: list[float] = []
         self.exact: list[float] = []
+
+    def keeps(self, exponent: ast.expr) -> bool:
+        """Whether the exponent belongs to the structure."""
+        return _is_exponent_of_structure(exponent)
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         number = float(node.value)  # type: ignore[arg-type]
@@ -196,7 +154,7 @@ class _Naming(_Rebuilding):
         return ast.Name(f"{self.letter}{self.first + len(self.values) - 1}")
 
 
-class _Writing(_Rebuilding):
+class _Writing(Rebuilding):
     """Replaces names of constants by numbers."""
 
     def __init__(self, values: dict[str, float]) -> None:

@@ -160,7 +160,7 @@ class Likelihood:
 
     def _beside(self, name: str) -> Floats:
         """A column beside the features, or else the sample weights or the standard deviations of the rows."""
-        columns = {WEIGHT: self._counts, SIGMA: self.rows.deviations, **getattr(self.rows, "beside", {})}
+        columns = {WEIGHT: self._counts, SIGMA: self.rows.deviations, **self.rows.beside}
         found: Floats | None = columns.get(name)
         if found is None:
             raise DataError(f"the loss reads the column {name!r}, which the rows do not have beside the features")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from shine.lang.named_numbers import named_number
+from shine.lang.rebuilding import Rebuilding
 from shine.lang.tree import Tree
-from shine.lang.visitor import TreeVisitor, Visit
+from shine.lang.visitor import Visit
 
 Precision = int | Literal["exact"] | None
 """Digits of constants in a text: so many significant digits, all ("exact"), or what the text is for (None)."""
@@ -83,7 +83,7 @@ def rounded_number(value: int | float, digits: int) -> int | float:
     return int(near) if isinstance(value, int) else near
 
 
-class _Rounding(TreeVisitor):
+class _Rounding(Rebuilding):
     """Builds the expression again with rounded constants."""
 
     def __init__(self, digits: int, fractions: bool, names: bool) -> None:
@@ -95,46 +95,14 @@ class _Rounding(TreeVisitor):
             return node
         return ast.Constant(rounded_number(value, self.digits))
 
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return node
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
-        operand = yield node.operand
-        return ast.UnaryOp(node.op, operand)
-
     def visit_BinOp(self, node: ast.BinOp) -> Visit:
         if not self.fractions and (value := _fraction(node)) is not None:
             return ast.Constant(rounded_number(value, self.digits))
-        left = yield node.left
-        right = node.right if isinstance(node.op, ast.Pow) and _is_whole(node.right) else (yield node.right)
-        return ast.BinOp(left, node.op, right)
+        return (yield from super().visit_BinOp(node))
 
-    def visit_Compare(self, node: ast.Compare) -> Visit:
-        left = yield node.left
-        comparators = yield from _each(node.comparators)
-        return ast.Compare(left, node.ops, comparators)
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> Visit:
-        values = yield from _each(node.values)
-        return ast.BoolOp(node.op, values)
-
-    def visit_IfExp(self, node: ast.IfExp) -> Visit:
-        test, body, orelse = yield from _each([node.test, node.body, node.orelse])
-        return ast.IfExp(test, body, orelse)
-
-    def visit_Call(self, node: ast.Call) -> Visit:
-        assert isinstance(node.func, ast.Name)
-        arguments = yield from _each(node.args)
-        if node.func.id == "pow" and _is_whole(node.args[1]):
-            arguments[1] = node.args[1]
-        return ast.Call(node.func, arguments, [])
-
-
-def _each(nodes: Sequence[ast.expr]) -> Visit:
-    made = []
-    for node in nodes:
-        made.append((yield node))
-    return made
+    def keeps(self, exponent: ast.expr) -> bool:
+        """Whether the exponent is a whole number."""
+        return _is_whole(exponent)
 
 
 def _fraction(node: ast.BinOp) -> float | None:
