@@ -71,8 +71,9 @@ class Tapes:
         inside = np.arange(width) < sizes[:, None]
         codes, values = np.zeros((n, width), np.int16), np.zeros((n, width))
         sources, grouped = np.full((n, width), -1, np.int64), np.zeros((n, width), np.bool_)
-        for whole, own in zip((codes, values, sources, grouped), cells, strict=True):
-            whole[inside] = own
+        tables: tuple[AnyArray, ...] = (codes, values, sources, grouped)
+        for table, own in zip(tables, cells, strict=True):
+            table[inside] = own
         return cls(codes, values, sources, grouped, sizes.astype(np.int64))
 
     @classmethod
