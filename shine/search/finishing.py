@@ -77,18 +77,40 @@ class Finish:
     given: Dataset | None = None
 
     def result(self, outcome: Outcome) -> Result:
-        """The result of the search.
+        """The result of the search, with noise that the chosen formula supports.
 
         Raises
         ------
         DataError
             If no formula has a finite loss.
         """
+        found = self._result(outcome)
+        if self._is_even(found.best):
+            # The weights were those of another formula, or of the readings, of which they favour the least ones.
+            even = replace(self, task=replace(self.task, dataset=self.task.dataset.without_deviations))
+            found = even._result(replace(outcome, stopped_by=found.stopped_by))
+        return found
+
+    def _is_even(self, chosen: Model) -> bool:
+        """Whether the rows have weights of a noise that follows the formula, but the formula is the same everywhere."""
+        assert chosen.basis is not None
+        return self._follows(chosen.basis.rows) and not chosen.tree.used_parameters
+
+    def _follows(self, rows: Dataset) -> bool:
+        """Whether the weights of the rows are those of a noise that follows the formula."""
+        return self._noise_of(rows) in FOLLOWING_THE_FORMULA
+
+    def _noise_of(self, rows: Dataset) -> str:
+        """The model of the noise; noise that does not differ from row to row is absolute."""
+        return "absolute" if rows.deviations is None else self.noise
+
+    def _result(self, outcome: Outcome) -> Result:
+        """The result with the noise of the rows as they are weighted."""
         outcome, (rows, front) = self._finished(outcome, self.task.dataset)
         by_kept_rows = self._validated(front, rows) if self.split.way else None
         if self.split.way:
             learned, seen = front, front[by_kept_rows.index if by_kept_rows else 0]
-            every_row = with_model(self.split.dataset, self.noise, self.loss)
+            every_row = with_model(self.split.dataset, self._noise_of(rows), self.loss)
             outcome, (rows, front) = self._finished(outcome, every_row, learned)
             best = front[counterpart(front, seen)]
         front = with_supported_digits(front, rows)
@@ -97,17 +119,16 @@ class Finish:
             choice = self._chosen(front, rows, self._further_nats(front, self.task.given))
         else:
             choice = replace(by_kept_rows, index=sum(model.loss >= best.loss for model in front) - 1)
-        chosen_by_data = self.settings.fitness.noise == "auto" and rows.deviations is not None
-        weighted = chosen_by_data and self.noise in NOISE_NOTES
-        if weighted and front[choice.index].loss > self._enough(rows):
-            choice = replace(choice, reason=f"{choice.reason}; {NOISE_NOTES[self.noise]} (noise: {self.noise})")
+        noise, chosen_by_data = self._noise_of(rows), self.settings.fitness.noise == "auto"
+        if chosen_by_data and noise in NOISE_NOTES and front[choice.index].loss > self._enough(rows):
+            choice = replace(choice, reason=f"{choice.reason}; {NOISE_NOTES[noise]} (noise: {noise})")
         if outcome.stopped_by == "seconds" and outcome.generations == 0:
             choice = replace(choice, reason=f"{choice.reason}; {TOO_SHORT}")
         degree = self.loss.degree
-        basis = basis_in_given_units(rows, self.task, self.loss, self.noise)
+        basis = basis_in_given_units(rows, self.task, self.loss, noise)
         models = tuple(replace(model_in_given_units(model, self.task, degree), basis=basis) for model in front)
         if self.given is not None:
-            models, choice = self._with_outliers(models, choice, rows.n_rows)
+            models, choice = self._with_outliers(models, choice, rows)
         return Result(
             Front(models, choice.index, choice.reason),
             choice.index,
@@ -116,18 +137,18 @@ class Finish:
             self.budget.spent(),
             self.settings.seed,
             outcome.stopped_by,
-            noise_in_given_units(estimated_noise(rows, self.noise), self.task) if takes_noise(self.loss) else None,
+            noise_in_given_units(estimated_noise(rows, noise), self.task) if takes_noise(self.loss) else None,
         )
 
     def _with_outliers(
-        self, models: Sequence[Model], choice: Choice, searched: int
+        self, models: Sequence[Model], choice: Choice, searched: Dataset
     ) -> tuple[tuple[Model, ...], Choice]:
         """The models with their losses on all given rows; if that changes their order, some leave the front, but never
         the chosen one."""
         assert self.given is not None
         loss, chosen = self.loss, models[choice.index]
-        rows = with_model(self.given, self.noise, loss)
-        if self.noise in FOLLOWING_THE_FORMULA:
+        rows = with_model(self.given, self._noise_of(searched), loss)
+        if self._follows(rows):
             rows = with_expected_noise(rows, self.noise, chosen.predict(rows.columns.T), loss)
         primitives = PrimitiveSet(self.task.primitives.functions, rows.features)
         measures = measured([model.tree for model in models], rows, loss, chosen.weights, primitives, self.threads)
@@ -137,14 +158,14 @@ class Finish:
         front = pareto_front(found, 0.0)
         if best not in front:
             front = tuple(sorted((*front, best), key=lambda model: model.complexity))
-        left_out = self.given.n_rows - searched
+        left_out = self.given.n_rows - searched.n_rows
         reason = f"{choice.reason}; {left_out} gross outlier{'s' * (left_out > 1)} took no part"
         return front, Choice(front.index(best), reason)
 
     def _validated(self, front: Sequence[Model], rows: Dataset) -> Choice | None:
         """The choice by the rows that were kept back."""
         primitives = self.task.primitives
-        kept = with_model(self.split.kept, self.noise, self.loss)
+        kept = with_model(self.split.kept, self._noise_of(rows), self.loss)
         lengths = lengths_of(front, description_length(rows, self.loss), self._further_nats(front, rows))
         share = self.settings.stop.loss
         return chosen_by(front, lengths, kept, self.split.way, self.loss, share, primitives, self.threads)
@@ -166,13 +187,12 @@ class Finish:
 
     def _front(self, outcome: Outcome, rows: Dataset, polish: bool) -> Finished:
         """The rows with the noise that the best formula implies, and the front that is fitted to them."""
-        if self.noise in FOLLOWING_THE_FORMULA:
+        if self._follows(rows):
             # "loss" says that only the front is to be refined: it is enough to know what rows to expect.
             models = self._refined(replace(outcome, stopped_by="loss"), rows, polish=False)
             if models:
                 best = models[self._chosen(models, rows).index]
                 if not best.tree.used_parameters:
-                    # Noise in proportion to a constant is even; weights by the readings would favour the least ones.
                     rows = rows.without_deviations
                 else:
                     rows = with_expected_noise(rows, self.noise, best.predict(rows.columns.T), self.loss)
