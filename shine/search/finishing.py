@@ -88,7 +88,9 @@ class Finish:
         if self._is_even(found.best):
             # The weights were those of another formula, or of the readings, of which they favour the least ones.
             even = replace(self, task=replace(self.task, dataset=self.task.dataset.without_deviations))
-            found = even._result(replace(outcome, stopped_by=found.stopped_by))
+            if found.stopped_by == "interrupted":
+                outcome = replace(outcome, stopped_by="interrupted")
+            found = even._result(outcome)
         return found
 
     def _is_even(self, chosen: Model) -> bool:
