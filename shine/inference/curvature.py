@@ -90,9 +90,9 @@ class Curvature:
                 # The mean change of a slope is its jump times the density of residuals, 1 over their size.
                 steep = block.weights * np.where(jumps > 0, jumps, 1.0) / sizes
                 counted += float(np.sum(steep))
-                kinked += (block.partials * steep) @ block.partials.T
+                kinked += block.squares(steep)
                 mean = slopes.slopes(_with_target(block, 1.0)).second
-                expected += (block.partials * (block.weights * mean)) @ block.partials.T
+                expected += block.squares(block.weights * mean)
                 halfway = slopes.slopes(_with_target(block, 0.5)).second
                 bend += float(np.sum(np.abs(halfway - (mean + at.second) / 2)))
         smoothed = usable < KINKED * rows and abs(pointwise) < KINKED * abs(smooth)
@@ -124,7 +124,7 @@ class Curvature:
                     # The second derivative of a square is 2.
                     leverage = 2 * block.precisions * np.einsum("ir,ij,jr->r", block.partials, inverse, block.partials)
                     first = first / (1 - np.clip(leverage, 0.0, MOST_LEVERAGE))
-                found += (block.partials * (block.counts * first**2)) @ block.partials.T
+                found += block.squares(block.counts * first**2)
         return found
 
 

@@ -26,6 +26,10 @@ OPTIMIZED_ROWS = 20_000
 LEAST_CURVATURE = 1e-12
 """Least curvature of the error of a row, as a share of the mean one: steps stay finite."""
 
+ALONE, FEWEST = 1 << 18, 256
+"""Multiplications of a product of matrices that BLAS does in one thread, and the fewest rows of a product. Several
+threads wait for one another on a busy machine, for a hundred times as long as they work."""
+
 _BELOW_LEAST = 1e-9
 """Share by which rounding may bring an error below its least value."""
 
@@ -62,6 +66,10 @@ class Block:
     def weights(self) -> Floats:
         """Weight of each row's error in the sum."""
         return self.counts * self.precisions
+
+    def squares(self, weights: Floats) -> Floats:
+        """Weighted sum over the rows of the outer products of their partials, shape (n_constants, n_constants)."""
+        return squares(self.partials, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +141,7 @@ class Likelihood:
                 slopes = self._slopes.slopes(block.arguments)
                 total += self._sum(block, slopes.errors)
                 gradient += block.partials @ (block.weights * slopes.first)
-                curvature += (block.partials * (block.weights * self._convex(slopes))) @ block.partials.T
+                curvature += block.squares(block.weights * self._convex(slopes))
         whole = np.isfinite(total) and np.isfinite(gradient).all() and np.isfinite(curvature).all()
         return Local(total if whole else np.inf, gradient, curvature)
 
@@ -178,3 +186,20 @@ class Likelihood:
         root = np.where(above > 0, slopes.first**2 / np.where(above > 0, 2 * above, 1.0), 0.0)
         curvature = np.where(slopes.second > 0, slopes.second, root)
         return np.maximum(curvature, LEAST_CURVATURE * float(np.mean(curvature)))
+
+
+def squares(columns: Floats, weights: Floats) -> Floats:
+    """Weighted sums of the products of all pairs of columns, shape (n_columns, n_columns).
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_columns, n_rows)
+    weights : ndarray of shape (n_rows,)
+    """
+    count = len(columns)
+    found = np.zeros((count, count))
+    step = max(ALONE // max(count, 1) ** 2, FEWEST)
+    for start in range(0, len(weights), step):
+        some = columns[:, start : start + step]
+        found += (some * weights[start : start + step]) @ some.T
+    return found

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from shine.inference.likelihood import Likelihood
+from shine.inference.likelihood import Likelihood, squares
 from shine.inference.quantiles import tail_of_chi_squared
 from shine.typing import Floats
 
 CONVINCING = 0.05
 """Probability below which even noise would give such errors; then it counts as uneven. Robust standard errors cost
 little where they are not needed, so weak evidence is enough (Long and Ervin 2000)."""
+
+SAME = 1e-12
+"""Share of the largest eigenvalue of the normal equations below which columns are combinations of others."""
 
 FEWEST_ROWS = 20
 """Rows below which nothing is said."""
@@ -28,20 +31,23 @@ def is_uneven(likelihood: Likelihood, constants: Floats, total: float) -> bool:
         (block.weights * (block.arguments[1] - block.predictions) ** 2, block.predictions, block.partials)
         for block in likelihood.blocks(constants)
     ]
-    squares = np.concatenate([part[0] for part in parts])
+    errors = np.concatenate([part[0] for part in parts])
     predictions = np.concatenate([part[1] for part in parts])
     partials = np.concatenate([part[2] for part in parts], axis=1)
-    columns = [np.ones_like(squares)]
+    columns = [np.ones_like(errors)]
     for column in (predictions, predictions**2, *partials**2):
         size = float(np.max(np.abs(column), initial=0.0))
         if size > 0 and np.isfinite(size):
             columns.append(column / size)
-    design, mean = np.array(columns).T, float(np.mean(squares))
-    if not np.isfinite(squares).all() or not mean > 0:
+    mean = float(np.mean(errors))
+    if not np.isfinite(errors).all() or not mean > 0:
         return False
-    response = squares / mean - 1
-    fit, _, rank, _ = np.linalg.lstsq(design, response, rcond=1e-8)
-    explained, whole = float(np.sum((design @ fit) ** 2)), float(np.sum(response**2))
+    # The last column is the response; the normal equations are quicker than a decomposition of all rows.
+    products = squares(np.array([*columns, errors / mean - 1]), np.ones_like(errors))
+    sizes, vectors = np.linalg.eigh(products[:-1, :-1])
+    kept = sizes > SAME * sizes[-1]
+    explained = float(np.sum((vectors.T @ products[-1, :-1])[kept] ** 2 / sizes[kept]))
+    rank, whole = int(np.count_nonzero(kept)), float(products[-1, -1])
     if rank < 2 or not whole > 0:
         return False
-    return tail_of_chi_squared(len(squares) * explained / whole, rank - 1) < CONVINCING
+    return tail_of_chi_squared(len(errors) * explained / whole, rank - 1) < CONVINCING
