@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -70,9 +70,8 @@ def coverage(case: Case, form: Form, rows: int, fits: int, seed: int) -> dict[st
         x = rng.uniform(SMALLEST, LARGEST, rows)
         y = case.draw(rng, evaluate(law, [x]))
         basis = Basis(Dataset.from_arrays(x[:, None], y, features=["x"]), case.error)
-        inference = Inference(form_of(law), basis)
         # Searches hand over the most likely constants.
-        inference = Inference(form_of(with_values(form, inference.optimum.constants)), basis)
+        inference = Inference(replace(form, values=Inference(form, basis).optimum.constants), basis)
         for name, ends in (("profile", inference.profile(LEVEL)), ("wald", inference.uncertainty.wald(LEVEL))):
             found[name].append((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
         bands, new = Bands(inference.form, inference.uncertainty), rng.uniform(SMALLEST, LARGEST, NEW_ROWS)

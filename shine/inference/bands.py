@@ -13,8 +13,6 @@ from shine.inference.constants import Form
 from shine.inference.likelihood import Likelihood
 from shine.inference.quantiles import counts_between, two_sided
 from shine.inference.uncertainty import Uncertainty
-from shine.kernels.gradient import GradientKernel
-from shine.lang.derivative import value_and_gradient
 from shine.typing import Floats
 
 Kind = Literal["mean", "prediction"]
@@ -101,7 +99,6 @@ class Bands:
 
     def __init__(self, form: Form, known: Uncertainty) -> None:
         self.form, self.known = form, known
-        self._kernel = GradientKernel(value_and_gradient(form.tree, form.names), "float64", "O0")
 
     def of_mean(self, columns: Sequence[Floats]) -> tuple[Floats, Floats]:
         """Values of the formula, and their standard errors by the delta method, each of shape (n_rows,).
@@ -112,7 +109,7 @@ class Bands:
             One for each parameter of the formula.
         """
         count = len(columns[0])
-        given = self._kernel(*self.form.values.tolist(), *columns)
+        given = self.form.kernel("O0")(*self.form.values.tolist(), *columns)
         found = np.broadcast_to(np.array(given, np.float64).reshape(len(given), -1), (len(given), count))
         values, partials = found[0].copy(), found[1:]
         if not len(partials):

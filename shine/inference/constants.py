@@ -16,11 +16,13 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import numpy as np
 
+from shine.kernels.gradient import GradientKernel
+from shine.lang.derivative import value_and_gradient
 from shine.lang.named_numbers import named_number
 from shine.lang.names import value_text
 from shine.lang.presentation import presented
@@ -55,6 +57,8 @@ class Form:
         The numbers that count as structure, apart from exponents.
     written : str, optional
         The formula as people read it, if that is not the text of the tree.
+    kernels : dict of str to GradientKernel
+        What was compiled, by the level of optimization; `dataclasses.replace` with other values keeps it.
     """
 
     tree: Tree
@@ -62,6 +66,13 @@ class Form:
     values: Floats
     exact: tuple[float, ...] = ()
     written: str | None = None
+    kernels: dict[str, GradientKernel] = field(default_factory=dict, repr=False)
+
+    def kernel(self, level: str) -> GradientKernel:
+        """The formula and its derivatives by the constants; its arguments are the constants and the features."""
+        if level not in self.kernels:
+            self.kernels[level] = GradientKernel(value_and_gradient(self.tree, self.names), "float64", level)
+        return self.kernels[level]
 
     @property
     def text(self) -> str:

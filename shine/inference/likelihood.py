@@ -13,7 +13,6 @@ from shine.fitness.row_loss import SIGMA, WEIGHT, RowLoss
 from shine.inference.constants import Form
 from shine.inference.row_errors import Slopes, derivatives_of
 from shine.kernels.gradient import GradientKernel
-from shine.lang.derivative import value_and_gradient
 from shine.lang.lazy import cached_property
 from shine.typing import Floats, Indices
 
@@ -112,9 +111,8 @@ class Likelihood:
 
     @cached_property
     def kernel(self) -> GradientKernel:
-        """The formula and its derivatives by the constants; its arguments are the constants and the features."""
-        trees = value_and_gradient(self.form.tree, self.form.names)
-        return GradientKernel(trees, "float64", "O1" if self.count > OPTIMIZED_ROWS else "O0")
+        """The formula and its derivatives (see `Form.kernel`)."""
+        return self.form.kernel("O1" if self.count > OPTIMIZED_ROWS else "O0")
 
     def total(self, constants: Floats) -> float:
         """Weighted sum of the errors; inf if it is not defined."""

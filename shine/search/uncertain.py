@@ -115,7 +115,9 @@ class UncertainModel:
         """The formula with names in place of its constants; see `conf_int` for the parameter."""
         from shine.inference.constants import form_of
 
-        return form_of(self.tree, constants)
+        if constants not in self._forms:
+            self._forms[constants] = form_of(self.tree, constants)
+        return self._forms[constants]
 
     def standard_errors(self, *, constants: Which = "fitted", covariance: Covariance = "auto") -> dict[str, float]:
         """Standard error of each constant, by its name in `summary`; see `conf_int` for the parameters."""
@@ -263,6 +265,10 @@ class UncertainModel:
         if (constants, covariance) not in found:
             found[constants, covariance] = Inference(self.form(constants), self.basis, covariance)
         return found[constants, covariance]
+
+    @cached_property
+    def _forms(self) -> dict[str, Form]:
+        return {}
 
     @cached_property
     def _inferences(self) -> dict[tuple[str, str], Inference]:
