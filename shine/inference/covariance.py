@@ -9,7 +9,8 @@ of freedom; for others, the factor of Schrader and Hettmansperger (1980).
   and Hinkley 1978), or of the expected one where it is known (see `shine.inference.curvature`). Right if the noise is
   as the weights say.
 * "robust": ``H^-1 B H^-1`` with B the sum of the squared slopes of the rows (Huber 1967; White 1980), each divided by
-  what its leverage takes away (MacKinnon and White 1985, HC3). Right for any independent noise.
+  what its leverage takes away (MacKinnon and White 1985, HC3). Right for any independent noise. If few rows make a
+  standard error, its t has few degrees of freedom (see `Curvature.sandwich`).
 
 By default, deviances have the first, other errors than squares the second, and squared errors the second only if
 they clearly are not as the weights say (see `shine.inference.spread`).
@@ -59,6 +60,8 @@ class Covariance:
         Twice the fall of the log-likelihood per unit of the sum of errors.
     freedom : float
         Rows without a constant of their own; inf if the dispersion is known.
+    freedoms : ndarray of shape (n_constants,)
+        Of the standard error of each constant: fewer if it is robust, and few rows make it.
     undetermined : ndarray of shape (n_constants,), bool
     information : ndarray of shape (n_constants,)
         Second derivatives of the negative log-likelihood by each constant.
@@ -74,6 +77,7 @@ class Covariance:
     matrix: Floats
     dispersion: float
     freedom: float
+    freedoms: Floats
     undetermined: Mask
     information: Floats
     kind: Literal["model", "robust"]
@@ -99,7 +103,7 @@ def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Ki
     if not math.isfinite(total):
         unknown, nothing = np.full((count, count), np.inf), np.zeros((0, count))
         lost = np.ones(count, np.bool_)
-        return Covariance(unknown, 0.0, 0.0, lost, np.zeros(count), "model", np.ones(count), nothing)
+        return Covariance(unknown, 0.0, 0.0, np.zeros(count), lost, np.zeros(count), "model", np.ones(count), nothing)
     found = Curvature.of(likelihood, constants)
     inverse, directions, undetermined = _inverse(found.hessian, found.convex)
     known, levels_off = error.log_likelihood is not None, False
@@ -119,17 +123,20 @@ def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Ki
         uneven = error.follows_from_moments and is_uneven(likelihood, constants, total)
         smooth_unknown = not known and not error.follows_from_moments and not found.smoothed
         kind = "robust" if uneven or smooth_unknown else "model"
-    matrix = model
+    matrix, freedoms = model, np.full(count, freedom)
     if kind == "robust" and freedom > 0 and count:
-        inflation = 1.0 if error.follows_from_moments else rows / max(rows - rank, 1.0)
-        matrix = inflation * inverse @ found.squares(inverse) @ inverse
+        matrix, own = found.sandwich(inverse)
+        matrix = matrix if error.follows_from_moments else matrix * rows / max(rows - rank, 1.0)
+        freedoms = np.minimum(own, freedom)
     with np.errstate(all="ignore"):
         ratio = np.diagonal(model) / np.diagonal(matrix)
     adjusted = np.where(np.isfinite(ratio) & (ratio > 0), ratio, 1.0)
     if freedom == 0:
         matrix, undetermined = np.full((count, count), np.inf), np.ones(count, np.bool_)
     information = dispersion / 2 * np.diagonal(found.hessian) if dispersion < math.inf else np.full(count, np.inf)
-    return Covariance(matrix, dispersion, freedom, undetermined, information, kind, adjusted, directions, levels_off)
+    return Covariance(
+        matrix, dispersion, freedom, freedoms, undetermined, information, kind, adjusted, directions, levels_off
+    )
 
 
 def _inverse(hessian: Floats, convex: Floats) -> tuple[Floats, Floats, Mask]:

@@ -41,6 +41,9 @@ more than the second derivatives there say."""
 MOST_LEVERAGE = 0.99
 """Leverages above this count as this: a row that determines a constant alone says nothing about its noise."""
 
+NORMAL_FOURTH = 3.0
+"""Mean fourth power of normal numbers of variance 1."""
+
 MAD_OF_NORMAL = 0.6744897501960817
 """Median absolute value of normal numbers."""
 
@@ -107,25 +110,38 @@ class Curvature:
             return cls(hessian, local.curvature, dispersion, False, likelihood, constants)
         return cls(exact, exact, dispersion, smoothed, likelihood, constants)
 
-    def squares(self, inverse: Floats) -> Floats:
-        """Sum over the rows of the outer products of their slopes by the constants.
+    def sandwich(self, inverse: Floats) -> tuple[Floats, Floats]:
+        """The covariance of the constants by the rows' squared slopes, and the degrees of freedom of each variance.
+
+        A squared slope tells a row's variance with one degree of freedom, so that the variance of a constant, their
+        weighted sum, has few if few rows make it (Satterthwaite 1946; Imbens and Kolesár 2016). The expected fourth
+        power of a normal slope is three times the squared variance.
 
         Parameters
         ----------
         inverse : ndarray of shape (n_constants, n_constants)
-            Of the second derivatives; squared errors need it for the leverages.
+            Of the second derivatives; squared errors need it for the leverages, too.
+
+        Returns
+        -------
+        ndarray of shape (n_constants, n_constants), ndarray of shape (n_constants,)
         """
         likelihood, count = self.likelihood, len(self.constants)
         slopes, found = derivatives_of(likelihood.error), np.zeros((count, count))
+        sums, squared = np.zeros((2, count))
         with np.errstate(all="ignore"):
             for block in likelihood.blocks(self.constants):
-                first = block.precisions * slopes.first(block.arguments)
+                first, moved = block.precisions * slopes.first(block.arguments), inverse @ block.partials
                 if likelihood.error.follows_from_moments:
                     # The second derivative of a square is 2.
-                    leverage = 2 * block.precisions * np.einsum("ir,ij,jr->r", block.partials, inverse, block.partials)
+                    leverage = 2 * block.precisions * np.einsum("ir,ir->r", block.partials, moved)
                     first = first / (1 - np.clip(leverage, 0.0, MOST_LEVERAGE))
                 found += block.squares(block.counts * first**2)
-        return found
+                parts = (moved * first) ** 2
+                sums += parts @ block.counts
+                squared += parts**2 @ block.counts
+            freedoms = NORMAL_FOURTH * sums**2 / squared
+        return inverse @ found @ inverse, np.where(np.isfinite(freedoms), freedoms, np.inf)
 
 
 def _differences(likelihood: Likelihood, constants: Floats, local: Local) -> Floats:

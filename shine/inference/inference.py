@@ -18,7 +18,6 @@ from shine.inference.covariance import Covariance, Kind, covariance
 from shine.inference.fitting import Optimum, fitted
 from shine.inference.likelihood import Likelihood
 from shine.inference.profiles import profiled
-from shine.inference.quantiles import two_sided
 from shine.inference.row_errors import derivatives_of, row_error
 from shine.inference.uncertainty import Uncertainty
 from shine.lang.lazy import cached_property
@@ -131,6 +130,7 @@ class Inference:
             self.basis.error.name,
             float(self.basis.rows.effective_rows),
             found.freedom,
+            found.freedoms,
             best.total,
             self.basis.error.log_likelihood,
             1 / (self.basis.error.degree or 2.0),
@@ -149,9 +149,9 @@ class Inference:
         if level not in known.profiles:
             ends = known.wald(level)
             if not self.is_exact and math.isfinite(self.optimum.total):
-                width = two_sided(level, self.found.freedom) if self.found.freedom > 0 else math.inf
+                widths = known.widths(level)
                 for index in np.flatnonzero(~known.undetermined & (known.errors > 0)).tolist():
-                    profile = profiled(self.likelihood, self.optimum, self.found, index, width)
+                    profile = profiled(self.likelihood, self.optimum, self.found, index, float(widths[index]))
                     ends[index] = profile.low, profile.high
             known.profiles[level] = ends
         return known.profiles[level]

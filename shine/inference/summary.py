@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from shine.inference.bands import UNKNOWN
 from shine.inference.quantiles import tail_of_t
 from shine.inference.uncertainty import Uncertainty
@@ -53,14 +55,14 @@ class Summary:
             value, error = float(known.values[index]), float(known.errors[index])
             ratio = value / error if error > 0 else math.inf
             ratio = ratio if math.isfinite(error) else math.nan
-            tail = tail_of_t(ratio, known.freedom) if math.isfinite(error) else math.nan
+            tail = tail_of_t(ratio, float(known.freedoms[index])) if math.isfinite(error) else math.nan
             low, high = self.intervals[index].tolist()
             yield {"name": name, "coef": value, "std_err": error, "t": ratio, "p": tail, "low": low, "high": high}
 
     @property
     def headings(self) -> list[str]:
         """Headings of the columns."""
-        letter = "t" if math.isfinite(self.known.freedom) else "z"
+        letter = "t" if np.isfinite(self.known.freedoms).any() else "z"
         ends = [f"[{tail:.3g}" for tail in ((1 - self.level) / 2,)] + [f"{(1 + self.level) / 2:.3g}]"]
         return ["", "coef", "std err", letter, f"P>|{letter}|", *ends]
 

@@ -36,6 +36,8 @@ class Uncertainty:
     rows, freedom : float
         Effective number of rows, and without one for each constant; the latter is inf if the scale of the errors is
         known.
+    freedoms : ndarray of shape (n_constants,)
+        Degrees of freedom of each standard error.
     total : float
         Sum of errors at the best constants.
     likelihood : float, optional
@@ -72,6 +74,7 @@ class Uncertainty:
     error: str
     rows: float
     freedom: float
+    freedoms: Floats
     total: float
     likelihood: float | None
     power: float
@@ -103,8 +106,12 @@ class Uncertainty:
 
     def wald(self, level: float) -> Floats:
         """Symmetric intervals by the standard errors, shape (n_constants, 2)."""
-        half = two_sided(level, self.freedom) * self.errors if self.freedom > 0 else np.full(len(self.names), np.inf)
+        half = self.widths(level) * self.errors if self.freedom > 0 else np.full(len(self.names), np.inf)
         return np.column_stack([self.best - half, self.best + half])
+
+    def widths(self, level: float) -> Floats:
+        """Standard errors on each side of the intervals, shape (n_constants,)."""
+        return np.array([two_sided(level, each) for each in self.freedoms.tolist()], np.float64)
 
     def plain(self) -> dict[str, Any]:
         """The same as lists and numbers, for JSON and pickles; None stands for what is not finite."""
@@ -119,7 +126,8 @@ class Uncertainty:
         """Read it back from `plain`."""
         count = len(plain["names"])
         shapes = {"covariance": (count, count), "directions": (-1, count) if count else (0, 0)}
-        arrays = ("values", "best", "covariance", "directions", "information", "residuals")
+        arrays = ("values", "best", "covariance", "directions", "information", "residuals", "freedoms")
+        plain = {"freedoms": [plain["freedom"]] * count, **plain}  # earlier versions wrote none
         found: dict[str, Any] = {**plain, "names": tuple(plain["names"]), "notes": tuple(plain["notes"])}
         for name in arrays:
             filled = np.array([_number(each) for each in _flat(plain[name])], np.float64)

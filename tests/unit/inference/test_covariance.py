@@ -71,6 +71,29 @@ def test_the_robust_covariance_is_hc3():
     assert any("robust" in note for note in found.notes)
 
 
+def test_a_robust_variance_that_few_rows_make_has_few_degrees_of_freedom():
+    rng = np.random.default_rng(0)
+    few = np.arange(100) < 5
+    y = np.where(few, 7.3 + 2 * rng.normal(size=100), 2.7 + 0.1 * rng.normal(size=100))
+    found = inference("1.31*few + 2.57*many", {"few": few * 1.0, "many": ~few * 1.0}, y, kind="robust").uncertainty
+    # Two means of rows: each has the squared residuals of its own rows.
+    left = [y[few] - y[few].mean(), y[~few] - y[~few].mean()]
+    expected = [min(3 * np.sum(r**2) ** 2 / np.sum(r**4), 98) for r in left]
+    assert found.freedoms == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.slow
+def test_the_robust_interval_of_a_mean_of_few_rows_holds_it_as_often_as_it_says():
+    held, few = 0, np.arange(40) < 6
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        y = np.where(few, 7.3 + 2 * rng.normal(size=40), 2.7 + 0.1 * rng.normal(size=40))
+        columns = {"few": few * 1.0, "many": ~few * 1.0}
+        low, high = inference("7.31*few + 2.57*many", columns, y, kind="robust").uncertainty.wald(0.95)[0]
+        held += low <= 7.3 <= high
+    assert 0.93 <= held / 400 <= 0.97  # the degrees of freedom of all rows make 0.92
+
+
 def test_uneven_noise_chooses_the_robust_covariance():
     rng = np.random.default_rng(1)
     x = rng.uniform(0, 4, 300)
