@@ -25,27 +25,12 @@ from typing import Literal
 import numpy as np
 
 from shine.inference.curvature import Curvature
+from shine.inference.determined import before_level, inverse_of, without_level
 from shine.inference.likelihood import Likelihood
 from shine.inference.spread import is_uneven
 from shine.typing import Floats, Mask
 
 Kind = Literal["auto", "model", "robust"]
-
-NOT_DETERMINED = 1e-11
-"""Share of the largest eigenvalue of the scaled information below which a direction of the constants is not determined:
-half of float64's digits, in squares, and some margin."""
-
-TAKES_PART = 1e-3
-"""Least share of a constant in such a direction that makes it undetermined."""
-
-LEAST_CURVATURE = 0.01
-"""Share of its exact part below which the least curvature of the sum of errors counts as that part: the constants are
-then not at a minimum, or hardly."""
-
-FAR, LEVEL = 2.0, 0.01
-"""Standard errors along a direction at which the log-likelihood must have fallen, on either side, by this share of what
-the information says. Otherwise it levels off, as where the rows separate two classes: the best constants are then
-infinite."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +55,14 @@ class Covariance:
         Variance of each constant by the information over the one in the matrix; 1 if they are the same.
     directions : ndarray of shape (n_directions, n_constants)
         Changes of the constants that do not change the predictions, or the log-likelihood however large they are.
-    levels_off : bool
-        Whether there are any of the latter.
+    levels_off : ndarray of shape (n_constants,), bool
+        Constants that are not determined for the latter reason alone: the rows may bound them on one side.
+    growing : ndarray of shape (n_constants,)
+        Change of the constants by which predictions grow, if the log-likelihood then levels off; or else 0.
+    start : ndarray of shape (n_constants,)
+        Where profiles begin: the best constants, or some before the log-likelihood levels off.
+    whole : ndarray of shape (n_constants, n_constants)
+        The matrix with the directions along which it does.
     """
 
     matrix: Floats
@@ -83,7 +74,10 @@ class Covariance:
     kind: Literal["model", "robust"]
     adjusted: Floats
     directions: Floats
-    levels_off: bool = False
+    levels_off: Mask
+    growing: Floats
+    start: Floats
+    whole: Floats
 
 
 def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Kind = "auto") -> Covariance:
@@ -102,15 +96,20 @@ def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Ki
     error = likelihood.error
     if not math.isfinite(total):
         unknown, nothing = np.full((count, count), np.inf), np.zeros((0, count))
-        lost = np.ones(count, np.bool_)
-        return Covariance(unknown, 0.0, 0.0, np.zeros(count), lost, np.zeros(count), "model", np.ones(count), nothing)
+        lost, zeros = np.ones(count, np.bool_), np.zeros(count)
+        return Covariance(
+            unknown, 0.0, 0.0, zeros, lost, zeros, "model", zeros + 1, nothing, ~lost, zeros, constants, unknown
+        )  # fmt: skip
+    known, growing = error.log_likelihood is not None, np.zeros(count)
+    if known:
+        constants, growing = before_level(likelihood, constants, total)
     found = Curvature.of(likelihood, constants)
-    inverse, directions, undetermined = _inverse(found.hessian, found.convex)
-    known, levels_off = error.log_likelihood is not None, False
-    if error.log_likelihood is not None and count and np.isfinite(inverse).all():
-        inverse, level, scale = _without_level(likelihood, constants, total, inverse, error.log_likelihood)
-        directions, levels_off = np.concatenate([directions, level]), len(level) > 0
-        undetermined = undetermined | (np.abs(level) > TAKES_PART * scale).any(axis=0)
+    inverse, directions, undetermined = inverse_of(found.hessian, found.convex)
+    whole, levels_off = inverse, np.zeros(count, np.bool_)
+    if known and count and np.isfinite(inverse).all():
+        inverse, level, takes_part = without_level(likelihood, constants, inverse, growing, found.smoothed)
+        directions, levels_off = np.concatenate([directions, level]), takes_part & ~undetermined
+        undetermined = undetermined | takes_part
     rank = count - len(directions)
     freedom = math.inf if known else max(rows - rank, 0.0)
     if known:
@@ -133,60 +132,9 @@ def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Ki
     adjusted = np.where(np.isfinite(ratio) & (ratio > 0), ratio, 1.0)
     if freedom == 0:
         matrix, undetermined = np.full((count, count), np.inf), np.ones(count, np.bool_)
+    whole = whole * (2 / dispersion) if levels_off.any() else matrix
     information = dispersion / 2 * np.diagonal(found.hessian) if dispersion < math.inf else np.full(count, np.inf)
     return Covariance(
-        matrix, dispersion, freedom, freedoms, undetermined, information, kind, adjusted, directions, levels_off
-    )
-
-
-def _inverse(hessian: Floats, convex: Floats) -> tuple[Floats, Floats, Mask]:
-    """The inverse on the directions that are determined, the other directions, and the constants that they change.
-
-    Parameters
-    ----------
-    hessian : ndarray of shape (n_constants, n_constants)
-    convex : ndarray of shape (n_constants, n_constants)
-        Positive semidefinite and exact: it tells which directions are determined.
-    """
-    count = len(hessian)
-    if not count:
-        return hessian, hessian, np.zeros(0, np.bool_)
-    scale = np.sqrt(np.maximum(np.diagonal(convex), 0.0))
-    scale = np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)
-    sizes, vectors = np.linalg.eigh(np.where(np.isfinite(convex), convex, 0.0) / scale / scale[:, None])
-    lost = ~(sizes > NOT_DETERMINED * max(float(sizes[-1]), 0.0))
-    kept, others = vectors[:, ~lost], vectors[:, lost].T
-    inner = kept.T @ (hessian / scale / scale[:, None]) @ kept
-    if not len(inner) or np.linalg.eigvalsh(inner)[0] < LEAST_CURVATURE * sizes[~lost][0]:
-        inner = np.diag(sizes[~lost])
-    inverse = kept @ np.linalg.inv(inner) @ kept.T
-    return (inverse + inverse.T) / 2 / scale / scale[:, None], others / scale, (np.abs(others) > TAKES_PART).any(axis=0)
-
-
-def _without_level(
-    likelihood: Likelihood, constants: Floats, total: float, inverse: Floats, factor: float
-) -> tuple[Floats, Floats, Floats]:
-    """The inverse without the directions along which the likelihood levels off, these, and the sizes of the constants.
-
-    Parameters
-    ----------
-    likelihood : Likelihood
-    constants : ndarray of shape (n_constants,)
-    total : float
-    inverse : ndarray of shape (n_constants, n_constants)
-    factor : float
-        Of the sum of errors in the negative log-likelihood.
-    """
-    scale = np.sqrt(np.maximum(np.diagonal(inverse), 0.0))
-    scale = np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)
-    sizes, vectors = np.linalg.eigh(inverse / scale / scale[:, None])
-    expected, level = LEVEL * FAR**2 / 2, np.zeros(len(sizes), np.bool_)
-    for index in np.flatnonzero(sizes > NOT_DETERMINED * sizes[-1]).tolist():
-        step = FAR * float(np.sqrt(sizes[index] / factor)) * vectors[:, index] * scale
-        rises = [factor * (likelihood.total(constants + side * step) - total) for side in (-1, 1)]
-        level[index] = min(abs(rise) for rise in rises) < expected
-    if not level.any():
-        return inverse, np.zeros((0, len(sizes))), scale
-    kept = vectors[:, ~level]
-    left = (kept * sizes[~level]) @ kept.T * scale * scale[:, None]
-    return left, vectors[:, level].T * scale, scale
+        matrix, dispersion, freedom, freedoms, undetermined, information, kind, adjusted, directions, levels_off,
+        growing, constants, whole,
+    )  # fmt: skip

@@ -150,7 +150,8 @@ class Inference:
             ends = known.wald(level)
             if not self.is_exact and math.isfinite(self.optimum.total):
                 widths = known.widths(level)
-                for index in np.flatnonzero(~known.undetermined & (known.errors > 0)).tolist():
+                bounded = ~known.undetermined | self.found.levels_off
+                for index in np.flatnonzero(bounded & (np.diagonal(self.found.whole) > 0)).tolist():
                     profile = profiled(self.likelihood, self.optimum, self.found, index, float(widths[index]))
                     ends[index] = profile.low, profile.high
             known.profiles[level] = ends
@@ -170,7 +171,7 @@ class Inference:
             lost = [name for name, is_lost in zip(form.names, found.undetermined, strict=True) if is_lost]
             alone = len(lost) == 1
             reason = "the loss does not change with it" if alone else "changes of them cancel"
-            if found.levels_off:
+            if found.levels_off.any():
                 reason = "the likelihood levels off, so its highest point may be at infinity"
             notes.append(f"the rows do not determine {listed(lost)}: {reason}")
         if self.is_exact and form.names:

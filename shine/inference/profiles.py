@@ -71,13 +71,13 @@ def profiled(likelihood: Likelihood, best: Optimum, found: Covariance, index: in
     best : Optimum
     found : Covariance
     index : int
-        Position of the constant, which is determined.
+        Position of the constant, which is determined, or bounded on one side.
     width : float
         Standard errors on each side if the log-likelihood were a parabola.
     """
     free = np.arange(len(best.constants)) != index
-    deviation = float(np.sqrt(found.matrix[index, index]))
-    direction = np.where(np.isfinite(found.matrix[index]), found.matrix[index], 0.0) / deviation**2
+    deviation = float(np.sqrt(found.whole[index, index]))
+    direction = np.where(np.isfinite(found.whole[index]), found.whole[index], 0.0) / deviation**2
     factor = found.dispersion * float(found.adjusted[index])
     deepest = 0.0
 
@@ -92,8 +92,11 @@ def profiled(likelihood: Likelihood, best: Optimum, found: Covariance, index: in
         deepest = min(deepest, fall)
         return _Point(value, float(np.sqrt(max(fall, 0.0))), there.constants)
 
-    centre = _Point(float(best.constants[index]), 0.0, best.constants)
-    low, high = (_end(point, centre, side * deviation, width) for side in (-1.0, 1.0))
+    centre = _Point(float(found.start[index]), 0.0, found.start)
+    towards = np.sign(found.growing[index]) if found.levels_off[index] else 0.0
+    low, high = (
+        side * np.inf if side == towards else _end(point, centre, side * deviation, width) for side in (-1.0, 1.0)
+    )
     return Profile(low, high, deepest < -_EXACT * 100)
 
 

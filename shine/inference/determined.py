@@ -1,0 +1,136 @@
+"""Which directions of the constants the rows determine.
+
+Changes of the constants that do not change the predictions are not determined. Nor are those along which the likelihood
+levels off, as where a formula separates two classes: any larger multiple of the predictions is as likely there, and the
+best constants are infinite. So standard errors and profiles begin at constants before, where the rows still speak.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from shine.inference.likelihood import Likelihood, squares
+from shine.typing import Floats, Mask
+
+NOT_DETERMINED = 1e-11
+"""Share of the largest eigenvalue of the scaled information below which a direction of the constants is not determined:
+half of float64's digits, in squares, and some margin."""
+
+TAKES_PART = 1e-3
+"""Least share of a constant in such a direction that makes it undetermined."""
+
+LEAST_CURVATURE = 0.01
+"""Share of its exact part below which the least curvature of the sum of errors counts as that part: the constants are
+then not at a minimum, or hardly."""
+
+FAR, LEVEL = 2.0, 0.01
+"""Standard errors along a direction at which the log-likelihood must have fallen, on either side, by this share of what
+the information says. Otherwise it levels off."""
+
+RISE = 0.05
+"""Nats below the highest log-likelihood at which the rows still speak."""
+
+HALVINGS = 60
+"""Most times that predictions are halved to get there."""
+
+
+def inverse_of(hessian: Floats, convex: Floats) -> tuple[Floats, Floats, Mask]:
+    """The inverse on the directions that are determined, the other directions, and the constants that they change.
+
+    Parameters
+    ----------
+    hessian : ndarray of shape (n_constants, n_constants)
+    convex : ndarray of shape (n_constants, n_constants)
+        Positive semidefinite and exact: it tells which directions are determined.
+    """
+    count = len(hessian)
+    if not count:
+        return hessian, hessian, np.zeros(0, np.bool_)
+    scale = np.sqrt(np.maximum(np.diagonal(convex), 0.0))
+    scale = np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)
+    sizes, vectors = np.linalg.eigh(np.where(np.isfinite(convex), convex, 0.0) / scale / scale[:, None])
+    lost = ~(sizes > NOT_DETERMINED * max(float(sizes[-1]), 0.0))
+    kept, others = vectors[:, ~lost], vectors[:, lost].T
+    inner = kept.T @ (hessian / scale / scale[:, None]) @ kept
+    if not len(inner) or np.linalg.eigvalsh(inner)[0] < LEAST_CURVATURE * sizes[~lost][0]:
+        inner = np.diag(sizes[~lost])
+    inverse = kept @ np.linalg.inv(inner) @ kept.T
+    return (inverse + inverse.T) / 2 / scale / scale[:, None], others / scale, (np.abs(others) > TAKES_PART).any(axis=0)
+
+
+def before_level(likelihood: Likelihood, constants: Floats, total: float) -> tuple[Floats, Floats]:
+    """Constants before the log-likelihood levels off with growing predictions, and the change by which they grow.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+        Its error has a factor that makes it a log-likelihood.
+    constants : ndarray of shape (n_constants,)
+    total : float
+        Sum of errors that they leave.
+
+    Returns
+    -------
+    (ndarray, ndarray) of shape (n_constants,)
+        The constants as they are, and 0, if it does not level off.
+    """
+    factor = likelihood.error.log_likelihood or 1.0
+    step = _growth(likelihood, constants)
+
+    def rise(share: float) -> float:
+        return factor * (likelihood.total(constants + share * step) - total)
+
+    if not rise(-1.0) > RISE or not rise(1.0) < LEVEL * rise(-1.0):
+        return constants, 0 * step
+    shares = (0.5**halving - 1 for halving in range(1, HALVINGS))
+    return constants + next((share for share in shares if rise(share) >= RISE), 0.0) * step, step
+
+
+def _growth(likelihood: Likelihood, constants: Floats) -> Floats:
+    """The change of the constants that doubles the predictions, as well as a line can."""
+    count = len(constants)
+    products, slopes = np.zeros((count, count)), np.zeros(count)
+    with np.errstate(all="ignore"):
+        for block in likelihood.blocks(constants):
+            products += squares(block.partials, block.counts)
+            slopes += block.partials @ (block.counts * block.predictions)
+        scale = np.sqrt(np.diagonal(products))
+        scaled = products / scale / scale[:, None]
+        if not (np.isfinite(scaled).all() and np.isfinite(slopes).all()):
+            return np.zeros(count)
+        step: Floats = np.linalg.pinv(scaled, hermitian=True) @ (slopes / scale) / scale
+    return step
+
+
+def without_level(
+    likelihood: Likelihood, constants: Floats, inverse: Floats, growing: Floats, smoothed: bool
+) -> tuple[Floats, Floats, Mask]:
+    """The inverse without the directions along which the likelihood levels off, these, and their constants.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+    constants : ndarray of shape (n_constants,)
+    inverse : ndarray of shape (n_constants, n_constants)
+        Of the second derivatives of the sum of errors, on the directions that are determined.
+    growing : ndarray of shape (n_constants,)
+        A direction that is known to be such a one (see `before_level`), or 0.
+    smoothed : bool
+        Whether the errors have kinks. Their curvature does not say what the likelihood is in a single direction, so
+        that no others are looked for.
+    """
+    factor, total = likelihood.error.log_likelihood or 1.0, likelihood.total(constants)
+    scale = np.sqrt(np.maximum(np.diagonal(inverse), 0.0))
+    scale = np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)
+    flat = (growing / scale)[None] if growing.any() else np.zeros((0, len(scale)))
+    flat = flat / np.linalg.norm(flat, axis=1, keepdims=True)
+    others = np.eye(len(constants)) - flat.T @ flat
+    sizes, vectors = np.linalg.eigh(others @ (inverse / scale / scale[:, None]) @ others)
+    expected, level = LEVEL * FAR**2 / 2, np.zeros(len(sizes), np.bool_)
+    for index in [] if smoothed else np.flatnonzero(sizes > NOT_DETERMINED * sizes[-1]).tolist():
+        step = FAR * float(np.sqrt(sizes[index] / factor)) * vectors[:, index] * scale
+        level[index] = min(factor * (likelihood.total(constants + side * step) - total) for side in (-1, 1)) < expected
+    kept, flat = vectors[:, ~level], np.concatenate([flat, vectors[:, level].T])
+    left = (kept * sizes[~level]) @ kept.T * scale * scale[:, None]
+    takes_part = np.array((np.abs(flat) > TAKES_PART).any(axis=0), np.bool_)
+    return left, flat * scale, takes_part
