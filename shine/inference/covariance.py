@@ -55,10 +55,8 @@ class Covariance:
         Variance of each constant by the information over the one in the matrix; 1 if they are the same.
     directions : ndarray of shape (n_directions, n_constants)
         Changes of the constants that do not change the predictions, or the log-likelihood however large they are.
-    levels_off : ndarray of shape (n_constants,), bool
-        Constants that are not determined for the latter reason alone: the rows may bound them on one side.
-    growing : ndarray of shape (n_constants,)
-        Change of the constants by which predictions grow, if the log-likelihood then levels off; or else 0.
+    levels_off : ndarray of shape (n_constants,)
+        Side on which a constant is not bounded for the latter reason: 1 or -1, or 0.
     start : ndarray of shape (n_constants,)
         Where profiles begin: the best constants, or some before the log-likelihood levels off.
     whole : ndarray of shape (n_constants, n_constants)
@@ -74,8 +72,7 @@ class Covariance:
     kind: Literal["model", "robust"]
     adjusted: Floats
     directions: Floats
-    levels_off: Mask
-    growing: Floats
+    levels_off: Floats
     start: Floats
     whole: Floats
 
@@ -98,18 +95,18 @@ def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Ki
         unknown, nothing = np.full((count, count), np.inf), np.zeros((0, count))
         lost, zeros = np.ones(count, np.bool_), np.zeros(count)
         return Covariance(
-            unknown, 0.0, 0.0, zeros, lost, zeros, "model", zeros + 1, nothing, ~lost, zeros, constants, unknown
+            unknown, 0.0, 0.0, zeros, lost, zeros, "model", zeros + 1, nothing, zeros, constants, unknown
         )  # fmt: skip
-    known, growing = error.log_likelihood is not None, np.zeros(count)
+    known = error.log_likelihood is not None
     if known:
         constants, growing = before_level(likelihood, constants, total)
     found = Curvature.of(likelihood, constants)
     inverse, directions, undetermined = inverse_of(found.hessian, found.convex)
-    whole, levels_off = inverse, np.zeros(count, np.bool_)
+    whole, levels_off = inverse, np.zeros(count)
     if known and count and np.isfinite(inverse).all():
-        inverse, level, takes_part = without_level(likelihood, constants, inverse, growing, found.smoothed)
-        directions, levels_off = np.concatenate([directions, level]), takes_part & ~undetermined
-        undetermined = undetermined | takes_part
+        inverse, level, moved, sides = without_level(likelihood, constants, inverse, growing, found.smoothed)
+        directions, levels_off = np.concatenate([directions, level]), np.where(undetermined, 0.0, sides)
+        undetermined = undetermined | moved
     rank = count - len(directions)
     freedom = math.inf if known else max(rows - rank, 0.0)
     if known:
@@ -136,5 +133,5 @@ def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Ki
     information = dispersion / 2 * np.diagonal(found.hessian) if dispersion < math.inf else np.full(count, np.inf)
     return Covariance(
         matrix, dispersion, freedom, freedoms, undetermined, information, kind, adjusted, directions, levels_off,
-        growing, constants, whole,
+        constants, whole,
     )  # fmt: skip

@@ -17,7 +17,7 @@ from typing import Self
 import numpy as np
 
 from shine.fitness.row_loss import RowLoss
-from shine.inference.likelihood import Block, Likelihood, Local
+from shine.inference.likelihood import Block, Likelihood, Local, gram
 from shine.inference.row_errors import Derivatives, derivatives_of
 from shine.typing import Floats
 
@@ -93,9 +93,9 @@ class Curvature:
                 # The mean change of a slope is its jump times the density of residuals, 1 over their size.
                 steep = block.weights * np.where(jumps > 0, jumps, 1.0) / sizes
                 counted += float(np.sum(steep))
-                kinked += block.squares(steep)
+                kinked += gram(block.partials, steep)
                 mean = slopes.slopes(_with_target(block, 1.0)).second
-                expected += block.squares(block.weights * mean)
+                expected += gram(block.partials, block.weights * mean)
                 halfway = slopes.slopes(_with_target(block, 0.5)).second
                 bend += float(np.sum(np.abs(halfway - (mean + at.second) / 2)))
         smoothed = usable < KINKED * rows and abs(pointwise) < KINKED * abs(smooth)
@@ -136,7 +136,7 @@ class Curvature:
                     # The second derivative of a square is 2.
                     leverage = 2 * block.precisions * np.einsum("ir,ir->r", block.partials, moved)
                     first = first / (1 - np.clip(leverage, 0.0, MOST_LEVERAGE))
-                found += block.squares(block.counts * first**2)
+                found += gram(block.partials, block.counts * first**2)
                 parts = (moved * first) ** 2
                 sums += parts @ block.counts
                 squared += parts**2 @ block.counts
@@ -158,7 +158,9 @@ def _differences(likelihood: Likelihood, constants: Floats, local: Local) -> Flo
         above[index] += size
         below[index] -= size
         width = above[index] - below[index]
-        found[index] = (likelihood.gradient(above) - likelihood.gradient(below)) / width if width > 0 else 0.0
+        found[index] = (
+            (likelihood.local(above).gradient - likelihood.local(below).gradient) / width if width > 0 else 0.0
+        )
     found = (found + found.T) / 2
     # At the end of a domain, the part that is exact does.
     return found if np.isfinite(found).all() else local.curvature

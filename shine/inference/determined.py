@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shine.inference.likelihood import Likelihood, squares
+from shine.inference.likelihood import Likelihood, gram
 from shine.typing import Floats, Mask
 
 NOT_DETERMINED = 1e-11
@@ -92,7 +92,7 @@ def _growth(likelihood: Likelihood, constants: Floats) -> Floats:
     products, slopes = np.zeros((count, count)), np.zeros(count)
     with np.errstate(all="ignore"):
         for block in likelihood.blocks(constants):
-            products += squares(block.partials, block.counts)
+            products += gram(block.partials, block.counts)
             slopes += block.partials @ (block.counts * block.predictions)
         scale = np.sqrt(np.diagonal(products))
         scaled = products / scale / scale[:, None]
@@ -104,8 +104,9 @@ def _growth(likelihood: Likelihood, constants: Floats) -> Floats:
 
 def without_level(
     likelihood: Likelihood, constants: Floats, inverse: Floats, growing: Floats, smoothed: bool
-) -> tuple[Floats, Floats, Mask]:
-    """The inverse without the directions along which the likelihood levels off, these, and their constants.
+) -> tuple[Floats, Floats, Mask, Floats]:
+    """The inverse without the directions along which the likelihood levels off; these; the constants that they change;
+    and the side on which each of these is unbounded, 1 or -1, or 0 if it is on both.
 
     Parameters
     ----------
@@ -129,8 +130,10 @@ def without_level(
     expected, level = LEVEL * FAR**2 / 2, np.zeros(len(sizes), np.bool_)
     for index in [] if smoothed else np.flatnonzero(sizes > NOT_DETERMINED * sizes[-1]).tolist():
         step = FAR * float(np.sqrt(sizes[index] / factor)) * vectors[:, index] * scale
-        level[index] = min(factor * (likelihood.total(constants + side * step) - total) for side in (-1, 1)) < expected
+        rises = [factor * (likelihood.total(constants + side * step) - total) for side in (-1, 1)]
+        level[index] = min(rises) < expected
+        vectors[:, index] *= 1.0 if rises[1] < rises[0] else -1.0
     kept, flat = vectors[:, ~level], np.concatenate([flat, vectors[:, level].T])
     left = (kept * sizes[~level]) @ kept.T * scale * scale[:, None]
-    takes_part = np.array((np.abs(flat) > TAKES_PART).any(axis=0), np.bool_)
-    return left, flat * scale, takes_part
+    moved = np.where(np.abs(flat) > TAKES_PART, np.sign(flat), 0.0)
+    return left, flat * scale, np.array(moved.any(axis=0), np.bool_), np.sign(moved.sum(axis=0))

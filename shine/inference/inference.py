@@ -150,10 +150,9 @@ class Inference:
             ends = known.wald(level)
             if not self.is_exact and math.isfinite(self.optimum.total):
                 widths = known.widths(level)
-                bounded = ~known.undetermined | self.found.levels_off
+                bounded = ~known.undetermined | (self.found.levels_off != 0)
                 for index in np.flatnonzero(bounded & (np.diagonal(self.found.whole) > 0)).tolist():
-                    profile = profiled(self.likelihood, self.optimum, self.found, index, float(widths[index]))
-                    ends[index] = profile.low, profile.high
+                    ends[index] = profiled(self.likelihood, self.optimum, self.found, index, float(widths[index]))
             known.profiles[level] = ends
         return known.profiles[level]
 

@@ -66,10 +66,6 @@ class Block:
         """Weight of each row's error in the sum."""
         return self.counts * self.precisions
 
-    def squares(self, weights: Floats) -> Floats:
-        """Weighted sum over the rows of the outer products of their partials, shape (n_constants, n_constants)."""
-        return squares(self.partials, weights)
-
 
 @dataclass(frozen=True, eq=False)
 class Local:
@@ -122,14 +118,6 @@ class Likelihood:
                 total += self._sum(block, self._slopes.errors(block.arguments))
         return total if np.isfinite(total) else np.inf
 
-    def gradient(self, constants: Floats) -> Floats:
-        """Derivatives of the sum of errors by the constants."""
-        found = np.zeros(len(self.form.names))
-        with np.errstate(all="ignore"):
-            for block in self.blocks(constants):
-                found += block.partials @ (block.weights * self._slopes.first(block.arguments))
-        return found
-
     def local(self, constants: Floats) -> Local:
         """The sum of errors with its slope and curvature."""
         count = len(self.form.names)
@@ -139,7 +127,7 @@ class Likelihood:
                 slopes = self._slopes.slopes(block.arguments)
                 total += self._sum(block, slopes.errors)
                 gradient += block.partials @ (block.weights * slopes.first)
-                curvature += block.squares(block.weights * self._convex(slopes))
+                curvature += gram(block.partials, block.weights * self._convex(slopes))
         whole = np.isfinite(total) and np.isfinite(gradient).all() and np.isfinite(curvature).all()
         return Local(total if whole else np.inf, gradient, curvature)
 
@@ -186,8 +174,8 @@ class Likelihood:
         return np.maximum(curvature, LEAST_CURVATURE * float(np.mean(curvature)))
 
 
-def squares(columns: Floats, weights: Floats) -> Floats:
-    """Weighted sums of the products of all pairs of columns, shape (n_columns, n_columns).
+def gram(columns: Floats, weights: Floats) -> Floats:
+    """Weighted sums of the products of all pairs of columns (their Gram matrix), shape (n_columns, n_columns).
 
     Parameters
     ----------

@@ -37,23 +37,6 @@ _EXACT = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class Profile:
-    """The profile of one constant.
-
-    Parameters
-    ----------
-    low, high : float
-        Ends of the interval; infinite if the rows do not bound it.
-    improved : bool
-        Whether better constants were found on the way.
-    """
-
-    low: float
-    high: float
-    improved: bool
-
-
-@dataclass(frozen=True, eq=False)
 class _Point:
     """A value of the constant, the root of twice the fall of the log-likelihood, and the best other constants."""
 
@@ -62,8 +45,8 @@ class _Point:
     constants: Floats
 
 
-def profiled(likelihood: Likelihood, best: Optimum, found: Covariance, index: int, width: float) -> Profile:
-    """The profile of a constant.
+def profiled(likelihood: Likelihood, best: Optimum, found: Covariance, index: int, width: float) -> tuple[float, float]:
+    """Ends of the interval of a constant; infinite if the rows do not bound it.
 
     Parameters
     ----------
@@ -79,25 +62,22 @@ def profiled(likelihood: Likelihood, best: Optimum, found: Covariance, index: in
     deviation = float(np.sqrt(found.whole[index, index]))
     direction = np.where(np.isfinite(found.whole[index]), found.whole[index], 0.0) / deviation**2
     factor = found.dispersion * float(found.adjusted[index])
-    deepest = 0.0
 
     def point(value: float, near: Floats) -> _Point:
-        nonlocal deepest
         start = near + direction * (value - near[index])
         start[index] = value
         there = fitted(likelihood, start, _EXACT / factor, free, STEPS)
         if not np.isfinite(there.total):
             there = fitted(likelihood, np.where(free, near, value), _EXACT / factor, free, STEPS)
         fall = factor * (there.total - best.total)
-        deepest = min(deepest, fall)
         return _Point(value, float(np.sqrt(max(fall, 0.0))), there.constants)
 
     centre = _Point(float(found.start[index]), 0.0, found.start)
-    towards = np.sign(found.growing[index]) if found.levels_off[index] else 0.0
     low, high = (
-        side * np.inf if side == towards else _end(point, centre, side * deviation, width) for side in (-1.0, 1.0)
+        side * np.inf if side == found.levels_off[index] else _end(point, centre, side * deviation, width)
+        for side in (-1.0, 1.0)
     )
-    return Profile(low, high, deepest < -_EXACT * 100)
+    return low, high
 
 
 def _end(point: Callable[[float, Floats], _Point], centre: _Point, unit: float, width: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shine.inference.likelihood import Likelihood, squares
+from shine.inference.likelihood import Likelihood, gram
 from shine.inference.quantiles import tail_of_chi_squared
 from shine.typing import Floats
 
@@ -43,7 +43,7 @@ def is_uneven(likelihood: Likelihood, constants: Floats, total: float) -> bool:
     if not np.isfinite(errors).all() or not mean > 0:
         return False
     # The last column is the response; the normal equations are quicker than a decomposition of all rows.
-    products = squares(np.array([*columns, errors / mean - 1]), np.ones_like(errors))
+    products = gram(np.array([*columns, errors / mean - 1]), np.ones_like(errors))
     sizes, vectors = np.linalg.eigh(products[:-1, :-1])
     kept = sizes > SAME * sizes[-1]
     explained = float(np.sum((vectors.T @ products[-1, :-1])[kept] ** 2 / sizes[kept]))
