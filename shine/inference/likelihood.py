@@ -25,7 +25,7 @@ OPTIMIZED_ROWS = 20_000
 LEAST_CURVATURE = 1e-12
 """Least curvature of the error of a row, as a share of the mean one: steps stay finite."""
 
-ALONE, FEWEST = 1 << 18, 256
+ALONE, FEWEST = 1 << 18, 32
 """Multiplications of a product of matrices that BLAS does in one thread, and the fewest rows of a product. Several
 threads wait for one another on a busy machine, for a hundred times as long as they work."""
 

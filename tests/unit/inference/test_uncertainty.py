@@ -36,6 +36,14 @@ def test_json_keeps_everything(formula, rows, loss):
             assert getattr(after, name) == value, name
 
 
+@pytest.mark.parametrize("loss", ["mse", "poisson"])
+def test_records_of_before_have_the_same_degrees_of_freedom_for_all_constants(loss):
+    known = found(loss=loss).uncertainty
+    plain = known.plain()
+    del plain["freedoms"]
+    assert Uncertainty.of_plain(plain).freedoms.tolist() == [known.freedom] * 2
+
+
 def test_it_does_not_grow_with_the_rows():
     few, many = (len(json.dumps(found(rows=rows).uncertainty.plain())) for rows in (30, 3000))
     assert abs(few - many) < 100
