@@ -83,7 +83,9 @@ def noise_of(likelihood: Likelihood, constants: Floats, noise: str, taken: int) 
     square = float(np.mean((each / size) ** 2 * weight) / np.mean(weight)) if size > 0 else 0.0
     inflation = rows / (rows - taken)
     order = np.argsort(each, kind="stable")
-    shares = (np.cumsum(weight[order]) - 0.5 * weight[order]) / np.sum(weight)
+    # Of n readings, the i-th leaves a share of i/(n + 1) of all new ones below it, in the mean.
+    apart = float(np.mean(weight))
+    shares = (np.cumsum(weight[order]) - 0.5 * weight[order] + 0.5 * apart) / (np.sum(weight) + apart)
     quantiles = np.interp(SHARES, shares, each[order])
     return Noise(size * float(np.sqrt(square * inflation)), quantiles * float(np.sqrt(inflation)))
 
