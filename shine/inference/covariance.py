@@ -24,8 +24,7 @@ from typing import Literal
 
 import numpy as np
 
-from shine.inference.curvature import Curvature
-from shine.inference.determined import before_level, inverse_of, without_level
+from shine.inference.determined import Determined, determined
 from shine.inference.likelihood import Likelihood
 from shine.inference.spread import is_uneven
 from shine.typing import Floats, Mask
@@ -53,14 +52,8 @@ class Covariance:
     kind : {"model", "robust"}
     adjusted : ndarray of shape (n_constants,)
         Variance of each constant by the information over the one in the matrix; 1 if they are the same.
-    directions : ndarray of shape (n_directions, n_constants)
-        Changes of the constants that do not change the predictions, or the log-likelihood however large they are.
-    levels_off : ndarray of shape (n_constants,)
-        Side on which a constant is not bounded for the latter reason: 1 or -1, or 0.
-    start : ndarray of shape (n_constants,)
-        Where profiles begin: the best constants, or some before the log-likelihood levels off.
-    whole : ndarray of shape (n_constants, n_constants)
-        The matrix with the directions along which it does.
+    determined : Determined, optional
+        None if the sum of errors is not defined.
     """
 
     matrix: Floats
@@ -71,10 +64,12 @@ class Covariance:
     information: Floats
     kind: Literal["model", "robust"]
     adjusted: Floats
-    directions: Floats
-    levels_off: Floats
-    start: Floats
-    whole: Floats
+    determined: Determined | None
+
+    @property
+    def directions(self) -> Floats:
+        """Directions that the rows do not determine, shape (n_directions, n_constants)."""
+        return np.zeros((0, len(self.matrix))) if self.determined is None else self.determined.directions
 
 
 def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Kind = "auto") -> Covariance:
@@ -89,36 +84,23 @@ def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Ki
         The sum of errors that they leave.
     kind : {"auto", "model", "robust"}
     """
-    count, rows = len(constants), likelihood.rows.effective_rows
-    error = likelihood.error
+    count, rows, error = len(constants), likelihood.rows.effective_rows, likelihood.error
     if not math.isfinite(total):
-        unknown, nothing = np.full((count, count), np.inf), np.zeros((0, count))
-        lost, zeros = np.ones(count, np.bool_), np.zeros(count)
-        return Covariance(
-            unknown, 0.0, 0.0, zeros, lost, zeros, "model", zeros + 1, nothing, zeros, constants, unknown
-        )  # fmt: skip
-    known = error.log_likelihood is not None
-    if known:
-        constants, growing = before_level(likelihood, constants, total)
-    found = Curvature.of(likelihood, constants)
-    inverse, directions, undetermined = inverse_of(found.hessian, found.convex)
-    whole, levels_off = inverse, np.zeros(count)
-    if known and count and np.isfinite(inverse).all():
-        inverse, level, moved, sides = without_level(likelihood, constants, inverse, growing, found.smoothed)
-        directions, levels_off = np.concatenate([directions, level]), np.where(undetermined, 0.0, sides)
-        undetermined = undetermined | moved
-    rank = count - len(directions)
-    freedom = math.inf if known else max(rows - rank, 0.0)
-    if known:
-        assert error.log_likelihood is not None
-        dispersion = 2 * error.log_likelihood
+        unknown, zeros = np.full((count, count), np.inf), np.zeros(count)
+        return Covariance(unknown, 0.0, 0.0, zeros, zeros == 0, zeros, "model", zeros + 1, None)
+    known = determined(likelihood, constants, total)
+    found, inverse, undetermined = known.curvature, known.inverse, known.lost
+    rank = count - len(known.directions)
+    if error.log_likelihood is not None:
+        freedom, dispersion = math.inf, 2 * error.log_likelihood
     else:
+        freedom = max(rows - rank, 0.0)
         dispersion = found.dispersion * freedom / rows
     model = inverse * (2 / dispersion) if dispersion > 0 else 0 * inverse
     if kind == "auto":
         uneven = error.follows_from_moments and is_uneven(likelihood, constants, total)
-        smooth_unknown = not known and not error.follows_from_moments and not found.smoothed
-        kind = "robust" if uneven or smooth_unknown else "model"
+        smooth = not error.follows_from_moments and not found.smoothed
+        kind = "robust" if uneven or (smooth and math.isfinite(freedom)) else "model"
     matrix, freedoms = model, np.full(count, freedom)
     if kind == "robust" and freedom > 0 and count:
         matrix, own = found.sandwich(inverse)
@@ -129,9 +111,5 @@ def covariance(likelihood: Likelihood, constants: Floats, total: float, kind: Ki
     adjusted = np.where(np.isfinite(ratio) & (ratio > 0), ratio, 1.0)
     if freedom == 0:
         matrix, undetermined = np.full((count, count), np.inf), np.ones(count, np.bool_)
-    whole = whole * (2 / dispersion) if levels_off.any() else matrix
     information = dispersion / 2 * np.diagonal(found.hessian) if dispersion < math.inf else np.full(count, np.inf)
-    return Covariance(
-        matrix, dispersion, freedom, freedoms, undetermined, information, kind, adjusted, directions, levels_off,
-        constants, whole,
-    )  # fmt: skip
+    return Covariance(matrix, dispersion, freedom, freedoms, undetermined, information, kind, adjusted, known)

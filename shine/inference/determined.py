@@ -7,8 +7,11 @@ best constants are infinite. So standard errors and profiles begin at constants 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from shine.inference.curvature import Curvature
 from shine.inference.likelihood import Likelihood, gram
 from shine.typing import Floats, Mask
 
@@ -34,7 +37,65 @@ HALVINGS = 60
 """Most times that predictions are halved to get there."""
 
 
-def inverse_of(hessian: Floats, convex: Floats) -> tuple[Floats, Floats, Mask]:
+@dataclass(frozen=True, eq=False)
+class Determined:
+    """What the rows determine of the constants.
+
+    Parameters
+    ----------
+    start : ndarray of shape (n_constants,)
+        The best constants, or some before the log-likelihood levels off: where profiles begin.
+    curvature : Curvature
+        Of the sum of errors there.
+    inverse : ndarray of shape (n_constants, n_constants)
+        Of its second derivatives, on the directions that are determined.
+    whole : ndarray of shape (n_constants, n_constants)
+        The same with the directions along which the log-likelihood levels off.
+    directions : ndarray of shape (n_directions, n_constants)
+        Changes of the constants that do not change the predictions, or the log-likelihood however large they are.
+    lost : ndarray of shape (n_constants,), bool
+        Constants that they change.
+    levels_off : ndarray of shape (n_constants,)
+        Side on which a constant is not bounded, as the log-likelihood levels off: 1 or -1, or 0.
+    """
+
+    start: Floats
+    curvature: Curvature
+    inverse: Floats
+    whole: Floats
+    directions: Floats
+    lost: Mask
+    levels_off: Floats
+
+
+def determined(likelihood: Likelihood, constants: Floats, total: float) -> Determined:
+    """What the rows determine of constants that leave a finite sum of errors.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+    constants : ndarray of shape (n_constants,)
+        The best ones.
+    total : float
+        The sum of errors that they leave.
+    """
+    known, growing = likelihood.error.log_likelihood is not None, np.zeros_like(constants)
+    if known:
+        constants, growing = _before_level(likelihood, constants, total)
+    found = Curvature.of(likelihood, constants)
+    whole, directions, lost = _inverse(found.hessian, found.convex)
+    if not known or not len(constants) or not np.isfinite(whole).all():
+        return Determined(constants, found, whole, whole, directions, lost, np.zeros_like(constants))
+    inverse, level = _without_level(likelihood, constants, whole, growing, found.smoothed)
+    moved = np.where(np.abs(level) > TAKES_PART, np.sign(level), 0.0)
+    sides = np.where(lost, 0.0, np.sign(moved.sum(axis=0)))
+    scale = _sizes(whole)
+    return Determined(
+        constants, found, inverse, whole, np.concatenate([directions, level * scale]), lost | moved.any(axis=0), sides
+    )
+
+
+def _inverse(hessian: Floats, convex: Floats) -> tuple[Floats, Floats, Mask]:
     """The inverse on the directions that are determined, the other directions, and the constants that they change.
 
     Parameters
@@ -58,7 +119,7 @@ def inverse_of(hessian: Floats, convex: Floats) -> tuple[Floats, Floats, Mask]:
     return (inverse + inverse.T) / 2 / scale / scale[:, None], others / scale, (np.abs(others) > TAKES_PART).any(axis=0)
 
 
-def before_level(likelihood: Likelihood, constants: Floats, total: float) -> tuple[Floats, Floats]:
+def _before_level(likelihood: Likelihood, constants: Floats, total: float) -> tuple[Floats, Floats]:
     """Constants before the log-likelihood levels off with growing predictions, and the change by which they grow.
 
     Parameters
@@ -102,38 +163,40 @@ def _growth(likelihood: Likelihood, constants: Floats) -> Floats:
     return step
 
 
-def without_level(
-    likelihood: Likelihood, constants: Floats, inverse: Floats, growing: Floats, smoothed: bool
-) -> tuple[Floats, Floats, Mask, Floats]:
-    """The inverse without the directions along which the likelihood levels off; these; the constants that they change;
-    and the side on which each of these is unbounded, 1 or -1, or 0 if it is on both.
+def _without_level(
+    likelihood: Likelihood, constants: Floats, whole: Floats, growing: Floats, smoothed: bool
+) -> tuple[Floats, Floats]:
+    """The inverse without the directions along which the likelihood levels off; and these, in sizes of the constants.
 
     Parameters
     ----------
     likelihood : Likelihood
     constants : ndarray of shape (n_constants,)
-    inverse : ndarray of shape (n_constants, n_constants)
-        Of the second derivatives of the sum of errors, on the directions that are determined.
+    whole : ndarray of shape (n_constants, n_constants)
+        The inverse of the second derivatives of the sum of errors.
     growing : ndarray of shape (n_constants,)
-        A direction that is known to be such a one (see `before_level`), or 0.
+        A direction that is known to be such a one (see `_before_level`), or 0.
     smoothed : bool
         Whether the errors have kinks. Their curvature does not say what the likelihood is in a single direction, so
         that no others are looked for.
     """
-    factor, total = likelihood.error.log_likelihood or 1.0, likelihood.total(constants)
-    scale = np.sqrt(np.maximum(np.diagonal(inverse), 0.0))
-    scale = np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)
+    factor, total, scale = likelihood.error.log_likelihood or 1.0, likelihood.total(constants), _sizes(whole)
     flat = (growing / scale)[None] if growing.any() else np.zeros((0, len(scale)))
     flat = flat / np.linalg.norm(flat, axis=1, keepdims=True)
     others = np.eye(len(constants)) - flat.T @ flat
-    sizes, vectors = np.linalg.eigh(others @ (inverse / scale / scale[:, None]) @ others)
+    sizes, vectors = np.linalg.eigh(others @ (whole / scale / scale[:, None]) @ others)
     expected, level = LEVEL * FAR**2 / 2, np.zeros(len(sizes), np.bool_)
     for index in [] if smoothed else np.flatnonzero(sizes > NOT_DETERMINED * sizes[-1]).tolist():
         step = FAR * float(np.sqrt(sizes[index] / factor)) * vectors[:, index] * scale
         rises = [factor * (likelihood.total(constants + side * step) - total) for side in (-1, 1)]
         level[index] = min(rises) < expected
         vectors[:, index] *= 1.0 if rises[1] < rises[0] else -1.0
-    kept, flat = vectors[:, ~level], np.concatenate([flat, vectors[:, level].T])
+    kept = vectors[:, ~level]
     left = (kept * sizes[~level]) @ kept.T * scale * scale[:, None]
-    moved = np.where(np.abs(flat) > TAKES_PART, np.sign(flat), 0.0)
-    return left, flat * scale, np.array(moved.any(axis=0), np.bool_), np.sign(moved.sum(axis=0))
+    return left, np.concatenate([flat, vectors[:, level].T])
+
+
+def _sizes(inverse: Floats) -> Floats:
+    """Sizes of the constants by their variances."""
+    scale = np.sqrt(np.maximum(np.diagonal(inverse), 0.0))
+    return np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)

@@ -150,11 +150,17 @@ class Inference:
             ends = known.wald(level)
             if not self.is_exact and math.isfinite(self.optimum.total):
                 widths = known.widths(level)
-                bounded = ~known.undetermined | (self.found.levels_off != 0)
-                for index in np.flatnonzero(bounded & (np.diagonal(self.found.whole) > 0)).tolist():
+                bounded = np.where(known.undetermined, self._levels_off != 0, known.errors > 0)
+                for index in np.flatnonzero(bounded).tolist():
                     ends[index] = profiled(self.likelihood, self.optimum, self.found, index, float(widths[index]))
             known.profiles[level] = ends
         return known.profiles[level]
+
+    @property
+    def _levels_off(self) -> Floats:
+        """Side on which each constant is unbounded, as the log-likelihood levels off; 0 if it does not."""
+        known = self.found.determined
+        return np.zeros(len(self.form.names)) if known is None else known.levels_off
 
     def _notes(self) -> list[str]:
         form, found, best = self.form, self.found, self.optimum
@@ -170,7 +176,7 @@ class Inference:
             lost = [name for name, is_lost in zip(form.names, found.undetermined, strict=True) if is_lost]
             alone = len(lost) == 1
             reason = "the loss does not change with it" if alone else "changes of them cancel"
-            if found.levels_off.any():
+            if self._levels_off.any():
                 reason = "the likelihood levels off, so its highest point may be at infinity"
             notes.append(f"the rows do not determine {listed(lost)}: {reason}")
         if self.is_exact and form.names:

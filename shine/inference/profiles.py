@@ -59,9 +59,10 @@ def profiled(likelihood: Likelihood, best: Optimum, found: Covariance, index: in
         Standard errors on each side if the log-likelihood were a parabola.
     """
     free = np.arange(len(best.constants)) != index
-    deviation = float(np.sqrt(found.whole[index, index]))
-    direction = np.where(np.isfinite(found.whole[index]), found.whole[index], 0.0) / deviation**2
-    factor = found.dispersion * float(found.adjusted[index])
+    known, factor = found.determined, found.dispersion * float(found.adjusted[index])
+    assert known is not None
+    variance = float(known.whole[index, index])
+    deviation, direction = float(np.sqrt(2 * variance / factor)), known.whole[index] / variance
 
     def point(value: float, near: Floats) -> _Point:
         start = near + direction * (value - near[index])
@@ -72,9 +73,9 @@ def profiled(likelihood: Likelihood, best: Optimum, found: Covariance, index: in
         fall = factor * (there.total - best.total)
         return _Point(value, float(np.sqrt(max(fall, 0.0))), there.constants)
 
-    centre = _Point(float(found.start[index]), 0.0, found.start)
+    centre = _Point(float(known.start[index]), 0.0, known.start)
     low, high = (
-        side * np.inf if side == found.levels_off[index] else _end(point, centre, side * deviation, width)
+        side * np.inf if side == known.levels_off[index] else _end(point, centre, side * deviation, width)
         for side in (-1.0, 1.0)
     )
     return low, high
