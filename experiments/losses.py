@@ -60,11 +60,10 @@ def own_loss(text: str) -> Loss:
 
 def evaluators(dataset: Dataset, dtype: str, scaled: bool) -> dict[str, PopulationEvaluator]:
     """An evaluator for `mse`, `mae` and each of the losses."""
-    fitting = dataset.sampled(FITTING_ROWS, np.random.default_rng(0))
     found: dict[str, PopulationEvaluator] = {"mse": evaluator_of(dataset, "mse", scaled, dtype, "machine")}
     for loss in (LOSSES["mae"], *map(own_loss, TEXTS)):
         found[loss.name] = (
-            FittedLines(dataset, fitting, loss, dtype)
+            FittedLines(dataset, FITTING_ROWS, loss, dtype)
             if scaled
             else evaluator_of(dataset, loss, False, dtype, "machine")
         )
