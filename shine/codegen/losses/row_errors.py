@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from llvmlite import ir
@@ -82,8 +83,9 @@ def errors_module(function: Primitive, least: float | None, numbers: Numbers) ->
     -----
     The functions add the errors of a chunk of rows to the state, `LANES` sums. `line` is slope and intercept of the
     model ``intercept + slope * prediction``. Weights of 1, or slope 1 and intercept 0, give the same bits as the
-    variants without them. `rows` is a multiple of `LANES`; padding rows have weight 0. `beside` points to the addresses
-    of the columns that the function reads further; the chunk begins at their row `first`.
+    variants without them, but for logarithms, which are summed as one of a product where rows have no weights. `rows`
+    is a multiple of `LANES`; padding rows have weight 0. `beside` points to the addresses of the columns that the
+    function reads further; the chunk begins at their row `first`.
     """
     module = ir.Module(name="errors")
     assert function.definition is not None
@@ -183,8 +185,10 @@ def _by_products(
                 if each.name == "log1p":
                     product = build.fadd(products[position], build.fadd(argument, product))
                 products[position] = product
-            error = rule.finite(value, splat(doubles, 0.0) if rest is None else rule.value(rest, arguments), least)
-            so_far = _added(build, loop.values[0], error)
+            so_far = loop.values[0]
+            if rest is not None or least or not rule.carries_on:
+                error = splat(doubles, 0.0) if rest is None else rule.value(rest, arguments)
+                so_far = _added(build, so_far, rule.finite(value, error, least))
             loop.results = [so_far, *worst, *products]
         so_far, worst, products = loop.values[0], *_halves(loop.values[1:])
         nothing = [splat(doubles, 0.0)] * len(arguments)
@@ -250,6 +254,7 @@ class RowRule:
     ) -> None:
         assert function.definition is not None
         self._build, self._definition, self._width = build, function.definition, width
+        self.carries_on = _carries_on(function.definition)
         self._columns = []
         for position in range(function.arity - 2):
             column = load(build, beside, ir.Constant(I64, position), POINTER, POINTER, 8)
@@ -268,7 +273,7 @@ class RowRule:
         build = self._build
         if least:
             error = build.fsub(error, splat(prediction.type, least))
-        if not _carries_on(self._definition):
+        if not self.carries_on:
             error = build.fadd(error, build.fsub(prediction, prediction))
         return error
 
@@ -279,7 +284,8 @@ class RowRule:
 
 def _carries_on(definition: Tree) -> bool:
     """Whether the error is surely not finite where the prediction is not."""
-    inputs = {"constant", "name", "assign"}
+    inputs, tokens = {"constant", "name", "assign"}, definition.tokens
     return definition.parameters[0] in definition.used_parameters and all(
-        kind in _CARRIES_ON or kind in inputs for kind, _ in definition.tokens[1:]
+        kind in _CARRIES_ON or kind in inputs or (kind == "div" and before[0] == "constant")
+        for before, (kind, _) in pairwise(tokens)
     )
