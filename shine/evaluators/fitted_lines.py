@@ -38,6 +38,10 @@ what pure noise saves."""
 PROMISING = 8.0
 """Multiple of the error of an individual's line up to which simpler lines are fitted and measured too."""
 
+BLUNT = 0.5
+"""Share of the target's deviation that errors with a kink count as away from it, at the best constant: it meets some
+rows of the target exactly, which would hold each line there."""
+
 UNKNOWN = 1e300
 """Error of the best constant before it is fitted."""
 
@@ -134,7 +138,8 @@ class _Fitting:
         self._curvatures, self._pulls = weights.copy(), weights * (target - mean)
         self._code = lines_code(kind, dtype)
         pointers = columns_from(columns, 0)
-        arrays = (target, weights, pointers, scales_of(dataset), self._facts, self._curvatures, self._pulls)
+        self._scales = scales_of(dataset)
+        arrays = (target, weights, pointers, self._scales, self._facts, self._curvatures, self._pulls)
         places = [array.ctypes.data for array in arrays]
         self._data = np.array([len(target), *places[:5], CONSTANT_STEPS, *places[5:]])
         self._kept = (*arrays, columns)
@@ -158,7 +163,10 @@ class _Fitting:
         _, middle, error = line = found[LINE_FORMS.index("both")]
         if not np.isfinite(line).all():
             return
+        shortest, typical = self._scales
+        self._scales[0] = BLUNT * typical
         weigh(line.ctypes.data, self._data.ctypes.data)
+        self._scales[0] = shortest
         bend = stable_sum(self._curvatures)
         # At a kink the pulls of the best constant leave a rest.
         self._pulls -= self._curvatures * (stable_sum(self._pulls) / max(bend, np.finfo(np.float64).tiny))
