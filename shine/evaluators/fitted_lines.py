@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from shine.codegen.gradient.line_fitting import DATA, FACTS
+from shine.codegen.losses.row_errors import WIDE
 from shine.codegen.machine.tiles import tile_rows
 from shine.codegen.moments import LANES, LINE_FIELDS, LINE_FORMS
 from shine.data.dataset import Dataset, stable_sum
@@ -31,7 +32,7 @@ CONSTANT_STEPS = 100
 TOLERANCE = 1e-3
 """Share of the error below which a step's promise ends the fit: less than what lines of a few hundred rows err."""
 
-LEAST_GAIN = 0.02
+LEAST_GAIN = 0.005
 """Share of the best constant's error that an individual must save for its line to be improved: for a few hundred rows,
 what pure noise saves."""
 
@@ -111,11 +112,11 @@ class FittedLines:
 
 
 def _sample(rows: int, most: int) -> AnyArray:
-    """Rows drawn at random, whole lanes of them, or all rows if there are no more; the same in every run."""
+    """Rows drawn at random, whole vectors of them, or all rows if there are no more; the same in every run."""
+    most += -most % WIDE
     if rows <= most:
         return np.arange(rows)
-    most = max(most // LANES * LANES, LANES)
-    return np.sort(np.random.default_rng(0).choice(rows, min(most, rows), replace=False))
+    return np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
 
 
 class _Fitting:
@@ -141,8 +142,9 @@ class _Fitting:
         self._scales = scales_of(dataset)
         arrays = (target, weights, pointers, self._scales, self._facts, self._curvatures, self._pulls)
         places = [array.ctypes.data for array in arrays]
-        self._data = np.array([len(target), *places[:5], CONSTANT_STEPS, *places[5:]])
-        self._kept = (*arrays, columns)
+        errors, weighted = errors_code(kind, dtype), bool((weights != 1).any())
+        self._data = np.array([len(target), *places[:5], CONSTANT_STEPS, *places[5:], errors.address, weighted])
+        self._kept = (*arrays, columns, errors)
         self._start_from_the_constant(np.zeros(len(target), dtype))
         self._data[DATA.index("steps")] = STEPS
         self._facts[FACTS.index("tolerance")] = TOLERANCE

@@ -30,7 +30,7 @@ from shine.codegen.blocks import (
     store,
 )
 from shine.codegen.gradient.working_residuals import Derivatives, inverse_scales, working
-from shine.codegen.losses.row_errors import RowRule, line_lanes
+from shine.codegen.losses.row_errors import RowRule, line_lanes, variant_of
 from shine.codegen.machine.job import job_fields
 from shine.codegen.moments import LANES, LINE_FIELDS, LINE_FORMS, lanes, prediction_lanes
 from shine.codegen.numbers import Numbers, splat
@@ -39,10 +39,14 @@ from shine.lang.tree import Primitive
 FIT_LINES, WEIGH = LINES_NAMES = ("fit_lines", "weigh")
 """Names of the functions that `lines_module` defines."""
 
-DATA = ("rows", "target", "weights", "beside", "scales", "facts", "steps", "curvatures", "pulls")
+DATA = (
+    "rows", "target", "weights", "beside", "scales", "facts", "steps", "curvatures", "pulls", "errors",
+    "weighted",
+)  # fmt: skip
 """Words of the rows that lines are fitted to: their number, a multiple of `LANES`; addresses of the target, of the
-weights, of the addresses of further columns, of `SCALES` and of `FACTS`; the most evaluations of a form; and addresses
-of what `WEIGH` writes at the best constant. Padding rows have weight 0."""
+weights, of the addresses of further columns, of `SCALES` and of `FACTS`; the most evaluations of a form; addresses of
+what `WEIGH` writes at the best constant; the functions that add up errors, as in a job of the machine; and whether any
+weight is not 1. Padding rows have weight 0."""
 
 FACTS = ("weight", "target", "middle", "bend", "constant", "least_gain", "promising", "tolerance")
 """Numbers that all fits share: the sum of the weights; the target's mean; the best constant, the sum of its curvatures
@@ -88,11 +92,10 @@ def lines_module(function: Primitive, least: float | None, numbers: Numbers) -> 
     """
     module = ir.Module(name="lines")
     evaluate = _evaluate_function(module, function, least, numbers)
-    error = _error_function(module, function, least, numbers)
     fit = declare(module, FIT_LINES, ir.VoidType(), [POINTER] * 3, ["predictions", "data", "found"])
     build = ir.IRBuilder(fit.append_basic_block("entry"))
     predictions, data, found = fit.args
-    _LineFit(build, evaluate, error, predictions, data, numbers).emit(found)
+    _LineFit(build, evaluate, predictions, data, numbers).emit(found)
     build.ret_void()
     _weigh_function(module, function, least)
     return module
@@ -163,20 +166,6 @@ def _evaluate_function(module: ir.Module, function: Primitive, least: float | No
     return emitted
 
 
-def _error_function(module: ir.Module, function: Primitive, least: float | None, numbers: Numbers) -> ir.Function:
-    """Internal function ``error(predictions, line, data)``: the weighted sum of errors at a line."""
-    emitted = _internal(module, "error", _DOUBLE, ("predictions", "line", "data"))
-    predictions, line, data = emitted.args
-    build = ir.IRBuilder(emitted.append_basic_block("entry"))
-    rows = _Rows(build, function, least, line, data)
-    with counted(build, _ZERO, rows.count, LANES, [splat(_VECTOR, 0.0)]) as loop:
-        error, _ = rows.error(prediction_lanes(build, predictions, loop.index, numbers), loop.index)
-        weighed = build.fmul(lanes(build, rows.weights, loop.index), error)
-        loop.results = [build.fadd(loop.values[0], weighed)]
-    build.ret(horizontal_sum(build, loop.values[0]))
-    return emitted
-
-
 def _weigh_function(module: ir.Module, function: Primitive, least: float | None) -> None:
     """``weigh(line, data)``, which writes the curvatures and pulls of the rows for predictions of 0."""
     emitted = declare(module, WEIGH, ir.VoidType(), [POINTER] * 2, ["line", "data"])
@@ -204,7 +193,7 @@ class _LineFit:
     Parameters
     ----------
     build : ir.IRBuilder
-    evaluate, error : ir.Function
+    evaluate : ir.Function
     predictions, data : ir.Value
     numbers : Numbers
     """
@@ -213,18 +202,17 @@ class _LineFit:
         self,
         build: ir.IRBuilder,
         evaluate: ir.Function,
-        error: ir.Function,
         predictions: ir.Value,
         data: ir.Value,
         numbers: Numbers,
     ) -> None:
-        self.build, self.evaluate, self.error, self.numbers = build, evaluate, error, numbers
+        self.build, self.evaluate, self.numbers = build, evaluate, numbers
         self.predictions, self.data, self.words = predictions, data, job_fields(build, data, DATA)
         facts = build.inttoptr(self.words["facts"], POINTER)
         self.facts = {name: _at(build, facts, position) for position, name in enumerate(FACTS)}
         self.line, self.trial = (stack(build, _DOUBLE, 2) for _ in range(2))
         self.sums, self.found = (stack(build, _DOUBLE, len(_SUMS)) for _ in range(2))
-        self.length = stack(build, _DOUBLE, 1)
+        self.length, self.state = stack(build, _DOUBLE, 1), stack(build, _DOUBLE, LANES)
         self.wanted = Variables(build, going=0)
 
     def emit(self, out: ir.Value) -> None:
@@ -257,12 +245,23 @@ class _LineFit:
         for line in candidates:
             for position, value in enumerate(line):
                 store(build, value, self.trial, number(position), _DOUBLE)
-            error = build.call(self.error, [self.predictions, self.trial, self.data])
+            error = self._error(self.trial)
             better = build.fcmp_ordered("<", error, _at(build, self.sums, 0))
             with build.if_then(better):
                 self._set(*line)
                 store(build, error, self.sums, _ZERO, _DOUBLE)
         return promise
+
+    def _error(self, line: ir.Value) -> ir.Value:
+        """The sum of errors of a line."""
+        build, words = self.build, self.words
+        target, weights, table, beside = (
+            build.inttoptr(words[name], POINTER) for name in ("target", "weights", "errors", "beside")
+        )
+        store(build, splat(_VECTOR, 0.0), self.state, _ZERO, _DOUBLE)
+        add = variant_of(build, table, words["weighted"], number(1))
+        build.call(add, [self.predictions, target, weights, words["rows"], line, beside, _ZERO, self.state])
+        return horizontal_sum(build, lanes(build, self.state, _ZERO))
 
     def _slopes(self) -> tuple[ir.Value, ir.Value, ir.Value, ir.Value]:
         """The slope of least squares; the slope of a step from the best constant, the prediction around which the line
