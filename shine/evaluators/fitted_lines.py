@@ -10,7 +10,7 @@ import numpy as np
 from shine.codegen.gradient.line_fitting import DATA, FACTS
 from shine.codegen.losses.row_errors import WIDE
 from shine.codegen.machine.tiles import tile_rows
-from shine.codegen.moments import LANES, LINE_FIELDS, LINE_FORMS
+from shine.codegen.moments import LINE_FIELDS, LINE_FORMS
 from shine.data.dataset import Dataset, stable_sum
 from shine.evaluators.loss_code import errors_code, lines_code, scales_of
 from shine.evaluators.loss_rows import loss_columns, loss_rows
@@ -132,7 +132,7 @@ class _Fitting:
     def __init__(self, dataset: Dataset, loss: Loss, dtype: str) -> None:
         kind = loss.kind
         beside, dataset = loss_columns(dataset, kind), loss_rows(dataset, kind)
-        padding = (0, -dataset.n_rows % LANES)
+        padding = (0, -dataset.n_rows % WIDE)
         target, *columns = (np.pad(column, padding, mode="edge") for column in (dataset.target, *beside))
         weights, mean = np.pad(dataset.row_weights, padding), dataset.target_mean
         self._facts = np.array([dataset.weight, mean, mean, dataset.weight, UNKNOWN, 0.0, PROMISING, 0.0])

@@ -30,7 +30,7 @@ from shine.codegen.blocks import (
     store,
 )
 from shine.codegen.gradient.working_residuals import Derivatives, inverse_scales, working
-from shine.codegen.losses.row_errors import RowRule, line_lanes, variant_of
+from shine.codegen.losses.row_errors import WIDE, RowRule, added, is_slow, line_lanes, variant_of
 from shine.codegen.machine.job import job_fields
 from shine.codegen.moments import LANES, LINE_FIELDS, LINE_FORMS, lanes, prediction_lanes
 from shine.codegen.numbers import Numbers, splat
@@ -43,7 +43,7 @@ DATA = (
     "rows", "target", "weights", "beside", "scales", "facts", "steps", "curvatures", "pulls", "errors",
     "weighted",
 )  # fmt: skip
-"""Words of the rows that lines are fitted to: their number, a multiple of `LANES`; addresses of the target, of the
+"""Words of the rows that lines are fitted to: their number, a multiple of `WIDE`; addresses of the target, of the
 weights, of the addresses of further columns, of `SCALES` and of `FACTS`; the most evaluations of a form; addresses of
 what `WEIGH` writes at the best constant; the functions that add up errors, as in a job of the machine; and whether any
 weight is not 1. Padding rows have weight 0."""
@@ -117,14 +117,18 @@ class _Rows:
     def __init__(
         self, build: ir.IRBuilder, function: Primitive, least: float | None, line: ir.Value, data: ir.Value
     ) -> None:
+        self.width = WIDE if is_slow(function) else LANES
         words = job_fields(build, data, DATA)
         self.count, self._build, self._least = words["rows"], build, least
         self._target, self.weights, beside, scales = (
             build.inttoptr(words[name], POINTER) for name in ("target", "weights", "beside", "scales")
         )
         self.out = [build.inttoptr(words[name], POINTER) for name in ("curvatures", "pulls")]
-        self._line, self._rule = line_lanes(build, line), RowRule(build, function, beside, _ZERO)
-        self._derivatives, self._inverses = Derivatives.of(function), inverse_scales(build, scales)
+        self._line, self._rule = (
+            line_lanes(build, line, self.width),
+            RowRule(build, function, beside, _ZERO, self.width),
+        )
+        self._derivatives, self._inverses = Derivatives.of(function), inverse_scales(build, scales, self.width)
 
     def error(self, value: ir.Value, row: ir.Value) -> tuple[ir.Value, list[ir.Value]]:
         """Errors of predictions, and the arguments of the loss."""
@@ -135,7 +139,7 @@ class _Rows:
 
     def working(self, value: ir.Value, row: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
         """Weighted errors, pulls and curvatures of predictions."""
-        build, weights = self._build, lanes(self._build, self.weights, row)
+        build, weights = self._build, lanes(self._build, self.weights, row, self.width)
         error, arguments = self.error(value, row)
         pull, curvature = working(
             build, self._rule, self._derivatives, error, arguments, self._inverses, self._least is not None
@@ -152,14 +156,14 @@ def _evaluate_function(module: ir.Module, function: Primitive, least: float | No
     predictions, centre, line, sums, data = emitted.args
     build = ir.IRBuilder(emitted.append_basic_block("entry"))
     rows = _Rows(build, function, least, line, data)
-    middle = broadcast(build, centre, _VECTOR)
-    with counted(build, _ZERO, rows.count, LANES, [splat(_VECTOR, 0.0)] * len(_SUMS)) as loop:
-        value = prediction_lanes(build, predictions, loop.index, numbers)
+    middle = broadcast(build, centre, ir.VectorType(_DOUBLE, rows.width))
+    with counted(build, _ZERO, rows.count, rows.width, [splat(_VECTOR, 0.0)] * len(_SUMS)) as loop:
+        value = prediction_lanes(build, predictions, loop.index, numbers, rows.width)
         error, pull, curvature = rows.working(value, loop.index)
         centred = build.fsub(value, middle)
         along = build.fmul(curvature, centred)
         terms = (error, curvature, along, build.fmul(along, centred), pull, build.fmul(pull, centred))
-        loop.results = [build.fadd(total, term) for total, term in zip(loop.values, terms, strict=True)]
+        loop.results = [added(build, total, term) for total, term in zip(loop.values, terms, strict=True)]
     for position, total in enumerate(loop.values):
         store(build, horizontal_sum(build, total), sums, number(position), _DOUBLE)
     build.ret_void()
@@ -171,8 +175,8 @@ def _weigh_function(module: ir.Module, function: Primitive, least: float | None)
     emitted = declare(module, WEIGH, ir.VoidType(), [POINTER] * 2, ["line", "data"])
     build = ir.IRBuilder(emitted.append_basic_block("entry"))
     rows = _Rows(build, function, least, *emitted.args)
-    with counted(build, _ZERO, rows.count, LANES) as loop:
-        _, pull, curvature = rows.working(splat(_VECTOR, 0.0), loop.index)
+    with counted(build, _ZERO, rows.count, rows.width) as loop:
+        _, pull, curvature = rows.working(splat(ir.VectorType(_DOUBLE, rows.width), 0.0), loop.index)
         for value, out in zip((curvature, pull), rows.out, strict=True):
             store(build, value, out, loop.index, _DOUBLE)
     build.ret_void()

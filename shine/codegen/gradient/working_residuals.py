@@ -129,11 +129,11 @@ def residuals_module(function: Primitive, least: float | None) -> ir.Module:
     return module
 
 
-def inverse_scales(build: ir.IRBuilder, scales: ir.Value) -> list[ir.Value]:
-    """1 / `SCALES`, in each of `LANES` lanes: a division in each row would take as long as all else."""
-    one = splat(_VECTOR, 1.0)
+def inverse_scales(build: ir.IRBuilder, scales: ir.Value, width: int = LANES) -> list[ir.Value]:
+    """1 / `SCALES`, in each of `width` lanes: a division in each row would take as long as all else."""
+    kind = ir.VectorType(_DOUBLE, width)
     lengths = (load(build, scales, ir.Constant(I64, i), _DOUBLE, _DOUBLE) for i in range(len(SCALES)))
-    return [build.fdiv(one, broadcast(build, length, _VECTOR)) for length in lengths]
+    return [broadcast(build, build.fdiv(ir.Constant(_DOUBLE, 1.0), length), kind) for length in lengths]
 
 
 def working(
@@ -163,7 +163,7 @@ def working(
     """
     step = rule.value(derivatives.slope, arguments)
     if not derivatives.reweights:
-        return build.fmul(step, splat(_VECTOR, -0.5)), splat(_VECTOR, 1.0)
+        return build.fmul(step, splat(step.type, -0.5)), splat(step.type, 1.0)
     second = rule.value(derivatives.second, arguments)
     row = _Row(build, step, second, inverses)
     return row.working(row.from_error(error) if bounded else row.from_second(*arguments[:2]))
@@ -173,14 +173,14 @@ class _Row:
     """Emits minus half the slope and half the curvature of the rows in the lanes; both are 0 where there is none."""
 
     def __init__(self, build: ir.IRBuilder, slope: ir.Value, second: ir.Value, inverses: list[ir.Value]) -> None:
-        self.build = build
+        self.build, self.kind = build, slope.type
         self.shortest, self.typical = inverses
         # A derivative that is not finite, at a kink or beyond a pole, says nothing.
         self.slope, self.second = self._finite(slope), self._finite(second)
 
     def working(self, curvature: ir.Value) -> tuple[ir.Value, ir.Value]:
         """The pull and the weight."""
-        build, zero, half = self.build, splat(_VECTOR, 0.0), splat(_VECTOR, 0.5)
+        build, zero, half = self.build, splat(self.kind, 0.0), splat(self.kind, 0.5)
         usable = build.fcmp_ordered(">", curvature, zero)
         pull, weight = build.fmul(self.slope, build.fneg(half)), build.fmul(curvature, half)
         return build.select(usable, pull, zero), build.select(usable, weight, zero)
@@ -194,7 +194,7 @@ class _Row:
 
     def from_second(self, prediction: ir.Value, target: ir.Value) -> ir.Value:
         """The curvature if no least error is known."""
-        build, zero = self.build, splat(_VECTOR, 0.0)
+        build, zero = self.build, splat(self.kind, 0.0)
         bent = build.fcmp_ordered(">", self.second, zero)
         towards = build.fdiv(self.slope, build.fsub(prediction, target))
         away = build.fcmp_ordered(">", towards, zero)
@@ -211,8 +211,8 @@ class _Row:
         return self.build.select(self.build.fcmp_ordered("<", value, most), value, most)
 
     def _size(self, value: ir.Value) -> ir.Value:
-        return self.build.call(intrinsic(self.build.module, "llvm.fabs", _VECTOR, 1), [value])
+        return self.build.call(intrinsic(self.build.module, "llvm.fabs", self.kind, 1), [value])
 
     def _finite(self, value: ir.Value) -> ir.Value:
-        small = self.build.fcmp_ordered("<", self._size(value), splat(_VECTOR, float("inf")))
-        return self.build.select(small, value, splat(_VECTOR, 0.0))
+        small = self.build.fcmp_ordered("<", self._size(value), splat(self.kind, float("inf")))
+        return self.build.select(small, value, splat(self.kind, 0.0))

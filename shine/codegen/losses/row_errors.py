@@ -102,14 +102,14 @@ def errors_module(function: Primitive, least: float | None, numbers: Numbers) ->
             rule = RowRule(build, function, beside, first, WIDE)
             total, usable = _by_products(known, rule, rest, logarithms, least, total, whole)
             begin = build.select(usable, whole, _ZERO)
-        parts = [(WIDE, begin, whole), (LANES, whole, rows)] if _is_slow(function) else [(LANES, _ZERO, rows)]
+        parts = [(WIDE, begin, whole), (LANES, whole, rows)] if is_slow(function) else [(LANES, _ZERO, rows)]
         for width, start, stop in parts:
             rule, at = RowRule(build, function, beside, first, width), known.at(width)
             with counted(build, start, stop, width, [total]) as loop:
                 error = rule.error(*at(rule, loop.index), least)
                 if weighted:
                     error = build.fmul(lanes(build, weights, loop.index, width), error)
-                loop.results = [_added(build, loop.values[0], error)]
+                loop.results = [added(build, loop.values[0], error)]
             total = loop.values[0]
         store(build, total, state, _ZERO, _DOUBLE)
         build.ret_void()
@@ -188,13 +188,13 @@ def _by_products(
             so_far = loop.values[0]
             if rest is not None or least or not rule.carries_on:
                 error = splat(doubles, 0.0) if rest is None else rule.value(rest, arguments)
-                so_far = _added(build, so_far, rule.finite(value, error, least))
+                so_far = added(build, so_far, rule.finite(value, error, least))
             loop.results = [so_far, *worst, *products]
         so_far, worst, products = loop.values[0], *_halves(loop.values[1:])
         nothing = [splat(doubles, 0.0)] * len(arguments)
         for each, product in zip(logarithms, products, strict=True):
             logarithm = rule.value(_LOGARITHMS[each.name], [product])
-            so_far = _added(build, so_far, build.fmul(rule.value(each.factor, nothing), logarithm))
+            so_far = added(build, so_far, build.fmul(rule.value(each.factor, nothing), logarithm))
         block.results = [so_far, *worst]
     so_far, *worst = block.values
     usable: ir.Value = ir.Constant(ir.IntType(1), 1)
@@ -213,12 +213,12 @@ def _bits(number: float) -> ir.Constant:
     return ir.Constant(ir.VectorType(I64, WIDE), [int(np.float64(number).view(np.int64))] * WIDE)
 
 
-def _is_slow(function: Primitive) -> bool:
+def is_slow(function: Primitive) -> bool:
     """Whether elementary functions take most of the time: they are faster with more lanes at a time."""
     return operations_of(function)["elementary"] > 0
 
 
-def _added(build: ir.IRBuilder, total: ir.Value, errors: ir.Value) -> ir.Value:
+def added(build: ir.IRBuilder, total: ir.Value, errors: ir.Value) -> ir.Value:
     """The sum in `LANES` lanes with more errors added, in the order of the rows."""
     for first in range(0, errors.type.count, LANES):
         chosen = ir.Constant(ir.VectorType(ir.IntType(32), LANES), list(range(first, first + LANES)))
