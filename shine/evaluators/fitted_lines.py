@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from shine.codegen.gradient.line_fitting import DATA, FACTS
+from shine.codegen.gradient.line_fitting import FACTS
+from shine.codegen.gradient.line_sums import DATA
 from shine.codegen.losses.row_errors import WIDE
 from shine.codegen.machine.tiles import tile_rows
 from shine.codegen.moments import LINE_FIELDS, LINE_FORMS
@@ -169,7 +170,7 @@ class _Fitting:
         self._scales[0] = BLUNT * typical
         weigh(line.ctypes.data, self._data.ctypes.data)
         self._scales[0] = shortest
-        bend = stable_sum(self._curvatures)
+        bend = float(stable_sum(self._curvatures))
         # At a kink the pulls of the best constant leave a rest.
-        self._pulls -= self._curvatures * (stable_sum(self._pulls) / max(bend, np.finfo(np.float64).tiny))
+        self._pulls -= self._curvatures * (stable_sum(self._pulls) / max(bend, float(np.finfo(np.float64).tiny)))
         self._facts[2:6] = middle, bend, error, LEAST_GAIN * abs(error)

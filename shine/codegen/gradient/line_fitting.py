@@ -11,7 +11,6 @@ fitted line: the nearest one of their form.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from llvmlite import ir
 
@@ -29,33 +28,21 @@ from shine.codegen.blocks import (
     stack,
     store,
 )
-from shine.codegen.gradient.working_residuals import Derivatives, inverse_scales, working
-from shine.codegen.losses.row_errors import WIDE, RowRule, added, is_slow, line_lanes, variant_of
+from shine.codegen.gradient.line_sums import DATA, SUMS, WEIGH, evaluate_function, weigh_function
+from shine.codegen.losses.row_errors import variant_of
 from shine.codegen.machine.job import job_fields
 from shine.codegen.moments import LANES, LINE_FIELDS, LINE_FORMS, lanes, prediction_lanes
 from shine.codegen.numbers import Numbers, splat
 from shine.lang.tree import Primitive
 
-FIT_LINES, WEIGH = LINES_NAMES = ("fit_lines", "weigh")
+FIT_LINES = "fit_lines"
+LINES_NAMES = (FIT_LINES, WEIGH)
 """Names of the functions that `lines_module` defines."""
-
-DATA = (
-    "rows", "target", "weights", "beside", "scales", "facts", "steps", "curvatures", "pulls", "errors",
-    "weighted",
-)  # fmt: skip
-"""Words of the rows that lines are fitted to: their number, a multiple of `WIDE`; addresses of the target, of the
-weights, of the addresses of further columns, of `SCALES` and of `FACTS`; the most evaluations of a form; addresses of
-what `WEIGH` writes at the best constant; the functions that add up errors, as in a job of the machine; and whether any
-weight is not 1. Padding rows have weight 0."""
 
 FACTS = ("weight", "target", "middle", "bend", "constant", "least_gain", "promising", "tolerance")
 """Numbers that all fits share: the sum of the weights; the target's mean; the best constant, the sum of its curvatures
 and its sum of errors above the least; how much lower a start must be to be improved; the multiple of the error of the
 fitted line up to which simpler lines are worth fitting; the share of the error that a step must promise to remove."""
-
-_SUMS = ("error", "weight", "value", "square", "pull", "product")
-"""Weighted sums at a line: errors; then h, h*c, h*c*c, g and g*c with the centred predictions c, curvatures h and
-pulls g (see `working`)."""
 
 _SHORTER = 0.5
 """Largest factor of the next step after one that did not lower the error."""
@@ -91,104 +78,14 @@ def lines_module(function: Primitive, least: float | None, numbers: Numbers) -> 
     each row for predictions of 0.
     """
     module = ir.Module(name="lines")
-    evaluate = _evaluate_function(module, function, least, numbers)
+    evaluate = evaluate_function(module, function, least, numbers)
     fit = declare(module, FIT_LINES, ir.VoidType(), [POINTER] * 3, ["predictions", "data", "found"])
     build = ir.IRBuilder(fit.append_basic_block("entry"))
     predictions, data, found = fit.args
     _LineFit(build, evaluate, predictions, data, numbers).emit(found)
     build.ret_void()
-    _weigh_function(module, function, least)
+    weigh_function(module, function, least)
     return module
-
-
-class _Rows:
-    """Emits a function's loop over the rows: errors at a line, and what follows from the derivatives there.
-
-    Parameters
-    ----------
-    build : ir.IRBuilder
-        Positioned before the loop.
-    function : Primitive
-    least : float, optional
-    line, data : ir.Value
-        Address of slope and intercept; of the words of `DATA`.
-    """
-
-    def __init__(
-        self, build: ir.IRBuilder, function: Primitive, least: float | None, line: ir.Value, data: ir.Value
-    ) -> None:
-        self.width = WIDE if is_slow(function) else LANES
-        words = job_fields(build, data, DATA)
-        self.count, self._build, self._least = words["rows"], build, least
-        self._target, self.weights, beside, scales = (
-            build.inttoptr(words[name], POINTER) for name in ("target", "weights", "beside", "scales")
-        )
-        self.out = [build.inttoptr(words[name], POINTER) for name in ("curvatures", "pulls")]
-        self._line, self._rule = (
-            line_lanes(build, line, self.width),
-            RowRule(build, function, beside, _ZERO, self.width),
-        )
-        self._derivatives, self._inverses = Derivatives.of(function), inverse_scales(build, scales, self.width)
-
-    def error(self, value: ir.Value, row: ir.Value) -> tuple[ir.Value, list[ir.Value]]:
-        """Errors of predictions, and the arguments of the loss."""
-        build, (slope, intercept) = self._build, self._line
-        model = build.fadd(intercept, build.fmul(slope, value))
-        arguments = self._rule.arguments(model, self._target, row)
-        return self._rule.error(model, arguments, self._least), arguments
-
-    def working(self, value: ir.Value, row: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
-        """Weighted errors, pulls and curvatures of predictions."""
-        build, weights = self._build, lanes(self._build, self.weights, row, self.width)
-        error, arguments = self.error(value, row)
-        pull, curvature = working(
-            build, self._rule, self._derivatives, error, arguments, self._inverses, self._least is not None
-        )
-        error, pull, curvature = (build.fmul(weights, each) for each in (error, pull, curvature))
-        return error, pull, curvature
-
-
-def _evaluate_function(module: ir.Module, function: Primitive, least: float | None, numbers: Numbers) -> ir.Function:
-    """Internal function ``evaluate(predictions, centre, line, sums, data)``, which writes `_SUMS` at a line;
-    predictions are centred at the number `centre`."""
-    labels = ("predictions", "centre", "line", "sums", "data")
-    emitted = _internal(module, "evaluate", ir.VoidType(), labels)
-    predictions, centre, line, sums, data = emitted.args
-    build = ir.IRBuilder(emitted.append_basic_block("entry"))
-    rows = _Rows(build, function, least, line, data)
-    middle = broadcast(build, centre, ir.VectorType(_DOUBLE, rows.width))
-    with counted(build, _ZERO, rows.count, rows.width, [splat(_VECTOR, 0.0)] * len(_SUMS)) as loop:
-        value = prediction_lanes(build, predictions, loop.index, numbers, rows.width)
-        error, pull, curvature = rows.working(value, loop.index)
-        centred = build.fsub(value, middle)
-        along = build.fmul(curvature, centred)
-        terms = (error, curvature, along, build.fmul(along, centred), pull, build.fmul(pull, centred))
-        loop.results = [added(build, total, term) for total, term in zip(loop.values, terms, strict=True)]
-    for position, total in enumerate(loop.values):
-        store(build, horizontal_sum(build, total), sums, number(position), _DOUBLE)
-    build.ret_void()
-    return emitted
-
-
-def _weigh_function(module: ir.Module, function: Primitive, least: float | None) -> None:
-    """``weigh(line, data)``, which writes the curvatures and pulls of the rows for predictions of 0."""
-    emitted = declare(module, WEIGH, ir.VoidType(), [POINTER] * 2, ["line", "data"])
-    build = ir.IRBuilder(emitted.append_basic_block("entry"))
-    rows = _Rows(build, function, least, *emitted.args)
-    with counted(build, _ZERO, rows.count, rows.width) as loop:
-        _, pull, curvature = rows.working(splat(ir.VectorType(_DOUBLE, rows.width), 0.0), loop.index)
-        for value, out in zip((curvature, pull), rows.out, strict=True):
-            store(build, value, out, loop.index, _DOUBLE)
-    build.ret_void()
-
-
-def _internal(module: ir.Module, name: str, result: ir.Type, labels: Sequence[str]) -> ir.Function:
-    """A function of the module alone; all arguments but `centre` are addresses."""
-    kinds = [_DOUBLE if label == "centre" else POINTER for label in labels]
-    emitted = declare(module, f"shine.lines.{name}", result, kinds, labels)
-    emitted.linkage = "internal"
-    emitted.attributes.add("noinline")
-    return emitted
 
 
 class _LineFit:
@@ -215,7 +112,7 @@ class _LineFit:
         facts = build.inttoptr(self.words["facts"], POINTER)
         self.facts = {name: _at(build, facts, position) for position, name in enumerate(FACTS)}
         self.line, self.trial = (stack(build, _DOUBLE, 2) for _ in range(2))
-        self.sums, self.found = (stack(build, _DOUBLE, len(_SUMS)) for _ in range(2))
+        self.sums, self.found = (stack(build, _DOUBLE, len(SUMS)) for _ in range(2))
         self.length, self.state = stack(build, _DOUBLE, 1), stack(build, _DOUBLE, LANES)
         self.wanted = Variables(build, going=0)
 
@@ -378,7 +275,7 @@ class _LineFit:
                 with build.if_then(better):
                     for position in range(2):
                         store(build, _at(build, self.trial, position), self.line, number(position), _DOUBLE)
-                    for position in range(len(_SUMS)):
+                    for position in range(len(SUMS)):
                         store(build, _at(build, self.found, position), self.sums, number(position), _DOUBLE)
 
     def _next_length(self, better: ir.Value, slope: ir.Value, intercept: ir.Value, promise: ir.Value) -> ir.Value:
@@ -386,7 +283,7 @@ class _LineFit:
         of the error along it before and after."""
         build, length = self.build, _at(self.build, self.length, 0)
         moved = build.fadd(intercept, build.fmul(slope, self.centre))
-        pull, product = (_at(build, self.found, _SUMS.index(name)) for name in ("pull", "product"))
+        pull, product = (_at(build, self.found, SUMS.index(name)) for name in ("pull", "product"))
         after = build.fadd(build.fmul(slope, product), build.fmul(moved, pull))
         right = build.fdiv(build.fmul(length, promise), build.fsub(promise, after))
         # An error that falls ever more steeply has no right length.
@@ -398,7 +295,7 @@ class _LineFit:
     def _step(self, form: str) -> tuple[ir.Value, ir.Value, ir.Value]:
         """Newton's step of slope and intercept, and the error that it promises to remove."""
         build = self.build
-        _, weight, value, square, pull, product = (_at(build, self.sums, i) for i in range(len(_SUMS)))
+        _, weight, value, square, pull, product = (_at(build, self.sums, i) for i in range(len(SUMS)))
         centre, zero = self.centre, _number(0.0)
         if form == "intercept":
             shift = _ratio(build, pull, weight)

@@ -11,8 +11,8 @@ from shine.lang.values import ValueGraph
 LOGARITHMS = ("log", "log1p")
 """Functions whose sum is their own value of a product, or of ``a + (b + a*b)``."""
 
-_DEEPEST = 50
-"""Sums of sums in which logarithms are looked for."""
+_DEEPEST = 8
+"""Sums of sums in which logarithms are looked for: each level may double the work."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class _Splitter:
         if name in ("add", "sub") and depth < _DEEPEST:
             (left, own), (right, other) = (self.split(operand, depth + 1) for operand in operands)
             if name == "sub":
-                other = [(graph.apply("neg", factor), *rest) for factor, *rest in other]
+                other = [(graph.apply("neg", factor), log, argument) for factor, log, argument in other]
             if left is None:
                 left = right if right is None or name == "add" else graph.apply("neg", right)
             elif right is not None:
@@ -76,16 +76,15 @@ class _Splitter:
             if constant[1] or (constant[0] and name == "mul"):
                 varying, factor = operands if constant[1] else operands[::-1]
                 rest, found = self.split(varying, depth + 1)
-                scaled = [(graph.apply(name, own, factor), *more) for own, *more in found]
+                scaled = [(graph.apply(name, own, factor), log, argument) for own, log, argument in found]
                 return (rest if rest is None else graph.apply(name, rest, factor), scaled) if found else (value, [])
         return value, []
 
     def _is_constant(self, value: int) -> bool:
         """Whether a value is the same for all rows."""
-        waiting = [value]
-        while waiting:
-            one = waiting.pop()
-            if self.graph.is_parameter(one):
-                return False
-            waiting.extend(self.graph.operands[one])
-        return True
+        needed = {value}
+        # Operands come before the values that are made of them.
+        for one in range(value, -1, -1):
+            if one in needed:
+                needed.update(self.graph.operands[one])
+        return not any(self.graph.is_parameter(one) for one in needed)

@@ -159,3 +159,24 @@ def test_lines_fitted_to_some_rows_are_measured_on_all():
     errors = np.abs(target - found.intercepts[:, None] - found.slopes[:, None] * VALUES)
     assert found.losses == pytest.approx(errors.mean(axis=1))
     assert found.losses[0] < 0.1
+
+
+@pytest.mark.parametrize("rows", [203, 1000])
+def test_large_data_that_are_read_in_place_get_the_same_lines(rows, monkeypatch):
+    rng = np.random.default_rng(2)
+    features = rng.uniform(1, 5, (rows, 2))
+    target = np.sin(features[:, 0]) * features[:, 1] + rng.standard_t(2, rows)
+    dataset = Dataset.from_arrays(features, target, rng.uniform(0.5, 2, rows), ("x0", "x1"))
+    small = FittedLines(dataset, 250, "mae").score(POPULATION)
+    monkeypatch.setattr(machine_rows, "LARGE_ROWS", 1)
+    large = FittedLines(dataset, 250, "mae").score(POPULATION)
+    assert large.slopes.tobytes() == small.slopes.tobytes()
+    assert large.losses == pytest.approx(small.losses, rel=1e-13)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_a_best_constant_that_meets_many_rows_does_not_hold_lines(share):
+    target = np.random.default_rng(3).poisson(VALUES[0] / 2) * 1.0
+    loss = own_loss(f"def quantile(p, y):\n    return {share}*(y - p) if y > p else {1 - share}*(p - y)")
+    losses = lines(data(target), loss).score(POPULATION).losses
+    assert (losses <= 1.03 * np.array([least(data(target), loss, values) for values in VALUES])).all()
