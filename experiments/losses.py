@@ -2,8 +2,9 @@
 
 Scores a population of random individuals under several losses, written as users write them, and under `mse`, in turn,
 and prints the ratios of the times of the processor: of the median repetition, and without linear scaling and with it.
-With linear scaling, a loss of one's own is measured as a search does it: lines are fitted to 250 rows, then measured on
-all of them (`shine.evaluators.fitted_lines`).
+With linear scaling, a loss of one's own is measured as a search does it: lines are fitted to some 250 rows, then
+measured on all of them (`shine.evaluators.fitted_lines`). The target follows a law of the features, so that lines are
+worth fitting.
 
 Only individuals count that have a finite loss under all losses: others end early.
 """
