@@ -39,6 +39,16 @@ ERRORS_KINDS = [I64 if label in ("rows", "first") else POINTER for label in ERRO
 ERRORS = FunctionPointer(ir.FunctionType(ir.VoidType(), ERRORS_KINDS))
 """A function that adds up errors (see `shine.codegen.losses.row_errors`)."""
 
+FIT = FunctionPointer(ir.FunctionType(ir.VoidType(), [POINTER] * 3))
+"""A function that fits lines: ``fit(predictions, data, found)`` (see `shine.codegen.gradient.line_fitting`)."""
+
+LINE_FORMS = ("none", "intercept", "slope", "both")
+"""Forms of lines, the simplest first: what is fitted of slope and intercept, which else are 1 and 0."""
+
+LINE_FIELDS = ("slope", "intercept", "error")
+"""Numbers of a fitted line; the error is the weighted sum over the rows so far, above the least one: not finite if the
+line needs no measuring."""
+
 _DOUBLE = ir.DoubleType()
 _VECTOR = ir.VectorType(_DOUBLE, LANES)
 _ZERO = ir.Constant(I64, 0)

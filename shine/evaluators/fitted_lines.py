@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import ctypes
-from collections import deque
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
-from shine.codegen.gradient.line_fitting import FACTS, FORMS, FOUND
-from shine.codegen.moments import LANES
-from shine.data.dataset import Dataset
-from shine.evaluators.loss_code import lines_code, scales_of
+from shine.codegen.gradient.line_fitting import FACTS
+from shine.codegen.gradient.line_sums import DATA
+from shine.codegen.losses.row_errors import WIDE
+from shine.codegen.machine.tiles import tile_rows
+from shine.codegen.moments import LINE_FIELDS, LINE_FORMS
+from shine.data.dataset import Dataset, stable_sum
+from shine.evaluators.loss_code import errors_code, lines_code, scales_of
 from shine.evaluators.loss_rows import loss_columns, loss_rows
+from shine.evaluators.machine_code import machine_of
+from shine.evaluators.machine_rows import MachineRows, is_large
 from shine.evaluators.machine_tier import MachineEvaluator
-from shine.evaluators.rows import columns_from
-from shine.evaluators.workers import Workers
+from shine.evaluators.rows import columns_from, lane_sums, target_of
 from shine.fitness.losses import Loss, loss_of
 from shine.fitness.scores import Scores
 from shine.lang.population import Population
@@ -25,126 +27,150 @@ from shine.typing import AnyArray, Floats
 STEPS = 12
 """Most steps of a line."""
 
-TOLERANCE = 1e-4
-"""Share of the error below which a step's promise ends the fit."""
+CONSTANT_STEPS = 100
+"""Most steps of the best constant."""
+
+TOLERANCE = 1e-3
+"""Share of the error below which a step's promise ends the fit: less than what lines of a few hundred rows err."""
+
+LEAST_GAIN = 0.005
+"""Share of the best constant's error that an individual must save for its line to be improved: for a few hundred rows,
+what pure noise saves."""
 
 PROMISING = 8.0
 """Multiple of the error of an individual's line up to which simpler lines are fitted and measured too."""
 
-AT_ONCE = 1 << 19
-"""Predictions of the rows for fitting that are kept at a time."""
+BLUNT = 0.5
+"""Share of the target's deviation that errors with a kink count as away from it, at the best constant: it meets some
+rows of the target exactly, which would hold each line there."""
 
-SHARED = 1 << 15
-"""Predictions that a thread fits lines to before it takes the next ones."""
-
-
-@dataclass(frozen=True)
-class _Lines:
-    """Lines of one form, and their sums of errors above the least over the rows for fitting, each of shape
-    (n_individuals,)."""
-
-    slopes: Floats
-    intercepts: Floats
-    errors: Floats
+UNKNOWN = 1e300
+"""Error of the best constant before it is fitted."""
 
 
 class FittedLines:
     """Losses of individuals with the lines of least loss (see `shine.fitness.protocols.PopulationEvaluator`).
 
-    Lines are fitted to some of the rows, then measured on all of them.
+    Lines are fitted to some of the rows, then measured on all of them. Formulas are evaluated once for both: the rows
+    for fitting come first, in one tile of the machine.
 
     Parameters
     ----------
     dataset : Dataset
-    fitting : Dataset
-        The rows that lines are fitted to: the same or some of them.
+    fitting_rows : int
+        Most rows that lines are fitted to, drawn at random; a tile of the machine is enough in any case.
     loss : str or Loss
     dtype : {"float64", "float32"}
     threads : int
     """
 
     def __init__(
-        self, dataset: Dataset, fitting: Dataset, loss: str | Loss, dtype: str = "float64", threads: int = 1
+        self, dataset: Dataset, fitting_rows: int, loss: str | Loss, dtype: str = "float64", threads: int = 1
     ) -> None:
-        self._loss = loss_of(loss)
-        self._measured = MachineEvaluator(dataset, self._loss, False, dtype, threads)
-        self._fitter = _LineFitter(fitting, self._loss, dtype, threads)
+        self._loss, self._dtype = loss_of(loss), dtype
+        kind = self._loss.kind
+        self._values = MachineEvaluator(dataset, self._loss, False, dtype, threads)
+        some = _sample(dataset.n_rows, min(fitting_rows, tile_rows("float64")))
+        fitting = dataset.take(some)
+        # Large data are read where they lie, so the rows for fitting are evaluated apart.
+        self._apart = is_large(dataset, dtype)
+        if not self._apart:
+            dataset = dataset.take(np.concatenate([some, np.setdiff1d(np.arange(dataset.n_rows), some)]))
+        self._target = target_of(loss_rows(dataset, kind), dtype)
+        self._rows = [
+            MachineRows(loss_rows(each, kind), dtype, threads, beside=loss_columns(each, kind))
+            for each in ([fitting, dataset] if self._apart else [dataset])
+        ]
+        self._fitting = _Fitting(fitting, self._loss, dtype)
+        self._code = errors_code(kind, dtype)
 
     def score(self, population: Population, threshold: float = np.inf) -> Scores:
         """Losses and lines; see `PopulationEvaluator`."""
-        forms = [self._measure(population, lines, threshold) for lines in self._fitter.fit(population)]
+        machine = machine_of(population.primitives.functions, self._dtype)
+        lines = np.empty((len(population), len(LINE_FORMS), len(LINE_FIELDS)))
+        fields = self._fitting.fields
+        for rows in self._rows:
+            states = rows.line_errors(machine, self._code, population, lines, fields)
+            fields = {}
+        return self._scores(lines, states).within(threshold)
+
+    def _scores(self, lines: Floats, states: Floats) -> Scores:
+        """The scores of lines and of the sums of their errors."""
+        kind, target = self._loss.kind, self._target
+        slopes, intercepts, errors = np.moveaxis(lines, 2, 0)
+        with np.errstate(all="ignore"):
+            sums = lane_sums(states).reshape(errors.shape) + kind.least_sum(target.weight)
+            losses = self._loss.of_sum(sums, target.weight, target.square)
+        finite = np.isfinite(slopes) & np.isfinite(intercepts) & np.isfinite(errors) & np.isfinite(losses)
+        found = (np.where(finite, each, other) for each, other in ((losses, np.inf), (slopes, 1.0), (intercepts, 0.0)))
+        forms = [Scores(*form) for form in zip(*(np.ascontiguousarray(each.T) for each in found), strict=True)]
         *simpler, whole = forms
-        return Scores(whole.losses, whole.slopes, whole.intercepts, tuple(reversed(simpler)))
+        return replace(whole, simpler=tuple(reversed(simpler)))
 
     def predict(self, population: Population) -> AnyArray:
         """Predictions without lines."""
-        return self._measured.predict(population)
-
-    def _measure(self, population: Population, lines: _Lines, threshold: float) -> Scores:
-        """The losses of lines of one form over all rows."""
-        n = len(population)
-        losses, slopes, intercepts = np.full(n, np.inf), np.ones(n), np.zeros(n)
-        which = np.flatnonzero(np.isfinite(lines.errors) & np.isfinite(lines.slopes) & np.isfinite(lines.intercepts))
-        if len(which):
-            own = lines.slopes[which], lines.intercepts[which]
-            found = self._measured.losses_with(population.take(which), *own, threshold)
-            losses[which] = np.where(np.isfinite(found), found, np.inf)
-            slopes[which], intercepts[which] = own
-        return Scores(losses, slopes, intercepts)
+        return self._values.predict(population)
 
 
-class _LineFitter:
-    """Fits lines to the predictions of some rows."""
+def _sample(rows: int, most: int) -> AnyArray:
+    """Rows drawn at random, whole vectors of them, or all rows if there are no more; the same in every run."""
+    most += -most % WIDE
+    if rows <= most:
+        return np.arange(rows)
+    return np.sort(np.random.default_rng(0).choice(rows, most, replace=False))
 
-    def __init__(self, dataset: Dataset, loss: Loss, dtype: str, threads: int) -> None:
+
+class _Fitting:
+    """The rows that lines are fitted to, as native code takes them.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    loss : Loss
+    dtype : {"float64", "float32"}
+    """
+
+    def __init__(self, dataset: Dataset, loss: Loss, dtype: str) -> None:
         kind = loss.kind
         beside, dataset = loss_columns(dataset, kind), loss_rows(dataset, kind)
-        self._values = MachineEvaluator(dataset, "mse", False, dtype, threads)
-        self._workers = Workers(threads)
+        padding = (0, -dataset.n_rows % WIDE)
+        target, *columns = (np.pad(column, padding, mode="edge") for column in (dataset.target, *beside))
+        weights, mean = np.pad(dataset.row_weights, padding), dataset.target_mean
+        self._facts = np.array([dataset.weight, mean, mean, dataset.weight, UNKNOWN, 0.0, PROMISING, 0.0])
+        self._curvatures, self._pulls = weights.copy(), weights * (target - mean)
         self._code = lines_code(kind, dtype)
-        self._function = ctypes.CFUNCTYPE(
-            None, ctypes.c_void_p, *[ctypes.c_int64] * 2, *[ctypes.c_void_p] * 5, ctypes.c_int64, ctypes.c_void_p
-        )(int(self._code.addresses[0]))
-        self._rows, self._padding = dataset.n_rows, -dataset.n_rows % LANES
-        self._target = np.pad(dataset.target, (0, self._padding), mode="edge")
-        self._weights = np.pad(dataset.row_weights, (0, self._padding))
-        self._beside = [np.pad(column, (0, self._padding), mode="edge") for column in beside]
+        pointers = columns_from(columns, 0)
         self._scales = scales_of(dataset)
-        self._facts = np.array([dataset.weight, dataset.target_mean, np.inf, PROMISING, TOLERANCE])
-        # The line of a constant without steps is the target's mean.
-        self._facts[FACTS.index("constant")] = self._lines(np.zeros((1, self._rows), dtype), 0)[0, -1, -1]
+        arrays = (target, weights, pointers, self._scales, self._facts, self._curvatures, self._pulls)
+        places = [array.ctypes.data for array in arrays]
+        errors, weighted = errors_code(kind, dtype), bool((weights != 1).any())
+        self._data = np.array([len(target), *places[:5], CONSTANT_STEPS, *places[5:], errors.address, weighted])
+        self._kept = (*arrays, columns, errors)
+        self._start_from_the_constant(np.zeros(len(target), dtype))
+        self._data[DATA.index("steps")] = STEPS
+        self._facts[FACTS.index("tolerance")] = TOLERANCE
 
-    def fit(self, population: Population) -> list[_Lines]:
-        """The lines of each of `FORMS`."""
-        step = max(AT_ONCE // self._rows, 1)
-        everyone = np.arange(len(population))
-        parts = [self._found(population.take(everyone[at : at + step])) for at in range(0, len(population), step)]
-        found = np.concatenate([np.empty((0, len(FORMS), len(FOUND))), *parts])
-        return [_Lines(*found[:, form].T) for form in range(len(FORMS))]
+    @property
+    def fields(self) -> dict[str, int]:
+        """Words of a job that fits lines."""
+        return {"fit": int(self._code.addresses[0]), "fitting": self._data.ctypes.data}
 
-    def _found(self, population: Population) -> Floats:
-        """`FOUND` of each individual and form."""
-        return self._lines(self._values.predict(population), STEPS)
-
-    def _lines(self, predictions: AnyArray, steps: int) -> Floats:
-        if self._padding:
-            predictions = np.pad(predictions, ((0, 0), (0, self._padding)), mode="edge")
-        out = np.empty((len(predictions), len(FORMS), len(FOUND)))
-        beside = columns_from(self._beside, 0)
-        rows = self._rows + self._padding
-        size = max(SHARED // rows, 1)
-        waiting = deque(range(0, len(predictions), size))
-
-        def work(_: int) -> None:
-            with suppress(IndexError):
-                while True:
-                    first = waiting.popleft()
-                    count = min(size, len(predictions) - first)
-                    self._function(
-                        predictions[first:].ctypes.data, count, rows, self._target.ctypes.data,
-                        self._weights.ctypes.data, beside.ctypes.data, self._scales.ctypes.data,
-                        self._facts.ctypes.data, steps, out[first:].ctypes.data,
-                    )  # fmt: skip
-
-        self._workers.run(work, waiting.clear)
-        return out
+    def _start_from_the_constant(self, zeros: AnyArray) -> None:
+        """Fit the best constant, and let others start from there if it has a finite error."""
+        fit, weigh = (
+            ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * count)(int(address))
+            for count, address in zip((3, 2), self._code.addresses, strict=True)
+        )
+        found = np.empty((len(LINE_FORMS), len(LINE_FIELDS)))
+        fit(zeros.ctypes.data, self._data.ctypes.data, found.ctypes.data)
+        _, middle, error = line = found[LINE_FORMS.index("both")]
+        if not np.isfinite(line).all():
+            return
+        shortest, typical = self._scales
+        self._scales[0] = BLUNT * typical
+        weigh(line.ctypes.data, self._data.ctypes.data)
+        self._scales[0] = shortest
+        bend = float(stable_sum(self._curvatures))
+        # At a kink the pulls of the best constant leave a rest.
+        self._pulls -= self._curvatures * (stable_sum(self._pulls) / max(bend, float(np.finfo(np.float64).tiny)))
+        self._facts[2:6] = middle, bend, error, LEAST_GAIN * abs(error)

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from shine.codegen.gradient.line_fitting import LINES, lines_module
+from shine.codegen.gradient.line_fitting import LINES_NAMES, lines_module
 from shine.codegen.gradient.working_residuals import Derivatives, residuals_module, residuals_name
 from shine.codegen.identity import Functions, source_digest
 from shine.codegen.losses.row_errors import VARIANTS, errors_module, variant_name
@@ -90,14 +90,14 @@ def _residuals_code(function: Functions, least: float | None) -> ResidualsCode:
 
 
 def lines_code(kind: RowLoss, dtype: str) -> Table:
-    """The function that fits lines to predictions of a number type."""
+    """The functions that fit lines to predictions of a number type, in the order of `LINES_NAMES`."""
     return _lines_code(Functions.of((kind.function,)), kind.least, dtype)
 
 
 @lru_cache(maxsize=64)
 def _lines_code(function: Functions, least: float | None, dtype: str) -> Table:
     return Table(
-        [LINES],
+        list(LINES_NAMES),
         ("lines", dtype, repr(least), *function.meaning),
         lambda: lines_module(function.functions[0], least, Numbers(dtype)),
     )

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shine.codegen.machine.interpreter import ERRORS, PREDICT, PRODUCTS
+from shine.codegen.machine.interpreter import ERRORS, LINES, PREDICT, PRODUCTS
 from shine.codegen.machine.tiles import ROW_GROUP, tile_rows
-from shine.codegen.moments import CHUNK, LANES
+from shine.codegen.moments import CHUNK, LANES, LINE_FORMS
 from shine.data.dataset import Dataset
 from shine.evaluators.derived import DerivedColumns
 from shine.evaluators.jobs import zeros
@@ -36,6 +36,11 @@ SHARED_WORK = 1 << 21
 LARGE_ROWS = 1 << 17
 """Rows from which data are read in place and only the rows after the last full tile are copied. Smaller data are
 copied whole and padded: that saves assembling tapes twice."""
+
+
+def is_large(dataset: Dataset, dtype: str) -> bool:
+    """Whether the rows are evaluated block by block, where they lie."""
+    return dataset.n_rows >= LARGE_ROWS or dataset.columns.size * np.dtype(dtype).itemsize > HELD_BYTES
 
 
 @dataclass(frozen=True)
@@ -88,8 +93,8 @@ class MachineRows:
     ) -> None:
         self._dataset, self._dtype, self._workers = dataset, dtype, Workers(threads)
         self.count = dataset.n_rows
-        rows, size = dataset.n_rows, dataset.columns.size * np.dtype(dtype).itemsize
-        self._full = rows - rows % tile_rows(dtype) if rows >= LARGE_ROWS or size > HELD_BYTES else 0
+        rows = dataset.n_rows
+        self._full = rows - rows % tile_rows(dtype) if is_large(dataset, dtype) else 0
         self._columns = Columns(dataset.columns[:, : self._full], dtype)
         rest = slice(self._full, None)
         self._tail = np.pad(
@@ -189,8 +194,29 @@ class MachineRows:
         own = {"limits": limits.ctypes.data, "lines": lines.ctypes.data, "scaled": int(scaled), "errors": code.address}
         return self._states(machine, ERRORS, population, own)
 
-    def _states(self, machine: Machine, name: str, population: Population, fields: dict[str, int]) -> Floats:
-        out = zeros(len(population), LANES)
+    def line_errors(
+        self, machine: Machine, code: Table, population: Population, lines: Floats, fields: dict[str, int]
+    ) -> Floats:
+        """Sums of errors of several lines of each individual, shape (n_individuals * n_forms, LANES).
+
+        Parameters
+        ----------
+        machine : Machine
+        code : Table
+            As for `errors`.
+        population : Population
+        lines : ndarray of shape (n_individuals, n_forms, n_fields)
+            `LINE_FIELDS` of each of `LINE_FORMS`. Those whose error is not finite are not measured.
+        fields : dict of str to int
+            Words of the job that fit the lines first; none if they are known.
+        """
+        own = fields | {"lines": lines.ctypes.data, "scaled": 1, "errors": code.address}
+        return self._states(machine, LINES, population, own, len(LINE_FORMS)).reshape(-1, LANES)
+
+    def _states(
+        self, machine: Machine, name: str, population: Population, fields: dict[str, int], sums: int = 1
+    ) -> Floats:
+        out = zeros(len(population), sums * LANES)
         own = fields | {"out": out.ctypes.data}
         for part in self.passes(population):
             if name == PRODUCTS:

@@ -111,15 +111,18 @@ def gaussian(prediction, target, sigma):
         likelihood=0.5,
     ),
     "poisson": BuiltIn(
-        # Below a thousandth of the target, the deviance goes on along a steep line. A series keeps the digits of small
-        # deviances; every part is finite in every row, so that derivatives are.
-        f"""
+        # Below a thousandth of the target, the deviance goes on along a steep line. Where the quotient is near 1, the
+        # series of its logarithm in distance/(mean + target) keeps the digits of small deviances. Every part is finite
+        # in every row, so that derivatives are.
+        """
 def poisson(prediction, target):
     mean = max(prediction, 0.001*target + 1e-30)
+    distance = mean - target
+    part = distance/(mean + target)
+    square = part*part
+    near = part*(distance - target*square*(2/3 + square*(2/5 + square*2/7)))
     divisor = target if target > 0 else 1
-    share = (mean - target)/max(divisor, 1e-6*mean)
-{EXCESS}    other = max((divisor - mean)/mean, -0.9999999999999999)
-    half = target*excess if abs(share) < 0.01 else target*log1p(other) - (target - mean)
+    half = near if abs(part) < 0.005 else target*log(divisor/mean) + distance
     return 2*half + 2000*(mean - prediction)
 """,
         "the expected count, at least 0",
@@ -201,8 +204,9 @@ def huber(residual, delta):
         """
 def log_cosh(residual):
     size = abs(residual)
-    half = sinh(0.5*min(size, 1))
-    return log1p(2*half*half) if size < 1 else size + (log1p(exp(-2*size)) - 0.6931471805599453)
+    near = min(size, 30)
+    half = sinh(0.5*near)
+    return log1p(2*half*half) + (size - near)
 """,
         "the mean, of noise with outliers: errors beyond 1 count linearly",
         of_sigma=1.0,

@@ -11,7 +11,7 @@ from shine.fitness.protocols import PopulationEvaluator
 from shine.search.settings import FitnessSettings
 
 
-def evaluator_for(sample: Dataset, fitness: FitnessSettings, loss: Loss, fitting: Dataset) -> PopulationEvaluator:
+def evaluator_for(sample: Dataset, fitness: FitnessSettings, loss: Loss, fitting_rows: int) -> PopulationEvaluator:
     """The evaluator of a loss over some rows; with linear scaling, its lines are those of the least loss.
 
     Parameters
@@ -19,10 +19,10 @@ def evaluator_for(sample: Dataset, fitness: FitnessSettings, loss: Loss, fitting
     sample : Dataset
     fitness : FitnessSettings
     loss : Loss
-    fitting : Dataset
-        The rows that lines are fitted to where they do not follow from moments.
+    fitting_rows : int
+        Most rows that lines are fitted to where they do not follow from moments.
     """
     dtype, threads = fitness.dtype, fitness.threads or processors()
     if fitness.linear_scaling and not loss.kind.follows_from_moments:
-        return FittedLines(sample, fitting, loss, dtype, threads)
+        return FittedLines(sample, fitting_rows, loss, dtype, threads)
     return evaluator_of(sample, loss, fitness.linear_scaling, dtype, fitness.tier, threads)

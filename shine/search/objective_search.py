@@ -103,7 +103,7 @@ def search_objective(
     rows, rng = task.dataset, np.random.default_rng(settings.seed)
     fitting = rows.sampled(evolving.fitting_rows, rng)
     linearizer = MachineLinearizer(fitting, loss, threads)
-    judge = ObjectiveEvaluator(evaluator_for(rows, fitness, loss, fitting), objective)
+    judge = ObjectiveEvaluator(evaluator_for(rows, fitness, loss, evolving.fitting_rows), objective)
     rules = constraint_compiler(settings.constraints, rows, threads)
     worst = _of_constant(objective, rows)
     description = DescriptionLength.with_unknown_noise(rows.effective_rows, POWER, worst)

@@ -116,7 +116,7 @@ def search(
             save(replace(state, noise=noise))
 
     outcome = evolution.evolve(
-        _evaluator(sample, task, settings, loss, rules, fitting),
+        _evaluator(sample, task, settings, loss, rules),
         task.primitives,
         evolving,
         _stop(task, settings, loss, budget, interrupted),
@@ -166,10 +166,9 @@ def _evaluator(
     settings: SearchSettings,
     loss: Loss,
     rules: Callable[..., CompiledConstraints] | None,
-    fitting: Dataset,
 ) -> PopulationEvaluator:
     """The evaluator of the individuals; it charges for broken constraints if there are any constraints."""
-    plain = evaluator_for(sample, settings.fitness, loss, fitting)
+    plain = evaluator_for(sample, settings.fitness, loss, settings.evolution.fitting_rows)
     if rules is None:
         return plain
     return ConstrainedEvaluator(plain, rules(task.primitives, "implied" if settings.fitness.linear_scaling else "none"))

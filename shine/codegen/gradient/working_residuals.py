@@ -109,16 +109,16 @@ def residuals_module(function: Primitive, least: float | None) -> ir.Module:
         build = ir.IRBuilder(emitted.append_basic_block("entry"))
         rule = RowRule(build, function, beside, first)
         slope, intercept = line_lanes(build, line)
-        lengths = [
-            broadcast(build, load(build, scales, ir.Constant(I64, i), _DOUBLE, _DOUBLE), _VECTOR)
-            for i in range(len(SCALES))
-        ]
-        with counted(build, _ZERO, rows, LANES, [splat(_VECTOR, 0.0)]) as loop:
+        inverses = inverse_scales(build, scales)
+        zero = splat(_VECTOR, 0.0)
+        with counted(build, _ZERO, rows, LANES, [zero]) as loop:
             model = build.fadd(intercept, build.fmul(slope, tile_lanes(build, prediction, loop.index, mask, _VECTOR)))
             arguments = rule.arguments(model, target, loop.index)
             error = rule.error(model, arguments, least)
-            left, own = working(build, rule, derivatives, error, arguments, lengths, least is not None)
+            left, own = working(build, rule, derivatives, error, arguments, inverses, least is not None)
             if derivatives.reweights:
+                # The weight is 0 only where the pull is.
+                left = build.fdiv(left, build.select(build.fcmp_ordered(">", own, zero), own, splat(_VECTOR, 1.0)))
                 own = build.fmul(lanes(build, weights, loop.index), own) if weighted else own
                 store(build, own, weighing, loop.index, _DOUBLE)
             store(build, left, residual, loop.index, _DOUBLE)
@@ -129,16 +129,23 @@ def residuals_module(function: Primitive, least: float | None) -> ir.Module:
     return module
 
 
+def inverse_scales(build: ir.IRBuilder, scales: ir.Value, width: int = LANES) -> list[ir.Value]:
+    """1 / `SCALES`, in each of `width` lanes: a division in each row would take as long as all else."""
+    kind = ir.VectorType(_DOUBLE, width)
+    lengths = (load(build, scales, ir.Constant(I64, i), _DOUBLE, _DOUBLE) for i in range(len(SCALES)))
+    return [broadcast(build, build.fdiv(ir.Constant(_DOUBLE, 1.0), length), kind) for length in lengths]
+
+
 def working(
     build: ir.IRBuilder,
     rule: RowRule,
     derivatives: Derivatives,
     error: ir.Value,
     arguments: list[ir.Value],
-    lengths: list[ir.Value],
+    inverses: list[ir.Value],
     bounded: bool,
 ) -> tuple[ir.Value, ir.Value]:
-    """Working residuals and weights of the rows in the lanes.
+    """Pulls, that is working residuals times weights, and weights of the rows in the lanes.
 
     Parameters
     ----------
@@ -149,35 +156,34 @@ def working(
         The errors above the least one.
     arguments : list of ir.Value
         The arguments of the errors.
-    lengths : list of ir.Value
-        `SCALES`.
+    inverses : list of ir.Value
+        `inverse_scales`.
     bounded : bool
         Whether a least error is known.
     """
     step = rule.value(derivatives.slope, arguments)
     if not derivatives.reweights:
-        return build.fmul(step, splat(_VECTOR, -0.5)), splat(_VECTOR, 1.0)
+        return build.fmul(step, splat(step.type, -0.5)), splat(step.type, 1.0)
     second = rule.value(derivatives.second, arguments)
-    row = _Row(build, step, second, lengths)
+    row = _Row(build, step, second, inverses)
     return row.working(row.from_error(error) if bounded else row.from_second(*arguments[:2]))
 
 
 class _Row:
-    """Emits the working residual and half the curvature of the rows in the lanes."""
+    """Emits minus half the slope and half the curvature of the rows in the lanes; both are 0 where there is none."""
 
-    def __init__(self, build: ir.IRBuilder, slope: ir.Value, second: ir.Value, lengths: list[ir.Value]) -> None:
-        self.build = build
-        self.shortest, self.typical = lengths
+    def __init__(self, build: ir.IRBuilder, slope: ir.Value, second: ir.Value, inverses: list[ir.Value]) -> None:
+        self.build, self.kind = build, slope.type
+        self.shortest, self.typical = inverses
         # A derivative that is not finite, at a kink or beyond a pole, says nothing.
         self.slope, self.second = self._finite(slope), self._finite(second)
 
     def working(self, curvature: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """The residual and the weight."""
-        build, zero = self.build, splat(_VECTOR, 0.0)
+        """The pull and the weight."""
+        build, zero, half = self.build, splat(self.kind, 0.0), splat(self.kind, 0.5)
         usable = build.fcmp_ordered(">", curvature, zero)
-        residual = build.fdiv(build.fneg(self.slope), curvature)
-        half = build.fmul(curvature, splat(_VECTOR, 0.5))
-        return build.select(usable, residual, zero), build.select(usable, half, zero)
+        pull, weight = build.fmul(self.slope, build.fneg(half)), build.fmul(curvature, half)
+        return build.select(usable, pull, zero), build.select(usable, weight, zero)
 
     def from_error(self, error: ir.Value) -> ir.Value:
         """The curvature, given the error above the least one."""
@@ -188,7 +194,7 @@ class _Row:
 
     def from_second(self, prediction: ir.Value, target: ir.Value) -> ir.Value:
         """The curvature if no least error is known."""
-        build, zero = self.build, splat(_VECTOR, 0.0)
+        build, zero = self.build, splat(self.kind, 0.0)
         bent = build.fcmp_ordered(">", self.second, zero)
         towards = build.fdiv(self.slope, build.fsub(prediction, target))
         away = build.fcmp_ordered(">", towards, zero)
@@ -197,16 +203,16 @@ class _Row:
         other = build.select(build.fcmp_ordered(">", size, long), size, long)
         return build.select(bent, self.second, build.select(away, towards, other))
 
-    def _steepest(self, length: ir.Value) -> ir.Value:
-        """The curvature that asks for a step of some length."""
-        return self.build.fdiv(self._size(self.slope), length)
+    def _steepest(self, inverse: ir.Value) -> ir.Value:
+        """The curvature that asks for a step of some length, whose inverse is given."""
+        return self.build.fmul(self._size(self.slope), inverse)
 
     def _least(self, value: ir.Value, most: ir.Value) -> ir.Value:
         return self.build.select(self.build.fcmp_ordered("<", value, most), value, most)
 
     def _size(self, value: ir.Value) -> ir.Value:
-        return self.build.call(intrinsic(self.build.module, "llvm.fabs", _VECTOR, 1), [value])
+        return self.build.call(intrinsic(self.build.module, "llvm.fabs", self.kind, 1), [value])
 
     def _finite(self, value: ir.Value) -> ir.Value:
-        small = self.build.fcmp_ordered("<", self._size(value), splat(_VECTOR, float("inf")))
-        return self.build.select(small, value, splat(_VECTOR, 0.0))
+        small = self.build.fcmp_ordered("<", self._size(value), splat(self.kind, float("inf")))
+        return self.build.select(small, value, splat(self.kind, 0.0))

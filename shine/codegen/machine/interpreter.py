@@ -41,11 +41,11 @@ from shine.codegen.machine.job import JOB, SCRATCH, Job, job_entry, job_fields
 from shine.codegen.machine.tables import emit_tables
 from shine.codegen.machine.tiles import ROW_GROUP, TILE_BYTES, over_parts, tile_length, tile_rows, whole_groups
 from shine.codegen.machine.worker_loop import emit_worker_loop
-from shine.codegen.moments import CHUNK, CHUNK_FIELDS, LANES, products_function
+from shine.codegen.moments import CHUNK, CHUNK_FIELDS, FIT, LANES, LINE_FIELDS, LINE_FORMS, products_function
 from shine.codegen.numbers import Numbers
 from shine.lang.tree import Primitive
 
-PREDICT, ERRORS, PRODUCTS = RESULTS = ("predict", "errors", "products")
+PREDICT, ERRORS, PRODUCTS, LINES = RESULTS = ("predict", "errors", "products", "lines")
 """Names of the machine's functions."""
 
 VECTOR_BYTES = 128
@@ -81,7 +81,8 @@ def emit_machine(functions: Sequence[Primitive], dtype: str) -> ir.Module:
     tables = emit_tables(module, functions, dtype, VECTOR_BYTES, size)
     assemble = emit_assembler(module, tables, dtype, len(functions), size, TILE_BYTES, VECTOR_BYTES)
     driver = _Driver(module, assemble, dtype)
-    for name, epilogue in zip(RESULTS, (driver.copy_predictions, driver.errors, driver.products), strict=True):
+    epilogues = (driver.copy_predictions, driver.errors, driver.products, driver.lines)
+    for name, epilogue in zip(RESULTS, epilogues, strict=True):
         driver.emit(name, epilogue)
     emit_worker_loop(module)
     return module
@@ -177,16 +178,52 @@ class _Driver:
         """Epilogue that adds up errors, and gives up once their sum exceeds the individual's limit."""
         state = job_entry(build, job, "out", individual, 8 * LANES)
         line = job_entry(build, job, "lines", individual, 16)
+        total = self._add_errors(build, job, start, count, line, state)
+        limit = load(build, job_entry(build, job, "limits", individual, 8), number(0), _DOUBLE, _DOUBLE)
+        # A NaN sum also ends the evaluation: it stays NaN.
+        return build.fcmp_ordered("<=", total, limit)
+
+    def lines(self, build: ir.IRBuilder, job: Job, individual: ir.Value, start: ir.Value, count: ir.Value) -> ir.Value:
+        """Epilogue that fits lines to the first rows, then adds up the errors of each line as long as it is finite."""
+        lines = job_entry(build, job, "lines", individual, 8 * len(LINE_FORMS) * len(LINE_FIELDS))
+        states = job_entry(build, job, "out", individual, 8 * len(LINE_FORMS) * LANES)
+        fits = build.and_(build.icmp_unsigned("==", start, number(0)), build.icmp_unsigned("!=", job["fit"], number(0)))
+        with build.if_then(fits):
+            arguments = [build.inttoptr(job[name], POINTER) for name in ("result", "fitting")]
+            build.call(build.inttoptr(job["fit"], FIT), [*arguments, lines])
+        finite: ir.Value = number(0)
+        for form in range(len(LINE_FORMS)):
+            line = element_pointer(build, lines, number(form * len(LINE_FIELDS)), _DOUBLE)
+            error = load(build, line, number(LINE_FIELDS.index("error")), _DOUBLE, _DOUBLE)
+            before = build.block
+            with build.if_then(_is_finite(build, error)):
+                state = element_pointer(build, states, number(form * LANES), _DOUBLE)
+                total = self._add_errors(build, job, start, count, line, state)
+                store(build, total, line, number(LINE_FIELDS.index("error")), _DOUBLE)
+                more, after = build.add(finite, build.zext(_is_finite(build, total), I64)), build.block
+            merged = build.phi(I64)
+            merged.add_incoming(finite, before)
+            merged.add_incoming(more, after)
+            finite = merged
+        return build.icmp_unsigned("!=", finite, number(0))
+
+    def _add_errors(
+        self,
+        build: ir.IRBuilder,
+        job: Job,
+        start: ir.Value,
+        count: ir.Value,
+        line: ir.Value,
+        state: ir.Value,
+    ) -> ir.Value:
+        """Add the errors of a line to a state; return its sum."""
         table, beside = (build.inttoptr(job[name], POINTER) for name in ("errors", "beside"))
         # Chunks do not matter to errors: one call for all rows.
         with self._chunks(build, job, start, count, self.tile) as chunk:
             weighted = build.zext(build.icmp_unsigned("!=", chunk.weigh, number(0)), I64)
             add = variant_of(build, table, weighted, job["scaled"])
             build.call(add, [*chunk.arguments, line, beside, chunk.row, state])
-        lanes = load(build, state, number(0), _DOUBLE, ir.VectorType(_DOUBLE, LANES))
-        limit = load(build, job_entry(build, job, "limits", individual, 8), number(0), _DOUBLE, _DOUBLE)
-        # A NaN sum also ends the evaluation: it stays NaN.
-        return build.fcmp_ordered("<=", horizontal_sum(build, lanes), limit)
+        return horizontal_sum(build, load(build, state, number(0), _DOUBLE, ir.VectorType(_DOUBLE, LANES)))
 
     def products(
         self, build: ir.IRBuilder, job: Job, individual: ir.Value, start: ir.Value, count: ir.Value
@@ -236,6 +273,10 @@ class _Driver:
             # Padding rows have weight 0.
             weigh = build.or_(job["weighted"], build.sub(padded, rows))
             yield _Chunk([predictions, target, weights, padded], weigh, row)
+
+
+def _is_finite(build: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    return build.fcmp_ordered("==", build.fsub(value, value), ir.Constant(_DOUBLE, 0.0))
 
 
 @dataclass(frozen=True)

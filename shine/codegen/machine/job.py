@@ -11,7 +11,7 @@ from shine.codegen.blocks import I64, POINTER, element_pointer, load, number
 JOB = (
     "codes", "values", "sizes", "width", "functions", "rows", "full", "columns", "target", "weights", "tail_columns",
     "tail_target", "tail_weights", "weighted", "beside", "tail_beside", "lines", "scaled", "known", "limits", "errors",
-    "out", "derived", "nested",
+    "fit", "fitting", "out", "derived", "nested",
     "instructions", "operands", "tiles", "result", "first", "last",
 )  # fmt: skip
 """Words of a job.
@@ -50,7 +50,10 @@ The results:
 
 ============================== ========================================================================
 ``out``                        where results go: predictions, or `LANES` sums an individual
-``lines`` ``scaled``           slope and intercept of each individual; whether any is not 1 and 0
+``lines`` ``scaled``           slope and intercept of each individual; whether any is not 1 and 0; or for
+                               function ``lines`` `LINE_FIELDS` of each of `LINE_FORMS`, which it fits
+``fit`` ``fitting``            addresses of the function that fits lines to the first rows, 0 if they
+                               have been fitted, and of its data
 ``known``                      `CHUNK_FIELDS` of each chunk
 ``errors``                     address of the addresses of functions that add up errors (see
                                `shine.codegen.losses.row_errors.VARIANTS`)

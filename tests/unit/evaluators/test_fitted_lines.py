@@ -8,9 +8,10 @@ from helpers.own_losses import TEXTS, own_loss
 from scipy.optimize import minimize
 
 from shine.data.dataset import Dataset
-from shine.evaluators import fitted_lines
+from shine.evaluators import machine_rows
 from shine.evaluators.evaluator import evaluator_of
 from shine.evaluators.fitted_lines import FittedLines
+from shine.fitness.scores import Scores
 from shine.lang.population import Population
 from shine.losses import loss_for
 
@@ -28,7 +29,7 @@ def data(target, weights=None, **beside):
 
 
 def lines(dataset, loss="mae", **options):
-    return FittedLines(dataset, dataset, loss, **options)
+    return FittedLines(dataset, dataset.n_rows, loss, **options)
 
 
 def least(dataset, loss, values):
@@ -134,9 +135,10 @@ def test_threads_and_parts_of_a_population_change_no_bit(dtype, monkeypatch):
     target = np.sin(X[:, 0]) * X[:, 1] + RNG.standard_t(2, 203)
     population = Population.random(60, ["add", "mul", "div", "exp"], ("x0", "x1"), 15, np.random.default_rng(0))
     one = lines(data(target), own_loss(TEXTS["student"]), dtype=dtype).score(population)
-    monkeypatch.setattr(fitted_lines, "SHARED", 1)
-    monkeypatch.setattr(fitted_lines, "AT_ONCE", 1)
-    other = lines(data(target), own_loss(TEXTS["student"]), dtype=dtype, threads=2).score(population)
+    monkeypatch.setattr(machine_rows, "SHARED_WORK", 1)
+    shared = lines(data(target), own_loss(TEXTS["student"]), dtype=dtype, threads=2)
+    parts = [shared.score(population.take(part)) for part in np.split(np.arange(60), [1, 17])]
+    other = Scores.concatenate(parts)
     assert one.losses.tobytes() == other.losses.tobytes()
     assert one.slopes.tobytes() == other.slopes.tobytes()
 
@@ -153,7 +155,28 @@ def test_a_threshold_hides_only_losses_above_it():
 def test_lines_fitted_to_some_rows_are_measured_on_all():
     target = 3 * VALUES[0] + 1 + 0.1 * RNG.normal(size=203)
     dataset = data(target)
-    found = FittedLines(dataset, dataset.take(np.arange(0, 203, 2)), "mae").score(POPULATION)
+    found = FittedLines(dataset, 100, "mae").score(POPULATION)
     errors = np.abs(target - found.intercepts[:, None] - found.slopes[:, None] * VALUES)
     assert found.losses == pytest.approx(errors.mean(axis=1))
     assert found.losses[0] < 0.1
+
+
+@pytest.mark.parametrize("rows", [203, 1000])
+def test_large_data_that_are_read_in_place_get_the_same_lines(rows, monkeypatch):
+    rng = np.random.default_rng(2)
+    features = rng.uniform(1, 5, (rows, 2))
+    target = np.sin(features[:, 0]) * features[:, 1] + rng.standard_t(2, rows)
+    dataset = Dataset.from_arrays(features, target, rng.uniform(0.5, 2, rows), ("x0", "x1"))
+    small = FittedLines(dataset, 250, "mae").score(POPULATION)
+    monkeypatch.setattr(machine_rows, "LARGE_ROWS", 1)
+    large = FittedLines(dataset, 250, "mae").score(POPULATION)
+    assert large.slopes.tobytes() == small.slopes.tobytes()
+    assert large.losses == pytest.approx(small.losses, rel=1e-13)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_a_best_constant_that_meets_many_rows_does_not_hold_lines(share):
+    target = np.random.default_rng(3).poisson(VALUES[0] / 2) * 1.0
+    loss = own_loss(f"def quantile(p, y):\n    return {share}*(y - p) if y > p else {1 - share}*(p - y)")
+    losses = lines(data(target), loss).score(POPULATION).losses
+    assert (losses <= 1.03 * np.array([least(data(target), loss, values) for values in VALUES])).all()
