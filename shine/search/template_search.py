@@ -37,7 +37,7 @@ from shine.search.template_constraints import ConstrainedTemplates, SlotConstrai
 from shine.search.template_finishing import TemplateFinish, oddities
 from shine.search.template_guesses import guessed
 from shine.search.template_model import TemplateModel
-from shine.search.template_seeding import ROWS_A_LEAF, template_seeding
+from shine.search.template_seeding import template_seeding
 from shine.search.yardsticks import description_length, good_enough
 from shine.templates.binding import bound
 from shine.templates.composition import Composition
@@ -49,6 +49,10 @@ from shine.templates.sections import OUTPUT
 
 DIGITS = 5
 """Significant digits of the numbers of a formula that is still evolving."""
+
+ROWS_A_LEAF = 50
+"""Rows for each parameter, and for each group of one by group, that fits see, if there are so many. With fewer, the
+noise of the parameters hides which of two similar formulas is better."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,7 +48,7 @@ ROUGH_FITS = 2
 """Rough fits that the known part is solved with: the best ones."""
 
 ROWS_A_LEAF = 10
-"""Rows for each parameter, and for each group of one by group, that fits see, if there are so many."""
+"""Rows for each parameter, and for each group of one by group, that rough fits see, if there are so many."""
 
 _STEPS, _TOLERANCE = 60, 1e-4
 """Most steps of a rough fit, and the share of the error that its next step must promise to remove."""
