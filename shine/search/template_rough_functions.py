@@ -1,0 +1,197 @@
+"""Rough functions in place of the unknown ones of a template, so that the parameters come close to the true ones.
+
+Polynomials in several shapes come first. A polynomial has the wrong form, and the parameters bear the consequences; so
+cubic splines of the same shape refine the best ones. A spline can take any smooth form. It is a formula like any other:
+a cubic polynomial and terms ``c*cube(abs(u - knot))``, whose knots stay where they are. It gets knots where the errors
+are, as long as that pays.
+
+Often the data leave a part of the parameters open: with ``a[group]*f(u) + d[group]``, any line of f will do. Each shape
+then ends with parameters of its own, and with values of f that other formulas fit: those of ``exp(...)`` go to 0 where
+a law does that is a product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations_with_replacement, pairwise
+
+import numpy as np
+
+from shine.arrays import COMPILED
+from shine.data.dataset import Dataset
+from shine.fitness.losses import Loss
+from shine.gp.slots import Slot
+from shine.lang.interpret import evaluate
+from shine.lang.parse import parse
+from shine.lang.tree import Tree
+from shine.search.template_rough_fits import RoughFit, rough_fits
+from shine.search.template_solving import Solved, solved_for_all
+from shine.templates.composition import Composition
+from shine.typing import Floats
+
+DEGREES = {1: (1, 3, 5), 2: (1, 2, 3)}
+"""Degrees of rough functions by the number of arguments; of more arguments, 1 and 2."""
+
+STARTS = 6
+"""Values of the parameters that a rough fit starts from; the first ones are those of new individuals."""
+
+REFINED = 2
+"""Rough fits of each shape that get splines, the best ones."""
+
+FIRST_KNOTS, MOST_KNOTS, REFINEMENTS = 8, 36, 5
+"""Knots of the first spline; most knots of all functions together; and how often there may be more, or other ones:
+the arguments move with the parameters."""
+
+NATS_A_KNOT = 4.0
+"""Nats that a knot must gain: half the logarithm of the number of rows, about."""
+
+_STEPS, _TOLERANCE = 60, 1e-4
+"""Most steps of a rough fit, and the share of the error that its next step must promise to remove."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A function of a polynomial or a spline.
+
+    Parameters
+    ----------
+    outer : str
+        The function, with braces in place of the polynomial.
+    inner : str
+        What the polynomial takes of each argument, with braces in its place.
+    """
+
+    outer: str
+    inner: str = "{}"
+
+
+SHAPES = (Shape("{}"), Shape("exp({})"), Shape("1/({})"), Shape("exp({})", "log({})"))
+"""Shapes of rough functions. The last one has all products of powers."""
+
+
+def rough_functions(
+    composition: Composition, rows: Dataset, loss: Loss, threads: int, rng: np.random.Generator
+) -> list[RoughFit]:
+    """The best fit of each shape, the best first; with splines, where functions have one argument.
+
+    All functions of a fit have the same shape.
+
+    Parameters
+    ----------
+    composition : Composition
+    rows : Dataset
+        Rows to fit, with numbers of groups.
+    loss : Loss
+    threads : int
+    rng : numpy.random.Generator
+        Draws the parameters to start from.
+    """
+    slots = composition.genome.slots
+    starts = np.array([_start(composition, start, rng) for start in range(STARTS)])
+    found = []
+    for shape in SHAPES:
+        forms = [list(_polynomials(slot, shape)) for slot in slots]
+        together = [[own[min(place, len(own) - 1)] for own in forms] for place in range(max(map(len, forms)))]
+        trees = [each for each in together for _ in starts]
+        numbers = np.tile(starts, (len(together), 1))
+        fits = rough_fits(composition, trees, numbers, rows, loss, threads, _STEPS, _TOLERANCE)
+        best = sorted(fits, key=lambda each: each.error)[:REFINED]
+        best = [_refined(composition, fit, shape, rows, loss, threads) for fit in best]
+        found += sorted(best, key=lambda each: each.error)[:1]
+    return sorted(found, key=lambda each: each.error)
+
+
+def _start(composition: Composition, number: int, rng: np.random.Generator) -> Floats:
+    """Values of the leaves to start from; all groups have the same."""
+    found = composition.starts
+    for parameter, offset, count in zip(composition.parameters, composition.offsets, composition.counts, strict=True):
+        # Whole powers of two: no transcendental function, whose bits depend on the processor.
+        factor = 1.0 if number == 0 else float(np.ldexp(1 + rng.random(), int(rng.integers(-3, 3))))
+        sign = -1.0 if number > STARTS // 2 and parameter.bounds[0] < 0 and rng.random() < 0.5 else 1.0
+        found[offset : offset + count] = np.clip(found[offset] * factor * sign, *parameter.bounds)
+    return found
+
+
+def _polynomials(slot: Slot, shape: Shape) -> Iterator[Tree]:
+    """Rough functions of a shape."""
+    names = slot.primitives.features
+    inner = [shape.inner.format(name) for name in names]
+    for degree in DEGREES.get(len(names), (1, 2)):
+        if len(names) == 1:
+            text = "0.1"
+            for power in reversed(range(degree)):
+                text = f"({'1.0' if power == 0 else '0.1'} + {inner[0]}*{text})"
+        else:
+            terms = [
+                "*".join(["0.1", *factors])
+                for size in range(1, degree + 1)
+                for factors in combinations_with_replacement(inner, size)
+            ]
+            text = " + ".join(["1.0", *terms])
+        yield parse(shape.outer.format(text), names)
+
+
+def _refined(
+    composition: Composition, fit: RoughFit, shape: Shape, rows: Dataset, loss: Loss, threads: int
+) -> RoughFit:
+    """A rough fit with splines, if all functions have one argument and their values are known."""
+    slots = composition.genome.slots
+    if any(len(slot.primitives.features) > 1 for slot in slots):
+        return fit
+    knots: list[Floats] = []
+    for _ in range(REFINEMENTS):
+        values = solved_for_all(composition, rows, fit)
+        if values is None:
+            return fit
+        functions = [fit.functions[slot.name] for slot in slots]
+        most = MOST_KNOTS // len(slots)
+        wanted = [_even(each) for each in values] if not knots else [
+            _with_more(own, each, function, most)
+            for own, each, function in zip(knots, values, functions, strict=True)
+        ]  # fmt: skip
+        splines = [_spline(slot.primitives.features[0], each, shape) for slot, each in zip(slots, wanted, strict=True)]
+        trees, held = [tree for tree, _ in splines], [which for _, own in splines for which in own]
+        # The splines come to the parameters first, so that these do not run away meanwhile.
+        found = rough_fits(composition, [trees], fit.numbers[None], rows, loss, threads, held=held, only_functions=True)
+        for each in found:
+            trees = [each.functions[slot.name] for slot in slots]
+            found = rough_fits(composition, [trees], fit.numbers[None], rows, loss, threads, held=held)
+        added = sum(map(len, wanted)) - sum(map(len, knots))
+        better = [
+            each for each in found if (fit.error - each.error) * rows.n_rows > 2 * NATS_A_KNOT * added * each.error
+        ]
+        if not better:
+            return fit
+        fit, knots = better[0], wanted
+    return fit
+
+
+def _even(values: Solved) -> Floats:
+    """Knots with the same number of rows between them."""
+    ordered = np.sort(values.rows.columns[0])
+    places = (np.arange(1, FIRST_KNOTS + 1) * len(ordered)) // (FIRST_KNOTS + 1)
+    return ordered[places]
+
+
+@np.errstate(all="ignore")
+def _with_more(knots: Floats, values: Solved, function: Tree, most: int) -> Floats:
+    """Knots, and others in the middle of the rows between them where errors are largest."""
+    order = np.argsort(values.rows.columns[0], kind="stable")
+    arguments = values.rows.columns[0][order]
+    fitted = evaluate(function, [arguments], np.float64, COMPILED)
+    errors = values.rows.row_weights[order] * (values.rows.target[order] - fitted) ** 2
+    ends = np.concatenate([[0], np.searchsorted(arguments, np.sort(knots)), [len(arguments)]])
+    sums = np.array([errors[a:b].sum() for a, b in pairwise(ends)])
+    worst = np.argsort(-np.nan_to_num(sums), kind="stable")[: max(min(len(knots) // 2, most - len(knots)), 0)]
+    middle = [arguments[(ends[k] + ends[k + 1]) // 2] for k in worst if ends[k + 1] - ends[k] > 2]
+    return np.unique([*knots, *middle])
+
+
+def _spline(name: str, knots: Floats, shape: Shape) -> tuple[Tree, list[bool]]:
+    """A spline of a shape with these knots, and which of its constants keep their values."""
+    u = shape.inner.format(name)
+    at = evaluate(parse(u, (name,)), [knots], np.float64, COMPILED)
+    terms = [f"0.0*cube(abs({u} - ({float(knot)!r})))" for knot in at.tolist()]
+    text = " + ".join([f"1.0 + {u}*(0.0 + {u}*(0.0 + {u}*0.0))", *terms])
+    return parse(shape.outer.format(text), (name,)), [False] * 4 + [False, True] * len(knots)
