@@ -10,6 +10,7 @@ import numpy as np
 from shine.data.dataset import Dataset
 from shine.fitness.losses import Loss
 from shine.fitness.protocols import Fit
+from shine.gp.constants import places
 from shine.gp.slot_breeding import assembled
 from shine.gp.slots import Slot, SlottedSet
 from shine.lang.population import Population
@@ -107,6 +108,20 @@ def _individual(composition: Composition, fit: Fit, index: int) -> RoughFit:
     leaves = fit.population.values[index, first : first + composition.n_leaves]
     functions = {slot.name: form(slot.name, ()) for slot in composition.genome.slots}
     return RoughFit(functions, leaves, float(fit.errors[index]))
+
+
+def with_fitted_parameters(
+    composition: Composition, individuals: Population, rows: Dataset, loss: Loss, threads: int
+) -> Population:
+    """Individuals with parameters fitted to their functions, which stay as they are."""
+    if not len(individuals):
+        return individuals
+    which, columns, ranks = places(individuals)
+    held = np.zeros((len(individuals), 1 + int(ranks.max(initial=-1))), np.bool_)
+    held[which, ranks] = columns < individuals.sizes[which] - composition.genome.frame
+    ones = np.ones(len(individuals))
+    linearizer = TemplateLinearizer(composition, rows, loss, threads)
+    return linearizer.fit(individuals, ones, 0 * ones, _QUICK_STEPS, tolerance=_TOLERANCE, fixed=held).population
 
 
 def fitted_individual(

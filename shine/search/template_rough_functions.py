@@ -12,7 +12,7 @@ a law does that is a product.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, pairwise
 
@@ -35,9 +35,6 @@ DEGREES = {1: (1, 3, 5), 2: (1, 2, 3)}
 
 STARTS = 6
 """Values of the parameters that a rough fit starts from; the first ones are those of new individuals."""
-
-REFINED = 2
-"""Rough fits of each shape that get splines, the best ones."""
 
 FIRST_KNOTS, MOST_KNOTS, REFINEMENTS = 8, 36, 5
 """Knots of the first spline; most knots of all functions together; and how often there may be more, or other ones:
@@ -96,9 +93,8 @@ def rough_functions(
         trees = [each for each in together for _ in starts]
         numbers = np.tile(starts, (len(together), 1))
         fits = rough_fits(composition, trees, numbers, rows, loss, threads, _STEPS, _TOLERANCE)
-        best = sorted(fits, key=lambda each: each.error)[:REFINED]
-        best = [_refined(composition, fit, shape, rows, loss, threads) for fit in best]
-        found += sorted(best, key=lambda each: each.error)[:1]
+        best = sorted(fits, key=lambda each: each.error)[:1]
+        found += [_refined(composition, fit, shape, rows, loss, threads) for fit in best]
     return sorted(found, key=lambda each: each.error)
 
 
@@ -139,32 +135,57 @@ def _refined(
     slots = composition.genome.slots
     if any(len(slot.primitives.features) > 1 for slot in slots):
         return fit
+    names = [slot.primitives.features[0] for slot in slots]
+    best = last = fit
     knots: list[Floats] = []
     for _ in range(REFINEMENTS):
-        values = solved_for_all(composition, rows, fit)
+        values = solved_for_all(composition, rows, last)
         if values is None:
-            return fit
-        functions = [fit.functions[slot.name] for slot in slots]
-        most = MOST_KNOTS // len(slots)
-        wanted = [_even(each) for each in values] if not knots else [
-            _with_more(own, each, function, most)
-            for own, each, function in zip(knots, values, functions, strict=True)
-        ]  # fmt: skip
-        splines = [_spline(slot.primitives.features[0], each, shape) for slot, each in zip(slots, wanted, strict=True)]
-        trees, held = [tree for tree, _ in splines], [which for _, own in splines for which in own]
-        # The splines come to the parameters first, so that these do not run away meanwhile.
-        found = rough_fits(composition, [trees], fit.numbers[None], rows, loss, threads, held=held, only_functions=True)
-        for each in found:
-            trees = [each.functions[slot.name] for slot in slots]
-            found = rough_fits(composition, [trees], fit.numbers[None], rows, loss, threads, held=held)
-        added = sum(map(len, wanted)) - sum(map(len, knots))
-        better = [
-            each for each in found if (fit.error - each.error) * rows.n_rows > 2 * NATS_A_KNOT * added * each.error
-        ]
-        if not better:
-            return fit
-        fit, knots = better[0], wanted
-    return fit
+            break
+        before = sum(map(len, knots))
+        if knots:
+            functions = [last.functions[slot.name] for slot in slots]
+            most = MOST_KNOTS // len(slots)
+            knots = [_with_more(*each, most) for each in zip(knots, values, functions, strict=True)]
+        else:
+            knots = [_even(each) for each in values]
+        splines = [_spline(name, own, shape) for name, own in zip(names, knots, strict=True)]
+        found = _with_splines(composition, last, splines, rows, loss, threads)
+        if found is None:
+            break
+        count = sum(map(len, knots))
+        if _pays(best, found, rows, count):
+            best = found
+        if before and not _pays(last, found, rows, count - before):
+            break
+        last = found
+    return best
+
+
+def _pays(before: RoughFit, after: RoughFit, rows: Dataset, knots: int) -> bool:
+    """Whether another fit is worth so many knots more."""
+    return (before.error - after.error) * rows.n_rows > 2 * NATS_A_KNOT * knots * after.error
+
+
+def _with_splines(
+    composition: Composition,
+    fit: RoughFit,
+    splines: Sequence[tuple[Tree, list[bool]]],
+    rows: Dataset,
+    loss: Loss,
+    threads: int,
+) -> RoughFit | None:
+    """A fit of splines that begins with the parameters of another one; None if it has no finite error."""
+    trees, held = [tree for tree, _ in splines], [which for _, own in splines for which in own]
+    # The splines come to the parameters first, so that these do not run away meanwhile.
+    for only_functions in (True, False):
+        found = rough_fits(
+            composition, [trees], fit.numbers[None], rows, loss, threads, held=held, only_functions=only_functions
+        )
+        if not found:
+            return None
+        trees = [found[0].functions[slot.name] for slot in composition.genome.slots]
+    return found[0]
 
 
 def _even(values: Solved) -> Floats:

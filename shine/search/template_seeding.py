@@ -23,7 +23,7 @@ from shine.gp.slot_breeding import assembled
 from shine.gp.slots import Slot, SlottedSet
 from shine.lang.population import Population
 from shine.search.preparation import SEEDING_ROWS, guesses_on
-from shine.search.template_rough_fits import RoughFit, fitted_individual
+from shine.search.template_rough_fits import RoughFit, fitted_individual, with_fitted_parameters
 from shine.search.template_rough_functions import rough_functions
 from shine.search.template_solving import Known, Solved, solved, solved_for_all
 from shine.search.yardsticks import rounding_error
@@ -33,11 +33,12 @@ from shine.typing import Floats
 ROUGH_FITS = 2
 """Most rough fits that the known part is solved with."""
 
-ROUNDS = 3
-"""Most rounds of solving and looking."""
+ROUNDS = (0.7, 1.0)
+"""Share of the time that is left that each round of solving and looking may take."""
 
 NEARER = 4.0
-"""Factor by which the best formulas must be better than the fit that they come from, for another round."""
+"""Factor by which the best formulas must be better than the fit that they come from, for another round; and by which a
+rough fit may be worse than the best one."""
 
 ROWS_A_LEAF = 10
 """Rows for each parameter, and for each group of one by group, that rough fits see, if there are so many."""
@@ -69,7 +70,7 @@ def template_seeding(
         if len(template.unknowns) == 1:
             found = solved(composition, rows, template.unknowns[0].name, Known())
             if found is not None:
-                return looking.guesses([[found]], composition.starts[None], 1)
+                return looking.guesses([[found]], composition.starts[None], deadline, 1.0)
         fits = rough_functions(composition, rows, loss, threads, rng)
         return looking.rounds(fits, rows, loss)
 
@@ -88,13 +89,17 @@ class _Looking:
     work: float
 
     def rounds(self, fits: Sequence[RoughFit], rows: Dataset, loss: Loss) -> Guesses:
-        """Guesses from rough fits, and then from the best guesses themselves."""
-        found = self.guesses([], np.zeros((0, self.composition.n_leaves)), 1)
-        for left in range(ROUNDS, 0, -1):
+        """Guesses from rough fits, the best first, and then from the best guesses themselves."""
+        fits = [fit for fit in fits if fit.error <= NEARER * fits[0].error][:ROUGH_FITS]
+        found = self.guesses([], np.zeros((0, self.composition.n_leaves)), self.deadline, 1.0)
+        for share in ROUNDS:
+            now = time.monotonic()
             values = [solved_for_all(self.composition, rows, fit) for fit in fits]
             tasks = [each for each in values if each is not None]
             numbers = np.array([fit.numbers for fit, each in zip(fits, values, strict=True) if each is not None])
-            new = self.guesses(tasks, numbers.reshape(len(tasks), -1), left)
+            new = self.guesses(tasks, numbers.reshape(len(tasks), -1), now + share * (self.deadline - now), share)
+            candidates = with_fitted_parameters(self.composition, new.candidates, rows, loss, self.threads)
+            new = replace(new, candidates=candidates)
             candidates, parts = (
                 Population.concatenate([a, b])
                 for a, b in ((new.candidates, found.candidates), (new.parts, found.parts))
@@ -109,19 +114,20 @@ class _Looking:
             fits = [best]
         return found
 
-    def guesses(self, tasks: Sequence[list[Solved]], numbers: Floats, rounds: int) -> Guesses:
+    def guesses(self, tasks: Sequence[list[Solved]], numbers: Floats, until: float, share: float) -> Guesses:
         """Guesses from the values of all functions, for each of several values of the parameters.
 
-        They take the share of the time that is left that one of several rounds has.
+        They are found until a time on the clock, with a share of the work.
         """
         genome = self.composition.genome
-        count = max(rounds * len(tasks) * len(genome.slots), 1)
+        count = max(len(tasks) * len(genome.slots), 1)
         candidates, parts, last = [self._nobody()], [self._nobody()], None
         for task, (all_values, own) in enumerate(zip(tasks, numbers, strict=True)):
             found = []
             for number, (slot, values) in enumerate(zip(genome.slots, all_values, strict=True)):
                 left = count - task * len(genome.slots) - number
-                last = self._of_slot(slot, values, left, count)
+                now = time.monotonic()
+                last = self._of_slot(slot, values, now + (until - now) / left, share * self.work / count)
                 found.append(last)
             candidates.append(_combined([each.candidates for each in found], genome, own))
             parts.append(_combined([each.parts for each in found], genome, own))
@@ -131,16 +137,15 @@ class _Looking:
         plain = last or Guesses(self._nobody(), nothing, (), self._nobody(), nothing, False)
         return replace(plain, candidates=Population.concatenate(candidates), parts=Population.concatenate(parts))
 
-    def _of_slot(self, slot: Slot, values: Solved, left: int, count: int) -> Guesses:
-        now = time.monotonic()
+    def _of_slot(self, slot: Slot, values: Solved, until: float, work: float) -> Guesses:
         return guesses_on(
             values.rows.sampled(SEEDING_ROWS, self.rng),
             slot.primitives,
             self.threads,
             self.rng,
-            now + (self.deadline - now) / left,
+            until,
             SeedingSettings(members=self.settings.seeding_members),
-            work=self.work / count,
+            work=work,
             max_size=slot.max_size,
             max_depth=slot.max_depth,
             linear_scaling=values.up_to_line,

@@ -21,6 +21,7 @@ from shine.lang.tree import Primitive, Tree
 from shine.search.template_rough_fits import RoughFit
 from shine.templates.composition import Composition
 from shine.templates.law import inlined
+from shine.templates.template import Parameter
 from shine.typing import Floats
 
 LEAST_SHARE = 0.5
@@ -49,6 +50,7 @@ INVERSES: dict[tuple[str, int], Inverse] = {
 """Inverses by the name of the function and the place of the operand."""
 
 _AFFINE = ("add", "sub", "mul", "div", "neg")
+_SUMS = ("add", "sub")
 
 
 @dataclass(frozen=True)
@@ -214,7 +216,41 @@ class _Walk:
             node = node.operands[place]
         arguments = [self.values(operand) for operand in node.operands]
         there = [argument for argument in arguments if argument is not None]
-        return self._rows(there, target, slopes, up_to_line) if len(there) == len(arguments) else None
+        if len(there) < len(arguments):
+            return None
+        return self._rows(there, target, slopes, up_to_line or self._leaves_line_open())
+
+    def _leaves_line_open(self) -> bool:
+        """Whether parameters take up any factor and any summand of the function: ``a[group]*f(x) + d[group]``."""
+        node, factor = _read(self.tape.codes.tolist(), self.primitives), False
+        summand: Parameter | None = None
+        while node.name != self.name:
+            place = next(place for place, operand in enumerate(node.operands) if _has(operand, self.name))
+            other = next((each for position, each in enumerate(node.operands) if position != place), None)
+            free = self._free(other)
+            if node.name in _SUMS:
+                # A summand on the way to the factor must be able to grow with it.
+                factor, summand = factor and free is not None, free or summand
+            elif node.name not in _AFFINE or (node.name, place) == ("div", 1):
+                factor, summand = False, None
+            elif free is not None:
+                factor = True
+                summand = None if summand is None or (free.by_group and not summand.by_group) else summand
+            elif other is not None and not self._is_number(other):
+                summand = None
+            node = node.operands[place]
+        return factor and summand is not None
+
+    def _free(self, node: _Node | None) -> Parameter | None:
+        """The parameter that a node is, if it may have any value and is used nowhere else."""
+        found = None if node is None or node.operands else self.parameters.get(node.name)
+        if found is None or found.value is not None or found.integer or np.isfinite(found.bounds).any():
+            return None
+        return found if self.tape.codes.tolist().count(self.primitives.feature_codes[found.name]) == 1 else None
+
+    def _is_number(self, node: _Node) -> bool:
+        fixed = self.parameters.get(node.name)
+        return not node.operands and (not node.name or (fixed is not None and fixed.value is not None))
 
     def arguments(self) -> list[Floats] | None:
         """Arguments of each call, shape (n_arguments, n_rows); None if a derivative is among them."""
