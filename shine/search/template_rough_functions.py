@@ -93,7 +93,7 @@ def rough_functions(
         trees = [each for each in together for _ in starts]
         numbers = np.tile(starts, (len(together), 1))
         fits = rough_fits(composition, trees, numbers, rows, loss, threads, _STEPS, _TOLERANCE)
-        best = sorted(fits, key=lambda each: each.error)[:1]
+        best = sorted(fits, key=lambda each: each.error * (1 + _turned(composition, each)))[:1]
         found += [_refined(composition, fit, shape, rows, loss, threads) for fit in best]
     return sorted(found, key=lambda each: each.error)
 
@@ -107,6 +107,14 @@ def _start(composition: Composition, number: int, rng: np.random.Generator) -> F
         sign = -1.0 if number > STARTS // 2 and parameter.bounds[0] < 0 and rng.random() < 0.5 else 1.0
         found[offset : offset + count] = np.clip(found[offset] * factor * sign, *parameter.bounds)
     return found
+
+
+def _turned(composition: Composition, fit: RoughFit) -> float:
+    """Share of the parameters whose sign is not that of their start.
+
+    Often both signs fit, as in ``f(r/s[group])``; with the other one, formulas need it as well: ``(-x)**-4``.
+    """
+    return float(np.mean(fit.numbers * composition.starts < 0)) if composition.n_leaves else 0.0
 
 
 def _polynomials(slot: Slot, shape: Shape) -> Iterator[Tree]:

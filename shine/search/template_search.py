@@ -47,6 +47,10 @@ from shine.templates.linearizer import TemplateLinearizer
 from shine.templates.scores import TemplateEvaluator
 from shine.templates.sections import OUTPUT
 
+TOLERANCE_ROWS = 1.0
+"""A fit stops when its next step promises to remove less than the error of about so many rows: half a nat for each.
+Many parameters by group converge slowly, and what is left to remove would hide which of two formulas is better."""
+
 DIGITS = 5
 """Significant digits of the numbers of a formula that is still evolving."""
 
@@ -160,7 +164,9 @@ def template_search(
         evolving,
         _stop(settings, budget, enough),
         rng,
-        fitter=fitter(linearizer, evolving.constant_steps, scaled=False) if evolving.constant_steps else None,
+        fitter=fitter(linearizer, evolving.constant_steps, scaled=False, tolerance=TOLERANCE_ROWS / fitted_on.n_rows)
+        if evolving.constant_steps
+        else None,
         initial=guessed(settings.guesses, composition),
         seeding=template_seeding(composition, sample, evolving, loss, threads),
         description=description_length(sample, loss),

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from shine.arrays import COMPILED
 from shine.data.dataset import Dataset
 from shine.fitness.losses import Loss
 from shine.gp.evolution import Seeding
@@ -22,6 +23,7 @@ from shine.gp.settings import EvolutionSettings
 from shine.gp.slot_breeding import assembled
 from shine.gp.slots import Slot, SlottedSet
 from shine.lang.population import Population
+from shine.lang.simplify.simplifier import simplify
 from shine.search.preparation import SEEDING_ROWS, guesses_on
 from shine.search.template_rough_fits import RoughFit, fitted_individual, with_fitted_parameters
 from shine.search.template_rough_functions import rough_functions
@@ -37,8 +39,10 @@ ROUNDS = (0.7, 1.0)
 """Share of the time that is left that each round of solving and looking may take."""
 
 NEARER = 4.0
-"""Factor by which the best formulas must be better than the fit that they come from, for another round; and by which a
-rough fit may be worse than the best one."""
+"""Factor by which the best formulas must be better than the fit that they come from, for another round."""
+
+TIED = 5.0
+"""Nats by which a rough fit may be worse than the best one: it has found other parameters that are as likely."""
 
 ROWS_A_LEAF = 10
 """Rows for each parameter, and for each group of one by group, that rough fits see, if there are so many."""
@@ -90,7 +94,9 @@ class _Looking:
 
     def rounds(self, fits: Sequence[RoughFit], rows: Dataset, loss: Loss) -> Guesses:
         """Guesses from rough fits, the best first, and then from the best guesses themselves."""
-        fits = [fit for fit in fits if fit.error <= NEARER * fits[0].error][:ROUGH_FITS]
+        fits = [fit for fit in fits if (fit.error - fits[0].error) * rows.n_rows <= 2 * TIED * fits[0].error][
+            :ROUGH_FITS
+        ]
         found = self.guesses([], np.zeros((0, self.composition.n_leaves)), self.deadline, 1.0)
         for share in ROUNDS:
             now = time.monotonic()
@@ -138,7 +144,7 @@ class _Looking:
         return replace(plain, candidates=Population.concatenate(candidates), parts=Population.concatenate(parts))
 
     def _of_slot(self, slot: Slot, values: Solved, until: float, work: float) -> Guesses:
-        return guesses_on(
+        found = guesses_on(
             values.rows.sampled(SEEDING_ROWS, self.rng),
             slot.primitives,
             self.threads,
@@ -150,11 +156,22 @@ class _Looking:
             max_depth=slot.max_depth,
             linear_scaling=values.up_to_line,
         )
+        return replace(found, candidates=_simplified(found.candidates, slot))
 
     def _nobody(self) -> Population:
         genome = self.composition.genome
         width = genome.width
         return Population(np.zeros((0, width), np.int16), np.zeros((0, width)), np.zeros(0, np.int64), genome)
+
+
+def _simplified(formulas: Population, slot: Slot) -> Population:
+    """Formulas simplified, where that makes them shorter: so they compete with those of their true complexity."""
+    trees = [formulas.tree(index) for index in range(len(formulas))]
+    simple = [simplify(tree, slot.primitives, functions=COMPILED) for tree in trees]
+    shorter = [
+        new if not new.assignments and new.size < old.size else old for old, new in zip(trees, simple, strict=True)
+    ]
+    return Population.from_trees(shorter, slot.primitives, formulas.width)
 
 
 def _combined(formulas: list[Population], genome: SlottedSet, numbers: Floats) -> Population:
