@@ -146,7 +146,8 @@ class Law:
     def n_constants(self) -> int:
         """Number of constants of the unknown functions, and values of parameters that were fitted.
 
-        A 1 in a function does not count: mostly it stands where a parameter leaves nothing to fit, as in ``a*1/(x + b)``.
+        A 1 in a function does not count: mostly it stands where a parameter leaves nothing to fit, as in
+        ``a*1/(x + b)``.
         """
         written = [token for tree in self.functions.values() for token in tree.tokens[1:]]
         within = sum(kind == "constant" and float(value) != 1 for kind, value in written)
