@@ -194,8 +194,21 @@ def template_search(
         if outcome.stopped_by == "seconds":
             relax = f"the {settings.stop.seconds:g} seconds were over, give more; or {relax}"
         raise DataError(f"no formula of the template has a finite {loss.name}; {relax}")
+    return _result(task, settings, outcome, front, enough, budget.spent())
+
+
+def _result(
+    task: TemplateTask,
+    settings: SearchSettings,
+    outcome: Outcome,
+    front: tuple[TemplateModel, ...],
+    enough: float,
+    seconds: float,
+) -> Result:
+    """The front with digits and the data of intervals, and the formula to recommend."""
+    rows, loss, one_output = task.dataset, task.loss, len(task.composition.template.outputs) == 1
     front = tuple(_with_digits(model, rows, task.groups) for model in front)
-    if len(composition.template.outputs) == 1:
+    if one_output:
         # Formulas compare the values of the column of groups, which are numbers from 0 only in the search.
         basis = Basis(in_values(rows, task.groups), loss, task.noise)
         front = tuple(replace(model, basis=basis) for model in front)
@@ -207,10 +220,10 @@ def template_search(
         choice.index,
         outcome.generations,
         outcome.evaluations,
-        budget.spent(),
+        seconds,
         settings.seed,
         outcome.stopped_by,
-        estimated_noise(rows, task.noise) if task.groups is None and len(composition.template.outputs) == 1 else None,
+        estimated_noise(rows, task.noise) if task.groups is None and one_output else None,
     )
 
 
