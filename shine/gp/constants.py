@@ -18,10 +18,10 @@ TOLERANCE = 1e-2
 exact fit, every step is expected to remove nearly all of it."""
 
 
-def fitter(linearizer: ConstantFitter, steps: int, *, scaled: bool) -> Fitter:
+def fitter(linearizer: ConstantFitter, steps: int, *, scaled: bool, tolerance: float = TOLERANCE) -> Fitter:
     """A function that improves the constants of individuals where it can, by a few steps each.
 
-    `scaled` says whether the losses are those of linear scaling.
+    `scaled` says whether the losses are those of linear scaling; `tolerance` is as `TOLERANCE` describes.
     """
 
     def fitted(population: Population, scores: Scores) -> Population:
@@ -29,7 +29,7 @@ def fitter(linearizer: ConstantFitter, steps: int, *, scaled: bool) -> Fitter:
         if not len(which):
             return population
         chosen, lines = population.take(which), scores.take(which)
-        fit = linearizer.fit(chosen, lines.slopes, lines.intercepts, steps, tolerance=TOLERANCE, scaled=scaled)
+        fit = linearizer.fit(chosen, lines.slopes, lines.intercepts, steps, tolerance=tolerance, scaled=scaled)
         values = population.values.copy()
         values[which] = fit.population.values
         return replace(population, values=values)

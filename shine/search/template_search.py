@@ -37,7 +37,7 @@ from shine.search.template_constraints import ConstrainedTemplates, SlotConstrai
 from shine.search.template_finishing import TemplateFinish, oddities
 from shine.search.template_guesses import guessed
 from shine.search.template_model import TemplateModel
-from shine.search.template_seeding import ROWS_A_LEAF, template_seeding
+from shine.search.template_seeding import template_seeding
 from shine.search.yardsticks import description_length, good_enough
 from shine.templates.binding import bound
 from shine.templates.composition import Composition
@@ -47,8 +47,16 @@ from shine.templates.linearizer import TemplateLinearizer
 from shine.templates.scores import TemplateEvaluator
 from shine.templates.sections import OUTPUT
 
+TOLERANCE_ROWS = 1.0
+"""A fit stops when its next step promises to remove less than the error of about so many rows: half a nat for each.
+Many parameters by group converge slowly, and what is left to remove would hide which of two formulas is better."""
+
 DIGITS = 5
 """Significant digits of the numbers of a formula that is still evolving."""
+
+ROWS_A_LEAF = 50
+"""Rows for each parameter, and for each group of one by group, that fits see, if there are so many. With fewer, the
+noise of the parameters hides which of two similar formulas is better."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +164,9 @@ def template_search(
         evolving,
         _stop(settings, budget, enough),
         rng,
-        fitter=fitter(linearizer, evolving.constant_steps, scaled=False) if evolving.constant_steps else None,
+        fitter=fitter(linearizer, evolving.constant_steps, scaled=False, tolerance=TOLERANCE_ROWS / fitted_on.n_rows)
+        if evolving.constant_steps
+        else None,
         initial=guessed(settings.guesses, composition),
         seeding=template_seeding(composition, sample, evolving, loss, threads),
         description=description_length(sample, loss),
@@ -184,8 +194,21 @@ def template_search(
         if outcome.stopped_by == "seconds":
             relax = f"the {settings.stop.seconds:g} seconds were over, give more; or {relax}"
         raise DataError(f"no formula of the template has a finite {loss.name}; {relax}")
+    return _result(task, settings, outcome, front, enough, budget.spent())
+
+
+def _result(
+    task: TemplateTask,
+    settings: SearchSettings,
+    outcome: Outcome,
+    front: tuple[TemplateModel, ...],
+    enough: float,
+    seconds: float,
+) -> Result:
+    """The front with digits and the data of intervals, and the formula to recommend."""
+    rows, loss, one_output = task.dataset, task.loss, len(task.composition.template.outputs) == 1
     front = tuple(_with_digits(model, rows, task.groups) for model in front)
-    if len(composition.template.outputs) == 1:
+    if one_output:
         # Formulas compare the values of the column of groups, which are numbers from 0 only in the search.
         basis = Basis(in_values(rows, task.groups), loss, task.noise)
         front = tuple(replace(model, basis=basis) for model in front)
@@ -197,10 +220,10 @@ def template_search(
         choice.index,
         outcome.generations,
         outcome.evaluations,
-        budget.spent(),
+        seconds,
         settings.seed,
         outcome.stopped_by,
-        estimated_noise(rows, task.noise) if task.groups is None and len(composition.template.outputs) == 1 else None,
+        estimated_noise(rows, task.noise) if task.groups is None and one_output else None,
     )
 
 

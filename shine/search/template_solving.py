@@ -1,7 +1,8 @@
 """The known part of a template solved for an unknown function: the values that it must have in each row.
 
 If ``log(f(a))*b + 2`` is measured, ``f(a)`` is ``exp((y - 2)/b)``. The noise of each value grows as the inverse says
-(the delta method).
+(the delta method). A template such as ``f(a) + f(b)`` has no inverse: then a rough function is tabulated where it is
+called.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from shine.lang.interpret import evaluate
 from shine.lang.primitives import CONSTANT, PrimitiveSet
 from shine.lang.tape import functions_of, tape_from_tree, tree_from_tape
 from shine.lang.tree import Primitive, Tree
+from shine.search.template_rough_fits import RoughFit
 from shine.templates.composition import Composition
 from shine.templates.law import inlined
+from shine.templates.template import Parameter
 from shine.typing import Floats
 
 LEAST_SHARE = 0.5
@@ -47,6 +50,7 @@ INVERSES: dict[tuple[str, int], Inverse] = {
 """Inverses by the name of the function and the place of the operand."""
 
 _AFFINE = ("add", "sub", "mul", "div", "neg")
+_SUMS = ("add", "sub")
 
 
 @dataclass(frozen=True)
@@ -115,12 +119,57 @@ def solved(composition: Composition, dataset: Dataset, name: str, known: Known) 
     if not set(others) <= set(known.functions):
         return None
     fixed = {each.name: np.full(dataset.n_rows, each.value) for each in template.parameters if each.value is not None}
-    walk = _Walk(composition, dataset, name, {**fixed, **known.numbers}, known.functions)
+    walk = _Walk(composition, dataset, name, {**fixed, **known.numbers}, known.functions, template.outputs[0])
     return walk.solved()
 
 
+def solved_for_all(composition: Composition, rows: Dataset, fit: RoughFit) -> list[Solved] | None:
+    """The values of each unknown function, with the parameters and the other functions of a rough fit."""
+    groups = np.zeros(rows.n_rows, np.int64)
+    if composition.template.groups is not None:
+        groups = rows.columns[rows.features.index(composition.template.groups)].astype(np.int64)
+    numbers = {
+        parameter.name: fit.numbers[offset + groups]
+        if parameter.by_group
+        else np.full(rows.n_rows, fit.numbers[offset])
+        for parameter, offset in zip(composition.parameters, composition.offsets, strict=True)
+    }
+    found = []
+    for unknown in composition.template.unknowns:
+        others = {name: tree for name, tree in fit.functions.items() if name != unknown.name}
+        values = solved(composition, rows, unknown.name, Known(numbers, others))
+        if values is None:
+            values = _tabulated(composition, rows, unknown.name, Known(numbers, fit.functions))
+        if values is None:
+            return None
+        found.append(values)
+    return found
+
+
+@np.errstate(all="ignore")
+def _tabulated(composition: Composition, dataset: Dataset, name: str, known: Known) -> Solved | None:
+    """The values of a known function where an unknown one is called; None if other derivatives are in the way."""
+    template = composition.template
+    fixed = {each.name: np.full(dataset.n_rows, each.value) for each in template.parameters if each.value is not None}
+    arguments = []
+    for tree in template.outputs:
+        walk = _Walk(composition, dataset, name, {**fixed, **known.numbers}, known.functions, tree)
+        found = walk.arguments()
+        if found is None:
+            return None
+        arguments += found
+    columns = np.concatenate(arguments, axis=1)
+    target = np.broadcast_to(evaluate(known.functions[name], list(columns), np.float64, COMPILED), columns.shape[1:])
+    which = np.flatnonzero(np.isfinite(target) & np.isfinite(columns).all(axis=0))
+    if len(which) < max(LEAST_SHARE * len(target), 2):
+        return None
+    names = next(each.arguments for each in template.unknowns if each.name == name)
+    values = Dataset(np.ascontiguousarray(columns[:, which]), np.ascontiguousarray(target[which]), None, names)
+    return Solved(values, False)
+
+
 class _Walk:
-    """The way from the root of a template to the one call of an unknown function."""
+    """The way from the root of an output of a template to the calls of an unknown function."""
 
     def __init__(
         self,
@@ -129,12 +178,12 @@ class _Walk:
         name: str,
         numbers: Mapping[str, Floats],
         functions: Mapping[str, Tree],
+        tree: Tree,
     ) -> None:
         self.template, self.dataset, self.name = composition.template, dataset, name
         self.numbers, self.functions = numbers, functions
         self.parameters = {each.name: each for each in self.template.parameters}
         self.names = (*composition.features, *self.parameters)
-        (tree,) = self.template.outputs
         unknown = [Primitive(each.name, len(each.arguments)) for each in self.template.unknowns]
         used = [tree.functions[each] for each in sorted(functions_of(tree) - {each.name for each in unknown})]
         self.primitives = PrimitiveSet((*used, *unknown), self.names)
@@ -167,7 +216,57 @@ class _Walk:
             node = node.operands[place]
         arguments = [self.values(operand) for operand in node.operands]
         there = [argument for argument in arguments if argument is not None]
-        return self._rows(there, target, slopes, up_to_line) if len(there) == len(arguments) else None
+        if len(there) < len(arguments):
+            return None
+        return self._rows(there, target, slopes, up_to_line or self._leaves_line_open())
+
+    def _leaves_line_open(self) -> bool:
+        """Whether parameters take up any factor and any summand of the function: ``a[group]*f(x) + d[group]``."""
+        node, factor = _read(self.tape.codes.tolist(), self.primitives), False
+        summand: Parameter | None = None
+        while node.name != self.name:
+            place = next(place for place, operand in enumerate(node.operands) if _has(operand, self.name))
+            other = next((each for position, each in enumerate(node.operands) if position != place), None)
+            free = self._free(other)
+            if node.name in _SUMS:
+                # A summand on the way to the factor must be able to grow with it.
+                factor, summand = factor and free is not None, free or summand
+            elif node.name not in _AFFINE or (node.name, place) == ("div", 1):
+                factor, summand = False, None
+            elif free is not None:
+                factor = True
+                summand = None if summand is None or (free.by_group and not summand.by_group) else summand
+            elif other is not None and not self._is_number(other):
+                summand = None
+            node = node.operands[place]
+        return factor and summand is not None
+
+    def _free(self, node: _Node | None) -> Parameter | None:
+        """The parameter that a node is, if it may have any value and is used nowhere else."""
+        found = None if node is None or node.operands else self.parameters.get(node.name)
+        if found is None or found.value is not None or found.integer or np.isfinite(found.bounds).any():
+            return None
+        return found if self.tape.codes.tolist().count(self.primitives.feature_codes[found.name]) == 1 else None
+
+    def _is_number(self, node: _Node) -> bool:
+        fixed = self.parameters.get(node.name)
+        return not node.operands and (not node.name or (fixed is not None and fixed.value is not None))
+
+    def arguments(self) -> list[Floats] | None:
+        """Arguments of each call, shape (n_arguments, n_rows); None if a derivative is among them."""
+        found, waiting = [], [_read(self.tape.codes.tolist(), self.primitives)]
+        derived = {called for called, (_, by) in self.template.calls.items() if by}
+        while waiting:
+            node = waiting.pop()
+            waiting += reversed(node.operands)
+            if self.template.calls.get(node.name, ("",))[0] == self.name and node.operands:
+                if any(_has(operand, called) for operand in node.operands for called in derived):
+                    return None
+                values = [self.values(operand) for operand in node.operands]
+                if any(each is None for each in values):
+                    return None
+                found.append(np.array(values))
+        return found
 
     def values(self, node: _Node) -> Floats | None:
         """Values of a part; None if it has parameters that are not known."""

@@ -144,8 +144,13 @@ class Law:
 
     @property
     def n_constants(self) -> int:
-        """Number of constants of the unknown functions, and values of parameters that were fitted."""
-        within = sum(kind == "constant" for tree in self.functions.values() for kind, _ in tree.tokens[1:])
+        """Number of constants of the unknown functions, and values of parameters that were fitted.
+
+        A 1 in a function does not count: mostly it stands where a parameter leaves nothing to fit, as in
+        ``a*1/(x + b)``.
+        """
+        written = [token for tree in self.functions.values() for token in tree.tokens[1:]]
+        within = sum(kind == "constant" and float(value) != 1 for kind, value in written)
         fixed = {each.name for each in self.template.parameters if each.value is not None}
         return within + sum(np.size(value) for name, value in self.constants.items() if name not in fixed)
 

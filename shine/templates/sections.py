@@ -12,7 +12,7 @@ from shine.lang.population import Population
 from shine.lang.primitives import CONSTANT
 from shine.templates.composition import Composed
 from shine.templates.template import Parameter, Template
-from shine.typing import Floats, Indices
+from shine.typing import Floats, Indices, Mask
 
 OUTPUT = "output"
 """Name of the column that holds the number of a row's output, if a template has several."""
@@ -113,8 +113,14 @@ class Placement:
         return self._formulas
 
 
+def constants_within(population: Population, sizes: Indices) -> Mask:
+    """Whether each of the first nodes of each tape is a constant, shape (n_individuals, width)."""
+    width = int(sizes.max(initial=0))
+    found: Mask = (population.codes[:, :width] == CONSTANT) & (np.arange(width) < sizes[:, None])
+    return found
+
+
 def constant_ranks(population: Population) -> tuple[Indices, Indices, Indices]:
     """For every constant: individual, position on the tape, and rank among the individual's constants."""
-    inside = np.arange(population.width) < population.sizes[:, None]
-    rows, columns = np.nonzero((population.codes == CONSTANT) & inside)
+    rows, columns = np.nonzero(constants_within(population, population.sizes))
     return rows, columns, np.arange(len(rows)) - np.searchsorted(rows, rows)

@@ -9,7 +9,7 @@ import numpy as np
 
 from shine.lang.population import Population
 from shine.templates.composition import Composed
-from shine.templates.sections import Composer, constant_ranks
+from shine.templates.sections import Composer, constant_ranks, constants_within
 from shine.typing import AnyArray, Floats, Indices, Mask
 
 
@@ -80,39 +80,42 @@ class Unknowns:
         fixed : ndarray of shape (n_individuals, n_constants), bool, optional
             Whether each constant of an individual, in the order of its tape, keeps its value.
         """
-        n, width = population.codes.shape
         first = population.sizes - 1 - composer.n_leaves
-        rows, columns, ranks = constant_ranks(population)
-        # Unknowns that are none read the last column.
-        kept = np.ones((n, width + 1), np.bool_)
-        kept[rows, columns] = False
-        if fixed is not None:
-            known = ranks < fixed.shape[1]
-            kept[rows[known], columns[known]] = fixed[rows[known], ranks[known]]
-
-        parameters = list(zip(composer.parameters, composer.offsets, composer.counts, strict=True))
-        by_group = [(parameter, offset) for parameter, offset, _ in parameters if parameter.by_group]
-        own, is_shared = len(by_group), np.ones(len(rows), np.bool_)
-        limits, whole = np.tile([[-np.inf], [np.inf]], len(rows)), np.zeros(len(rows), np.bool_)
-        for parameter, offset, count in parameters:
-            inside = (columns - first[rows] >= offset) & (columns - first[rows] < offset + count)
-            limits[:, inside], whole[inside] = np.array(parameter.bounds)[:, None], parameter.integer
-            is_shared &= ~(inside & parameter.by_group)
-        rows, columns = rows[is_shared], columns[is_shared]
+        everyone = np.arange(len(first))
+        # The leaves stand behind the formulas, and are as many as there are groups: nothing looks for them.
+        rows, columns = np.nonzero(constants_within(population, first))
+        counts = np.bincount(rows, minlength=len(first))
         slots = np.arange(len(rows)) - np.searchsorted(rows, rows)
-        shared = int(slots.max(initial=-1)) + 1
 
-        leaves = first[:, None] + np.array([offset for _, offset in by_group], np.int64)
-        of_groups = (leaves[:, None, :] + np.array(groups, np.int64)[:, None]).reshape(n, -1)
-        places = np.concatenate([of_groups, np.full((n, shared), -1)], axis=1)
-        places[rows, of_groups.shape[1] + slots] = columns
-        lows, highs = np.full((n, own + shared), -np.inf), np.full((n, own + shared), np.inf)
-        integers = np.zeros((n, own + shared), np.bool_)
+        parameters = list(zip(composer.parameters, composer.offsets, strict=True))
+        by_group = [(parameter, offset) for parameter, offset in parameters if parameter.by_group]
+        alone = [(parameter, offset) for parameter, offset in parameters if not parameter.by_group]
+        own, shared = len(by_group), int(counts.max(initial=0)) + len(alone)
+        offsets = np.array([offset for _, offset in by_group], np.int64)
+        leaves = (offsets + np.array(groups, np.int64)[:, None]).ravel()
+
+        shape = len(first), own + shared
+        lows, highs, integers = np.full(shape, -np.inf), np.full(shape, np.inf), np.zeros(shape, np.bool_)
+        places = np.full((len(first), len(leaves) + shared), -1)
+        places[:, : len(leaves)] = first[:, None] + leaves
+        places[rows, len(leaves) + slots] = columns
         for k, (parameter, _) in enumerate(by_group):
             (lows[:, k], highs[:, k]), integers[:, k] = parameter.bounds, parameter.integer
-        lows[rows, own + slots], highs[rows, own + slots] = limits[:, is_shared]
-        integers[rows, own + slots] = whole[is_shared]
-        return cls(shared, leaves, places, kept[np.arange(n)[:, None], places], lows, highs, integers)
+        for k, (parameter, offset) in enumerate(alone):
+            at = everyone, own + counts + k
+            (lows[at], highs[at]), integers[at] = parameter.bounds, parameter.integer
+            places[everyone, len(leaves) + counts + k] = first + offset
+
+        kept = places < 0
+        if fixed is not None:
+            ranks = np.full(places.shape, fixed.shape[1])
+            ranks[:, : len(leaves)] = counts[:, None] + leaves
+            ranks[rows, len(leaves) + slots] = slots
+            for k, (_, offset) in enumerate(alone):
+                ranks[everyone, len(leaves) + counts + k] = counts + offset
+            known = ranks < fixed.shape[1]
+            kept[known] = fixed[np.nonzero(known)[0], ranks[known]]
+        return cls(shared, first[:, None] + offsets, places, kept, lows, highs, integers)
 
     def take(self, which: Indices) -> Unknowns:
         """The unknowns of some individuals."""

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import shine
+from shine.lang.parse import parse
 from shine.search.settings import SearchSettings
 from shine.search.template_data import with_template
+from shine.search.template_rough_fits import RoughFit
 from shine.search.template_search import prepared_template
-from shine.search.template_solving import Known, solved
+from shine.search.template_solving import Known, solved, solved_for_all
 
 A, B = np.random.default_rng(0).uniform(1, 3, (2, 200))
 
@@ -18,11 +20,22 @@ def f(a, b):
     return a * np.sqrt(b) + 1 / a
 
 
+def task_of(text, y, parameters=None):
+    law = shine.template(text, parameters=parameters or {})
+    columns, names = [A, B, np.arange(200) % 4], ["a", "b", "g"]
+    dataset = with_template(law, np.column_stack(columns), y, None, names, names)
+    return prepared_template(dataset, SearchSettings(template=law))
+
+
 def values_of(text, y):
-    law = shine.template(text)
-    dataset = with_template(law, np.column_stack([A, B]), y, None, ["a", "b"], ["a", "b"])
-    task = prepared_template(dataset, SearchSettings(template=law))
-    return solved(task.composition, task.dataset, law.unknowns[0].name, Known())
+    task = task_of(text, y)
+    return solved(task.composition, task.dataset, task.composition.template.unknowns[0].name, Known())
+
+
+def line_is_open(text, parameters=None):
+    task = task_of(text, A, parameters)
+    numbers = {each.name: np.full(200, 2.0) for each in task.composition.parameters}
+    return solved(task.composition, task.dataset, "f", Known(numbers)).up_to_line
 
 
 SOLVED = {
@@ -61,6 +74,34 @@ def test_factors_and_summands_of_the_whole_leave_a_line_open(text):
 def test_other_templates_are_not_solved(text):
     y = np.column_stack([A, B]) if "), f" in text else A
     assert values_of(text, y) is None
+
+
+@pytest.mark.parametrize("text", [
+    "c[g]*f(a) + d[g]", "d - f(a)/c", "exp(c[g]*f(a) + d[g])*b", "(f(a) + d[g])*c[g]", "2*(c*f(a)) + d",
+])  # fmt: skip
+def test_known_parameters_take_up_a_line(text):
+    assert line_is_open(text)
+
+
+@pytest.mark.parametrize("text", [
+    "c[g]*f(a)", "f(a) + d[g]", "c[g]*f(a) + d", "b*f(a)*c + d", "(f(a) + b)*c + d", "c*exp(f(a)) + d", "c*f(a) + d*b",
+    "c*f(a) + d + sin(d)", "c/f(a) + d",
+])  # fmt: skip
+def test_other_parameters_take_up_no_line(text):
+    assert not line_is_open(text)
+
+
+def test_a_parameter_with_bounds_takes_up_no_line():
+    assert line_is_open("c[g]*f(a) + d[g]") and not line_is_open("c[g]*f(a) + d[g]", {"c": (0, None)})
+
+
+@pytest.mark.parametrize("text", ["f(a) + f(b)", "sin(f(a)) + f(b)*k", "D(f, 0)(a) + f(b)"])
+def test_without_an_inverse_a_rough_function_is_tabulated_where_it_is_called(text):
+    task = task_of(text, A)
+    fit = RoughFit({"f": parse("square(x) + 1.0", ("x",))}, np.ones(task.composition.n_leaves), 0.0)
+    (values,) = solved_for_all(task.composition, task.dataset, fit)
+    np.testing.assert_array_equal(np.sort(values.rows.columns[0]), np.sort(np.concatenate([A, B])))
+    np.testing.assert_allclose(values.rows.target, values.rows.columns[0] ** 2 + 1, rtol=1e-12)
 
 
 def test_noise_counts_as_the_inverse_spreads_it():

@@ -1,9 +1,4 @@
-"""Rough functions of a template refined: cubic splines in their place, fitted together with the parameters.
-
-A polynomial has the wrong form, and its parameters bear the consequences. A spline can take any smooth form, so that
-the parameters come close to the true ones. It is a formula like any other: a cubic polynomial and terms
-``c*cube(max(u - knot, 0))``, whose knots stay where the arguments are.
-"""
+"""Given formulas in place of the unknown functions of a template, fitted together with the parameters."""
 
 from __future__ import annotations
 
@@ -14,9 +9,10 @@ import numpy as np
 
 from shine.data.dataset import Dataset
 from shine.fitness.losses import Loss
+from shine.fitness.protocols import Fit
+from shine.gp.constants import places
 from shine.gp.slot_breeding import assembled
 from shine.gp.slots import Slot, SlottedSet
-from shine.lang.parse import parse
 from shine.lang.population import Population
 from shine.lang.tape import functions_of
 from shine.lang.tree import Tree
@@ -25,11 +21,11 @@ from shine.templates.composition import Composition
 from shine.templates.linearizer import TemplateLinearizer
 from shine.typing import Floats
 
-KNOTS = 8
-"""Knots of a spline: with its polynomial, it has 12 constants to fit."""
-
 _STEPS, _TOLERANCE = 60, 1e-5
 """Most steps of the fit, and the share of the error that its next step must promise to remove."""
+
+_QUICK_STEPS = 12
+"""Most steps of the fits of many individuals, of which the best goes on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +57,7 @@ def rough_fits(
     steps: int = _STEPS,
     tolerance: float = _TOLERANCE,
     held: Sequence[bool] | None = None,
+    only_functions: bool = False,
 ) -> list[RoughFit]:
     """Formulas of the unknown functions, fitted together with the parameters.
 
@@ -78,6 +75,8 @@ def rough_fits(
         See `shine.fitness.protocols.Linearizer.fit`.
     held : sequence of bool, optional
         Which constants of the formulas, in their order, keep their values.
+    only_functions : bool
+        Whether the parameters keep their values, too. It goes with `held`.
     """
     slots = []
     for place, slot in enumerate(composition.genome.slots):
@@ -90,48 +89,52 @@ def rough_fits(
     ]
     individuals, ones = assembled(formulas, wider.genome, numbers), np.ones(len(forms))
     fixed = (
-        None if held is None else np.tile(np.append(held, np.zeros(composition.n_leaves, np.bool_)), (len(forms), 1))
+        None
+        if held is None
+        else np.tile(np.append(held, np.full(composition.n_leaves, only_functions)), (len(forms), 1))
     )
     linearizer = TemplateLinearizer(wider, rows, loss, threads)
     fit = linearizer.fit(individuals, ones, 0 * ones, steps, tolerance=tolerance, fixed=fixed)
     found = []
     for index in np.flatnonzero(np.isfinite(fit.errors)).tolist():
-        form = wider.functions_of(fit.population.take(np.array([index])))
-        first = int(fit.population.sizes[index]) - 1 - composition.n_leaves
-        leaves = fit.population.values[index, first : first + composition.n_leaves]
-        functions = {slot.name: form(slot.name, ()) for slot in slots}
-        found.append(RoughFit(functions, leaves, float(fit.errors[index])))
+        found.append(_individual(wider, fit, index))
     return found
 
 
-def with_splines(
-    composition: Composition, fit: RoughFit, arguments: Sequence[Floats], rows: Dataset, loss: Loss, threads: int
-) -> RoughFit:
-    """A rough fit with splines in place of its functions; the same fit if that is no better.
-
-    Parameters
-    ----------
-    composition : Composition
-        Its unknown functions have one argument each.
-    fit : RoughFit
-    arguments : sequence of ndarray of shape (n_rows,)
-        Values of the argument of each unknown function.
-    rows : Dataset
-    loss : Loss
-    threads : int
-    """
-    trees, held = [], []
-    for slot, values in zip(composition.genome.slots, arguments, strict=True):
-        tree, own = _spline(slot.primitives.features[0], np.sort(values))
-        trees.append(tree)
-        held += own
-    found = rough_fits(composition, [trees], fit.numbers[None], rows, loss, threads, held=held)
-    return min([fit, *found], key=lambda each: each.error)
+def _individual(composition: Composition, fit: Fit, index: int) -> RoughFit:
+    """One of some fitted individuals."""
+    form = composition.functions_of(fit.population.take(np.array([index])))
+    first = int(fit.population.sizes[index]) - 1 - composition.n_leaves
+    leaves = fit.population.values[index, first : first + composition.n_leaves]
+    functions = {slot.name: form(slot.name, ()) for slot in composition.genome.slots}
+    return RoughFit(functions, leaves, float(fit.errors[index]))
 
 
-def _spline(name: str, values: Floats) -> tuple[Tree, list[bool]]:
-    """A spline with knots at quantiles of sorted values, and which of its constants keep their values."""
-    places = (np.arange(1, KNOTS + 1) * len(values)) // (KNOTS + 1)
-    terms = [f"0.0*cube(max({name} - ({float(values[place])!r}), 0.0))" for place in places]
-    text = " + ".join([f"1.0 + {name}*(0.0 + {name}*(0.0 + {name}*0.0))", *terms])
-    return parse(text, (name,)), [False] * 4 + [False, True, True] * KNOTS
+def with_fitted_parameters(
+    composition: Composition, individuals: Population, rows: Dataset, loss: Loss, threads: int
+) -> Population:
+    """Individuals with parameters fitted to their functions, which stay as they are."""
+    if not len(individuals):
+        return individuals
+    which, columns, ranks = places(individuals)
+    held = np.zeros((len(individuals), 1 + int(ranks.max(initial=-1))), np.bool_)
+    held[which, ranks] = columns < individuals.sizes[which] - composition.genome.frame
+    ones = np.ones(len(individuals))
+    linearizer = TemplateLinearizer(composition, rows, loss, threads)
+    return linearizer.fit(individuals, ones, 0 * ones, _QUICK_STEPS, tolerance=_TOLERANCE, fixed=held).population
+
+
+def fitted_individual(
+    composition: Composition, individuals: Population, rows: Dataset, loss: Loss, threads: int
+) -> RoughFit | None:
+    """The best of some individuals with all their numbers fitted; None if none has a finite error."""
+    if not len(individuals):
+        return None
+    ones = np.ones(len(individuals))
+    linearizer = TemplateLinearizer(composition, rows, loss, threads)
+    fit = linearizer.fit(individuals, ones, 0 * ones, _QUICK_STEPS, tolerance=_TOLERANCE)
+    best = int(np.argmin(fit.errors))
+    if not np.isfinite(fit.errors[best]):
+        return None
+    fit = linearizer.fit(fit.population.take(np.array([best])), np.ones(1), np.zeros(1), _STEPS, tolerance=_TOLERANCE)
+    return _individual(composition, fit, 0)
