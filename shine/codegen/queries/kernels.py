@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from llvmlite import ir
 
-from shine.codegen.blocks import I64, POINTER, counted, declare, element_pointer, load, store
-from shine.codegen.queries.inputs import BIT, BYTE, ELEMENTS, GROUP, Inputs, i64_intrinsic, lanes
+from shine.codegen.blocks import I64, POINTER, broadcast, counted, declare, element_pointer, load, store
+from shine.codegen.queries.inputs import BIT, BYTE, ELEMENTS, GROUP, Inputs, i64_intrinsic, lanes, size_of
 from shine.codegen.queries.steps import Number, Place, Truth, emit_steps, slot_values
 from shine.lang.queries.types import Plan
 
@@ -77,15 +77,7 @@ def emit_query(module: ir.Module, plan: Plan, computes: bool) -> None:
 
 def _width(plan: Plan) -> int:
     """Lanes of a vector."""
-    widest = max(1 if step.kind == "bool" else ELEMENTS_BYTES[step.kind] for step in plan.steps)
-    return VECTOR_BYTES // widest
-
-
-ELEMENTS_BYTES = {
-    kind: 8 if kind.endswith("64") else 4 if kind.endswith("32") else 2 if kind.endswith("16") else 1
-    for kind in ELEMENTS
-}
-"""Bytes of each type."""
+    return VECTOR_BYTES // max(size_of(step.kind) for step in plan.steps)
 
 
 def _known(builder: ir.IRBuilder, truth: Truth) -> ir.Value:
@@ -135,7 +127,7 @@ def emit_positions(module: ir.Module, bits: int) -> None:
                         lower = build.zext(build.load(entry, typ=lanes(BYTE, 8), align=8), lanes(index, 8))
                         start = build.add(row, ir.Constant(I64, 8 * byte))
                         base = start if bits == 64 else build.trunc(start, index)
-                        store(build, build.add(lower, _splatted(build, base, 8)), out, place, index)
+                        store(build, build.add(lower, broadcast(build, base, lanes(index, 8))), out, place, index)
                         place = build.add(place, build.call(ctpop, [piece]))
                 with one_by_one, counted(build, at, after, carried=[word]) as inner:
                     left = inner.values[0]
@@ -152,9 +144,3 @@ def _ones(byte: int) -> list[int]:
 
 def _cttz(module: ir.Module) -> ir.Function:
     return declare(module, "llvm.cttz.i64", I64, [I64, BIT], ("value", "is_zero_poison"))
-
-
-def _splatted(builder: ir.IRBuilder, value: ir.Value, width: int) -> ir.Value:
-    from shine.codegen.blocks import broadcast
-
-    return broadcast(builder, value, lanes(value.type, width))

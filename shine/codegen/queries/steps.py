@@ -17,7 +17,7 @@ from shine.codegen.blocks import I64, broadcast, load
 from shine.codegen.lowering import INTEGER_LOWERINGS
 from shine.codegen.native.astjit import BLOCK_NODES, AstJit
 from shine.codegen.numbers import Numbers, splat
-from shine.codegen.queries.inputs import BIT, ELEMENTS, Inputs, lanes
+from shine.codegen.queries.inputs import BIT, ELEMENTS, Inputs, lanes, size_of
 from shine.errors import LoweringError
 from shine.lang.python.known import TABLE
 from shine.lang.queries.types import FLOATS, Plan, Step
@@ -81,10 +81,8 @@ Rule = Callable[..., Result]
 
 def slot_values(builder: ir.IRBuilder, plan: Plan, slots: ir.Value) -> list[ir.Value]:
     """The numbers that are passed at each call: each has 8 bytes."""
-    size = {kind: 8 // (ELEMENTS[kind].width // 8) if isinstance(ELEMENTS[kind], ir.IntType) else 1 for kind in ELEMENTS}
-    size["float32"] = 2
     return [
-        load(builder, slots, ir.Constant(I64, i * size[kind]), ELEMENTS[kind], ELEMENTS[kind])
+        load(builder, slots, ir.Constant(I64, i * 8 // size_of(kind)), ELEMENTS[kind], ELEMENTS[kind])
         for i, kind in enumerate(plan.slots)
     ]
 
