@@ -9,6 +9,7 @@ pyarrow make masks of bits, numexpr of bytes, and positions follow by each libra
 its own format, in memory; it returns row numbers as an Arrow array, and counts the rows instead of a mask.
 """
 
+# ruff: noqa: E402  # threads are limited before the libraries are imported
 from __future__ import annotations
 
 import argparse
@@ -19,7 +20,7 @@ from statistics import median
 from typing import Any
 
 for _name in ("POLARS_MAX_THREADS", "NUMEXPR_MAX_THREADS", "OMP_NUM_THREADS"):
-    os.environ[_name] = "1"  # read when the libraries are imported
+    os.environ[_name] = "1"
 
 import duckdb
 import numexpr

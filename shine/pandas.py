@@ -7,6 +7,6 @@ from shine.frames.pandas_frames import PandasFrames
 try:
     import pandas
 except ImportError:
-    raise ImportError("shine.pandas needs pandas; install it with: pip install pandas") from None
+    raise ImportError("shine.pandas needs pandas; install it with: pip install 'shine[pandas]'") from None
 
 pandas.api.extensions.register_dataframe_accessor("shine")(PandasFrames)

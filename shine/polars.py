@@ -8,6 +8,6 @@ try:
     import polars
     import pyarrow  # noqa: F401  # reads the columns in place
 except ImportError:
-    raise ImportError("shine.polars needs Polars and Arrow; install them with: pip install polars pyarrow") from None
+    raise ImportError("shine.polars needs Polars and Arrow; install them with: pip install 'shine[polars]'") from None
 
 polars.api.register_dataframe_namespace("shine")(PolarsFrames)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from shine.frames.columns import Column, Headings, Piece, codes_of
+from shine.frames.encodings import Encodings
 from shine.lang.names import shown
 from shine.lang.queries.types import ColumnType
 from shine.typing import AnyArray
@@ -20,6 +22,9 @@ _STORAGES = {
 
 _TEXTS = ("string", "large_string", "string_view")
 
+_CAST: Mapping[str, str] = {"halffloat": "float32", "string_view": "large_string"}
+"""Types that are cast to others before they are read."""
+
 
 class ArrowTable:
     """A table or a record batch.
@@ -30,7 +35,9 @@ class ArrowTable:
     """
 
     def __init__(self, table: Any) -> None:
-        self._table = table
+        if not (hasattr(table, "schema") and hasattr(table, "num_rows") and hasattr(table, "column")):
+            raise TypeError(f"a table is a pyarrow.Table or a pyarrow.RecordBatch, not {type(table).__name__}")
+        self._table, self._encodings = table, Encodings.of(table)
         self._headings = Headings(table.schema.names)
 
     @property
@@ -43,38 +50,51 @@ class ArrowTable:
         position = self._headings.position(name, is_quoted)
         if position is None:
             raise self._headings.missing(name)
-        return arrow_column(self._table.column(position), name)
+        return arrow_column(self._table.column(position), name, self._encodings)
 
 
-def arrow_column(array: Any, name: str) -> Column:
+def arrow_column(array: Any, name: str, encodings: Encodings) -> Column:
     """An array or a chunked array as a column.
+
+    Parameters
+    ----------
+    array : pyarrow.Array or pyarrow.ChunkedArray
+    name : str
+    encodings : Encodings
+        Where texts are kept as codes.
 
     Raises
     ------
     TypeError
         If its type has no values that queries read.
     """
-    chunks = list(getattr(array, "chunks", None) or [array]) if hasattr(array, "num_chunks") else [array]
-    chunks = [chunk for chunk in chunks if not hasattr(chunk, "num_chunks")]
     kind = str(array.type)
     if kind == "null":
         return _nothing(len(array))
-    if kind in _TEXTS:
-        chunks = _encoded(array)
-    elif kind == "halffloat":
-        chunks = [chunk.cast("float32") for chunk in chunks]
-    if not chunks:
-        chunks = [array.combine_chunks()] if hasattr(array, "combine_chunks") else [array]
-        chunks = [chunk for each in chunks for chunk in getattr(each, "chunks", [each])]
-    type_ = _type(chunks[0].type if chunks else array.type, name)
+    if kind in _TEXTS or kind.startswith("dictionary"):
+        return encodings.column(name, array, lambda: _read(_encoded(array, kind), name))
+    return _read(array.cast(_CAST[kind]) if kind in _CAST else array, name)
+
+
+def _read(array: Any, name: str) -> Column:
+    chunks = [chunk for chunk in getattr(array, "chunks", [array]) if len(chunk)]
+    type_ = _type(array.type, name)
     if any(chunk.null_count for chunk in chunks):
-        type_ = ColumnType(type_.storage, "bits", type_.meaning, type_.unit, type_.zone)
-    return Column(type_, tuple(_piece(chunk, type_) for chunk in chunks if len(chunk)))
+        type_ = replace(type_, missing="bits")
+    return Column(type_, tuple(_piece(chunk, type_) for chunk in chunks))
 
 
-def _encoded(array: Any) -> Sequence[Any]:
-    encoded = array.dictionary_encode()
-    return list(encoded.chunks) if hasattr(encoded, "chunks") else [encoded]
+def _encoded(array: Any, kind: str) -> Any:
+    """Texts as codes of a dictionary without missing entries; the values of other dictionaries."""
+    if kind in _TEXTS:
+        return (array.cast(_CAST[kind]) if kind in _CAST else array).dictionary_encode()
+    value_type = array.type.value_type
+    chunks = getattr(array, "chunks", [array])
+    if str(value_type) not in _TEXTS:
+        return array.cast(value_type)
+    if any(chunk.dictionary.null_count for chunk in chunks):
+        return array.cast(value_type).dictionary_encode()
+    return array
 
 
 def _nothing(rows: int) -> Column:
@@ -96,7 +116,7 @@ def _type(kind: Any, name: str) -> ColumnType:
         return ColumnType("int64", meaning="time", unit=kind.unit, zone=kind.tz)
     if text.startswith("duration"):
         return ColumnType("int64", meaning="duration", unit=kind.unit)
-    if text.startswith("dictionary") and str(kind.value_type) in _TEXTS:
+    if text.startswith("dictionary"):
         return ColumnType(_STORAGES[str(kind.index_type)], meaning="text")
     raise TypeError(f"column {shown(name)} is of type {text}, which queries do not read; cast it")
 
@@ -111,8 +131,7 @@ def _piece(chunk: Any, type_: ColumnType) -> Piece:
     if type_.storage == "bit":
         numbers = np.frombuffer(values, np.uint8)
     else:
-        size = np.dtype(type_.storage).itemsize
-        numbers = np.frombuffer(values, type_.storage, rows, first * size)
+        numbers = np.frombuffer(values, type_.storage, rows, first * np.dtype(type_.storage).itemsize)
     there: AnyArray | None = None
     if type_.missing == "bits":
         there = np.full((first + rows) // 8 + 1, 255, np.uint8) if marks is None else np.frombuffer(marks, np.uint8)

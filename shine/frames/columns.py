@@ -128,7 +128,9 @@ class Headings:
             known = self._by_normal_form.get(normalized(name) if not is_quoted else name.strip())
             found = known if known is None else self._positions[known]
         if found is not None and len(found) > 1:
-            raise LookupError(f"{len(found)} columns are called {shown(name)}; rename them, as a query cannot tell them apart")
+            raise LookupError(
+                f"{len(found)} columns are called {shown(name)}; rename them, as a query cannot tell them apart"
+            )
         return None if found is None else found[0]
 
     @cached_property

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from shine.frames.arrow_table import arrow_column
 from shine.frames.columns import NUMBERS, Column, Headings, Piece, codes_of, numpy_piece
+from shine.frames.encodings import Encodings
 from shine.lang.names import shown
 from shine.lang.queries.types import UNITS, ColumnType
 from shine.typing import AnyArray
@@ -22,9 +24,8 @@ class PandasTable:
     """
 
     def __init__(self, frame: Any) -> None:
-        self._frame = frame
+        self._frame, self._encodings = frame, Encodings.of(frame)
         self._headings = Headings(list(frame.columns))
-        self._encoded: dict[str, Column] = {}
 
     @property
     def rows(self) -> int:
@@ -35,17 +36,17 @@ class PandasTable:
         """A column, or a level of the index by its name, or ``index``."""
         position = self._headings.position(name, is_quoted)
         if position is not None:
-            return pandas_column(self._frame.iloc[:, position].array, name)
+            return pandas_column(self._frame.iloc[:, position].array, name, self._encodings)
         index = self._frame.index
         if name in index.names:
-            return pandas_column(index.get_level_values(name).array, name)
+            return pandas_column(index.get_level_values(name).array, name, self._encodings)
         if name == "index" and index.nlevels == 1:
-            return pandas_column(index.array, name)
+            return pandas_column(index.array, name, self._encodings)
         raise self._headings.missing(name, [each for each in index.names if isinstance(each, str)])
 
 
-def pandas_column(array: Any, name: str) -> Column:
-    """An array of pandas as a column.
+def pandas_column(array: Any, name: str, encodings: Encodings) -> Column:
+    """An array of pandas as a column; texts of Arrow are kept in `encodings`.
 
     Raises
     ------
@@ -54,12 +55,10 @@ def pandas_column(array: Any, name: str) -> Column:
     """
     dtype = array.dtype
     kind = type(dtype).__name__
-    if kind in ("ArrowDtype", "StringDtype") and hasattr(array, "__arrow_array__") and "rrow" in type(array).__name__:
-        return arrow_column(array.__arrow_array__(), name)
+    if kind == "ArrowDtype" or (kind == "StringDtype" and dtype.storage == "pyarrow"):
+        return arrow_column(array.__arrow_array__(), name, encodings)
     if kind == "CategoricalDtype":
-        return _categorical(array, name)
-    if kind == "SparseDtype":
-        return pandas_column(array.to_dense(), name) if hasattr(array, "to_dense") else _refused(array, name)
+        return _categorical(array, name, encodings)
     if hasattr(array, "_mask") and hasattr(array, "_data"):
         storage, piece = numpy_piece(array._data, array._mask)
         return Column(ColumnType(storage, "bytes"), (piece,))
@@ -84,12 +83,14 @@ def _times(values: AnyArray, zone: str | None, name: str) -> Column:
     return Column(ColumnType("int64", "least", meaning, unit, zone), (piece,))
 
 
-def _categorical(array: Any, name: str) -> Column:
+def _categorical(array: Any, name: str, encodings: Encodings) -> Column:
     categories = array.categories
-    if not all(isinstance(category, str) for category in categories):
-        # Categories of numbers or dates: their values, of which NaN or NaT are missing.
-        return pandas_column(categories.take(array.codes, allow_fill=True, fill_value=None).array, name)
     storage, piece = numpy_piece(array.codes)
+    if len(categories) and not all(isinstance(category, str) for category in categories):
+        # Categories of numbers or dates: their values.
+        values = pandas_column(categories.take(np.maximum(array.codes, 0)).array, name, encodings)
+        marked = tuple(replace(each, marks=array.codes < 0) for each in values.pieces)
+        return Column(replace(values.type, missing="bytes"), marked)
     coded = Piece(piece.rows, piece.values, codes=codes_of(list(categories)))
     return Column(ColumnType(storage, "negative", "text"), (coded,))
 
@@ -98,7 +99,10 @@ def _objects(array: Any, name: str) -> Column:
     """Texts as Python's objects, which are encoded at each call, as they may be others by then."""
     import pandas
 
-    codes, texts = pandas.factorize(array)
+    try:
+        codes, texts = pandas.factorize(array)
+    except TypeError:
+        raise TypeError(f"column {shown(name)} has Python objects; convert it to numbers, dates or texts") from None
     known = list(texts)
     if known and all(isinstance(text, bool | np.bool_) for text in known):
         values = np.array([bool(text) for text in known])[codes]
@@ -106,8 +110,8 @@ def _objects(array: Any, name: str) -> Column:
     if not all(isinstance(text, str) for text in known):
         other = next(text for text in known if not isinstance(text, str))
         raise TypeError(
-            f"column {shown(name)} has Python objects such as {type(other).__name__}; convert it to a type of numbers, "
-            "dates or texts"
+            f"column {shown(name)} has Python objects of type {type(other).__name__}; convert it to numbers, dates or "
+            "texts"
         )
     return Column(ColumnType("int64", "negative", "text"), (Piece(len(codes), codes, codes=codes_of(known)),))
 

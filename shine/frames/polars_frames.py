@@ -8,6 +8,7 @@ from typing import Any
 from shine.frames.arrow_frames import arrow_array, arrow_mask
 from shine.frames.arrow_table import arrow_column
 from shine.frames.columns import Column, Headings
+from shine.frames.encodings import Encodings
 from shine.frames.querying import caller, check_result, computed, selected, variables_of
 
 
@@ -20,7 +21,7 @@ class PolarsTable:
     """
 
     def __init__(self, frame: Any) -> None:
-        self._frame = frame
+        self._frame, self._encodings = frame, Encodings.of(frame)
         self._headings = Headings(frame.columns)
 
     @property
@@ -34,15 +35,12 @@ class PolarsTable:
         if position is None:
             raise self._headings.missing(name)
         series = self._frame.to_series(position)
-        if series.dtype.base_type().__name__ in ("Enum", "Categorical"):
-            # Arrow's dictionary of a categorical may be the one that all categoricals share.
-            series = series.cast(type(series.dtype)) if False else series
-        parts = [part.to_arrow() for part in series.get_chunks()] if series.n_chunks() > 1 else [series.to_arrow()]
-        if len(parts) == 1:
-            return arrow_column(parts[0], name)
+        if series.n_chunks() == 1:
+            return arrow_column(series.to_arrow(), name, self._encodings)
         import pyarrow
 
-        return arrow_column(pyarrow.chunked_array(parts), name)
+        chunks = pyarrow.chunked_array([part.to_arrow() for part in series.get_chunks()])
+        return arrow_column(chunks, name, self._encodings)
 
 
 class PolarsFrames:

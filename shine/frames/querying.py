@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import inspect
+from collections import ChainMap
 from collections.abc import Mapping
 from types import FrameType
 from typing import Any
 
 from shine.errors import UnsupportedSyntaxError
 from shine.frames.columns import Column, Table
+from shine.frames.members import member_column
 from shine.frames.running import Computed, Selection, compute, select
 from shine.lang.names import value_text
 from shine.lang.queries.reading import read
 from shine.lang.queries.scanning import scan
-from shine.lang.queries.types import ColumnType, Query
+from shine.lang.queries.types import ColumnType, Member, Query
 
 RESULTS = ("indices", "mask", "rows")
 """What a filter returns."""
@@ -45,7 +47,7 @@ def variables_of(frame: FrameType | None, given: Mapping[str, Any] | None) -> Ma
     """The variables of a caller, local ones first; those that are given instead, if any are."""
     if given is not None:
         return given
-    return {} if frame is None else {**frame.f_globals, **frame.f_locals}
+    return {} if frame is None else ChainMap(dict(frame.f_locals), frame.f_globals)
 
 
 def caller() -> FrameType | None:
@@ -64,4 +66,7 @@ def _query(text: str, table: Table, variables: Mapping[str, Any]) -> tuple[Query
         return found[name].type
 
     query = read(scan(text), type_of, variables)
-    return query, [found[name] for name in query.columns]
+    columns = [
+        member_column(found[each.column], each) if isinstance(each, Member) else found[each] for each in query.columns
+    ]
+    return query, columns

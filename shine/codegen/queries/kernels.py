@@ -12,9 +12,6 @@ from shine.lang.queries.types import Plan
 VECTOR_BYTES = 64
 """Bytes of a vector of the widest type."""
 
-UNROLLED_STEPS = 24
-"""Most steps of a query whose code is repeated for all vectors of a group; in longer ones a loop costs nothing."""
-
 SELECT, COMPUTE, POSITIONS = "select", "compute", "positions"
 
 _ZERO, _ONE = ir.Constant(I64, 0), ir.Constant(I64, 1)
@@ -39,9 +36,6 @@ def emit_query(module: ir.Module, plan: Plan, computes: bool) -> None:
     inputs = Inputs(builder, plan.columns, columns, offsets)
     numbers = slot_values(builder, plan, slots)
     width = _width(plan)
-    vectors = GROUP // width
-    repeats = vectors if len(plan.steps) <= UNROLLED_STEPS else 1
-
     with counted(builder, _ZERO, groups, carried=[_ZERO]) as loop:
         inputs.begin(loop.index)
         first = builder.mul(loop.index, ir.Constant(I64, GROUP))
@@ -57,16 +51,10 @@ def emit_query(module: ir.Module, plan: Plan, computes: bool) -> None:
             true = _bits(builder, result.true, lane)
             return true, _bits(builder, _known(builder, result), lane) if computes else true
 
-        bits = [_ZERO, _ZERO]
-        if repeats == vectors:
-            for vector in range(vectors):
-                found = part(ir.Constant(I64, vector * width))
-                bits = [builder.or_(old, new) for old, new in zip(bits, found, strict=True)]
-        else:
-            with counted(builder, _ZERO, ir.Constant(I64, GROUP), width, bits) as inner:
-                found = part(inner.index)
-                inner.results = [builder.or_(old, new) for old, new in zip(inner.values, found, strict=True)]
-            bits = inner.values
+        with counted(builder, _ZERO, ir.Constant(I64, GROUP), width, [_ZERO, _ZERO]) as inner:
+            found = part(inner.index)
+            inner.results = [builder.or_(old, new) for old, new in zip(inner.values, found, strict=True)]
+        bits = inner.values
         if computes and plan.kind == "bool":
             store(builder, bits[0], function.args[5], loop.index, I64)
         store(builder, bits[1], words, loop.index, I64)
@@ -104,7 +92,9 @@ def emit_positions(module: ir.Module, bits: int) -> None:
     table = ir.GlobalVariable(module, table_type, "bits.of.bytes")
     table.type = POINTER
     table.linkage, table.global_constant = "internal", True
-    table.initializer = ir.Constant(table_type, [[(*_ones(byte), *[0] * 8)[i] for i in range(8)] for byte in range(256)])
+    table.initializer = ir.Constant(
+        table_type, [[(*_ones(byte), *[0] * 8)[i] for i in range(8)] for byte in range(256)]
+    )
     function = declare(
         module, POSITIONS, I64, [POINTER, I64, I64, POINTER, I64], ("words", "count", "first", "out", "room")
     )

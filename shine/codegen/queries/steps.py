@@ -190,7 +190,8 @@ def _exact(build: ir.IRBuilder, comparison: str, a: ir.Value, b: ir.Value, kind:
 def _compare_units(place: Place, step: Step, a: Number, b: Number) -> Result:
     """``a * factor`` compared with b, without the product, which may overflow: a with the floor of b / factor."""
     build = place.builder
-    comparison, factor = step.detail  # type: ignore[misc]
+    detail: Any = step.detail
+    comparison, factor = detail
     size = splat(b.value.type, factor)
     quotient = build.sdiv(b.value, size)
     rest = build.sub(b.value, build.mul(quotient, size))
@@ -260,9 +261,7 @@ def _apply(place: Place, step: Step, *operands: Number) -> Result:
     return Number(value, valid if failed is None else place.both(valid, place.builder.not_(failed)))
 
 
-def _by_language(
-    place: Place, name: str, kind: str, values: list[ir.Value]
-) -> tuple[ir.Value, ir.Value | None]:
+def _by_language(place: Place, name: str, kind: str, values: list[ir.Value]) -> tuple[ir.Value, ir.Value | None]:
     numbers = Numbers("int64" if kind == "uint64" else kind, place.width)
     jit = AstJit(place.builder, numbers)
     parameters = [f"p{i}" for i in range(len(values))]

@@ -46,6 +46,9 @@ _UNSIGNED = frozenset({"add", "sub", "mul", "floordiv", "mod", "min", "max", "sq
 _UNCHANGED = frozenset({"floor", "ceil", "trunc", "round"})
 """Primitives that do nothing to whole numbers."""
 
+LONG_LIST = 16
+"""Most values of a list that are compared one by one; longer lists are looked up before the query runs."""
+
 MISSING_TESTS = {"isna": False, "isnull": False, "notna": True, "notnull": True}
 """Functions that ask for missing values, and whether they ask for the others."""
 
@@ -276,13 +279,28 @@ class _Reader(TreeVisitor):
             self._reject("'in' needs a list, such as x in (1, 2) or x in @values", right_node)
         if not isinstance(left, Typed):
             self._reject("'in' asks for values of a column", left_node)
-        result = None if right.value else self._steps.add("constant", "bool", (), False)
+        if None in right.value:
+            self._reject("a list has no missing values; write isna(x) beside it", right_node)
+        if len(right.value) > LONG_LIST and left.column is not None and left.meaning in ("number", "text"):
+            return self._looked_up(left, right.value, right_node)
+        result = self._steps.add("constant", "bool", (), False)
         for value in dict.fromkeys(right.value):
-            if value is None:
-                self._reject("a list has no missing values; write isna(x) beside it", right_node)
             found = self._with_literal("==", left, Literal(value, right.is_variable), right_node)
-            result = found if result is None else self._steps.add("or", "bool", (result.index, found.index))
+            result = self._steps.add("or", "bool", (result.index, found.index))
         return result
+
+    def _looked_up(self, column: Typed, values: Sequence[Any], node: ast.AST) -> Typed:
+        """A long list: values that the column's type does not hold are left out."""
+        if column.meaning == "text":
+            if not all(isinstance(value, str) for value in values):
+                self._reject(f"column {shown(column.name)} holds texts; the list has others", node)
+            return self._steps.member(column, tuple(dict.fromkeys(values)))
+        if not all(_is_number(value) for value in values):
+            self._reject(f"column {shown(column.name)} holds numbers; the list has others", node)
+        bound = integer_bound if column.kind in INTEGERS else float_bound
+        bounds = [bound("==", value, column.kind) for value in values]
+        held = dict.fromkeys(number for comparison, number in bounds if comparison == "==" and number == number)
+        return self._steps.member(column, tuple(held))
 
     # Numbers
 
@@ -472,17 +490,16 @@ def _is_truth(value: Value) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A variable's value as Python's own number, or a tuple of such."""
-    if isinstance(value, np.ndarray):
-        return tuple(map(_plain, value.tolist() if value.dtype.kind in "biufUO" else list(value))) if value.ndim else (
-            _plain(value[()]))
-    if isinstance(value, list | tuple | set | frozenset | range):
-        return tuple(map(_plain, value))
-    if isinstance(value, np.generic) and value.dtype.kind in "biufU":
-        return value.item()
-    if hasattr(value, "to_numpy") and hasattr(value, "__len__"):
-        return tuple(map(_plain, value.to_numpy().tolist()))
-    return value
+    """A variable's value as Python's own number, text or date, or a tuple of such."""
+    if isinstance(value, np.datetime64 | np.timedelta64 | str):
+        return value
+    if isinstance(value, np.ndarray) and value.dtype.kind in "mM":
+        return tuple(value.ravel()) if value.ndim else value[()]
+    for name in ("tolist", "to_list", "to_pylist"):
+        if hasattr(value, name):
+            value = getattr(value, name)()
+            break
+    return tuple(map(_plain, value)) if isinstance(value, list | tuple | set | frozenset | range) else value
 
 
 def _is_known(value: object) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 
 from shine.lang.queries.bounds import FLIPPED, Bound
-from shine.lang.queries.types import FLOATS, INTEGERS, UNITS, Code, ColumnType, Plan, Query, Step
+from shine.lang.queries.types import FLOATS, INTEGERS, UNITS, Code, ColumnType, Member, Plan, Query, Step
 
 MOST_STEPS = 5_000
 """Most steps of a query: the time of LLVM's passes is not linear in their number."""
@@ -69,12 +69,10 @@ class Steps:
     def __init__(self, type_of: Callable[[str], ColumnType]) -> None:
         self._type_of = type_of
         self._steps: dict[Step, int] = {}
-        self._columns: dict[str, ColumnType] = {}
+        self._columns: dict[str | Member, ColumnType] = {}
         self._slots: list[tuple[str, int | float | Code]] = []
 
-    def add(
-        self, operation: str, kind: str, arguments: tuple[int, ...] = (), detail: Hashable = None
-    ) -> Typed:
+    def add(self, operation: str, kind: str, arguments: tuple[int, ...] = (), detail: Hashable = None) -> Typed:
         """A step; the earlier one if there is the same already."""
         # 1 == 1.0 == True and 0.0 == -0.0, which are different numbers.
         if operation == "constant":
@@ -94,6 +92,14 @@ class Steps:
         kind = "bool" if type_.storage == "bit" else type_.storage
         made = self.add("column", kind, (), position)
         return Typed(made.index, made.kind, type_, name)
+
+    def member(self, value: Typed, values: tuple[int | float | str, ...]) -> Typed:
+        """Whether a column's value is in a list of values of its type."""
+        assert value.column is not None
+        missing = value.column.missing
+        key = Member(value.name, values)
+        self._columns[key] = ColumnType("bool", "bytes" if missing in ("least", "negative") else missing)
+        return self.add("column", "bool", (), list(self._columns).index(key))
 
     def number(self, value: int | float | Code, kind: str, is_variable: bool = False) -> Typed:
         """A number of a type."""

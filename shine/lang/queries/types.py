@@ -93,6 +93,21 @@ class Code:
 
 
 @dataclass(frozen=True)
+class Member:
+    """A long list that a column's values are looked up in.
+
+    Parameters
+    ----------
+    column : str
+    values : tuple of (int, float or str)
+        Of the column's own type.
+    """
+
+    column: str
+    values: tuple[int | float | str, ...]
+
+
+@dataclass(frozen=True)
 class Plan:
     """What is compiled: equal plans have the same code.
 
@@ -122,12 +137,12 @@ class Query:
     Parameters
     ----------
     plan : Plan
-    columns : tuple of str
-        Names of the columns that it reads, as the query writes them.
+    columns : tuple of (str or Member)
+        Names of the columns that it reads, as the query writes them, and lists to look up columns' values in.
     slots : tuple of (int, float or Code)
         Numbers that are passed at each call.
     """
 
     plan: Plan
-    columns: tuple[str, ...]
+    columns: tuple[str | Member, ...]
     slots: tuple[int | float | Code, ...]
