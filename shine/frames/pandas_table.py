@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 from dataclasses import replace
 from typing import Any
 
@@ -67,7 +69,7 @@ def pandas_column(array: Any, name: str, encodings: Encodings) -> Column:
     if values.dtype.kind in "mM":
         return _times(values, None if zone is None else str(zone), name)
     if values.dtype.kind in "OUT":
-        return _objects(array, name)
+        return _objects(array, name, encodings)
     if values.dtype.name not in (*NUMBERS, "float16"):
         return _refused(array, name)
     storage, piece = numpy_piece(values)
@@ -95,8 +97,8 @@ def _categorical(array: Any, name: str, encodings: Encodings) -> Column:
     return Column(ColumnType(storage, "negative", "text"), (coded,))
 
 
-def _objects(array: Any, name: str) -> Column:
-    """Texts as Python's objects, which are encoded at each call, as they may be others by then."""
+def _objects(array: Any, name: str, encodings: Encodings) -> Column:
+    """Texts, truth values or dates as Python's objects; they are read at each call, as they may be others by then."""
     import pandas
 
     try:
@@ -107,6 +109,9 @@ def _objects(array: Any, name: str) -> Column:
     if known and all(isinstance(text, bool | np.bool_) for text in known):
         values = np.array([bool(text) for text in known])[codes]
         return Column(ColumnType("bool", "bytes"), (numpy_piece(values, (codes < 0))[1],))
+    if known and all(isinstance(text, datetime.date) for text in known):
+        with contextlib.suppress(ValueError):  # some with a time zone and some without
+            return pandas_column(pandas.to_datetime(known).array.take(codes, allow_fill=True), name, encodings)
     if not all(isinstance(text, str) for text in known):
         other = next(text for text in known if not isinstance(text, str))
         raise TypeError(

@@ -35,12 +35,13 @@ class PolarsTable:
         if position is None:
             raise self._headings.missing(name)
         series = self._frame.to_series(position)
-        if series.n_chunks() == 1:
-            return arrow_column(series.to_arrow(), name, self._encodings)
+        import polars
         import pyarrow
 
-        chunks = pyarrow.chunked_array([part.to_arrow() for part in series.get_chunks()])
-        return arrow_column(chunks, name, self._encodings)
+        # The newest forms of Arrow are those that Polars has; others would be copies.
+        newest = polars.CompatLevel.newest()
+        chunks = [part.to_arrow(compat_level=newest) for part in series.get_chunks()]
+        return arrow_column(pyarrow.chunked_array(chunks), name, self._encodings)
 
 
 class PolarsFrames:

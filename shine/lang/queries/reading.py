@@ -166,25 +166,24 @@ class _Reader(TreeVisitor):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Visit:
         name = "and" if isinstance(node.op, ast.And) else "or"
-        result = self._truth((yield node.values[0]), node.values[0], name)
+        result = self._truth((yield node.values[0]), node.values[0])
         for operand in node.values[1:]:
-            other = self._truth((yield operand), operand, name)
+            other = self._truth((yield operand), operand)
             result = self._steps.add(name, "bool", (result.index, other.index))
         return result
 
-    def _truth(self, value: Value, node: ast.AST, word: str) -> Typed:
+    def _truth(self, value: Value, node: ast.AST) -> Typed:
         if isinstance(value, Literal) and isinstance(value.value, bool):
             return self._steps.add("constant", "bool", (), value.value)
         if isinstance(value, Literal) or value.kind != "bool":
             what = value_text(value.value) if isinstance(value, Literal) else f"{value}"
-            self._reject(f"{word!r} combines conditions, and this is {what}; write a comparison such as x != 0", node)
+            self._reject(f"this is {what}, no condition to combine; write a comparison such as x != 0", node)
         return Typed(value.index, "bool")
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Visit:
         operand = yield node.operand
         if isinstance(node.op, ast.Not | ast.Invert):
-            word = "not" if isinstance(node.op, ast.Not) else "~"
-            return self._steps.add("not", "bool", (self._truth(operand, node.operand, word).index,))
+            return self._steps.add("not", "bool", (self._truth(operand, node.operand).index,))
         if isinstance(operand, Literal):
             if not _is_number(operand.value):
                 self._reject(f"{value_text(operand.value)} is not a number", node.operand)
@@ -394,9 +393,9 @@ class _Reader(TreeVisitor):
 
     def _chosen(self, values: Sequence[Value], nodes: Sequence[ast.AST]) -> Typed:
         """``body if test else orelse``; where the test is null, `orelse`."""
-        test = self._truth(values[0], nodes[0], "if")
+        test = self._truth(values[0], nodes[0])
         if all(_is_truth(value) for value in values[1:]):
-            body, orelse = (self._truth(v, n, "if") for v, n in zip(values[1:], nodes[1:], strict=True))
+            body, orelse = (self._truth(v, n) for v, n in zip(values[1:], nodes[1:], strict=True))
             return self._steps.add("where", "bool", (test.index, body.index, orelse.index))
         typed: list[Value] = []
         for value, node in zip(values[1:], nodes[1:], strict=True):

@@ -17,10 +17,15 @@ MOST_CHARACTERS = 100_000
 
 _TOKEN = re.compile(
     r"""(?P<text>'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")"""
-    r"""|(?P<quoted>`[^`]*`)|(?P<variable>@\s*[^\W\d]\w*)|(?P<operator>&&?|\|\|?)|(?P<blank>[\r\n\t\f]+)""",
+    r"""|(?P<quoted>`[^`]*`)|(?P<variable>@\s*[^\W\d]\w*)|(?P<operator>&&?|\|\|?|(?<![<>=!])=(?!=))|(?P<blank>[\r\n\t\f]+)""",
     re.DOTALL,
 )
 _WORDS = {"&": " and ", "|": " or "}
+_NO_OPERATORS = {
+    "&&": "'&&' is not an operator; write '&'",
+    "||": "'||' is not an operator; write '|'",
+    "=": "a query assigns nothing; write '==' to compare",
+}
 
 
 @dataclass(frozen=True)
@@ -101,9 +106,9 @@ def scan(text: str) -> Scanned:
     for match in _TOKEN.finditer(text, last):
         put(text[last : match.start()], last)
         found, kind = match.group(), match.lastgroup
-        if kind == "operator" and len(found) == 2:
+        if found in _NO_OPERATORS:
             at = Scanned(text, ast.Constant(0), {}, (0,), (0,), text)._place(match.start())
-            raise UnsupportedSyntaxError(f"{found!r} is not an operator; write {found[0]!r}", *at)
+            raise UnsupportedSyntaxError(_NO_OPERATORS[found], *at)
         if kind in ("quoted", "variable"):
             name = f"{prefix}{len(names)}"
             names[name] = Name(found[1:].strip("` "), kind == "variable", kind == "quoted")
@@ -128,9 +133,9 @@ def _parsed(scanned: Scanned, line: str) -> ast.expr:
         position = len(line) if not error.offset else error.offset - 1
         if "digits) for integer string conversion" in str(error.msg):
             raise UnsupportedSyntaxError("the number is too large", *scanned._place(position)) from None
-        message = f"not an expression: {cut(error.msg)}"
-        if "=" in line and "==" in cut(error.msg):
-            message = "a query is one condition or value and assigns nothing; write '==' to compare"
+        message = (
+            f"not an expression: {cut(error.msg)}; a heading that is no name stands in backticks, as in `my column`"
+        )
         raise UnsupportedSyntaxError(message, *scanned._place(position)) from None
     except (MemoryError, RecursionError):
         raise UnsupportedSyntaxError("the query is nested too deeply") from None
