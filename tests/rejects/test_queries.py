@@ -86,5 +86,5 @@ def test_values_of_texts_and_times_are_refused():
 
 
 def test_a_query_is_a_text():
-    with pytest.raises(TypeError, match="a query is a text such as 'x > 2.0', not date"):
+    with pytest.raises(TypeError, match=r"a query is a text such as 'x > 2.0', not date"):
         FRAME.shine.query(datetime.date(2024, 1, 1))

@@ -113,16 +113,16 @@ def test_times_of_different_units_are_compared_exactly(unit, count):
     "array", [pa.array([b"x"]), pa.array([[1]]), pa.array([datetime.time(1)]), pa.array([1]).cast(pa.decimal128(20))]
 )
 def test_types_that_queries_do_not_read_are_refused_with_their_place(array: Any):
-    with pytest.raises(UnsupportedSyntaxError, match="line 1, column 9: column 'x' is of type .* cast it"):
+    with pytest.raises(UnsupportedSyntaxError, match=r"line 1, column 9: column 'x' is of type .* cast it"):
         shine.arrow.filter(pa.table({"y": [1], "x": array}), "y > 0 & x == 1")
 
 
 def test_other_tables_are_refused():
-    with pytest.raises(TypeError, match="a table is a pyarrow.Table or a pyarrow.RecordBatch, not dict"):
+    with pytest.raises(TypeError, match=r"a table is a pyarrow.Table or a pyarrow.RecordBatch, not dict"):
         shine.arrow.filter({"x": [1]}, "x > 0")
 
 
 def test_variables_are_the_callers():
-    limit = 4
+    limit = 4  # noqa: F841  # the queries read them
     assert shine.arrow.filter(TABLE, "x >= @limit").tolist() == [3, 4]
     assert shine.arrow.eval(TABLE, "x >= @limit", variables={"limit": 5}).to_pylist()[4]

@@ -121,7 +121,7 @@ LIMIT = 2
 
 
 def test_variables_are_the_callers_local_ones_first_unless_they_are_given(frame):
-    limit, days, names = 4, datetime.date(2024, 3, 1), np.array(["x", "z"])
+    limit, days, names = 4, datetime.date(2024, 3, 1), np.array(["x", "z"])  # noqa: F841  # the queries read them
     assert frame.shine.query("i > @limit").tolist() == [4, 5, 6]
     assert frame.shine.query("i <= @LIMIT").tolist() == [0]
     assert frame.shine.query("t > @days and texts in @names").tolist() == [3, 4, 5]
@@ -144,12 +144,12 @@ def test_a_variables_next_value_needs_no_new_code(frame):
 
 
 def test_long_lists_are_looked_up_as_short_ones(frame):
-    wanted = list(range(3, 40))
+    wanted = list(range(3, 40))  # noqa: F841  # the queries read them
     assert frame.shine.query("i in @wanted").tolist() == [2, 3, 4, 5, 6]
     assert frame.shine.query("~(i in @wanted)").tolist() == [0]
     assert frame.shine.query("f in @wanted").tolist() == [2, 3, 4, 5, 6]
     assert frame.shine.query("half in @wanted").tolist() == [3, 4, 5, 6]
-    letters = [*"abcdefghijklmnopqrstuvwx"]
+    letters = [*"abcdefghijklmnopqrstuvwx"]  # noqa: F841  # the queries read them
     assert frame.shine.query("texts not in @letters").tolist() == [2, 4, 6]
     assert frame.shine.query("category in @letters").tolist() == [0, 1, 3, 4, 5, 6]
 

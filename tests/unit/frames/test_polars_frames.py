@@ -69,5 +69,5 @@ def test_texts_are_encoded_once_a_frame(monkeypatch):
 
 
 def test_variables_are_the_callers():
-    limit, names = 2, ["a", "b"]
+    limit, names = 2, ["a", "b"]  # noqa: F841  # the queries read them
     assert FRAME.shine.query("n >= @limit & s in @names").tolist() == [1]
