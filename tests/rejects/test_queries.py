@@ -7,6 +7,7 @@ import datetime
 import pandas as pd
 import pytest
 
+import shine.pandas  # noqa: F401  # gives data frames their attribute
 from shine import UnsupportedSyntaxError
 
 FRAME = pd.DataFrame({

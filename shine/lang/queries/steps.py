@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from typing import NoReturn, Protocol
 
 from shine.lang.queries.bounds import FLIPPED, Bound
 from shine.lang.queries.types import FLOATS, INTEGERS, UNITS, Code, ColumnType, Member, Plan, Query, Step
@@ -55,6 +57,18 @@ class Typed:
 
     def __str__(self) -> str:
         return self.kind if self.column is None else str(self.column)
+
+
+Value = Literal | Typed
+"""What a node of a query's syntax tree becomes."""
+
+
+class Reject(Protocol):
+    """Raises the error about a node."""
+
+    def __call__(self, message: str, node: ast.AST | None = None) -> NoReturn:
+        """With its place in the text."""
+        ...
 
 
 class Steps:

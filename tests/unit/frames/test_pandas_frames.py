@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import shine.pandas  # noqa: F401  # gives data frames their attribute
 from shine import UnsupportedSyntaxError
 
 ROWS = 7

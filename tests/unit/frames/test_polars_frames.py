@@ -7,6 +7,8 @@ import datetime
 import polars as pl
 import pytest
 
+import shine.polars  # noqa: F401  # gives data frames their attribute
+
 FRAME = pl.concat(
     [
         pl.DataFrame({"x": [1.0, None], "s": ["a", "b"], "n": [1, 2]}, schema_overrides={"n": pl.UInt8}),

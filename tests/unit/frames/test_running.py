@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import shine.arrow
-import shine.pandas
+import shine.pandas  # gives data frames their attribute
 from shine.frames import running
 
 
