@@ -16,14 +16,14 @@ from shine.frames.columns import Column, Piece, Segment, segments
 from shine.lang.queries.types import Code, Query
 from shine.typing import AnyArray, Hashes, Mask
 
-BLOCK_ROWS = 1 << 20
-"""Rows of a block that is read in place: threads share them, and an interrupt waits for one."""
+BLOCK_ROWS = 1 << 18
+"""Rows of a block that is read in place: threads share blocks, and an interrupt waits for one."""
 
 COPIED_ROWS = 1 << 13
 """Rows of a block if a column must be copied to lie together: they fit into the cache."""
 
-SHARED_ROWS = 1 << 19
-"""Rows of a table from which several threads share them."""
+SHARED_ROWS = 1 << 20
+"""Rows of a table from which several threads share them: about half a millisecond."""
 
 LARGEST_INDEX = 2**32
 """Rows of a table up to which indices are uint32."""
@@ -135,7 +135,7 @@ def compute(query: Query, columns: Sequence[Column], rows: int, threads: int | N
     kind = query.plan.kind
     run = _Run(query, columns, rows, threads)
     out = np.empty(rows, kind)
-    valid = np.ones(rows, np.bool_)
+    valid = np.ones(rows, np.bool_) if query.plan.can_miss else None
     missing: list[int] = []
 
     def work() -> Callable[[int], None]:
@@ -156,7 +156,7 @@ def compute(query: Query, columns: Sequence[Column], rows: int, threads: int | N
                     out[row : row + size] = bits.view(np.bool_)
                 elif size % GROUP:
                     out[row : row + size] = rest[:size]
-                if found < size:
+                if found < size and valid is not None:
                     missing.append(number)
                     bits = np.unpackbits(words.view(np.uint8), count=size, bitorder="little")
                     valid[row : row + size] = bits.view(np.bool_)

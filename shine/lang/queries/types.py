@@ -129,6 +129,14 @@ class Plan:
         """Type of the result."""
         return self.steps[-1].kind
 
+    @property
+    def can_miss(self) -> bool:
+        """Whether a value can be missing: one of a column, or a quotient of whole numbers by zero."""
+        whole = [step for step in self.steps if step.operation == "apply" and step.kind in INTEGERS]
+        return any(column.missing != "none" for column in self.columns) or any(
+            step.detail in ("floordiv", "mod") for step in whole
+        )
+
 
 @dataclass(frozen=True)
 class Query:
