@@ -11,6 +11,10 @@ from shine.frames.querying import caller, variables_of
 __all__ = ["eval", "filter"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def filter(
     table: Any,
     text: str,

@@ -172,7 +172,9 @@ class Steps:
         if result.index != len(steps) - 1:
             steps.append(Step("same", result.kind, (result.index,)))
         kinds = tuple(kind for kind, _ in self._slots)
-        plan = Plan(tuple(self._columns.values()), tuple(steps), kinds)
+        # What the numbers mean is in the steps: columns of other units and zones have the same code.
+        columns = tuple(ColumnType(each.storage, each.missing) for each in self._columns.values())
+        plan = Plan(columns, tuple(steps), kinds)
         return Query(plan, tuple(self._columns), tuple(value for _, value in self._slots))
 
 
