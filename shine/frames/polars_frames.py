@@ -10,6 +10,7 @@ from shine.frames.arrow_table import arrow_column
 from shine.frames.columns import Column, Headings
 from shine.frames.encodings import Encodings
 from shine.frames.querying import caller, check_result, computed, selected, variables_of
+from shine.lang.names import shown
 
 
 class PolarsTable:
@@ -40,7 +41,10 @@ class PolarsTable:
 
         # The newest forms of Arrow are those that Polars has; others would be copies.
         newest = polars.CompatLevel.newest()
-        chunks = [part.to_arrow(compat_level=newest) for part in series.get_chunks()]
+        try:
+            chunks = [part.to_arrow(compat_level=newest) for part in series.get_chunks()]
+        except (pyarrow.ArrowException, polars.exceptions.PolarsError):
+            raise TypeError(f"column {shown(name)} is {series.dtype}, which queries do not read; cast it") from None
         return arrow_column(pyarrow.chunked_array(chunks), name, self._encodings)
 
 

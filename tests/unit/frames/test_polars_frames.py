@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import shine.polars  # noqa: F401  # gives data frames their attribute
+from shine import UnsupportedSyntaxError
 
 FRAME = pl.concat(
     [
@@ -51,6 +52,13 @@ def test_results_are_polars():
     assert mask.to_list() == [False, False, True, False]
     assert FRAME.shine.query("x > 2", "rows").equals(FRAME.filter(mask))
     assert FRAME.shine.eval("n * 2").to_list() == [2, 4, None, 8]
+
+
+@pytest.mark.parametrize("kind", [pl.Int128, pl.Object, pl.List(pl.Int64), pl.Decimal(10, 2)])
+def test_types_that_queries_do_not_read_are_refused(kind):
+    series = pl.Series([object()], dtype=kind) if kind is pl.Object else pl.Series([None], dtype=kind)
+    with pytest.raises(UnsupportedSyntaxError, match=r"line 1, column 1: column 'x' is .*, which queries do not read"):
+        pl.DataFrame({"x": series}).shine.query("x > 0")
 
 
 def test_an_empty_frame_has_no_rows():
