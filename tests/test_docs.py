@@ -68,6 +68,7 @@ NEEDED = {
     "graphs.md": "google.protobuf sympy torch",
     "howto.md": "matplotlib",
     "plots.md": "matplotlib",
+    "queries.md": "pandas polars pyarrow",
     "report.md": "matplotlib",
     "templates.md": "pandas",
     "tutorial.md": "pandas",

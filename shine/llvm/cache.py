@@ -30,8 +30,8 @@ from shine.llvm.target import host_cpu, host_triple, llvm_version
 _MAGIC = b"shine cache 2\n"
 _DIGEST_BYTES = 32
 
-ENTRIES = 64
-"""Most entries that are kept: the most recently used ones."""
+ENTRIES = 256
+"""Most entries that are kept: the most recently used ones. Queries have one each, some kilobytes long."""
 
 MOST_BYTES = 1 << 26
 """Most bytes of an entry; a machine has some hundred kilobytes."""
