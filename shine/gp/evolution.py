@@ -16,7 +16,7 @@ from shine.gp.archive import Archive
 from shine.gp.description import DescriptionLength
 from shine.gp.generator_state import generator_state, restored_generator
 from shine.gp.islands import Errors, Habitat, Island, migrated
-from shine.gp.limits import at_width, formula_depths, formula_limits, formula_sizes, width_of
+from shine.gp.limits import at_width, excess, width_of
 from shine.gp.run_state import State, check_state
 from shine.gp.scoring import Fitter, OutOfTime, Scorer
 from shine.gp.seeding import Guesses
@@ -354,15 +354,8 @@ def _within_limits(
         return Population(np.zeros((0, width), np.int16), np.zeros((0, width)), np.zeros(0, np.int64), primitives)
     if given.primitives != primitives:
         raise ValueError(f"the {kind} individuals have another primitive set than the run; make them with its set")
-    most_nodes, most_levels = formula_limits(primitives, settings.max_size, settings.max_depth)
-    for unit, setting, limits, found in (
-        ("nodes", "max_size", most_nodes, formula_sizes(given)),
-        ("levels", "max_depth", most_levels, formula_depths(given)),
-    ):
-        worst, formula = divmod(int(np.argmax(found - limits)), found.shape[1])
-        if found[worst, formula] > limits[formula]:
-            raise ValueError(
-                f"{kind} individual {worst} has {found[worst, formula]} {unit}, and {setting} is {limits[formula]}; "
-                f"raise {setting} or leave the individual out"
-            )
+    exceeding = excess(given, settings.max_size, settings.max_depth)
+    if exceeding is not None:
+        worst, problem = exceeding
+        raise ValueError(f"{kind} individual {worst} {problem} or leave the individual out")
     return at_width(given, width)
