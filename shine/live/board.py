@@ -73,7 +73,7 @@ class Board:
 
     def messages(self) -> Iterator[str]:
         """What is new for a page, whenever there is something: first everything, and last the end."""
-        seen = 0
+        seen = -1
         with self._condition:
             self._viewers += 1
             self._new = self._urgent = True
@@ -81,7 +81,8 @@ class Board:
         try:
             while True:
                 with self._condition:
-                    self._condition.wait_for(lambda: self._version > seen or self._ended, HEARTBEAT)
+                    if seen >= self._version and not self._ended:
+                        self._condition.wait(HEARTBEAT)
                     parts = {name: html for name, (version, html) in self._parts.items() if version > seen}
                     new, ended, status, seen = self._version > seen, self._ended, self._status, self._version
                 yield json.dumps({"parts": parts, "status": status}) if new else ""
@@ -123,7 +124,8 @@ class Board:
             try:
                 picture = self._paint()
             except Exception as error:  # the search goes on, whatever the page cannot show
-                picture = Picture({}, {"state": "running", "text": f"The page cannot show this: {error}"})
+                parts = {name: html for name, (_, html) in self._parts.items()}
+                picture = Picture(parts, {"state": "running", "text": f"the page cannot show this: {error}"})
             now = time.monotonic()
             due = now + max(PERIOD, SHARE * (now - began))
             with self._condition:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -129,9 +130,11 @@ def final_parts(
     if state is not None:
         joined = [judged(each, state, place) for each in moment.put_in if each.generation is not None]
         found |= {"islands": islands_part(state.islands, place), "put-in": put_in_part(joined)}
-    make = report_parts if place.fits else running_parts
-    more = {"settings": settings} if place.fits else {}
-    found |= make(result, place.dataset, history=history, title=title, target=painter.target, **more)
+    if place.fits:
+        make: Callable[..., dict[str, Content]] = partial(report_parts, settings=settings)
+    else:
+        make = running_parts
+    found |= make(result, place.dataset, history=history, title=title, target=painter.target)
     return {name: render(part) for name, part in found.items()}
 
 

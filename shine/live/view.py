@@ -12,6 +12,7 @@ import numpy as np
 
 from shine.errors import ShineError
 from shine.live.board import Board, Picture
+from shine.live.browser import opened
 from shine.live.parts import PARTS, Painter, final_parts
 from shine.live.server import Server
 from shine.live.watch import Controls, Watch
@@ -94,6 +95,10 @@ class Live:
         assert self._watch is not None
         self._searched.append((self._watch, result))
         self._settings = settings
+
+    def show_in_browser(self) -> bool:
+        """Open the page in the user's browser; return whether there is one."""
+        return self._stack.enter_context(opened(self.url))
 
     def page(self) -> str:
         """The page without its parts, which come as messages."""
@@ -186,7 +191,9 @@ def _controls() -> Element:
         ),
         element(
             "div",
-            element("textarea", id="formula", rows="1", aria_label="A formula to put into the search", spellcheck="false"),
+            element(
+                "textarea", id="formula", rows="1", aria_label="A formula to put into the search", spellcheck="false"
+            ),
             element("button", "Put in", id="put", type="button"),
             class_="row editor",
         ),

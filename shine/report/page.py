@@ -11,7 +11,7 @@ from typing import Any
 from shine.data.dataset import Dataset
 from shine.lang.rounding import Precision
 from shine.report.charts.fit import Fit
-from shine.report.markup import Element, element, render, verbatim
+from shine.report.markup import Content, Element, element, render, verbatim
 from shine.report.sections.certainty import certainty
 from shine.report.sections.header import header, key_figures
 from shine.report.sections.model import dependence_charts, fit_charts, tree_chart

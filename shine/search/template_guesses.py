@@ -51,9 +51,7 @@ def guessed_individual(guess: Any, composition: Composition) -> Population:
     """One guess as an individual (see `guessed`)."""
     tapes, numbers = _parts(guess, composition)
     genome = composition.genome
-    formulas = [
-        Population.from_tapes([tape], slot.primitives) for tape, slot in zip(tapes, genome.slots, strict=True)
-    ]
+    formulas = [Population.from_tapes([tape], slot.primitives) for tape, slot in zip(tapes, genome.slots, strict=True)]
     return assembled(formulas, genome, numbers[None])
 
 

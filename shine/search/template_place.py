@@ -48,7 +48,9 @@ def template_place(
     first = slots[0] if slots else None
 
     def read(text: str) -> Population:
-        return within_limits(guessed_individual(given_parts(text, [slot.name for slot in slots]), composition), settings)
+        return within_limits(
+            guessed_individual(given_parts(text, [slot.name for slot in slots]), composition), settings
+        )
 
     explained = Explained(dataset) if single else None
 

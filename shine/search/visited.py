@@ -10,7 +10,6 @@ from math import isfinite, nan
 import numpy as np
 
 from shine.arrays import COMPILED
-
 from shine.data.dataset import Dataset
 from shine.fitness.scores import Scores
 from shine.frontends.guesses import formula_tree
@@ -84,7 +83,9 @@ def place_of(
     return Place(
         dataset,
         read,
-        partial(_shown, task, settings.evolution.complexity, enough, degree, choose, Explained(dataset) if fits else None),
+        partial(
+            _shown, task, settings.evolution.complexity, enough, degree, choose, Explained(dataset) if fits else None
+        ),
         lambda loss: task.scaling.loss(loss, degree),
         enough,
         hint,

@@ -33,12 +33,13 @@ def header(
     # Only a letter gets a hat; over a word it would sit on one of the letters.
     hatted = element("mover", name, element("mo", "^")) if len(target) == 1 else name
     head = math_element(hatted, element("mo", "="))
+    badge = "The chosen formula" if result.stopped_by else "The best formula so far"
     return [
         element("h1", title),
         element("p", _summary(result, best, dataset), class_="summary"),
         element(
             "section",
-            element("h2", "The chosen formula" if result.stopped_by else "The best formula so far", class_="badge", style="margin: 0"),
+            element("h2", badge, class_="badge", style="margin: 0"),
             formula(best, precision, head),
             element("div", element("code", best.expression, id="chosen"), copy_button("chosen", "the chosen formula"),
                     class_="bar"),
