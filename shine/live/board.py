@@ -16,8 +16,8 @@ SOON = 0.05
 """Least seconds between two pictures after something that a user has done."""
 
 SHARE = 25
-"""The next picture waits at least so many times the seconds that the last one took: painting takes Python's lock, which
-the search needs, too."""
+"""The next picture waits at least so many times the seconds that painting the last one took of a processor: it takes
+Python's lock, which the search needs, too."""
 
 HEARTBEAT = 5.0
 """Seconds after which a page gets an empty message, so that a page that was closed is noticed."""
@@ -73,7 +73,7 @@ class Board:
 
     def messages(self) -> Iterator[str]:
         """What is new for a page, whenever there is something: first everything, and last the end."""
-        seen = -1
+        seen = 0
         with self._condition:
             self._viewers += 1
             self._new = self._urgent = True
@@ -81,7 +81,7 @@ class Board:
         try:
             while True:
                 with self._condition:
-                    if seen >= self._version and not self._ended:
+                    if self._version <= seen and not self._ended:
                         self._condition.wait(HEARTBEAT)
                     parts = {name: html for name, (version, html) in self._parts.items() if version > seen}
                     new, ended, status, seen = self._version > seen, self._ended, self._status, self._version
@@ -120,14 +120,13 @@ class Board:
                 if self._ended:
                     return
                 self._new = self._urgent = False
-            began = time.monotonic()
+            began = time.thread_time()
             try:
                 picture = self._paint()
             except Exception as error:  # the search goes on, whatever the page cannot show
                 parts = {name: html for name, (_, html) in self._parts.items()}
                 picture = Picture(parts, {"state": "running", "text": f"the page cannot show this: {error}"})
-            now = time.monotonic()
-            due = now + max(PERIOD, SHARE * (now - began))
+            due = time.monotonic() + max(PERIOD, SHARE * (time.thread_time() - began))
             with self._condition:
                 if self._ended:
                     return

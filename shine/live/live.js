@@ -43,8 +43,8 @@
     controls.className = `card controls ${status.state}`;
     state.textContent = status.text;
     pause.textContent = paused ? "Go on" : "Pause";
-    formula.placeholder = status.example;
-    formula.title = status.hint;
+    formula.placeholder = status.example ?? "";
+    formula.title = status.hint ?? "";
     for (const each of [pause, stop, put, formula]) each.disabled = ended;
     if (ended) tell("");
   }

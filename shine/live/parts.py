@@ -119,8 +119,8 @@ class Painter:
 
 def final_parts(
     painter: Painter, searched: Sequence[Searched], settings: Mapping[str, Any] | None = None
-) -> dict[str, str]:
-    """The parts of the page when all searches have ended: the report of the last one, as HTML."""
+) -> dict[str, Content]:
+    """The parts of the page when all searches have ended, from top to bottom: the report of the last one."""
     watch, result = searched[-1]
     moment = watch.moment()
     place, state, title = moment.place, moment.state, painter.heading(moment.title)
@@ -133,9 +133,10 @@ def final_parts(
     if place.fits:
         make: Callable[..., dict[str, Content]] = partial(report_parts, settings=settings)
     else:
-        make = running_parts
+        make, best = running_parts, result.front[result.best_index]
+        found["structure"] = section("Its structure", tree_chart(best))
     found |= make(result, place.dataset, history=history, title=title, target=painter.target)
-    return {name: render(part) for name, part in found.items()}
+    return {name: found[name] for name in PARTS if name in found}
 
 
 def _texts(formulas: Sequence[PutIn]) -> dict[int, list[str]]:

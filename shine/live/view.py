@@ -11,20 +11,19 @@ from typing import Any, Self
 import numpy as np
 
 from shine.errors import ShineError
+from shine.lang.lazy import cached_property
 from shine.live.board import Board, Picture
 from shine.live.browser import opened
 from shine.live.parts import PARTS, Painter, final_parts
 from shine.live.server import Server
 from shine.live.watch import Controls, Watch
-from shine.report.markup import Element, element
+from shine.report.markup import Content, Element, element, render
 from shine.report.page import html_page, own_text
 from shine.report.subject import ResultLike
 from shine.report.wording import count, number
 from shine.stages import listening
 
 SCRIPT = Path(__file__).parent / "live.js"
-
-EXAMPLE = "A formula, such as a*b + 1"
 
 SOURCES = "connect-src 'self'; img-src data:; "
 """The page asks its own server only. The empty icon, which browsers would ask for, is data."""
@@ -100,6 +99,12 @@ class Live:
         """Open the page in the user's browser; return whether there is one."""
         return self._stack.enter_context(opened(self.url))
 
+    def final_page(self) -> str:
+        """The report of the last search, as a page that needs no server; empty if none has ended."""
+        if not self._searched:
+            return ""
+        return html_page(self._title, element("main", *self._final_parts.values()), own_text("script.js"))
+
     def page(self) -> str:
         """The page without its parts, which come as messages."""
         parts = [element("div", id=f"part-{name}", class_="part") for name in PARTS]
@@ -149,14 +154,14 @@ class Live:
     def _picture(self) -> Picture:
         """What the page shows while a search runs."""
         watch, controls = self._watch, self._controls
-        status = {"state": "running", "text": self._stages[-1] if self._stages else "beginning", "example": EXAMPLE}
+        status = {"state": "running", "text": self._stages[-1] if self._stages else "beginning"}
         if watch is None:
             return Picture({}, status)
         moment = watch.moment()
         with np.errstate(all="ignore"):
             parts = self._painter.parts(moment, self._searched)
         if moment.place is not None:
-            status["hint"] = moment.place.hint
+            status |= {"example": moment.place.example, "hint": moment.place.hint}
         state = moment.state
         if state is not None and moment.place is not None:
             best = number(moment.place.loss(state.archive.best_loss))
@@ -165,17 +170,22 @@ class Live:
         if controls.stopping:
             status |= {"state": "stopping", "text": f"ending: the last formulas are fitted; {status['text']}"}
         elif controls.paused:
-            status |= {"state": "paused", "text": f"paused; {status['text']}"}
+            told = "paused" if moment.held else "pauses after this generation"
+            status |= {"state": "paused", "text": f"{told}; {status['text']}"}
         return Picture(parts, status)
 
     def _last_picture(self, error: BaseException | None) -> Picture:
         """What the page shows when all searches have ended."""
-        status = {"state": "ended", "text": "The search has ended. This page no longer changes.", "example": ""}
+        status = {"state": "ended", "text": "The search has ended. This page no longer changes."}
         if error is not None or not self._searched:
             told = str(error) if isinstance(error, Exception) and str(error) else type(error).__name__
             return Picture(dict(self._picture().parts), {**status, "text": f"The search has ended early: {told}"})
+        return Picture({name: render(part) for name, part in self._final_parts.items()}, status)
+
+    @cached_property
+    def _final_parts(self) -> dict[str, Content]:
         with np.errstate(all="ignore"):
-            return Picture(final_parts(self._painter, self._searched, self._settings), status)
+            return final_parts(self._painter, self._searched, self._settings)
 
 
 def _controls() -> Element:

@@ -55,6 +55,8 @@ class Place:
         A loss of an individual -> the loss in the units of the given data.
     enough : float
         Loss of individuals at which the front ends.
+    example : str
+        What one can put in, in a few words.
     hint : str
         How a formula is written, in words.
     seed : int
@@ -68,6 +70,7 @@ class Place:
     shown: Callable[[Population, Scores], Shown]
     loss: Callable[[float], float]
     enough: float
+    example: str
     hint: str
     seed: int
     fits: bool = True

@@ -73,6 +73,8 @@ class Moment:
     history : tuple of mapping
         Lines like those of ``log.jsonl``, one for each change of the best loss, and the last.
     put_in : tuple of PutIn
+    held : bool
+        Whether the search waits until it may go on.
     """
 
     title: str
@@ -80,6 +82,7 @@ class Moment:
     state: State | None
     history: tuple[Mapping[str, Any], ...]
     put_in: tuple[PutIn, ...]
+    held: bool
 
 
 class Controls:
@@ -133,7 +136,7 @@ class Watch:
         self._put_in: list[PutIn] = []
         # How many of them have been passed on to the search, have joined it, and were told of to who keeps its log.
         self._passed_on = self._joined = self._told = 0
-        self._held_up = 0.0
+        self._held, self._held_up = False, 0.0
 
     def clock(self) -> float:
         """Seconds, without those in which the search was held up."""
@@ -178,11 +181,15 @@ class Watch:
         controls = self._controls
         with self._condition:
             while controls.paused and not controls.stopping and self._passed_on == len(self._put_in):
+                if not self._held:
+                    self._held = True
+                    controls.changed(True)
                 began = time.monotonic()
                 try:
                     self._condition.wait(LOOK)
                 finally:
                     self._held_up += time.monotonic() - began
+            self._held = False
             return controls.stopping
 
     def joined(self) -> tuple[str, ...]:
@@ -215,7 +222,7 @@ class Watch:
     def moment(self) -> Moment:
         """The search as it is now."""
         with self._condition:
-            return Moment(self.title, self._place, self._state, tuple(self._history), tuple(self._put_in))
+            return Moment(self.title, self._place, self._state, tuple(self._history), tuple(self._put_in), self._held)
 
 
 def judged(formula: PutIn, state: State, place: Place) -> PutIn:

@@ -78,8 +78,8 @@ NEARLY = math.e
 def search_objective(
     dataset: Dataset,
     settings: SearchSettings,
-    function: Function,
     *,
+    function: Function,
     report: Callable[[Progress], object] | None,
     visitor: Visitor | None = None,
 ) -> Result:

@@ -28,6 +28,7 @@ from shine.gp.evolution import Progress
 from shine.gp.run_state import State
 from shine.gp.settings import StopSettings
 from shine.lang.vocabulary import PrimitiveSource
+from shine.live.notebook import live_page
 from shine.live.visit import Visitor, watched
 from shine.losses import LossSource, loss_for
 from shine.search.budget import TimeBudget
@@ -218,6 +219,7 @@ def evolve(
     guesses: Sequence[Guess] = (),
     template: TemplateSource | None = None,
     report: Callable[[Progress], object] | None = None,
+    live: bool = False,
     **settings: Any,
 ) -> Result:
     """Find short formulas for `y` in the columns of `X`.
@@ -282,6 +284,9 @@ def evolve(
         several outputs, `y` has shape (n_rows, n_outputs).
     report : callable, optional
         Receives the `Progress` of every generation; it ends the run by returning True.
+    live : bool
+        Whether to show the search on a page while it runs: below the cell of a notebook, else at an address that is
+        printed. One can pause it there, end it, and put formulas in.
     **settings
         Fields of `shine.gp.settings.EvolutionSettings`: population, max_size, max_depth, ...
 
@@ -329,8 +334,11 @@ def evolve(
         dataset = with_template(every.template, X, y, sample_weight, names, headings, sigma, groups, beside=columns)
     else:
         dataset = Dataset.from_arrays(X, y, sample_weight, names, sigma, groups, headings, columns)
-    if objective is not None:
-        if every.template is not None:
-            raise ValueError("objective does not go with a template; leave one of them out")
-        return search_objective(dataset, every, objective, report=report)
-    return search(dataset, every, report=report)
+    if objective is not None and every.template is not None:
+        raise ValueError("objective does not go with a template; leave one of them out")
+    found_by: Callable[..., Result] = search if objective is None else partial(search_objective, function=objective)
+    with live_page(live, "Symbolic regression", "y") as page:
+        result = found_by(dataset, every, report=report, visitor=None if page is None else page.watch())
+        if page is not None:
+            page.ended(result)
+    return result

@@ -68,11 +68,13 @@ def template_place(
         choice = choose(found)
         return Shown(found, choice.index, choice.reason)
 
-    form = f"{first.name} = {first.primitives.features[0]}" if first else "k = 1.0"
+    example = f"{first.name} = {first.primitives.features[0]}" if first else f"{composition.parameters[0].name} = 1.0"
     names = [f"{slot.name}({', '.join(slot.primitives.features)})" for slot in slots]
     names += [each.name for each in composition.parameters]
-    hint = f"One a line, such as {form}: {', '.join(names)}. What is left out is 1, or what its parameter starts from."
-    return Place(dataset, read, shown, lambda loss: loss, enough, hint, settings.seed, single)
+    hint = (
+        f"One a line, such as {example}: {', '.join(names)}. What is left out is 1, or what its parameter starts from."
+    )
+    return Place(dataset, read, shown, lambda loss: loss, enough, example, hint, settings.seed, single)
 
 
 def given_parts(text: str, functions: Collection[str]) -> dict[str, str | float]:

@@ -15,6 +15,7 @@ from shine.fitness.scores import Scores
 from shine.frontends.guesses import formula_tree
 from shine.gp.limits import excess
 from shine.lang.interpret import evaluate
+from shine.lang.names import shortened
 from shine.lang.names import shown as quoted
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet, select
@@ -32,6 +33,9 @@ from shine.search.settings import SearchSettings
 
 ROWS = 1000
 """Most rows on which the variance that formulas explain is measured; the final report measures it on all."""
+
+LONGEST = 100
+"""Most characters that say what one can put in."""
 
 Choose = Callable[[Sequence[Model]], Choice]
 """Models with the losses of the search -> the one to recommend."""
@@ -88,6 +92,7 @@ def place_of(
         ),
         lambda loss: task.scaling.loss(loss, degree),
         enough,
+        shortened(f"A formula of {', '.join(task.given.features)}", LONGEST),
         hint,
         settings.seed,
         fits,
