@@ -20,7 +20,7 @@ from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Protocol
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 ADDRESS = "127.0.0.1"
 NAMES = (ADDRESS, "localhost")
@@ -144,7 +144,7 @@ class _Handler(BaseHTTPRequestHandler):
         """The page, or the messages of an open page."""
         if not self._is_allowed():
             return
-        path = urlsplit(self.path).path
+        path = _split(self.path).path
         if path == "/":
             self._send(HTTPStatus.OK, self.server.content.page(), "text/html; charset=utf-8")
         elif path == "/events":
@@ -156,7 +156,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Something that the page asks for."""
         if not self._is_allowed(changes=True):
             return
-        path = urlsplit(self.path).path
+        path = _split(self.path).path
         action = self._action(path)
         if action is None:
             self.send_error(HTTPStatus.METHOD_NOT_ALLOWED if path in ("/", "/events") else HTTPStatus.NOT_FOUND)
@@ -178,12 +178,12 @@ class _Handler(BaseHTTPRequestHandler):
         """Whether the request has the token and comes from the page; refuses others without a word."""
         host = self.headers.get_all("Host") or []
         origin = self.headers.get("Origin")
-        given = parse_qs(urlsplit(self.path).query).get("token", [""])[0]
+        given = parse_qs(_split(self.path).query).get("token", [""])[0]
         if changes:
             # A form or an image of another site cannot send this header.
             given = self.headers.get("X-Shine-Token", "")
-        named = len(host) == 1 and _name_of(host[0]) in NAMES
-        ours = origin is None or urlsplit(origin).netloc == "".join(host)
+        named = len(host) == 1 and _split(f"//{host[0]}").hostname in NAMES
+        ours = origin is None or _split(origin).netloc == "".join(host)
         if named and ours and self.server.allows(given):
             return True
         self.send_error(HTTPStatus.FORBIDDEN)
@@ -246,9 +246,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Requests are not logged: their addresses have the token."""
 
 
-def _name_of(host: str) -> str:
-    """The name in a Host header, without the port; empty if it is damaged."""
+def _split(url: str) -> SplitResult:
+    """The parts of an address; all empty if it is damaged."""
     try:
-        return urlsplit(f"//{host}").hostname or ""
+        return urlsplit(url)
     except ValueError:
-        return ""
+        return urlsplit("")

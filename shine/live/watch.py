@@ -169,12 +169,12 @@ class Watch:
 
     def _remember(self, line: Mapping[str, Any]) -> None:
         """Keep the lines at which the loss falls, and the last one."""
-        own = self._history[self._before :]
-        if len(own) > 1 and own[-1]["loss"] == own[-2]["loss"]:
-            self._history.pop()
-        self._history.append(line)
-        if len(own) > MOST_LOSSES:
-            self._history[self._before :] = own[::2]
+        lines, first = self._history, self._before
+        if len(lines) > first + 1 and lines[-1]["loss"] == lines[-2]["loss"]:
+            lines.pop()
+        lines.append(line)
+        if len(lines) > first + MOST_LOSSES:
+            lines[first:-1] = lines[first:-1:2]
 
     def pauses(self) -> bool:
         """Wait while the search is paused, unless a formula waits; return whether the search is to end."""
