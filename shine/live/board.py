@@ -97,7 +97,7 @@ class Board:
         with self._condition:
             self._ended = True
             self._take(picture)
-        self._thread.join(PERIOD)
+        self._thread.join()
 
     def _take(self, picture: Picture) -> None:
         """Remember a picture, and which of its parts are new."""

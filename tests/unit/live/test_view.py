@@ -6,7 +6,6 @@ import http.client
 import json
 import threading
 import time
-from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -49,7 +48,7 @@ class Page:
 
     def wait(self, is_so):
         with self._new:
-            assert self._new.wait_for(lambda: is_so(self), 60), (self.status, self.parts)
+            assert self._new.wait_for(lambda: is_so(self), 30), (self.status, self.parts)
 
     def ask(self, action, **values):
         connection = http.client.HTTPConnection(self._address, timeout=60)
@@ -58,23 +57,33 @@ class Page:
         return response.status, json.loads(response.read() or b"{}")
 
 
-@contextmanager
-def doing(use, url):
-    """A user of the page in a thread of its own; what goes wrong there is raised here."""
-    wrong = []
+class User:
+    """A user of the page in a thread of its own, who has done when the block ends; what goes wrong is raised then."""
 
-    def run():
+    def __init__(self, use):
+        self._use, self._wrong, self._thread = use, [], None
+
+    def __enter__(self):
+        return self
+
+    @property
+    def failed(self):
+        return bool(self._wrong)
+
+    def begin(self, url):
+        self._thread = threading.Thread(target=self._run, args=(url,))
+        self._thread.start()
+
+    def _run(self, url):
         try:
-            use(Page(url))
+            self._use(Page(url() if callable(url) else url))
         except BaseException as error:
-            wrong.append(error)
+            self._wrong.append(error)
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    yield
-    thread.join(60)
-    if wrong:
-        raise wrong[0]
+    def __exit__(self, *error):
+        self._thread.join(60)
+        if self._wrong:
+            raise self._wrong[0]
 
 
 def endless(**options):
@@ -83,9 +92,10 @@ def endless(**options):
 
 def seen(use, *, dataset=DATA, find=search, given=None, title="A title"):
     """The result of a search that a user looks at, and perhaps ends."""
-    with Live(title) as live, doing(use, live.url):
+    with User(use) as user, Live(title) as live:
+        user.begin(live.url)
         watch = live.watch()
-        result = find(dataset, given or endless(), report=lambda progress: None, visitor=watch)
+        result = find(dataset, given or endless(), report=lambda progress: user.failed, visitor=watch)
         live.ended(result, {"seed": 7})
     assert ours() == []
     return result
@@ -97,7 +107,7 @@ def test_a_formula_is_edited_accepted_and_on_the_front_and_the_search_ends_with_
     def use(page):
         pages.append(page)
         page.wait(lambda page: page.parts.get("front"))
-        assert page.status["state"] == "running"
+        assert page.status.get("state") == "running"
         assert "generation" in page.status["text"]
         assert "A title" in page.parts["top"]
         assert "The best formula so far" in page.parts["top"]
@@ -115,7 +125,7 @@ def test_a_formula_is_edited_accepted_and_on_the_front_and_the_search_ends_with_
     result = seen(use)
     assert result.best.r2 > 1 - 1e-12
     (page,) = pages
-    assert page.status["state"] == "ended"
+    assert page.status.get("state") == "ended"
     assert "The chosen formula" in page.parts["top"]
     assert result.reason in page.parts["top"].replace("&amp;", "&")
     for part, words in {
@@ -129,19 +139,19 @@ def test_two_pages_see_one_search_pause_and_go_on():
     def use(page):
         page.wait(lambda page: page.parts.get("front"))
         assert page.ask("pause", paused=True) == (200, {})
-        page.wait(lambda page: page.status["text"].startswith("paused; generation"))
-        page.wait(lambda page: page.status["state"] == "paused")
+        page.wait(lambda page: page.status.get("text", "").startswith("paused; generation"))
+        page.wait(lambda page: page.status.get("state") == "paused")
         other = Page(f"http://{page._address}/?token={page._token}")
-        other.wait(lambda page: page.status["text"].startswith("paused; generation"))
+        other.wait(lambda page: page.status.get("text", "").startswith("paused; generation"))
         assert other.parts == page.parts
         generation = page.status["text"].partition(",")[0]
         assert other.ask("formula", formula="a*b") == (200, {"text": "Accepted: it joins the search after this generation."})
         for each in (page, other):
             each.wait(lambda page: "after generation" in page.parts["put-in"])
-            each.wait(lambda page: page.status["text"].startswith("paused; generation"))
+            each.wait(lambda page: page.status.get("text", "").startswith("paused; generation"))
             assert each.status["text"].partition(",")[0] != generation
         assert other.ask("pause", paused=False) == (200, {})
-        page.wait(lambda page: page.status["state"] == "running")
+        page.wait(lambda page: page.status.get("state") == "running")
         page.ask("stop")
         for each in (page, other):
             each.wait(lambda page: page.ended)
@@ -173,7 +183,8 @@ def test_a_page_that_is_open_before_the_search_hears_of_its_stages():
         page.ask("stop")
         page.wait(lambda page: page.ended)
 
-    with Live("x") as live, doing(use, live.url):
+    with User(use) as user, Live("x") as live:
+        user.begin(live.url)
         while not live._board.is_watched:
             time.sleep(0.01)
         time.sleep(0.2)
@@ -187,7 +198,8 @@ def test_a_search_that_fails_ends_the_page_with_its_error():
         pages.append(page)
         page.wait(lambda page: page.ended)
 
-    with pytest.raises(ShineError, match="<b>"), Live("x") as live, doing(use, live.url):  # noqa: PT012
+    with pytest.raises(ShineError, match="<b>"), User(use) as user, Live("x") as live:  # noqa: PT012
+        user.begin(live.url)
         while not live._board.is_watched:
             time.sleep(0.01)
         raise ShineError("it has <b>no</b> rows")
@@ -264,23 +276,16 @@ class TestFit:
     @staticmethod
     def fitted(capsys, fit, use):
         """Fit, while a user of the printed address does something."""
-        wrong = []
-
-        def run():
+        def url():
             text = ""
             while "http" not in text:
                 time.sleep(0.01)
                 text += capsys.readouterr().err
-            try:
-                use(Page(text.split()[-1]))
-            except BaseException as error:
-                wrong.append(error)
+            return text.split()[-1]
 
-        thread = threading.Thread(target=run)
-        thread.start()
-        found = fit()
-        thread.join(60)
-        assert not wrong
+        with User(use) as user:
+            user.begin(url)
+            found = fit()
         assert ours() == []
         return found
 
@@ -289,7 +294,7 @@ class TestFit:
         page.wait(lambda page: page.parts.get("front"))
         page.ask("stop")
         page.wait(lambda page: page.ended)
-        assert page.status["state"] == "ended"
+        assert page.status.get("state") == "ended"
 
     def test_a_regressor(self, capsys):
         model = SymbolicRegressor(settings={"seeding": 0}, population_size=50, stop_loss=0, random_state=0)
@@ -327,13 +332,13 @@ class TestFit:
             assert "the template has no 'q'" in answer["error"]
             for wrong in ("a*b", "f = ", "f = a; f = a", "k = x", "f = foo(a)", "f = b"):
                 assert page.ask("formula", formula=wrong)[0] == 400
-            assert page.ask("formula", formula="f = sin(a)*a; k = 2.5")[0] == 200
+            assert page.ask("formula", formula="f = sin(5*a*a)*a; k = 2.5")[0] == 200
             page.wait(lambda page: "yes" in page.parts["put-in"])
             page.ask("stop")
             page.wait(lambda page: page.ended)
 
-        law = {"expression": "f(a) + k*b", "unknown": {"f": ["a"]}, "parameters": ["k"]}
-        y = np.sin(X[:, 0]) * X[:, 0] + 2.5 * X[:, 1]
+        law = shine.template("f(a) + k*b", unknown={"f": ["a"]}, parameters=["k"])
+        y = np.sin(5 * X[:, 0] ** 2) * X[:, 0] + 2.5 * X[:, 1]
         given = {"features": ["a", "b"], "template": law, "seeding": 0, "population": 20, "stop_loss": 0.0, "seconds": 60}
         fit = lambda: shine.evolve(X, y, primitives=["add", "mul", "sin"], live=True, **given)  # noqa: E731
         assert self.fitted(capsys, fit, use).best.loss < 1e-20
