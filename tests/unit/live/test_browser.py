@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 from helpers.chromium import CHROMIUM, Browser
-from unit.live.test_view import seen
+from unit.live.test_view import NOISY, seen
 from unit.live.test_watch import LAW
 
 from shine.live.server import Server
@@ -55,9 +56,9 @@ def test_it_is_drawn_while_the_search_runs_and_steers_it(tmp_path):
             told["hosts"] = {url.split("/")[2] for url in browser.requested if not url.startswith("data:")}
             told["address"] = page._address
 
-    result = seen(use)
+    result = seen(use, dataset=NOISY)
     print(f"on the front after {told['seconds']:.2f} s")  # the search decides how long a generation takes
-    assert result.best.r2 > 1 - 1e-12
+    assert result.best.r2 > 0.99
     assert told["edited"] == told["code"]
     assert "unknown primitive 'foo'" in told["refused"]
     assert told["formulas"] > 1
@@ -79,14 +80,16 @@ def test_a_page_that_stays_open_says_that_the_process_has_gone(tmp_path):
 
         def messages(self):
             yield json.dumps({"parts": {}, "status": {"state": "running", "text": "beginning"}})
-            yield ""
+            gone.wait(60)
 
+    gone = threading.Event()
     server = Server(Begun())
     with Browser(tmp_path) as browser:
         try:
             browser.open(server.url)
             browser.wait_for(f"{text('state')} == 'beginning'")
         finally:
+            gone.set()
             server.close()
         browser.wait_for("document.querySelector('.controls.lost')")
         assert "does not answer" in browser.value(text("state"))

@@ -126,7 +126,9 @@ def test_every_server_has_a_token_of_its_own(server, pages):
         other.close()
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "[::1]:80", "[", "a@b", ""])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "[::1]:80", "[", "a@b", ""]
+)
 def test_a_foreign_name_for_this_machine_is_refused(server, host):
     """A page of another site whose name leads here has its own name in the request."""
     assert get(server, host=host or " ")[0] == 403
@@ -166,7 +168,9 @@ def test_damaged_bodies_are_refused(server, body):
     assert get(server)[0] == 200
 
 
-@pytest.mark.parametrize(("length", "status"), [("", 411), ("x", 411), (-5, 411), (LONGEST_BODY + 1, 413), (10**30, 413)])
+@pytest.mark.parametrize(
+    ("length", "status"), [("", 411), ("x", 411), (-5, 411), (LONGEST_BODY + 1, 413), (10**30, 413)]
+)
 def test_bodies_without_a_length_and_huge_ones_are_not_read(server, length, status):
     assert post(server, "/echo", b"{}", length=length)[0] == status
 
@@ -196,7 +200,8 @@ def test_other_methods_and_paths_are_refused_without_a_word(server, request_, st
 
 @pytest.mark.parametrize(
     "request_", [b"", b"\r\n\r\n", b"\x16\x03\x01\x00" * 50, b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"A" * 200_000,
-                 b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 1000 + b"\r\n", b"GET http://[ HTTP/1.1\r\nHost: localhost\r\n\r\n"]
+                 b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 1000 + b"\r\n",
+                 b"GET http://[ HTTP/1.1\r\nHost: localhost\r\n\r\n"]
 )  # fmt: skip
 def test_damaged_requests_get_nothing_and_do_no_harm(server, request_):
     status, _, body = sent(server, request_)

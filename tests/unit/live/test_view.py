@@ -6,6 +6,7 @@ import http.client
 import json
 import threading
 import time
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -20,6 +21,9 @@ from shine.estimators.odds_search import search_odds
 from shine.live import board, notebook, server
 from shine.live.view import Live
 from shine.search.run import search
+
+NOISY = replace(DATA, target=DATA.target + np.random.default_rng(1).normal(0, 0.01, DATA.n_rows))
+"""No formula fits them exactly, so that no search ends by itself."""
 
 
 class Page:
@@ -90,7 +94,7 @@ def endless(**options):
     return settings(generations=10**6, stop_loss=0.0, seconds=60.0, **options)
 
 
-def seen(use, *, dataset=DATA, find=search, given=None, title="A title"):
+def seen(use, *, dataset=NOISY, find=search, given=None, title="A title"):
     """The result of a search that a user looks at, and perhaps ends."""
     with User(use) as user, Live(title) as live:
         user.begin(live.url)
@@ -123,7 +127,7 @@ def test_a_formula_is_edited_accepted_and_on_the_front_and_the_search_ends_with_
         page.wait(lambda page: page.ended)
 
     result = seen(use)
-    assert result.best.r2 > 1 - 1e-12
+    assert result.best.r2 > 0.99
     (page,) = pages
     assert page.status.get("state") == "ended"
     assert "The chosen formula" in page.parts["top"]
@@ -145,7 +149,10 @@ def test_two_pages_see_one_search_pause_and_go_on():
         other.wait(lambda page: page.status.get("text", "").startswith("paused; generation"))
         assert other.parts == page.parts
         generation = page.status["text"].partition(",")[0]
-        assert other.ask("formula", formula="a*b") == (200, {"text": "Accepted: it joins the search after this generation."})
+        assert other.ask("formula", formula="a*b") == (
+            200,
+            {"text": "Accepted: it joins the search after this generation."},
+        )
         for each in (page, other):
             each.wait(lambda page: "after generation" in page.parts["put-in"])
             each.wait(lambda page: page.status.get("text", "").startswith("paused; generation"))
@@ -161,7 +168,13 @@ def test_two_pages_see_one_search_pause_and_go_on():
 
 @pytest.mark.parametrize(
     ("action", "values"),
-    [("pause", {}), ("pause", {"paused": 1}), ("formula", {}), ("formula", {"formula": 3}), ("formula", {"formula": " "})],
+    [
+        ("pause", {}),
+        ("pause", {"paused": 1}),
+        ("formula", {}),
+        ("formula", {"formula": 3}),
+        ("formula", {"formula": " "}),
+    ],
 )
 def test_what_is_asked_wrongly_is_refused(action, values):
     with Live("x") as live:
@@ -188,7 +201,7 @@ def test_a_page_that_is_open_before_the_search_hears_of_its_stages():
         while not live._board.is_watched:
             time.sleep(0.01)
         time.sleep(0.2)
-        live.ended(search(DATA, endless(), visitor=live.watch()))
+        live.ended(search(NOISY, endless(), visitor=live.watch()))
 
 
 def test_a_search_that_fails_ends_the_page_with_its_error():
@@ -198,7 +211,7 @@ def test_a_search_that_fails_ends_the_page_with_its_error():
         pages.append(page)
         page.wait(lambda page: page.ended)
 
-    with pytest.raises(ShineError, match="<b>"), User(use) as user, Live("x") as live:  # noqa: PT012
+    with pytest.raises(ShineError, match="<b>"), User(use) as user, Live("x") as live:
         user.begin(live.url)
         while not live._board.is_watched:
             time.sleep(0.01)
@@ -223,6 +236,7 @@ def test_a_picture_that_fails_does_not_end_the_search(monkeypatch):
     seen(use)
 
 
+@pytest.mark.slow
 def test_a_page_that_does_not_read_does_not_hold_the_end_up(monkeypatch):
     monkeypatch.setattr(server, "ENDING", 0.2)
 
@@ -240,7 +254,7 @@ def test_a_page_that_does_not_read_does_not_hold_the_end_up(monkeypatch):
 
 def test_markup_in_names_is_text():
     pages = []
-    rows = shine.data.dataset.Dataset.from_arrays(X, DATA.target, None, ("a", "b"), headings=["<img src=x>", "b"])
+    rows = shine.data.dataset.Dataset.from_arrays(X, NOISY.target, None, ("a", "b"), headings=["<img src=x>", "b"])
 
     def use(page):
         pages.append(page)
@@ -276,6 +290,7 @@ class TestFit:
     @staticmethod
     def fitted(capsys, fit, use):
         """Fit, while a user of the printed address does something."""
+
         def url():
             text = ""
             while "http" not in text:
@@ -298,11 +313,12 @@ class TestFit:
 
     def test_a_regressor(self, capsys):
         model = SymbolicRegressor(settings={"seeding": 0}, population_size=50, stop_loss=0, random_state=0)
-        self.fitted(capsys, lambda: model.fit(X, DATA.target, live=True), self.stop)
+        self.fitted(capsys, lambda: model.fit(X, NOISY.target, live=True), self.stop)
         assert model.stopped_by_ == "callback"
 
+    @pytest.mark.slow
     def test_several_targets_have_one_page_and_end_together(self, capsys):
-        targets = np.column_stack([DATA.target, DATA.target**2])
+        targets = np.column_stack([NOISY.target, NOISY.target**2])
 
         def use(page):
             page.wait(lambda page: "output 0" in page.parts.get("top", "") and page.parts.get("front"))
@@ -315,12 +331,13 @@ class TestFit:
         self.fitted(capsys, lambda: model.fit(X, targets, live=True), use)
         assert len(model.best_) == 2
 
+    @pytest.mark.slow
     def test_a_classifier(self, capsys):
         model = SymbolicClassifier(settings={"seeding": 0}, population_size=50, stop_loss=0, random_state=0)
-        self.fitted(capsys, lambda: model.fit(X, DATA.target > 2, live=True), self.stop)
+        self.fitted(capsys, lambda: model.fit(X, NOISY.target > 2, live=True), self.stop)
 
     def test_evolve(self, capsys):
-        fit = lambda: shine.evolve(X, DATA.target, seeding=0, population=50, stop_loss=0.0, live=True)  # noqa: E731
+        fit = lambda: shine.evolve(X, NOISY.target, seeding=0, population=50, stop_loss=0.0, live=True)  # noqa: E731
         assert self.fitted(capsys, fit, self.stop).stopped_by == "callback"
 
     def test_a_template_takes_its_functions_and_parameters(self, capsys):
@@ -339,7 +356,14 @@ class TestFit:
 
         law = shine.template("f(a) + k*b", unknown={"f": ["a"]}, parameters=["k"])
         y = np.sin(5 * X[:, 0] ** 2) * X[:, 0] + 2.5 * X[:, 1]
-        given = {"features": ["a", "b"], "template": law, "seeding": 0, "population": 20, "stop_loss": 0.0, "seconds": 60}
+        given = {
+            "features": ["a", "b"],
+            "template": law,
+            "seeding": 0,
+            "population": 20,
+            "stop_loss": 0.0,
+            "seconds": 60,
+        }
         fit = lambda: shine.evolve(X, y, primitives=["add", "mul", "sin"], live=True, **given)  # noqa: E731
         assert self.fitted(capsys, fit, use).best.loss < 1e-20
 
