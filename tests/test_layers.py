@@ -23,7 +23,7 @@ MODULES = {
 """File of each module by its full name."""
 
 _EVALUATION = {"errors", "stages", "lang", "words", "data", "arrays", "fitness", "codegen", "llvm", "evaluators"}
-_SEARCH = _EVALUATION | {"losses", "gp", "templates", "kernels", "domain", "export", "report", "frontends"}
+_SEARCH = _EVALUATION | {"losses", "gp", "templates", "kernels", "domain", "export", "report", "frontends", "live"}
 _FACES = _SEARCH | {"inference", "search", "shine", "config"}
 
 BELOW: dict[str, set[str]] = {
@@ -48,6 +48,7 @@ BELOW: dict[str, set[str]] = {
     "export": {"errors", "lang", "codegen", "data", "frontends"},
     # Array functions have the bits of formulas, so that decisions about formulas do not depend on the processor.
     "gp": {"errors", "stages", "lang", "fitness", "arrays"},
+    "live": {"errors", "stages", "lang", "fitness", "data", "gp", "report"},
     "evaluators": _EVALUATION,
     "losses": _EVALUATION,
     # Individuals have slots; evaluators score and fit them.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -20,6 +21,7 @@ from shine.errors import ExportError
 from shine.lang.rounding import Precision
 from shine.lang.wrapping import wrapped
 from shine.runs import (
+    Run,
     chosen_folder,
     default_folder,
     open_run,
@@ -34,6 +36,7 @@ from shine.stages import stage
 
 if TYPE_CHECKING:
     from shine.gp.evolution import Progress
+    from shine.live.visit import Visitor
     from shine.search.front import Result
 
 
@@ -45,6 +48,7 @@ def evolve_config(
     printed: str,
     precision: Precision,
     interruption: Interruption,
+    live: LivePage | None = None,
 ) -> int:
     """Run a configuration and print the result.
 
@@ -61,12 +65,17 @@ def evolve_config(
             display.message(f"error: --out {error}")
             return USAGE
         with stage(f"searching, and keeping the run in {folder}"):
-            found = _searched(partial(run_job, job, folder), job.config, display, interruption)
+            found = _searched(partial(run_job, job, folder), job.config, display, interruption, live, folder)
     return _told(*found, job.config, folder, printed, precision, interruption)
 
 
 def resume_run(
-    folder: Path, overrides: Sequence[str], printed: str, precision: Precision, interruption: Interruption
+    folder: Path,
+    overrides: Sequence[str],
+    printed: str,
+    precision: Precision,
+    interruption: Interruption,
+    live: LivePage | None = None,
 ) -> int:
     """Go on with a run and print the result.
 
@@ -79,24 +88,45 @@ def resume_run(
     check_folder(folder)
     try:
         with display_for(printed, f"reading {folder}") as display:
-            open_run(folder)
+            run = open_run(folder)
             config = read_config(folder / "config.yaml", overrides, own=True)
             with stage(f"going on with the run in {folder}"):
                 search = partial(resume_job, folder, overrides=overrides)
-                found = _searched(search, config, display, interruption)
+                found = _searched(search, config, display, interruption, live, folder, run)
         return _told(*found, config, folder, printed, precision, interruption)
     except ExportError as error:
         raise click.UsageError(str(error)) from None
 
 
+@dataclass(frozen=True)
+class LivePage:
+    """A live page is wanted.
+
+    Parameters
+    ----------
+    show : bool
+        Whether to open it in a browser.
+    """
+
+    show: bool
+
+
 class _Search(Protocol):
-    def __call__(self, report: Callable[[Progress], None], *, tell: Callable[[Notice], None]) -> Result: ...
+    def __call__(
+        self, report: Callable[[Progress], None], *, tell: Callable[[Notice], None], visitor: Visitor | None
+    ) -> Result: ...
 
 
 def _searched(
-    search: _Search, config: Config, display: Display, interruption: Interruption
+    search: _Search,
+    config: Config,
+    display: Display,
+    interruption: Interruption,
+    live: LivePage | None,
+    folder: Path,
+    before: Run | None = None,
 ) -> tuple[Result, list[Notice]]:
-    """Search and show the progress; notices are shown at once."""
+    """Search and show the progress, on a live page, too, if it is wanted; notices are shown at once."""
     notices: list[Notice] = []
     display.stop = config.stop
 
@@ -108,7 +138,18 @@ def _searched(
         notices.append(notice)
         display.message(f"{'error' if notice.failed else 'note'}: {notice.text}")
 
-    return search(show, tell=tell), notices
+    if live is None:
+        return search(show, tell=tell, visitor=None), notices
+    from shine.live.view import Live  # slow to import, and few searches need it
+
+    with Live(folder.resolve().name, config.target_name) as page:
+        visitor = page.watch(history=before.history if before else ())
+        display.message(f"live page, for you alone: {page.url}")
+        if live.show and not page.show_in_browser():
+            display.message("note: no browser can be opened; open the address yourself")
+        result = search(show, tell=tell, visitor=visitor)
+        page.ended(result, config.model_dump(mode="json"))
+    return result, notices
 
 
 def _told(

@@ -23,6 +23,8 @@ set_option = click.option(
 index_option = click.option(
     "--index", type=click.IntRange(0), metavar="N", help="Index of the formula in the front; by default the chosen one."
 )
+live_option = click.option("--live", is_flag=True, help="Show the search on a page, and steer it there.")
+open_option = click.option("show", "--open", is_flag=True, help="Open the live page in a browser.")
 quiet_option = click.option("--quiet", is_flag=True, help="Print the chosen formula only.")
 result_json_option = click.option(
     "as_json", "--json", is_flag=True, help="Print the contents of result.json and nothing else."

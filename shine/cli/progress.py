@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import sys
 import time
@@ -15,7 +14,7 @@ from tqdm import tqdm
 
 from shine.cli.output import is_terminal
 from shine.search.progress import SHAPE, progress_text, share_over
-from shine.stages import LOGGER
+from shine.stages import listening
 
 if TYPE_CHECKING:
     from shine.gp.evolution import Progress
@@ -126,21 +125,6 @@ class Bar(Silence):
         self._bar.close()
 
 
-class _Listener(logging.Handler):
-    """Passes the stages that Shine logs to a display."""
-
-    def __init__(self, display: Display) -> None:
-        super().__init__()
-        self._display = display
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """The beginning or the end of a stage."""
-        if record.levelno >= logging.INFO:
-            self._display.enter(record.getMessage())
-        else:
-            self._display.leave()
-
-
 @contextlib.contextmanager
 def display_for(printed: str, first: str) -> Iterator[Display]:
     """Show the stages and generations while a block runs.
@@ -153,15 +137,8 @@ def display_for(printed: str, first: str) -> Iterator[Display]:
         Text of the bar before the first stage.
     """
     display = _chosen(printed, first)
-    listener, before = _Listener(display), LOGGER.level
-    LOGGER.addHandler(listener)
-    LOGGER.setLevel(logging.DEBUG)
-    try:
+    with contextlib.closing(display), listening(display.enter, display.leave):
         yield display
-    finally:
-        LOGGER.removeHandler(listener)
-        LOGGER.setLevel(before)
-        display.close()
 
 
 def _chosen(printed: str, first: str) -> Display:

@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING
 import click
 
 from shine.cli.interruption import Interruption
-from shine.cli.options import FILE, SEED, json_option, precision_option, quiet_option, result_json_option, set_option
+from shine.cli.options import (
+    FILE,
+    SEED,
+    json_option,
+    live_option,
+    open_option,
+    precision_option,
+    quiet_option,
+    result_json_option,
+    set_option,
+)
 
 if TYPE_CHECKING:
+    from shine.cli.evolve import LivePage
     from shine.lang.rounding import Precision
 
 
@@ -19,6 +30,8 @@ if TYPE_CHECKING:
 @click.option("--seed", type=SEED, metavar="N", help="Seed, instead of the configuration's.")
 @click.option("--out", type=FILE, metavar="DIR", help="New or empty folder; by default runs/<CONFIG>[-2, ...].")
 @set_option
+@live_option
+@open_option
 @precision_option
 @quiet_option
 @result_json_option
@@ -29,6 +42,8 @@ def evolve_command(
     seed: int | None,
     out: Path | None,
     overrides: tuple[str, ...],
+    live: bool,
+    show: bool,
     precision: Precision,
     quiet: bool,
     as_json: bool,
@@ -45,12 +60,15 @@ def evolve_command(
     from shine.cli.evolve import evolve_config
 
     printed = _printed(quiet, as_json)
-    return evolve_config(config, seed, out, overrides, printed, precision, _interruption(context))
+    page = _live_page(live, show)
+    return evolve_config(config, seed, out, overrides, printed, precision, _interruption(context), page)
 
 
 @click.command("resume")
 @click.argument("run", type=FILE)
 @set_option
+@live_option
+@open_option
 @precision_option
 @quiet_option
 @result_json_option
@@ -59,6 +77,8 @@ def resume_command(
     context: click.Context,
     run: Path,
     overrides: tuple[str, ...],
+    live: bool,
+    show: bool,
     precision: Precision,
     quiet: bool,
     as_json: bool,
@@ -73,7 +93,8 @@ def resume_command(
     """
     from shine.cli.evolve import resume_run
 
-    return resume_run(run, overrides, _printed(quiet, as_json), precision, _interruption(context))
+    page = _live_page(live, show)
+    return resume_run(run, overrides, _printed(quiet, as_json), precision, _interruption(context), page)
 
 
 @click.group("config")
@@ -109,6 +130,14 @@ def config_check(config: Path, overrides: tuple[str, ...], as_json: bool) -> int
     from shine.cli.config import check
 
     return check(config, overrides, as_json)
+
+
+def _live_page(live: bool, show: bool) -> LivePage | None:
+    from shine.cli.evolve import LivePage
+
+    if show and not live:
+        raise click.UsageError("--open opens the live page; add --live")
+    return LivePage(show) if live else None
 
 
 def _printed(quiet: bool, as_json: bool) -> str:

@@ -178,6 +178,7 @@ class SymbolicEstimator(FittedEstimator):
             lambda number, stop: reporter(self.callbacks, self.verbose, prefixes[number % len(prefixes)], stop),
             keep=not self._fitted_by_a_program,
             labels=labels or {},
+            titles=titles,
         )
 
     def __sklearn_clone__(self) -> Self:

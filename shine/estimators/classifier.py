@@ -89,7 +89,7 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         self._store(locals())
 
     @complete
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, live: bool = False) -> Self:
         """Search for formulas; Ctrl-C ends the search, keeps what it found, and warns.
 
         Parameters
@@ -100,6 +100,9 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
             Classes: numbers, strings or truth values; at least two of positive weight.
         sample_weight : array-like of shape (n_rows,), optional
             A whole weight counts like as many equal rows.
+        live : bool
+            Whether to show the search on a page while it runs: below the cell of a notebook, else at an address that is
+            printed. One can pause it there, end it, and put formulas in.
 
         Returns
         -------
@@ -140,12 +143,13 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         searched = [1] if len(classes) == 2 else list(range(len(classes)))
         titles = [""] if len(searched) == 1 else [f"class {classes[code]}" for code in searched]
         searches = self._fit_searches(len(searched), titles)
-        fronts = [
-            searches.run(
-                search_odds, rows, (targets[:, 0] == code).astype(np.float64), weights, self._guesses(number)
-            ).front
-            for number, code in enumerate(searched)
-        ]
+        with searches.shown(live, type(self).__name__, y):
+            fronts = [
+                searches.run(
+                    search_odds, rows, (targets[:, 0] == code).astype(np.float64), weights, self._guesses(number)
+                ).front
+                for number, code in enumerate(searched)
+            ]
         return self._found(searches, fronts, single=len(searched) == 1)
 
     def decision_function(self, X: ArrayLike, index: Index = None) -> Floats:

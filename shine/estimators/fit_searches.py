@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from shine.data.dataset import Dataset
 from shine.frontends.guesses import Guess
 from shine.gp.evolution import Progress
 from shine.gp.settings import StopSettings
+from shine.live.notebook import live_page
+from shine.live.visit import Visitor
 from shine.search.front import Result
 from shine.search.settings import SearchSettings
 from shine.search.template_data import with_template
 from shine.typing import Floats, Indices
+
+if TYPE_CHECKING:  # slow to import, and few fits need it
+    from shine.live.view import Live
 
 USER = ("interrupted", "callback")
 """Reasons to stop that end the whole fit, not only the running search."""
@@ -26,7 +31,14 @@ _LEAST_SECONDS = 1e-3
 class Search(Protocol):
     """`shine.search.run.search`, or a search for something else."""
 
-    def __call__(self, dataset: Dataset, settings: SearchSettings, *, report: Callable[[Progress], object]) -> Result:
+    def __call__(
+        self,
+        dataset: Dataset,
+        settings: SearchSettings,
+        *,
+        report: Callable[[Progress], object],
+        visitor: Visitor | None,
+    ) -> Result:
         """Search, and return the result."""
 
 
@@ -51,6 +63,8 @@ class FitSearches:
         Whether an interrupted fit keeps its results; otherwise the interrupt is raised again.
     labels : mapping of str to tuple of str
         Texts that columns number, by the column's name (see `Dataset`).
+    titles : sequence of str
+        What the searches are called.
     """
 
     count: int
@@ -60,7 +74,25 @@ class FitSearches:
     report: Callable[[int, StopSettings], AbstractContextManager[Callable[[Progress], bool]]]
     keep: bool
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    titles: Sequence[str] = ("",)
     results: list[Result] = field(default_factory=list)
+    page: Live | None = field(default=None, init=False)
+
+    @contextmanager
+    def shown(self, live: bool, name: str, target: object) -> Iterator[None]:
+        """Show the searches of a block on a live page, if that is wanted.
+
+        Parameters
+        ----------
+        live : bool
+        name : str
+            Heading of the page.
+        target : object
+            The target; its name, if it has one, is shown.
+        """
+        called = getattr(target, "name", None)
+        with live_page(live, name, str(called) if isinstance(called, str) and called else "y") as self.page:
+            yield
 
     @property
     def stopped_by_user(self) -> bool:
@@ -103,8 +135,11 @@ class FitSearches:
                 settings.template, X, y, weights, self.features, self.headings, sigma, groups, self.labels, beside
             )
         settings = replace(settings, stop=stop, seed=settings.seed + number, guesses=tuple(guesses))
+        visitor = None if self.page is None else self.page.watch(self.titles[number % len(self.titles)])
         with self.report(number, stop) as report:
-            result = search(dataset, settings, report=report)
+            result = search(dataset, settings, report=report, visitor=visitor)
+        if self.page is not None:
+            self.page.ended(result)
         interrupted = result.stopped_by == "interrupted"
         if interrupted and (not self.keep or any(before.stopped_by == "interrupted" for before in self.results)):
             raise KeyboardInterrupt

@@ -23,6 +23,7 @@ from shine.gp.constraints.compiled import ConstrainedEvaluator
 from shine.gp.description import DescriptionLength
 from shine.gp.evolution import Progress
 from shine.lang.names import value_text
+from shine.live.visit import Visitor, watched
 from shine.search.budget import TimeBudget
 from shine.search.choice import shortest
 from shine.search.front import Front, Result, pareto_front
@@ -31,6 +32,7 @@ from shine.search.given_units import front_in_given_units, model_in_given_units,
 from shine.search.preparation import constraint_compiler, prepared, seeded
 from shine.search.settings import SearchSettings
 from shine.search.supported_digits import by_odds, with_supported_digits
+from shine.search.visited import place_of
 
 LINE_ROWS = 2000
 """Rows that the slope and the intercept of individuals are fitted on."""
@@ -40,7 +42,13 @@ DEGREE = 0
 
 
 @np.errstate(all="ignore")
-def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[[Progress], object]) -> Result:
+def search_odds(
+    dataset: Dataset,
+    settings: SearchSettings,
+    *,
+    report: Callable[[Progress], object],
+    visitor: Visitor | None = None,
+) -> Result:
     """Evolve formulas for the logarithm of the odds that a row belongs to a class.
 
     Parameters
@@ -54,6 +62,8 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
         leaves to every formula.
     report : callable
         Receives the `Progress` of every generation; it ends the run by returning True.
+    visitor : Visitor, optional
+        See `shine.search.run.search`.
 
     Returns
     -------
@@ -74,8 +84,9 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
     separates the classes would have no best value. The seeding knows only squared errors; it looks for guesses that
     explain the target as a number.
     """
-    settings = in_formulas(settings, dataset)
-    budget = TimeBudget(settings.stop.seconds)
+    settings, whole = in_formulas(settings, dataset), dataset
+    clock = time.monotonic if visitor is None else visitor.clock
+    budget = TimeBudget(settings.stop.seconds, clock=clock)
     evolving, dtype = settings.evolution, settings.fitness.dtype
     if dtype not in ("float64", "float32"):
         raise ValueError(f"unknown dtype {value_text(dtype)}; use one of float64, float32")
@@ -92,19 +103,28 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
     rules = constraint_compiler(settings.constraints, rows, threads)
     linearizer = MachineLinearizer(rows.sampled(evolving.fitting_rows, rng), LOG_LOSS, threads)
 
+    stop = replace(settings.stop, loss=classes.enough(settings.stop.loss), seconds=budget.for_evolution())
+    description = _description_length(sample)
+    if visitor is not None:
+        choose_now = partial(shortest, description=description)
+        seen = place_of(whole, task, settings, enough=stop.loss, degree=DEGREE, choose=choose_now, fits=False)
+        visitor.enter(seen)
+    reported, saved, arrivals = watched(visitor, report_in_given_units(report, task, DEGREE), None)
     outcome = evolution.evolve(
         odds if rules is None else ConstrainedEvaluator(odds, rules(task.primitives, "implied")),
         task.primitives,
         evolving,
-        replace(settings.stop, loss=classes.enough(settings.stop.loss), seconds=budget.for_evolution()),
+        stop,
         rng,
         fitter=fitter(linearizer, evolving.constant_steps, scaled=True) if evolving.constant_steps else None,
         errors=partial(sampled_errors, sample, True, evolving.lexicase_rows),
         initial=task.guesses,
         seeding=partial(seeded, rows, "absolute", task.primitives, evolving, True, threads),
-        description=_description_length(sample),
-        clock=time.monotonic,
-        report=report_in_given_units(report, task, DEGREE),
+        description=description,
+        clock=clock,
+        report=reported,
+        save=saved,
+        arrivals=arrivals,
     )
 
     refinement = OddsRefinement(

@@ -173,6 +173,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         sigma: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         beside: Beside | None = None,
+        live: bool = False,
     ) -> Self:
         """Search for formulas; Ctrl-C ends the search, keeps what it found, and warns.
 
@@ -191,6 +192,9 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         beside : mapping of str to array-like of shape (n_rows,), or sequence of str, optional
             Columns that are no features, and that the loss reads: arrays by name, or headings of columns of the data
             frame. Predictions do not need them.
+        live : bool
+            Whether to show the search on a page while it runs: below the cell of a notebook, else at an address that is
+            printed. One can pause it there, end it, and put formulas in.
 
         Returns
         -------
@@ -240,10 +244,11 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         fitness = {name: getattr(self, name) for name in names}
         searches = self._fit_searches(count, titles, texts, **fitness, template=law)
         guesses = [self._guesses(number, self.linear_scaling, law is not None) for number in range(count)]
-        fronts = [
-            searches.run(search, rows, target, weights, own, deviations, labels, others).front
-            for target, own in zip([targets] if several else targets.T, guesses, strict=True)
-        ]
+        with searches.shown(live, type(self).__name__, y):
+            fronts = [
+                searches.run(search, rows, target, weights, own, deviations, labels, others).front
+                for target, own in zip([targets] if several else targets.T, guesses, strict=True)
+            ]
         return self._found(searches, fronts, single)
 
     @overload

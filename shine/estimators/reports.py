@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
-from shine.search.progress import SearchBar, in_notebook
+from shine.live.notebook import in_notebook
+from shine.search.progress import SearchBar
 
 if TYPE_CHECKING:
     from shine.gp.evolution import Progress

@@ -111,7 +111,7 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks, seeds
         self._store(locals())
 
     @complete
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, live: bool = False) -> Self:
         """Search for components, one after the other; Ctrl-C ends the search, keeps those found, and warns.
 
         Parameters
@@ -122,6 +122,9 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks, seeds
             Finite numbers.
         sample_weight : array-like of shape (n_rows,), optional
             A whole weight counts like as many equal rows.
+        live : bool
+            Whether to show the search on a page while it runs: below the cell of a notebook, else at an address that is
+            printed. One can pause it there, end it, and put formulas in.
 
         Returns
         -------
@@ -156,7 +159,8 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks, seeds
         find = ComponentSearch(
             rows, targets[:, 0], weights, searches, self._guesses, self.model_selection, self.max_correlation
         )
-        fronts = find.beside(count) if self.raw_features else find.instead(count)
+        with searches.shown(live, type(self).__name__, y):
+            fronts = find.beside(count) if self.raw_features else find.instead(count)
         self.n_components_ = len(fronts)
         return self._found(searches, fronts, single=False)
 

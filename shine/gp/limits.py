@@ -54,6 +54,19 @@ def formula_depths(population: Population) -> Indices:
     return found.astype(np.int64)
 
 
+def excess(population: Population, max_size: int, max_depth: int) -> tuple[int, str] | None:
+    """The individual that exceeds a limit of the run most, and by what, in words; None if all keep the limits."""
+    most_nodes, most_levels = formula_limits(population.primitives, max_size, max_depth)
+    for unit, setting, limits, found in (
+        ("nodes", "max_size", most_nodes, formula_sizes(population)),
+        ("levels", "max_depth", most_levels, formula_depths(population)),
+    ):
+        worst, formula = divmod(int(np.argmax(found - limits)), found.shape[1])
+        if found[worst, formula] > limits[formula]:
+            return worst, f"has {found[worst, formula]} {unit}, and {setting} is {limits[formula]}; raise {setting}"
+    return None
+
+
 def within_life(population: Population, life: int, max_size: int) -> Mask:
     """Whether individuals keep the limits of a life of an island, shape (n_individuals,), bool."""
     most, _ = formula_limits(population.primitives, max_size, 1)

@@ -15,7 +15,7 @@ from typing import Union
 Content = Union["Element", str, None, Sequence["Content"]]
 """Content of an element: elements, text, None, and sequences of these."""
 
-_VOID = frozenset({"meta", "br", "hr", "wbr"})
+_VOID = frozenset({"meta", "link", "br", "hr", "wbr"})
 """Elements of HTML without an end tag."""
 
 _SHAPES = frozenset({"circle", "ellipse", "line", "path", "polygon", "polyline", "rect", "mspace", "use"})

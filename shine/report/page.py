@@ -11,7 +11,7 @@ from typing import Any
 from shine.data.dataset import Dataset
 from shine.lang.rounding import Precision
 from shine.report.charts.fit import Fit
-from shine.report.markup import Element, element, render, verbatim
+from shine.report.markup import Content, Element, element, render, verbatim
 from shine.report.sections.certainty import certainty
 from shine.report.sections.header import header, key_figures
 from shine.report.sections.model import dependence_charts, fit_charts, tree_chart
@@ -62,43 +62,85 @@ def report_html(
     DataError
         If the data set lacks a feature of the chosen formula.
     """
+    parts = report_parts(
+        result, dataset, history=history, settings=settings, target=target, precision=precision, title=title
+    )
+    return html_page(title, element("main", *parts.values()), own_text("script.js"))
+
+
+def report_parts(
+    result: ResultLike,
+    dataset: Dataset,
+    *,
+    history: Sequence[Mapping[str, Any]] = (),
+    settings: Mapping[str, Any] | None = None,
+    title: str,
+    target: str,
+    precision: Precision = None,
+) -> dict[str, Content]:
+    """The parts of the page by name, from top to bottom (see `report_html`)."""
     best = result.front[result.best_index]
     predicted = best.predict(columns_of(best.tree, dataset))
-    fit = Fit.of(dataset.target, predicted)
-    script = _own("script.js")
-    main = element(
-        "main",
-        header(result, best, dataset, title, target, precision),
-        key_figures(result, best, dataset),
-        section("The search", search_charts(result, best, history)),
-        front_table(result, precision),
-        section("How well it fits", fit_charts(fit, target)),
-        section("How sure it is", certainty(best, dataset, target)),
-        section("What each feature does", dependence_charts(best, dataset, target)),
-        section("Its structure", tree_chart(best)),
-        section("Settings and timing", settings_tables(result, settings)),
-        element("footer", "Made with Shine. Constants in typeset formulas are rounded; to see all digits of a "
-                          "constant, point at it or copy the formula."),
-    )  # fmt: skip
+    return {
+        **running_parts(result, dataset, history=history, title=title, target=target, precision=precision),
+        "fit": section("How well it fits", fit_charts(Fit.of(dataset.target, predicted), target)),
+        "certainty": section("How sure it is", certainty(best, dataset, target)),
+        "features": section("What each feature does", dependence_charts(best, dataset, target)),
+        "structure": section("Its structure", tree_chart(best)),
+        "settings": section("Settings and timing", settings_tables(result, settings, history)),
+        "footer": element("footer", "Made with Shine. Constants in typeset formulas are rounded; to see all digits of "
+                                    "a constant, point at it or copy the formula."),
+    }  # fmt: skip
+
+
+def running_parts(
+    result: ResultLike,
+    dataset: Dataset,
+    *,
+    history: Sequence[Mapping[str, Any]],
+    title: str,
+    target: str,
+    precision: Precision = None,
+) -> dict[str, Content]:
+    """The first parts of the page, which need no predictions; the search may still run (see `report_html`)."""
+    best = result.front[result.best_index]
+    return {
+        "top": header(result, best, dataset, title, target, precision),
+        "figures": key_figures(result, best, dataset),
+        "charts": section("The search", search_charts(result, best, history)),
+        "front": front_table(result, precision),
+    }
+
+
+def html_page(title: str, main: Content, script: str, *, sources: str = "") -> str:
+    """A whole page that loads nothing and runs only one script.
+
+    Parameters
+    ----------
+    title : str
+    main : Content
+    script : str
+    sources : str
+        Further rules of its content security policy, such as ``connect-src 'self';``.
+    """
     tip = element("div", id="tip", hidden="hidden", role="tooltip")
     body = element("body", main, tip, verbatim("script", script))
-    return "<!DOCTYPE html>\n" + render(element("html", _head(title, script), body, lang="en")) + "\n"
-
-
-def _head(title: str, script: str) -> Element:
-    """The head of the page; its policy lets the page load nothing and run only this script."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     allowed = f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
-    return element(
+    policy = f"default-src 'none'; {allowed}; {sources}base-uri 'none'; form-action 'none'"
+    head = element(
         "head",
         element("meta", charset="utf-8"),
         Element("meta", (("http-equiv", "Content-Security-Policy"), ("content", policy)), ()),
         element("meta", name_="viewport", content_="width=device-width, initial-scale=1"),
         element("title", title),
-        verbatim("style", _own("style.css")),
+        # Browsers would ask a server for an icon.
+        element("link", rel="icon", href="data:,") if sources else None,
+        verbatim("style", own_text("style.css")),
     )
+    return "<!DOCTYPE html>\n" + render(element("html", head, body, lang="en")) + "\n"
 
 
-def _own(name: str) -> str:
+def own_text(name: str) -> str:
+    """The text of a style sheet or a script of the page."""
     return (_HERE / name).read_text(encoding="utf-8")

@@ -41,12 +41,16 @@ function tell(event) {
   show(target, content(target), (box.left + box.right) / 2, box.top);
 }
 
-// A drawing wider than its card begins with its root in view.
-for (const drawing of document.querySelectorAll("[data-root]")) {
-  const card = drawing.parentElement;
-  card.scrollLeft = drawing.dataset.root * card.scrollWidth - card.clientWidth / 2;
+function prepare(part) {
+  // A drawing wider than its card begins with its root in view.
+  for (const drawing of part.querySelectorAll("[data-root]")) {
+    const card = drawing.parentElement;
+    card.scrollLeft = drawing.dataset.root * card.scrollWidth - card.clientWidth / 2;
+  }
+  for (const title of part.querySelectorAll("[data-row] > title")) title.remove();
 }
-for (const title of document.querySelectorAll("[data-row] > title")) title.remove();
+
+prepare(document);
 document.addEventListener("pointerover", tell);
 document.addEventListener("focusin", tell);
 document.addEventListener("keydown", (event) => event.key === "Escape" && hide());

@@ -13,15 +13,16 @@ from shine.runs.files import check_empty, write_text
 from shine.runs.identity import description
 from shine.runs.keeping import CHECKPOINT_SECONDS, Keeper, Notice, as_warning
 from shine.runs.lock import only_writer
-from shine.runs.log import progress_record
+from shine.runs.log import formulas_put_in, progress_record
 from shine.runs.opening import open_run
-from shine.runs.records import ResultRecord, front_csv, read_result, result_json, result_record
+from shine.runs.records import PutInRecord, ResultRecord, front_csv, read_result, result_json, result_record
 from shine.runs.resuming import last_state
 from shine.search.front import Result
 
 if TYPE_CHECKING:
     from shine.gp.evolution import Progress
     from shine.gp.run_state import State
+    from shine.live.visit import Visitor
 
 Report = Callable[["Progress"], object]
 """Receives the progress of each generation, and ends the run by returning True."""
@@ -37,6 +38,7 @@ def run_job(
     *,
     tell: Callable[[Notice], None] = as_warning,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    visitor: Visitor | None = None,
 ) -> Result:
     """Search, and keep the configuration, the log, checkpoints and the result in a folder.
 
@@ -52,6 +54,8 @@ def run_job(
         could not be written. By default notices are Python warnings.
     checkpoint_seconds : float
         Least time between checkpoints; 0 for one after every generation. Checkpoints never change the result.
+    visitor : Visitor, optional
+        Watches the search (see `shine.search.run.search`). The log and the result say which formulas it put in.
 
     Returns
     -------
@@ -74,7 +78,7 @@ def run_job(
         write_text(folder / "config.yaml", dump_config(job.config))
         for note in job.notes:
             tell(Notice(note))
-        return _run(job, folder, None, report, tell, checkpoint_seconds)
+        return _run(job, folder, None, report, tell, checkpoint_seconds, visitor)
 
 
 def resume_job(
@@ -84,6 +88,7 @@ def resume_job(
     overrides: Sequence[str] = (),
     tell: Callable[[Notice], None] = as_warning,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    visitor: Visitor | None = None,
 ) -> Result:
     """Go on with the run in a folder from its last checkpoint.
 
@@ -93,7 +98,7 @@ def resume_job(
     Parameters
     ----------
     folder : path
-    report, tell, checkpoint_seconds
+    report, tell, checkpoint_seconds, visitor
         See `run_job`.
     overrides : sequence of str
         Each like ``stop.generations=200``, with the value in YAML. Only settings under ``stop``, and
@@ -129,7 +134,7 @@ def resume_job(
             write_text(folder / "result.json", result_json(unfinished))
         if job.config != before:
             write_text(folder / "config.yaml", dump_config(job.config))
-        return _run(job, folder, state, report, tell, checkpoint_seconds)
+        return _run(job, folder, state, report, tell, checkpoint_seconds, visitor)
 
 
 def _finished_record(folder: Path) -> ResultRecord | None:
@@ -148,6 +153,7 @@ def _run(
     report: Report | None,
     tell: Callable[[Notice], None],
     checkpoint_seconds: float,
+    visitor: Visitor | None,
 ) -> Result:
     from shine.search.run import search  # slow to import, and reading a result does not need it
 
@@ -160,21 +166,25 @@ def _run(
     if lacking:
         tell(Notice(f"{keeper.log.path}: lacks {lacking} generations"))
 
+    put_in = formulas_put_in(keeper.log.path) if state else []
+
     def note(progress: Progress) -> object:
-        keeper.note(progress_record(progress))
+        formulas = visitor.joined() if visitor is not None else ()
+        put_in.extend(PutInRecord(generation=progress.generation, formula=formula) for formula in formulas)
+        keeper.note({**progress_record(progress), **({"put_in": list(formulas)} if formulas else {})})
         return report(progress) if report is not None else None
 
     try:
-        result = search(job.dataset, config.search, report=note, state=state, save=keeper.save)
-        _despite_an_interrupt(partial(_keep_result, keeper, folder, result, job))
+        result = search(job.dataset, config.search, report=note, state=state, save=keeper.save, visitor=visitor)
+        _despite_an_interrupt(partial(_keep_result, keeper, folder, result, job, put_in))
     finally:
         _despite_an_interrupt(keeper.finish)
         keeper.summarize()
     return result
 
 
-def _keep_result(keeper: Keeper, folder: Path, result: Result, job: Job) -> None:
-    record = result_record(result, job.config.target_name, job.config.primitive_texts, job.preparation)
+def _keep_result(keeper: Keeper, folder: Path, result: Result, job: Job, put_in: Sequence[PutInRecord]) -> None:
+    record = result_record(result, job.config.target_name, job.config.primitive_texts, job.preparation, put_in)
     keeper.attempt(folder / "front.csv", partial(write_text, folder / "front.csv", front_csv(result)))
     keeper.finish()
     # Last, because result.json marks a run as finished: a run that is killed before can go on and write the rest.

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shine.runs.records import PutInRecord
+
 if TYPE_CHECKING:
     from shine.gp.evolution import Progress
 
@@ -101,6 +103,16 @@ class Log:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def formulas_put_in(path: Path) -> list[PutInRecord]:
+    """The formulas that a person put in, by the lines of a log; an `OSError` if it cannot be read."""
+    found: list[PutInRecord] = []
+    with path.open("rb") as stream:
+        for line in stream:
+            if b'"put_in"' in line and (generation := _generation(line)) is not None:
+                found += [PutInRecord(generation=generation, formula=text) for text in json.loads(line)["put_in"]]
+    return found
 
 
 def _generation(line: bytes) -> int | None:

@@ -88,6 +88,15 @@ class NoiseRecord(_Record):
     """Upper end of that interval."""
 
 
+class PutInRecord(_Record):
+    """A formula that a person put into the search: without it, the search would have gone another way."""
+
+    generation: Annotated[int, Ge(0)]
+    """The generation after which it joined."""
+    formula: str
+    """As it was written."""
+
+
 class Versions(_Record):
     """Versions of the software that made the run."""
 
@@ -151,6 +160,8 @@ class ResultRecord(_Record):
     """Seed of every random choice."""
     stopped_by: Literal["loss", "generations", "seconds", "stagnation", "interrupted", "callback"]
     """The limit that ended the run, or `interrupted` by the user, or `callback`."""
+    put_in: tuple[PutInRecord, ...] = ()
+    """The formulas that a person put in while the search ran; the seed alone repeats a run only without them."""
     versions: Versions
     """Versions of the software that made the run."""
 
@@ -193,7 +204,11 @@ def read_result(folder: str | Path) -> ResultRecord:
 
 
 def result_record(
-    result: Result, target: str = "y", primitives: Sequence[str] = (), preparation: Preparation | None = None
+    result: Result,
+    target: str = "y",
+    primitives: Sequence[str] = (),
+    preparation: Preparation | None = None,
+    put_in: Sequence[PutInRecord] = (),
 ) -> ResultRecord:
     """The contents of result.json for a result."""
     front = tuple(_model_record(model, at == result.best_index) for at, model in enumerate(result.front))
@@ -215,6 +230,7 @@ def result_record(
         seconds=result.seconds,
         seed=result.seed,
         stopped_by=result.stopped_by,  # type: ignore[arg-type]
+        put_in=tuple(put_in),
         versions=versions(),
     )
 

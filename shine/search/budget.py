@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 FINISHING = 0.1
@@ -33,17 +34,21 @@ class TimeBudget:
         None for no limit.
     before : float
         Seconds that the search took before it was interrupted and resumed in this process.
-    entered : float
-        When this process began the search, by the monotonic clock; now by default.
+    clock : callable
+        Seconds from any origin. The search begins now.
     """
 
     seconds: float | None
     before: float = 0.0
-    entered: float = field(default_factory=time.monotonic)
+    clock: Callable[[], float] = time.monotonic
+    entered: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "entered", self.clock())
 
     def spent(self) -> float:
         """Seconds of the whole search so far."""
-        return time.monotonic() - self.entered + self.before
+        return self.clock() - self.entered + self.before
 
     def for_evolution(self) -> float | None:
         """Seconds that the evolution may take so that refinement ends in time too; None for no limit.
@@ -52,7 +57,7 @@ class TimeBudget:
         """
         if self.seconds is None:
             return None
-        return max(self.seconds - self._kept() - (time.monotonic() - self.entered), LEAST_SECONDS)
+        return max(self.seconds - self._kept() - (self.clock() - self.entered), LEAST_SECONDS)
 
     def refinable(self) -> float:
         """Individuals that can be refined in the time that is left; inf for no limit."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from shine.inference.summary import Summary
     from shine.search.certainty import Stability
 
-STOPS = {"interrupted": "the user", "callback": "a callback", "stagnation": "a lack of progress"}
+STOPS = {"interrupted": "the user", "callback": "a callback or on the live page", "stagnation": "a lack of progress"}
 """What ended a search that reached no limit, by `Result.stopped_by`."""
 
 

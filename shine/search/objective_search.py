@@ -33,6 +33,7 @@ from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.simplify.simplifier import simplify
 from shine.lang.tree import Tree
+from shine.live.visit import Visitor, watched
 from shine.losses import loss_for
 from shine.search.budget import TimeBudget
 from shine.search.choice import shortest
@@ -50,6 +51,7 @@ from shine.search.preparation import Task, constraint_compiler, prepared, seeded
 from shine.search.refinement import TOLERANCE, measured
 from shine.search.settings import SearchSettings
 from shine.search.supported_digits import with_supported_digits
+from shine.search.visited import place_of
 from shine.search.yardsticks import nats_of_errors, rounding_error
 from shine.typing import Floats
 
@@ -74,7 +76,12 @@ NEARLY = math.e
 
 @np.errstate(all="ignore")
 def search_objective(
-    dataset: Dataset, settings: SearchSettings, function: Function, *, report: Callable[[Progress], object] | None
+    dataset: Dataset,
+    settings: SearchSettings,
+    *,
+    function: Function,
+    report: Callable[[Progress], object] | None,
+    visitor: Visitor | None = None,
 ) -> Result:
     """Find short formulas for which an objective is small (see `shine.search.run.search`).
 
@@ -86,19 +93,22 @@ def search_objective(
     function : callable
         See `shine.search.objective.Objective`.
     report : callable, optional
+    visitor : Visitor, optional
 
     Raises
     ------
     DataError, UnsupportedSyntaxError, ValueError
         If the data or a setting is invalid, the objective returns something else than losses, or none is finite.
     """
-    objective = Objective(function)
+    objective, whole = Objective(function), dataset
     settings, loss = in_formulas(settings, dataset), loss_for(settings.fitness.loss, dataset)
     fitness, evolving = settings.fitness, settings.evolution
     if fitness.validation is not None or dataset.groups is not None:
         raise ValueError("an objective gets the predictions of all rows; leave validation and groups out")
     dataset = read_by(loss, dataset, fitness.noise)
-    budget, scaled, threads = TimeBudget(settings.stop.seconds), fitness.linear_scaling, fitness.threads or processors()
+    clock = time.monotonic if visitor is None else visitor.clock
+    budget = TimeBudget(settings.stop.seconds, clock=clock)
+    scaled, threads = fitness.linear_scaling, fitness.threads or processors()
     task = prepared(dataset, settings, linear_scaling=scaled, scale_target=False)
     rows, rng = task.dataset, np.random.default_rng(settings.seed)
     fitting = rows.sampled(evolving.fitting_rows, rng)
@@ -108,21 +118,29 @@ def search_objective(
     worst = _of_constant(objective, rows)
     description = DescriptionLength.with_unknown_noise(rows.effective_rows, POWER, worst)
     sample = rows.sampled(evolving.rows, rng)
+    stop = replace(settings.stop, loss=settings.stop.loss * worst, seconds=budget.for_evolution())
+    if visitor is not None:
+        choose_now = partial(shortest, description=description)
+        visitor.enter(place_of(whole, task, settings, enough=stop.loss, degree=0, choose=choose_now))
+    own = None if report is None else report_in_given_units(report, task, 0)
+    reported, saved, arrivals = watched(visitor, own, None)
     outcome = evolution.evolve(
         judge
         if rules is None
         else ConstrainedEvaluator(judge, rules(task.primitives, "implied" if scaled else "none")),
         task.primitives,
         evolving,
-        replace(settings.stop, loss=settings.stop.loss * worst, seconds=budget.for_evolution()),
+        stop,
         rng,
         fitter=fitter(linearizer, evolving.constant_steps, scaled=scaled) if evolving.constant_steps else None,
         errors=partial(sampled_errors, sample, scaled, evolving.lexicase_rows),
         initial=task.guesses,
         seeding=partial(seeded, *rows_of_seeding(sample, loss, "absolute"), task.primitives, evolving, scaled, threads),
         description=description,
-        clock=time.monotonic,
-        report=evolution.ignore if report is None else report_in_given_units(report, task, 0),
+        clock=clock,
+        report=reported,
+        save=saved,
+        arrivals=arrivals,
     )
     end = _End(task, settings, loss, objective, threads, budget.is_closing)
     one = VERSIONS * outcome.seconds / max(outcome.evaluations, 1)

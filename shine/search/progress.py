@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
 from shine.lang.names import shortened
+from shine.live.notebook import in_notebook
 from shine.search.figures import loss_text
 
 if TYPE_CHECKING:  # the evolution is slow to import, and the command line shows progress before it is needed
@@ -46,12 +46,6 @@ def share_over(progress: Progress, stop: StopSettings | None) -> float:
         return 0.0
     spent = ((progress.generation, stop.generations), (progress.seconds, stop.seconds))
     return min(max((done / most for done, most in spent if most), default=0.0), 1.0)
-
-
-def in_notebook() -> bool:
-    """Whether a notebook shows the output, which tqdm's bars for notebooks can update."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return shell is not None and "IPKernelApp" in getattr(shell, "config", {})
 
 
 class SearchBar:

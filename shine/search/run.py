@@ -28,8 +28,11 @@ from shine.gp.evolution import Progress
 from shine.gp.run_state import State
 from shine.gp.settings import StopSettings
 from shine.lang.vocabulary import PrimitiveSource
+from shine.live.notebook import live_page
+from shine.live.visit import Visitor, watched
 from shine.losses import LossSource, loss_for
 from shine.search.budget import TimeBudget
+from shine.search.choice import choose
 from shine.search.defaults import DEFAULT_PRIMITIVES
 from shine.search.evaluation import evaluator_for
 from shine.search.finishing import Finish
@@ -48,6 +51,7 @@ from shine.search.preparation import Task, constraint_compiler, prepared, seeded
 from shine.search.settings import SearchSettings
 from shine.search.template_data import with_template
 from shine.search.template_search import template_search
+from shine.search.visited import place_of
 from shine.search.yardsticks import description_length, good_enough
 from shine.templates.reading import TemplateSource
 
@@ -63,6 +67,7 @@ def search(
     report: Callable[[Progress], object] | None = None,
     state: State | None = None,
     save: Callable[[State], None] | None = None,
+    visitor: Visitor | None = None,
 ) -> Result:
     """Evolve formulas that explain a data set.
 
@@ -76,6 +81,8 @@ def search(
         Go on from there: the same data and settings give the same front as a search that never stopped.
     save : callable, optional
         Receives the `State` after every generation; see `shine.gp.evolution.evolve`.
+    visitor : Visitor, optional
+        Watches the search, and may put formulas into it, hold it up, and end it.
 
     Returns
     -------
@@ -88,10 +95,12 @@ def search(
         If the data, a formula, a graph or a setting is invalid.
     """
     if settings.template is not None:
-        return template_search(dataset, settings, report=report, state=state, save=save)
+        return template_search(dataset, settings, report=report, state=state, save=save, visitor=visitor)
+    whole = dataset
     settings, loss = in_formulas(settings, dataset), loss_for(settings.fitness.loss, dataset)
     dataset = read_by(loss, dataset, settings.fitness.noise)
-    budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds)
+    clock = time.monotonic if visitor is None else visitor.clock
+    budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds, clock)
     evolving, fitness = settings.evolution, settings.fitness
     scaled = fitness.linear_scaling
 
@@ -112,24 +121,31 @@ def search(
     linearizer = MachineLinearizer(fitting, loss, threads)
 
     def save_with_noise(state: State) -> None:
-        if save is not None:
-            save(replace(state, noise=noise))
+        assert save is not None
+        save(replace(state, noise=noise))
 
+    stop, description = _stop(task, settings, loss, budget, interrupted), description_length(sample, loss)
+    if visitor is not None:
+        choose_now = partial(choose, enough=stop.loss, description=description)
+        visitor.enter(place_of(whole, task, settings, enough=stop.loss, degree=loss.degree, choose=choose_now))
+    own = None if report is None else report_in_given_units(report, task, loss.degree)
+    reported, saved, arrivals = watched(visitor, own, None if save is None else save_with_noise)
     outcome = evolution.evolve(
         _evaluator(sample, task, settings, loss, rules),
         task.primitives,
         evolving,
-        _stop(task, settings, loss, budget, interrupted),
+        stop,
         rng,
         fitter=fitter(linearizer, evolving.constant_steps, scaled=scaled) if evolving.constant_steps else None,
         errors=partial(sampled_errors, sample, scaled, evolving.lexicase_rows),
         initial=task.guesses,
         seeding=partial(seeded, *rows_of_seeding(sample, loss, noise), task.primitives, evolving, scaled, threads),
-        description=description_length(sample, loss),
-        clock=time.monotonic,
-        report=evolution.ignore if report is None else report_in_given_units(report, task, loss.degree),
+        description=description,
+        clock=clock,
+        report=reported,
         state=state,
-        save=evolution.forget if save is None else save_with_noise,
+        save=saved,
+        arrivals=arrivals,
     )
     if interrupted:
         outcome = replace(outcome, stopped_by="interrupted")
@@ -202,6 +218,7 @@ def evolve(
     guesses: Sequence[Guess] = (),
     template: TemplateSource | None = None,
     report: Callable[[Progress], object] | None = None,
+    live: bool = False,
     **settings: Any,
 ) -> Result:
     """Find short formulas for `y` in the columns of `X`.
@@ -266,6 +283,9 @@ def evolve(
         several outputs, `y` has shape (n_rows, n_outputs).
     report : callable, optional
         Receives the `Progress` of every generation; it ends the run by returning True.
+    live : bool
+        Whether to show the search on a page while it runs: below the cell of a notebook, else at an address that is
+        printed. One can pause it there, end it, and put formulas in.
     **settings
         Fields of `shine.gp.settings.EvolutionSettings`: population, max_size, max_depth, ...
 
@@ -313,8 +333,11 @@ def evolve(
         dataset = with_template(every.template, X, y, sample_weight, names, headings, sigma, groups, beside=columns)
     else:
         dataset = Dataset.from_arrays(X, y, sample_weight, names, sigma, groups, headings, columns)
-    if objective is not None:
-        if every.template is not None:
-            raise ValueError("objective does not go with a template; leave one of them out")
-        return search_objective(dataset, every, objective, report=report)
-    return search(dataset, every, report=report)
+    if objective is not None and every.template is not None:
+        raise ValueError("objective does not go with a template; leave one of them out")
+    found_by: Callable[..., Result] = search if objective is None else partial(search_objective, function=objective)
+    with live_page(live, "Symbolic regression", "y") as page:
+        result = found_by(dataset, every, report=report, visitor=None if page is None else page.watch())
+        if page is not None:
+            page.ended(result)
+    return result

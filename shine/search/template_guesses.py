@@ -41,18 +41,21 @@ def guessed(guesses: Sequence[Any], composition: Composition) -> Population | No
     made = []
     for position, guess in enumerate(guesses):
         try:
-            made.append(_individual(guess, composition))
+            made.append(guessed_individual(guess, composition))
         except (ShineError, TypeError, ValueError) as error:
             raise ValueError(f"guesses[{position}]: {error}") from None
+    return Population.concatenate(made)
+
+
+def guessed_individual(guess: Any, composition: Composition) -> Population:
+    """One guess as an individual (see `guessed`)."""
+    tapes, numbers = _parts(guess, composition)
     genome = composition.genome
-    formulas = [
-        Population.from_tapes([tapes[number] for tapes, _ in made], slot.primitives)
-        for number, slot in enumerate(genome.slots)
-    ]
-    return assembled(formulas, genome, np.array([numbers for _, numbers in made]))
+    formulas = [Population.from_tapes([tape], slot.primitives) for tape, slot in zip(tapes, genome.slots, strict=True)]
+    return assembled(formulas, genome, numbers[None])
 
 
-def _individual(guess: Any, composition: Composition) -> tuple[list[Tape], Floats]:
+def _parts(guess: Any, composition: Composition) -> tuple[list[Tape], Floats]:
     if isinstance(guess, TemplateModel):
         guess = {**guess.law.functions, **guess.law.constants}
     if not isinstance(guess, Mapping):

@@ -24,6 +24,7 @@ from shine.gp.settings import StopSettings
 from shine.inference.inference import Basis
 from shine.lang.names import shown
 from shine.lang.presentation import for_people
+from shine.live.visit import Visitor, watched
 from shine.losses import loss_for
 from shine.search.budget import TimeBudget
 from shine.search.choice import Choice, choose
@@ -37,6 +38,7 @@ from shine.search.template_constraints import ConstrainedTemplates, SlotConstrai
 from shine.search.template_finishing import TemplateFinish, oddities
 from shine.search.template_guesses import guessed
 from shine.search.template_model import TemplateModel
+from shine.search.template_place import template_place
 from shine.search.template_seeding import template_seeding
 from shine.search.yardsticks import description_length, good_enough
 from shine.templates.binding import bound
@@ -144,9 +146,11 @@ def template_search(
     report: Callable[[Progress], object] | None = None,
     state: State | None = None,
     save: Callable[[State], None] | None = None,
+    visitor: Visitor | None = None,
 ) -> Result:
     """Find the unknown functions of a template and fit its parameters (see `shine.search.run.search`)."""
-    budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds)
+    clock, whole = time.monotonic if visitor is None else visitor.clock, dataset
+    budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds, clock)
     evolving = settings.evolution
     threads = settings.fitness.threads or processors()
     task = prepared_template(dataset, settings)
@@ -158,6 +162,13 @@ def template_search(
     enough = good_enough(rows, loss, settings.stop.loss, "float64")
     rules = SlotConstraints.of(composition, sample, threads)
     evaluator: PopulationEvaluator = TemplateEvaluator(composition, sample, loss, threads)
+    description = description_length(sample, loss)
+    headings = {name: dataset.headings.get(name, name) for name in composition.features}
+    if visitor is not None:
+        choose_now = partial(choose, enough=enough, description=description)
+        visitor.enter(template_place(whole, composition, task.groups, settings, enough, headings, choose_now))
+    own = None if report is None else _written(report, task)
+    reported, saved, arrivals = watched(visitor, own, save)
     outcome = evolution.evolve(
         ConstrainedTemplates(evaluator, rules) if rules else evaluator,
         composition.genome,
@@ -169,11 +180,12 @@ def template_search(
         else None,
         initial=guessed(settings.guesses, composition),
         seeding=template_seeding(composition, sample, evolving, loss, threads),
-        description=description_length(sample, loss),
-        clock=time.monotonic,
-        report=evolution.ignore if report is None else _written(report, task),
+        description=description,
+        clock=clock,
+        report=reported,
         state=state,
-        save=evolution.forget if save is None else save,
+        save=saved,
+        arrivals=arrivals,
     )
     finish = TemplateFinish(
         composition,
@@ -186,7 +198,7 @@ def template_search(
         threads,
         budget.is_closing,
         budget.refinable(),
-        {name: dataset.headings.get(name, name) for name in composition.features},
+        headings,
     )
     outcome, front = _finished(finish, outcome)
     if not front:

@@ -74,7 +74,9 @@ def _loss_axis(losses: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[Scale, st
     return logarithmic(losses), "Loss (logarithmic)"
 
 
-def history_figure(history: Sequence[Mapping[str, Any]], best: ModelLike, identity: str = "history") -> Figure | None:
+def history_figure(
+    history: Sequence[Mapping[str, Any]], best: ModelLike, identity: str = "history", *, refined: bool = True
+) -> Figure | None:
     """The best loss over time; None if no generation was recorded.
 
     Parameters
@@ -84,6 +86,8 @@ def history_figure(history: Sequence[Mapping[str, Any]], best: ModelLike, identi
     best : ModelLike
         The chosen formula; a horizontal line shows its loss.
     identity : str
+    refined : bool
+        Whether the search has ended, and refined the constants of the chosen formula.
     """
     lines = [entry for entry in history if is_number(entry.get("seconds")) and is_number(entry.get("loss"))]
     if not lines:
@@ -106,7 +110,8 @@ def history_figure(history: Sequence[Mapping[str, Any]], best: ModelLike, identi
     described = f"The best loss fell from {first} to {last} within {duration(float(times[-1]))}."
     bred = lines[-1].get("generation")
     after = f" after {count(bred, 'generation')}" if is_number(bred) and bred else ""
-    caption = f"Loss of the best formula so far{after}. The dashed line is the chosen formula, its constants refined."
+    ending = ", its constants refined" if refined else ""
+    caption = f"Loss of the best formula so far{after}. The dashed line is the chosen formula{ending}."
     return Figure("Loss over time", chart.drawing(described, identity), caption)
 
 

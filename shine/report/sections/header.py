@@ -20,7 +20,9 @@ _ENDED = {
     "seconds": "time limit",
     "stagnation": "no progress",
     "interrupted": "the user",
+    "callback": "the user",
 }
+"""Why a search ended; one that still runs has no reason yet."""
 
 
 def header(
@@ -31,12 +33,13 @@ def header(
     # Only a letter gets a hat; over a word it would sit on one of the letters.
     hatted = element("mover", name, element("mo", "^")) if len(target) == 1 else name
     head = math_element(hatted, element("mo", "="))
+    badge = "The chosen formula" if result.stopped_by else "The best formula so far"
     return [
         element("h1", title),
         element("p", _summary(result, best, dataset), class_="summary"),
         element(
             "section",
-            element("h2", "The chosen formula", class_="badge", style="margin: 0"),
+            element("h2", badge, class_="badge", style="margin: 0"),
             formula(best, precision, head),
             element("div", element("code", best.expression, id="chosen"), copy_button("chosen", "the chosen formula"),
                     class_="bar"),
@@ -81,7 +84,7 @@ def key_figures(result: ResultLike, best: ModelLike, dataset: Dataset) -> Elemen
         ("Features", count(len(dataset.features)), None),
         ("Evaluations", count(result.evaluations), rate),
         ("Time", duration(result.seconds), count(result.generations, "generation")),
-        ("Ended by", _ENDED.get(result.stopped_by, result.stopped_by), f"seed {result.seed}"),
+        ("Ended by", _ENDED.get(result.stopped_by, result.stopped_by or "nothing yet"), f"seed {result.seed}"),
     ]
     items = [
         element("div", element("dt", name), element("dd", value, element("small", detail) if detail else None))

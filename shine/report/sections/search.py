@@ -15,7 +15,7 @@ from shine.report.wording import count, fraction, number
 
 def search_charts(result: ResultLike, best: ModelLike, history: Sequence[Mapping[str, Any]]) -> Content:
     """The Pareto front as a chart, and the loss over time."""
-    over_time = history_figure(history, best)
+    over_time = history_figure(history, best, refined=bool(result.stopped_by))
     unknown = element("h3", "Loss over time"), element("p", "No loss was recorded.", class_="summary")
     second = element("div", unknown, class_="card") if over_time is None else figure_card(over_time)
     return element("div", figure_card(pareto_figure(result.front, result.best_index)), second, class_="grid-two")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from shine.report.markup import Content, element
@@ -16,12 +16,15 @@ _STOPPED = {
     "seconds": "The time was up",
     "stagnation": "Nothing had improved for long",
     "interrupted": "It was interrupted",
+    "callback": "The user, or a function of theirs, ended it",
 }
 """Why a search ended."""
 
 
-def settings_tables(result: ResultLike, settings: Mapping[str, Any] | None) -> Content:
-    """Tables of the timing and of the settings."""
+def settings_tables(
+    result: ResultLike, settings: Mapping[str, Any] | None, history: Sequence[Mapping[str, Any]] = ()
+) -> Content:
+    """Tables of the timing and of the settings; the history says which formulas a person put in."""
     timing: dict[str, Any] = {
         "Stopped because": _STOPPED.get(result.stopped_by, result.stopped_by),
         "Time": duration(result.seconds),
@@ -31,6 +34,13 @@ def settings_tables(result: ResultLike, settings: Mapping[str, Any] | None) -> C
         "Seed": result.seed,
     }
     tables = [table("The run", timing)]
+    put_in = {
+        f"After generation {line.get('generation')}": ", ".join(map(str, line["put_in"]))
+        for line in history
+        if isinstance(line.get("put_in"), list)
+    }
+    if put_in:
+        tables.append(table("Formulas put in by a person", put_in))
     tables += [table(name, values) for name, values in _groups(settings or {}).items()]
     return element("div", tables, class_="columns")
 

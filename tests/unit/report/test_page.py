@@ -15,7 +15,7 @@ from shine.lang.parse import parse
 from shine.report import report_html
 from shine.report.charts.dependence import dependences
 from shine.report.charts.fit import Fit, fit_numbers
-from shine.report.page import _own
+from shine.report.page import own_text
 
 RNG = np.random.default_rng(0)
 VOID = {"meta", "br", "hr", "wbr"}
@@ -298,7 +298,7 @@ def luminance(colour):
 
 
 def test_text_stands_out_from_its_background_in_both_modes():
-    themes = re.findall(r":root \{(.*?)\}", _own("style.css"), flags=re.S)
+    themes = re.findall(r":root \{(.*?)\}", own_text("style.css"), flags=re.S)
     assert len(themes) == 3
     for theme in themes:
         colours = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", theme))
