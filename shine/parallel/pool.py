@@ -27,10 +27,6 @@ SECONDS_BETWEEN_LOOKS = 1.0
 """How often overdue tasks and the deadline are looked for."""
 
 
-class LateError(Exception):
-    """The deadline of a round has passed."""
-
-
 @dataclass(frozen=True)
 class Done:
     """What a task came to; an exception that is raised in place of this is the executor's, not the task's."""
@@ -80,19 +76,19 @@ class Pool:
             this_round.cancel()
 
 
-def _without_shipment(value: None, task: tuple[Callable[[Any], Any], Any]) -> Any:
+def _without_shipment(value: None, task: tuple[Callable[[Any], Any], Any], stopped: Callable[[], bool]) -> Any:
     function, argument = task
     return function(argument)
 
 
-def _done(function: Callable[[Any, Any], Any], ticket: Ticket | None, task: Any) -> Done:
+def _done(function: Callable[[Any, Any, Callable[[], bool]], Any], ticket: Ticket | None, task: Any) -> Done:
     """Do a task in a worker."""
     try:
-        shared = None if ticket is None else ticket.value()
+        shared, stopped = (None, bool) if ticket is None else ticket.value()
     except Absent:
         return Done(absent=True)
     try:
-        return Done(function(shared, task))
+        return Done(function(shared, task, stopped))
     except Exception as error:
         return Done(error=error)
 
@@ -104,7 +100,7 @@ class Round(Generic[Task, Value]):
     ----------
     pool : Pool
     function : callable
-        ``(shared value, task) -> result``; must be importable in the workers.
+        ``(shared value, task, stopped) -> result``; ``stopped()`` says whether the result is still wanted.
     tasks : sequence
     shipment : Shipment, optional
         The shared value.
@@ -113,13 +109,13 @@ class Round(Generic[Task, Value]):
     def __init__(
         self,
         pool: Pool,
-        function: Callable[[Any, Task], Value],
+        function: Callable[[Any, Task, Callable[[], bool]], Value],
         tasks: Sequence[Task],
         shipment: Shipment | None = None,
     ) -> None:
         self._pool, self._function, self._tasks, self._shipment = pool, function, tasks, shipment
         self._tries = [0] * len(tasks)
-        self._loaded = False
+        self._loaded, self._yielded = False, 0
         self._began = [0.0] * len(tasks)
         self._slowest = 0.0
         self._futures: list[Future[Done]] = [Future() for _ in tasks]
@@ -136,20 +132,22 @@ class Round(Generic[Task, Value]):
 
         Raises
         ------
-        LateError
+        TimeoutError
             If the deadline passes before the next result is there.
         """
         for number in range(len(self._tasks)):
             done = self._result(number, deadline)
             if done.error is not None:
                 raise done.error
+            self._yielded = number + 1
             yield done.value
 
     def finished(self, seconds: float) -> list[Value]:
-        """The results that are there after some seconds, in the order of the tasks; the others are given up."""
-        wait(self._futures, timeout=seconds)
+        """The further results that are there after some seconds, in the order of the tasks; the others are given up."""
         self.cancel()
-        over = [future for future in self._futures if future.done() and not future.cancelled()]
+        rest = [future for future in self._futures[self._yielded :] if not future.cancelled()]
+        wait(rest, timeout=seconds)
+        over = [future for future in rest if future.done()]
         done = [future.result() for future in over if future.exception() is None]
         return [each.value for each in done if each.error is None and not each.absent]
 
@@ -176,7 +174,7 @@ class Round(Generic[Task, Value]):
                 error = cancelled
             except TimeoutError:
                 if time.monotonic() >= deadline:
-                    raise LateError from None
+                    raise TimeoutError("the deadline of a round has passed") from None
                 if not self._lost(number):
                     continue
                 future.cancel()

@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import time
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
 import pytest
@@ -26,7 +27,7 @@ def failing(number: int) -> int:
     raise KeyError(number)
 
 
-def plus(shared: list[int], number: int) -> int:
+def plus(shared: list[int], number: int, stopped: Callable[[], bool]) -> int:
     return sum(shared) + number
 
 
@@ -135,7 +136,7 @@ def test_workers_without_the_file_get_the_value_with_the_task():
 
 def test_functions_without_a_name_travel():
     with opened(workers=2) as pool, Shipment(lambda: 7) as shipment:
-        assert list(Round(pool, lambda shared, task: shared() + task, [1], shipment).results()) == [8]
+        assert list(Round(pool, lambda shared, task, stopped: shared() + task, [1], shipment).results()) == [8]
 
 
 def test_what_cannot_travel_is_rejected():
@@ -145,8 +146,8 @@ def test_what_cannot_travel_is_rejected():
 
 def test_the_file_of_a_shipment_is_removed():
     with Shipment([1]) as shipment:
-        assert not shipment.ticket.recalled
-    assert shipment.ticket.recalled
+        assert not shipment.ticket.recalled()
+    assert shipment.ticket.recalled()
 
 
 def test_nothing_given_is_this_process():
