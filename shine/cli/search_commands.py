@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 import click
 
 from shine.cli.interruption import Interruption
-from shine.cli.options import FILE, SEED, json_option, precision_option, quiet_option, result_json_option, set_option
+from shine.cli.options import (
+    FILE,
+    SEED,
+    json_option,
+    parallel_options,
+    parallel_overrides,
+    precision_option,
+    quiet_option,
+    result_json_option,
+    set_option,
+)
 
 if TYPE_CHECKING:
     from shine.lang.rounding import Precision
@@ -19,6 +29,7 @@ if TYPE_CHECKING:
 @click.option("--seed", type=SEED, metavar="N", help="Seed, instead of the configuration's.")
 @click.option("--out", type=FILE, metavar="DIR", help="New or empty folder; by default runs/<CONFIG>[-2, ...].")
 @set_option
+@parallel_options
 @precision_option
 @quiet_option
 @result_json_option
@@ -29,6 +40,9 @@ def evolve_command(
     seed: int | None,
     out: Path | None,
     overrides: tuple[str, ...],
+    workers: int | None,
+    dask: str | None,
+    slurm: dict[str, str] | None,
     precision: Precision,
     quiet: bool,
     as_json: bool,
@@ -41,16 +55,19 @@ def evolve_command(
     \b
     Example:
       shine evolve configs/pythagoras.yaml --seed 3 --set stop.seconds=10
+      shine evolve big.yaml --set evolution.islands=16 --workers 8
     """
     from shine.cli.evolve import evolve_config
 
     printed = _printed(quiet, as_json)
+    overrides += tuple(parallel_overrides(workers, dask, slurm))
     return evolve_config(config, seed, out, overrides, printed, precision, _interruption(context))
 
 
 @click.command("resume")
 @click.argument("run", type=FILE)
 @set_option
+@parallel_options
 @precision_option
 @quiet_option
 @result_json_option
@@ -59,13 +76,17 @@ def resume_command(
     context: click.Context,
     run: Path,
     overrides: tuple[str, ...],
+    workers: int | None,
+    dask: str | None,
+    slurm: dict[str, str] | None,
     precision: Precision,
     quiet: bool,
     as_json: bool,
 ) -> int:
     """Go on with the interrupted search in the folder RUN.
 
-    The result is the same, to the last bit, as without the interruption. --set can raise limits.
+    The result is the same, to the last bit, as without the interruption, also on another number of workers. --set can
+    raise limits.
 
     \b
     Example:
@@ -73,6 +94,7 @@ def resume_command(
     """
     from shine.cli.evolve import resume_run
 
+    overrides += tuple(parallel_overrides(workers, dask, slurm))
     return resume_run(run, overrides, _printed(quiet, as_json), precision, _interruption(context))
 
 

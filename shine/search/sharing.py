@@ -22,7 +22,6 @@ def shared(fitness: FitnessSettings, evolving: EvolutionSettings, pool: Pool | N
         return replace(fitness, threads=fitness.threads or processors())
     if evolving.islands == 1:
         raise ValueError(
-            "workers share the islands of a search, and it has one; set islands, for example to twice the number of "
-            "workers"
+            "islands is 1, and workers share islands; raise it, for example to twice the number of workers"
         )
     return replace(fitness, threads=fitness.threads or 1)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
 import pytest
+from unit.parallel.executors import Unreliable
 
 from shine.parallel import Pool, Round, Shipment, opened
 
@@ -37,28 +37,6 @@ def dies_once(path: str) -> str:
         open(path, "w").close()
         os.kill(os.getpid(), signal.SIGKILL)
     return path
-
-
-class Unreliable(Executor):
-    """Does tasks at once, except those that it loses, fails or refuses, each with a third of `share`."""
-
-    def __init__(self, share: float, seed: int = 0) -> None:
-        self.share, self.rng, self.faults = share, random.Random(seed), 0
-
-    def submit(self, function, /, *arguments, **options):
-        future: Future = Future()
-        if self.rng.random() >= self.share:
-            future.set_result(function(*arguments, **options))
-            return future
-        self.faults += 1
-        match self.rng.randrange(3):
-            case 0:
-                future.set_exception(OSError("the machine is gone"))
-            case 1:
-                future.cancel()
-            case _:
-                raise RuntimeError("no more tasks")
-        return future
 
 
 class Forgetful(Executor):
