@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, Executor, Future, wait
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, wait
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from shine.errors import WorkerError
 from shine.parallel.shipment import Absent, Shipment, Ticket
 
 Task = TypeVar("Task")
 Value = TypeVar("Value")
 
-MOST_TRIES = 5
-"""How often a task is given to an executor; afterwards this process does it itself."""
+MOST_TRIES = 10
+"""How often a task is given to an executor. The death of a worker may end the tasks of the others as well."""
 
 OVERDUE = 10
 """A task that takes so many times as long as the slowest one before it is lost."""
@@ -34,6 +35,10 @@ class Done:
     value: Any = None
     error: Exception | None = None
     absent: bool = False
+
+
+class Refused(Exception):
+    """An executor takes no more tasks; the argument is its own error."""
 
 
 class Pool:
@@ -56,7 +61,7 @@ class Pool:
             future = self._executor().submit(function, *arguments)
         except Exception as error:
             future = Future()
-            future.set_exception(error)
+            future.set_exception(Refused(error))
         if not isinstance(future, Future):
             raise TypeError(
                 f"executor: its submit() returns {type(future).__name__}, which is no concurrent.futures.Future; "
@@ -132,6 +137,8 @@ class Round(Generic[Task, Value]):
 
         Raises
         ------
+        WorkerError
+            If a task kills its workers.
         TimeoutError
             If the deadline passes before the next result is there.
         """
@@ -187,7 +194,13 @@ class Round(Generic[Task, Value]):
                 # Workers of another file system: from now on the value travels with the tasks.
                 self._loaded = True
             if self._tries[number] >= MOST_TRIES:
-                return self._done_here(number, error)
+                if isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker":
+                    # This process must not die as well.
+                    raise WorkerError(
+                        f"workers died {MOST_TRIES} times over one task; give each of them more memory, or look into "
+                        "their logs"
+                    ) from error
+                return self._done_here(number, error.args[0] if isinstance(error, Refused) else error)
             self._submit(number)
 
     def _lost(self, number: int) -> bool:

@@ -171,28 +171,26 @@ def test_a_dask_cluster_changes_no_bit():
         assert front_of(cluster.scheduler_address, seeding=0.5) == front_of(seeding=0.5)
 
 
+class Mortal(NodeCounter):
+    """Kills its process at random moments, as long as there are files in a folder; never that of the test."""
+
+    def __init__(self, folder):
+        super().__init__(NEG, 50)
+        self.folder, self.parent = str(folder), os.getpid()
+
+    def score(self, population):
+        if os.getpid() != self.parent and random.SystemRandom().random() < 0.03:
+            for name in os.listdir(self.folder)[:1]:
+                os.remove(os.path.join(self.folder, name))
+                os.kill(os.getpid(), signal.SIGKILL)
+        return super().score(population)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no SIGKILL")
-def test_killed_workers_change_no_bit():
-    from joblib.externals.loky import get_reusable_executor
-
-    settings = {"generations": 60, "population": 200, "patience": 50, "stagnation": None}
-    whole = front_of(**settings)
-    rng, over, kills = random.Random(5), threading.Event(), []
-
-    def kill_now_and_then():
-        while not over.wait(rng.uniform(0.05, 0.6)) and len(kills) < 20:
-            alive = list((getattr(get_reusable_executor(max_workers=2, reuse=True), "_processes", None) or {}).values())
-            for process in alive[:1]:
-                os.kill(process.pid, signal.SIGKILL)
-                kills.append(process.pid)
-
-    killer = threading.Thread(target=kill_now_and_then)
-    front_of(2, generations=1)  # the processes are there
-    killer.start()
-    try:
-        while len(kills) < 20:
-            assert front_of(2, **settings) == whole
-    finally:
-        over.set()
-        killer.join()
+def test_killed_workers_change_no_bit(tmp_path):
+    for number in range(20):
+        (tmp_path / str(number)).touch()
+    stop = replace(STOP, generations=200)
+    assert_equal(run(2, stop=stop, evaluator=Mortal(tmp_path)), run(stop=stop))
+    assert not list(tmp_path.iterdir())

@@ -11,6 +11,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 import pytest
 from unit.parallel.executors import Unreliable
 
+from shine.errors import WorkerError
 from shine.parallel import Pool, Round, Shipment, opened
 
 
@@ -82,7 +83,7 @@ def test_tasks_that_an_executor_loses_are_done_again(seed):
 
 
 def test_this_process_does_what_no_worker_does():
-    with opened(Unreliable(1.0)) as pool, pytest.warns(RuntimeWarning, match="lost a task 5 times.*itself"):
+    with opened(Unreliable(1.0)) as pool, pytest.warns(RuntimeWarning, match="lost a task 10 times.*itself"):
         assert list(pool.results(square, [3])) == [9]
 
 
@@ -96,6 +97,17 @@ def test_killed_processes_are_replaced(tmp_path):
     with opened(workers=2) as pool:
         paths = [str(tmp_path / name) for name in "abc"]
         assert list(pool.results(dies_once, paths)) == paths
+
+
+def always_dies(path: str) -> str:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return path
+
+
+@pytest.mark.slow
+def test_a_task_that_kills_its_workers_does_not_kill_this_process():
+    with opened(workers=1) as pool, pytest.raises(WorkerError, match="workers died 10 times over one task"):
+        list(pool.results(always_dies, ["a"]))
 
 
 def test_a_shipment_is_shared_by_all_tasks():
