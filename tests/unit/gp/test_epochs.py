@@ -179,7 +179,7 @@ class Mortal(NodeCounter):
         self.folder, self.parent = str(folder), os.getpid()
 
     def score(self, population):
-        if os.getpid() != self.parent and random.SystemRandom().random() < 0.03:
+        if os.getpid() != self.parent and random.SystemRandom().random() < 0.06:
             for name in os.listdir(self.folder)[:1]:
                 os.remove(os.path.join(self.folder, name))
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -187,10 +187,11 @@ class Mortal(NodeCounter):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no SIGKILL")
 def test_killed_workers_change_no_bit(tmp_path):
     for number in range(20):
         (tmp_path / str(number)).touch()
-    stop = replace(STOP, generations=200)
+    stop = replace(STOP, generations=120)
     assert_equal(run(2, stop=stop, evaluator=Mortal(tmp_path)), run(stop=stop))
     assert not list(tmp_path.iterdir())
