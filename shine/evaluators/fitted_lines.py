@@ -18,6 +18,7 @@ from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.machine_code import machine_of
 from shine.evaluators.machine_rows import MachineRows, is_large
 from shine.evaluators.machine_tier import MachineEvaluator
+from shine.evaluators.remade import Remade
 from shine.evaluators.rows import columns_from, lane_sums, target_of
 from shine.fitness.losses import Loss, loss_of
 from shine.fitness.scores import Scores
@@ -48,7 +49,7 @@ UNKNOWN = 1e300
 """Error of the best constant before it is fitted."""
 
 
-class FittedLines:
+class FittedLines(Remade):
     """Losses of individuals with the lines of least loss (see `shine.fitness.protocols.PopulationEvaluator`).
 
     Lines are fitted to some of the rows, then measured on all of them. Formulas are evaluated once for both: the rows

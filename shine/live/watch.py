@@ -228,8 +228,10 @@ class Watch:
 def judged(formula: PutIn, state: State, place: Place) -> PutIn:
     """A formula that has joined, with its loss, and whether it is on the front."""
     individual, archive = formula.individual, state.archive
-    mine = np.flatnonzero(np.isin(state.known.younger_keys, hashes(individual)))
-    losses = state.known.younger_rows[mine, 0].tolist()
+    key = hashes(individual)
+    losses = [
+        loss for known in state.known for loss in known.younger_rows[np.isin(known.younger_keys, key), 0].tolist()
+    ]
     # Its constants may have been fitted.
     alike = np.isin(symbols(archive.individuals), symbols(individual)) & np.isfinite(archive.scores.losses)
     losses += archive.scores.losses[alike].tolist()
