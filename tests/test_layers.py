@@ -25,7 +25,6 @@ MODULES = {
 _EVALUATION = {"errors", "stages", "lang", "words", "data", "arrays", "fitness", "codegen", "llvm", "evaluators"}
 _SEARCH = _EVALUATION | {"losses", "gp", "templates", "kernels", "domain", "export", "report", "frontends", "live"}
 _FACES = _SEARCH | {"inference", "search", "shine", "config"}
-_SEARCH = _EVALUATION | {"losses", "gp", "templates", "kernels", "domain", "export", "report", "frontends"}
 _FACES = _SEARCH | {"parallel", "inference", "search", "shine", "config"}
 
 BELOW: dict[str, set[str]] = {
@@ -50,9 +49,8 @@ BELOW: dict[str, set[str]] = {
     # SQL makes numbers of columns as the data's preparation does.
     "export": {"errors", "lang", "codegen", "data", "frontends"},
     # Array functions have the bits of formulas, so that decisions about formulas do not depend on the processor.
-    "gp": {"errors", "stages", "lang", "fitness", "arrays"},
-    "live": {"errors", "stages", "lang", "fitness", "data", "gp", "report"},
     "gp": {"errors", "stages", "parallel", "lang", "fitness", "arrays"},
+    "live": {"errors", "stages", "lang", "fitness", "data", "gp", "report"},
     "evaluators": _EVALUATION,
     "losses": _EVALUATION,
     # Individuals have slots; evaluators score and fit them.

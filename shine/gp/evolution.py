@@ -336,18 +336,19 @@ class _Run:
         self.known[number] = passed.known
         self.evaluations += passed.evaluations
 
-    def _scorer(self) -> Scorer:
-        """A scorer in this process that knows nobody."""
-        return self.world.scorer(self.clock, self.deadline, self.archive, None)
+    def _scorer(self, known: Known | None = None) -> Scorer:
+        """A scorer in this process."""
+        return self.world.scorer(self.clock, self.deadline, self.archive, known)
 
     def _with_arrivals(self, islands: list[Island]) -> list[Island]:
         """The islands after individuals from outside have joined the first one."""
         arrived = self.arrivals()
         if arrived is None or not len(arrived):
             return islands
-        scorer, world = self._scorer(), self.world
+        scorer, world = self._scorer(self.known[0]), self.world
         found = scorer.scored(_within_limits(arrived, world.primitives, world.settings, "arriving"))
         self.archive, self.evaluations = scorer.archive, self.evaluations + scorer.evaluations
+        self.known[0] = scorer.known
         return [self.habitats[0].joined(islands[0], *found), *islands[1:]]
 
     def _with_guesses(self, given: Population, seeding: Seeding) -> Population:

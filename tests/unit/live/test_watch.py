@@ -26,8 +26,8 @@ ODDS = Dataset.from_arrays(X, (X[:, 0] > X[:, 1]).astype(float), None, ("a", "b"
 def settings(**options):
     """Those of a small search that does not find the law by itself."""
     given = {
-        "primitives": ["add", "mul", "sin"], "population": 40, "max_size": 15, "islands": 2, "seeding": 0,
-        "noise": "absolute", "tier": "auto", "threads": 1, "generations": 6, "seconds": None, "stagnation": None,
+        "primitives": ["add", "mul", "sin"], "population": 40, "max_size": 15, "islands": 2, "migration_interval": 1,
+        "seeding": 0, "noise": "absolute", "tier": "auto", "threads": 1, "generations": 6, "seconds": None, "stagnation": None,
         **options,
     }  # fmt: skip
     return settings_from(**given)
