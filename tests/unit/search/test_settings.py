@@ -17,7 +17,19 @@ from shine.search.defaults import DEFAULT_PRIMITIVES
 from shine.search.keywords import KEYWORDS, constraints_from, settings_from
 from shine.search.settings import SearchSettings
 
-DATA_AND_REPORT = {"X", "y", "sample_weight", "sigma", "groups", "beside", "objective", "features", "report"}
+DATA_AND_REPORT = {
+    "X",
+    "y",
+    "sample_weight",
+    "sigma",
+    "groups",
+    "beside",
+    "objective",
+    "features",
+    "report",
+    "workers",
+    "executor",
+}
 """Parameters of `evolve` that are not settings."""
 
 ESTIMATOR_NAMES = {"population_size": "population", "max_time": "seconds"}
@@ -28,6 +40,7 @@ OWN_PARAMETERS = {
     "units": None,
     "settings": None,
     "n_jobs": -1,
+    "executor": None,
     "random_state": None,
     "model_selection": "best",
     "warm_start": False,
