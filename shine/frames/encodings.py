@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from shine.frames.columns import Column
+from shine.frames.columns import Column, codes_of
 
 
 class Encodings:
@@ -20,6 +20,7 @@ class Encodings:
 
     def __init__(self) -> None:
         self._columns: dict[str, tuple[Any, Column]] = {}
+        self._codes: dict[str, tuple[Any, dict[str, int]]] = {}
 
     @classmethod
     def of(cls, frame: object) -> Encodings:
@@ -45,6 +46,14 @@ class Encodings:
         made = encode()
         self._columns[name] = source, made
         return made
+
+    def codes(self, name: str, categories: Any) -> dict[str, int] | None:
+        """Codes of the categories of pandas, which never change; None if one is no text."""
+        known = self._codes.get(name)
+        if known is None or known[0] is not categories:
+            known = categories, codes_of(list(categories))
+            self._codes[name] = known
+        return known[1] if len(known[1]) == len(categories) else None
 
 
 def _layout(array: Any) -> list[tuple[int, int, str, list[int]]]:

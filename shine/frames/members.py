@@ -1,10 +1,10 @@
-"""Long lists after ``in``: a column of truth values, looked up before the query runs."""
+"""What is looked up before a query runs, as columns of truth values: long lists after ``in``, and pairs of texts."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from shine.frames.columns import Column, Piece
+from shine.frames.columns import Column, Piece, Segment, segments
 from shine.lang.queries.types import INTEGERS, ColumnType, Member
 from shine.typing import AnyArray
 
@@ -21,6 +21,32 @@ def member_column(column: Column, member: Member) -> Column:
     missing = column.type.missing
     pieces = tuple(_found(piece, column.type, member) for piece in column.pieces)
     return Column(ColumnType("bool", "bytes" if missing in ("least", "negative") else missing), pieces)
+
+
+def same_texts_column(column: Column, other: Column) -> Column:
+    """Whether two columns of texts have the same one; missing where either is."""
+    pieces = []
+    for segment in segments([column, other], column.starts[-1]):
+        left, right = (_codes(each, segment) for each in (column, other))
+        codes = column.at(segment.start)[0].codes or {}
+        others = other.at(segment.start)[0].codes or {}
+        # The code of each text of the other dictionary in this one; none has -2.
+        table = np.full(max(others.values(), default=0) + 2, -2)
+        table[list(others.values())] = [codes.get(text, -2) for text in others]
+        found = left == table[np.minimum(right, len(table) - 1)]
+        pieces.append(Piece(segment.rows, found, marks=(left < 0) | (right < 0)))
+    return Column(ColumnType("bool", "bytes"), tuple(pieces))
+
+
+def _codes(column: Column, segment: Segment) -> AnyArray:
+    """Codes of a segment's rows; -1 for missing texts."""
+    piece, row = column.at(segment.start)
+    codes = piece.values[row : row + segment.rows].astype(np.int64)
+    if column.type.missing == "bits" and piece.marks is not None:
+        first = piece.first_mark + row
+        bits = np.unpackbits(piece.marks[first // 8 : (first + segment.rows + 7) // 8], bitorder="little")
+        codes[bits[first % 8 : first % 8 + segment.rows] == 0] = -1
+    return codes
 
 
 def _found(piece: Piece, type_: ColumnType, member: Member) -> Piece:

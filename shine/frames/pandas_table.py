@@ -88,13 +88,13 @@ def _times(values: AnyArray, zone: str | None, name: str) -> Column:
 def _categorical(array: Any, name: str, encodings: Encodings) -> Column:
     categories = array.categories
     storage, piece = numpy_piece(array.codes)
-    if len(categories) and not all(isinstance(category, str) for category in categories):
+    codes = encodings.codes(name, categories)
+    if codes is None:
         # Categories of numbers or dates: their values.
         values = pandas_column(categories.take(np.maximum(array.codes, 0)).array, name, encodings)
         marked = tuple(replace(each, marks=array.codes < 0) for each in values.pieces)
         return Column(replace(values.type, missing="bytes"), marked)
-    coded = Piece(piece.rows, piece.values, codes=codes_of(list(categories)))
-    return Column(ColumnType(storage, "negative", "text"), (coded,))
+    return Column(ColumnType(storage, "negative", "text"), (replace(piece, codes=codes),))
 
 
 def _objects(array: Any, name: str, encodings: Encodings) -> Column:

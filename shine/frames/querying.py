@@ -10,12 +10,12 @@ from typing import Any
 
 from shine.errors import UnsupportedSyntaxError
 from shine.frames.columns import Column, Table
-from shine.frames.members import member_column
+from shine.frames.members import member_column, same_texts_column
 from shine.frames.running import Computed, Selection, compute, select
 from shine.lang.names import value_text
 from shine.lang.queries.reading import read
 from shine.lang.queries.scanning import scan
-from shine.lang.queries.types import ColumnType, Member, Query
+from shine.lang.queries.types import ColumnType, Member, Query, SameTexts
 
 RESULTS = ("indices", "mask", "rows")
 """What a filter returns."""
@@ -66,7 +66,10 @@ def _query(text: str, table: Table, variables: Mapping[str, Any]) -> tuple[Query
         return found[name].type
 
     query = read(scan(text), type_of, variables)
-    columns = [
-        member_column(found[each.column], each) if isinstance(each, Member) else found[each] for each in query.columns
-    ]
-    return query, columns
+    return query, [_column(each, found) for each in query.columns]
+
+
+def _column(what: str | Member | SameTexts, found: Mapping[str, Column]) -> Column:
+    if isinstance(what, Member):
+        return member_column(found[what.column], what)
+    return same_texts_column(found[what.column], found[what.other]) if isinstance(what, SameTexts) else found[what]

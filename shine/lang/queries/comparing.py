@@ -67,7 +67,10 @@ class Comparing:
         if meanings[0] != meanings[1]:
             self._reject(f"{left} and {right} cannot be compared", node)
         if meanings[0] == "text":
-            self._reject("two columns of texts cannot be compared; compare a column with texts in quotes", node)
+            if comparison not in ("==", "!="):
+                self._reject("texts are compared with ==, != and in", node)
+            found = self._steps.same_texts(left, right)
+            return found if comparison == "==" else self._steps.add("not", "bool", (found.index,))
         if left.column is not None and right.column is not None and meanings[0] != "number":
             if (left.column.zone is None) != (right.column.zone is None):
                 self._reject(f"{left} and {right} cannot be compared: one has a time zone and one has none", node)

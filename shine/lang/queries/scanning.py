@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from shine.errors import UnsupportedSyntaxError
@@ -17,7 +18,7 @@ MOST_CHARACTERS = 100_000
 
 _TOKEN = re.compile(
     r"""(?P<text>'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")"""
-    r"""|(?P<quoted>`[^`]*`)|(?P<variable>@\s*[^\W\d]\w*)|(?P<operator>&&?|\|\|?|(?<![<>=!])=(?!=))|(?P<blank>[\r\n\t\f]+)""",
+    r"""|(?P<quoted>`[^`]*`)|(?P<variable>@\s*[^\W\d]\w*)|(?P<operator>&&?|\|\|?|(?<![<>=!])=(?!=))|(?P<blank>[\r\n\t\f]+|\#[^\n]*)""",
     re.DOTALL,
 )
 _WORDS = {"&": " and ", "|": " or "}
@@ -48,24 +49,29 @@ class Scanned:
     tree : ast.expr
         Its names are those of `names`, and names of functions and modules.
     names : mapping of str to Name
+    line : str
+        As Python reads it.
+    starts, origins : tuple of int
+        Where pieces of the line begin, in the line and in the text.
     """
 
     text: str
     tree: ast.expr
     names: Mapping[str, Name]
-    _starts: tuple[int, ...]
-    _origins: tuple[int, ...]
-    _line: str
+    line: str
+    starts: tuple[int, ...]
+    origins: tuple[int, ...]
 
     def place(self, node: ast.AST) -> tuple[int, int]:
         """Line and column of a node in the user's text, from 1."""
         column = getattr(node, "col_offset", 0)
-        return self._place(len(self._line.encode()[:column].decode(errors="ignore")))
+        return self.place_at(len(self.line.encode()[:column].decode(errors="ignore")))
 
-    def _place(self, position: int) -> tuple[int, int]:
-        piece = bisect_right(self._starts, position) - 1
-        end = self._origins[piece + 1] if piece + 1 < len(self._origins) else len(self.text)
-        origin = min(self._origins[piece] + position - self._starts[piece], end)
+    def place_at(self, position: int) -> tuple[int, int]:
+        """Line and column in the user's text of a position in the line."""
+        piece = bisect_right(self.starts, position) - 1
+        end = self.origins[piece + 1] if piece + 1 < len(self.origins) else len(self.text)
+        origin = min(self.origins[piece] + position - self.starts[piece], end)
         before = self.text[:origin]
         return before.count("\n") + 1, origin - (before.rfind("\n") + 1) + 1
 
@@ -107,7 +113,7 @@ def scan(text: str) -> Scanned:
         put(text[last : match.start()], last)
         found, kind = match.group(), match.lastgroup
         if found in _NO_OPERATORS:
-            at = Scanned(text, ast.Constant(0), {}, (0,), (0,), text)._place(match.start())
+            at = Scanned(text, ast.Constant(0), {}, text, (0,), (0,)).place_at(match.start())
             raise UnsupportedSyntaxError(_NO_OPERATORS[found], *at)
         if kind in ("quoted", "variable"):
             name = f"{prefix}{len(names)}"
@@ -117,26 +123,28 @@ def scan(text: str) -> Scanned:
         last = match.end()
     put(text[last:].rstrip(), last)
     line = "".join(pieces)
-    scanned = Scanned(text, ast.Constant(0), names, tuple(starts), tuple(origins), line)
+    scanned = Scanned(text, ast.Constant(0), names, line, tuple(starts), tuple(origins))
     tree = _parsed(scanned, line)
     functions = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id not in names and id(node) not in functions:
             names[node.id] = Name(normalized(node.id))
-    return Scanned(text, tree, names, tuple(starts), tuple(origins), line)
+    return replace(scanned, tree=tree)
 
 
 def _parsed(scanned: Scanned, line: str) -> ast.expr:
     try:
-        return ast.parse(line, mode="eval").body
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python warns about code that it would run; this code never runs
+            return ast.parse(line, mode="eval").body
     except SyntaxError as error:
         position = len(line) if not error.offset else error.offset - 1
         if "digits) for integer string conversion" in str(error.msg):
-            raise UnsupportedSyntaxError("the number is too large", *scanned._place(position)) from None
+            raise UnsupportedSyntaxError("the number is too large", *scanned.place_at(position)) from None
         message = (
             f"not an expression: {cut(error.msg)}; a heading that is no name stands in backticks, as in `my column`"
         )
-        raise UnsupportedSyntaxError(message, *scanned._place(position)) from None
+        raise UnsupportedSyntaxError(message, *scanned.place_at(position)) from None
     except (MemoryError, RecursionError):
         raise UnsupportedSyntaxError("the query is nested too deeply") from None
     except ValueError as error:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
 from shine.lang.queries.bounds import FLIPPED, Bound
-from shine.lang.queries.types import FLOATS, INTEGERS, UNITS, Code, ColumnType, Member, Plan, Query, Step
+from shine.lang.queries.types import FLOATS, INTEGERS, UNITS, Code, ColumnType, Member, Plan, Query, SameTexts, Step
 
 MOST_STEPS = 5_000
 """Most steps of a query: the time of LLVM's passes is not linear in their number."""
@@ -83,7 +83,7 @@ class Steps:
     def __init__(self, type_of: Callable[[str], ColumnType]) -> None:
         self._type_of = type_of
         self._steps: dict[Step, int] = {}
-        self._columns: dict[str | Member, ColumnType] = {}
+        self._columns: dict[str | Member | SameTexts, ColumnType] = {}
         self._slots: list[tuple[str, int | float | Code]] = []
 
     def add(self, operation: str, kind: str, arguments: tuple[int, ...] = (), detail: Hashable = None) -> Typed:
@@ -111,8 +111,15 @@ class Steps:
         """Whether a column's value is in a list of values of its type."""
         assert value.column is not None
         missing = value.column.missing
-        key = Member(value.name, values)
-        self._columns[key] = ColumnType("bool", "bytes" if missing in ("least", "negative") else missing)
+        type_ = ColumnType("bool", "bytes" if missing in ("least", "negative") else missing)
+        return self._looked_up(Member(value.name, values), type_)
+
+    def same_texts(self, left: Typed, right: Typed) -> Typed:
+        """Whether two columns have the same text."""
+        return self._looked_up(SameTexts(left.name, right.name), ColumnType("bool", "bytes"))
+
+    def _looked_up(self, key: Member | SameTexts, type_: ColumnType) -> Typed:
+        self._columns[key] = type_
         return self.add("column", "bool", (), list(self._columns).index(key))
 
     def number(self, value: int | float | Code, kind: str, is_variable: bool = False) -> Typed:

@@ -108,6 +108,19 @@ class Member:
 
 
 @dataclass(frozen=True)
+class SameTexts:
+    """Two columns whose texts are compared: their codes are those of different dictionaries.
+
+    Parameters
+    ----------
+    column, other : str
+    """
+
+    column: str
+    other: str
+
+
+@dataclass(frozen=True)
 class Plan:
     """What is compiled: equal plans have the same code.
 
@@ -145,12 +158,12 @@ class Query:
     Parameters
     ----------
     plan : Plan
-    columns : tuple of (str or Member)
-        Names of the columns that it reads, as the query writes them, and lists to look up columns' values in.
+    columns : tuple of (str, Member or SameTexts)
+        Names of the columns that it reads, as the query writes them, and what is looked up before it runs.
     slots : tuple of (int, float or Code)
         Numbers that are passed at each call.
     """
 
     plan: Plan
-    columns: tuple[str | Member, ...]
+    columns: tuple[str | Member | SameTexts, ...]
     slots: tuple[int | float | Code, ...]

@@ -42,6 +42,7 @@ def columns(rng: random.Random, nulls: bool) -> dict[str, list[Any]]:
     )
     table["flag"] = some([True, False])
     table["text"] = some(TEXTS)
+    table["other"] = some([*TEXTS, "c"])
     return table
 
 
@@ -49,7 +50,7 @@ def arrow(table: dict[str, list[Any]], cuts: list[int]) -> pa.Table:
     """The table in chunks; each column is cut at different rows."""
     arrays = {}
     for shift, (name, values) in enumerate(table.items()):
-        kind = {"flag": pa.bool_(), "text": pa.dictionary(pa.int8(), pa.string())}.get(name)
+        kind = {"flag": pa.bool_(), "text": pa.dictionary(pa.int8(), pa.string()), "other": pa.string()}.get(name)
         array = pa.array(values, kind or getattr(pa, name)())
         bounds = sorted({0, ROWS, *((cut + shift) % ROWS for cut in cuts)})
         pieces = [array.slice(start, stop - start) for start, stop in itertools.pairwise(bounds)]
@@ -81,7 +82,7 @@ def comparison(rng: random.Random, depth: int) -> str:
     if choice < 0.15:
         return f"(text {rng.choice(['==', '!='])} {rng.choice([*TEXTS, 'none'])!r})"
     if choice < 0.25:
-        return f"(text in {tuple(rng.sample(TEXTS, 2))!r})"
+        return rng.choice([f"(text in {tuple(rng.sample(TEXTS, 2))!r})", "(text == other)", "(other != text)"])
     if choice < 0.35:
         return rng.choice(["flag", "isna(float64)", "isna(int8)", "isna(text)", "isna(flag)", "(flag == (int8 > 0))"])
     every = [*INTEGERS, "float32", "float64"]

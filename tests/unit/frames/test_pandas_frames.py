@@ -61,6 +61,8 @@ CASES = {
     "category == 'nowhere'": [],
     "objects in ('x', 'z')": [0, 3, 4, 5],
     "texts not in ('x', 'z')": [2, 6],
+    "texts == objects": [0, 2, 3, 4, 5, 6],
+    "category != texts": [0, 3, 4, 5, 6],
     "texts == ['x', 'z']": [0, 3, 4, 5],
     "notna(texts)": [0, 2, 3, 4, 5, 6],
     "'2024-01-15' < t < '2025-01-01'": [2, 3],
