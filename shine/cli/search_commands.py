@@ -14,6 +14,8 @@ from shine.cli.options import (
     json_option,
     live_option,
     open_option,
+    parallel_options,
+    parallel_overrides,
     precision_option,
     quiet_option,
     result_json_option,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 @set_option
 @live_option
 @open_option
+@parallel_options
 @precision_option
 @quiet_option
 @result_json_option
@@ -44,6 +47,9 @@ def evolve_command(
     overrides: tuple[str, ...],
     live: bool,
     show: bool,
+    workers: int | None,
+    dask: str | None,
+    slurm: dict[str, str] | None,
     precision: Precision,
     quiet: bool,
     as_json: bool,
@@ -56,10 +62,12 @@ def evolve_command(
     \b
     Example:
       shine evolve configs/pythagoras.yaml --seed 3 --set stop.seconds=10
+      shine evolve big.yaml --set evolution.islands=16 --workers 8
     """
     from shine.cli.evolve import evolve_config
 
     printed = _printed(quiet, as_json)
+    overrides += tuple(parallel_overrides(workers, dask, slurm))
     page = _live_page(live, show)
     return evolve_config(config, seed, out, overrides, printed, precision, _interruption(context), page)
 
@@ -69,6 +77,7 @@ def evolve_command(
 @set_option
 @live_option
 @open_option
+@parallel_options
 @precision_option
 @quiet_option
 @result_json_option
@@ -79,13 +88,17 @@ def resume_command(
     overrides: tuple[str, ...],
     live: bool,
     show: bool,
+    workers: int | None,
+    dask: str | None,
+    slurm: dict[str, str] | None,
     precision: Precision,
     quiet: bool,
     as_json: bool,
 ) -> int:
     """Go on with the interrupted search in the folder RUN.
 
-    The result is the same, to the last bit, as without the interruption. --set can raise limits.
+    The result is the same, to the last bit, as without the interruption, also on another number of workers. --set can
+    raise limits.
 
     \b
     Example:
@@ -93,6 +106,7 @@ def resume_command(
     """
     from shine.cli.evolve import resume_run
 
+    overrides += tuple(parallel_overrides(workers, dask, slurm))
     page = _live_page(live, show)
     return resume_run(run, overrides, _printed(quiet, as_json), precision, _interruption(context), page)
 

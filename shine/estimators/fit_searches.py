@@ -13,6 +13,7 @@ from shine.gp.evolution import Progress
 from shine.gp.settings import StopSettings
 from shine.live.notebook import live_page
 from shine.live.visit import Visitor
+from shine.parallel import ExecutorSource, Pool, opened
 from shine.search.front import Result
 from shine.search.settings import SearchSettings
 from shine.search.template_data import with_template
@@ -38,6 +39,7 @@ class Search(Protocol):
         *,
         report: Callable[[Progress], object],
         visitor: Visitor | None,
+        pool: Pool | None = None,
     ) -> Result:
         """Search, and return the result."""
 
@@ -65,6 +67,8 @@ class FitSearches:
         Texts that columns number, by the column's name (see `Dataset`).
     titles : sequence of str
         What the searches are called.
+    executor : Executor, dask.distributed.Client, str or int, optional
+        Workers that share the islands of each search (see `shine.parallel.opened`).
     """
 
     count: int
@@ -75,6 +79,7 @@ class FitSearches:
     keep: bool
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     titles: Sequence[str] = ("",)
+    executor: ExecutorSource = None
     results: list[Result] = field(default_factory=list)
     page: Live | None = field(default=None, init=False)
 
@@ -136,8 +141,8 @@ class FitSearches:
             )
         settings = replace(settings, stop=stop, seed=settings.seed + number, guesses=tuple(guesses))
         visitor = None if self.page is None else self.page.watch(self.titles[number % len(self.titles)])
-        with self.report(number, stop) as report:
-            result = search(dataset, settings, report=report, visitor=visitor)
+        with self.report(number, stop) as report, opened(self.executor) as pool:
+            result = search(dataset, settings, report=report, visitor=visitor, pool=pool)
         if self.page is not None:
             self.page.ended(result)
         interrupted = result.stopped_by == "interrupted"

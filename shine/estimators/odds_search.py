@@ -24,6 +24,7 @@ from shine.gp.description import DescriptionLength
 from shine.gp.evolution import Progress
 from shine.lang.names import value_text
 from shine.live.visit import Visitor, watched
+from shine.parallel import Pool
 from shine.search.budget import TimeBudget
 from shine.search.choice import shortest
 from shine.search.front import Front, Result, pareto_front
@@ -31,6 +32,7 @@ from shine.search.given_names import in_formulas
 from shine.search.given_units import front_in_given_units, model_in_given_units, report_in_given_units
 from shine.search.preparation import constraint_compiler, prepared, seeded
 from shine.search.settings import SearchSettings
+from shine.search.sharing import shared
 from shine.search.supported_digits import by_odds, with_supported_digits
 from shine.search.visited import place_of
 
@@ -48,6 +50,7 @@ def search_odds(
     *,
     report: Callable[[Progress], object],
     visitor: Visitor | None = None,
+    pool: Pool | None = None,
 ) -> Result:
     """Evolve formulas for the logarithm of the odds that a row belongs to a class.
 
@@ -64,6 +67,8 @@ def search_odds(
         Receives the `Progress` of every generation; it ends the run by returning True.
     visitor : Visitor, optional
         See `shine.search.run.search`.
+    pool : Pool, optional
+        Workers that share the islands.
 
     Returns
     -------
@@ -99,9 +104,10 @@ def search_odds(
     sample = task.dataset.sampled(evolving.rows, rng)
     classes = Classes.of(sample)
     rows = replace(sample, target=classes.smoothed(sample.target))
-    odds = OddsEvaluator(rows, MachineLinearizer(rows.sampled(LINE_ROWS, rng), LOG_LOSS, threads), dtype, threads)
-    rules = constraint_compiler(settings.constraints, rows, threads)
-    linearizer = MachineLinearizer(rows.sampled(evolving.fitting_rows, rng), LOG_LOSS, threads)
+    alone = shared(settings.fitness, evolving, pool).threads or 1
+    odds = OddsEvaluator(rows, MachineLinearizer(rows.sampled(LINE_ROWS, rng), LOG_LOSS, alone), dtype, alone)
+    rules = constraint_compiler(settings.constraints, rows, alone)
+    linearizer = MachineLinearizer(rows.sampled(evolving.fitting_rows, rng), LOG_LOSS, alone)
 
     stop = replace(settings.stop, loss=classes.enough(settings.stop.loss), seconds=budget.for_evolution())
     description = _description_length(sample)
@@ -125,6 +131,7 @@ def search_odds(
         report=reported,
         save=saved,
         arrivals=arrivals,
+        pool=pool,
     )
 
     refinement = OddsRefinement(

@@ -31,6 +31,7 @@ from shine.lang.vocabulary import PrimitiveSource
 from shine.live.notebook import live_page
 from shine.live.visit import Visitor, watched
 from shine.losses import LossSource, loss_for
+from shine.parallel import ExecutorSource, Pool, opened
 from shine.search.budget import TimeBudget
 from shine.search.choice import choose
 from shine.search.defaults import DEFAULT_PRIMITIVES
@@ -49,6 +50,7 @@ from shine.search.objective_search import search_objective
 from shine.search.outliers import without_gross
 from shine.search.preparation import Task, constraint_compiler, prepared, seeded
 from shine.search.settings import SearchSettings
+from shine.search.sharing import shared
 from shine.search.template_data import with_template
 from shine.search.template_search import template_search
 from shine.search.visited import place_of
@@ -68,6 +70,7 @@ def search(
     state: State | None = None,
     save: Callable[[State], None] | None = None,
     visitor: Visitor | None = None,
+    pool: Pool | None = None,
 ) -> Result:
     """Evolve formulas that explain a data set.
 
@@ -83,6 +86,8 @@ def search(
         Receives the `State` after every generation; see `shine.gp.evolution.evolve`.
     visitor : Visitor, optional
         Watches the search, and may put formulas into it, hold it up, and end it.
+    pool : Pool, optional
+        Workers that share the islands (see `shine.parallel.opened`). They change no bit of the front.
 
     Returns
     -------
@@ -95,13 +100,14 @@ def search(
         If the data, a formula, a graph or a setting is invalid.
     """
     if settings.template is not None:
-        return template_search(dataset, settings, report=report, state=state, save=save, visitor=visitor)
+        return template_search(dataset, settings, report=report, state=state, save=save, visitor=visitor, pool=pool)
     whole = dataset
     settings, loss = in_formulas(settings, dataset), loss_for(settings.fitness.loss, dataset)
     dataset = read_by(loss, dataset, settings.fitness.noise)
     clock = time.monotonic if visitor is None else visitor.clock
     budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds, clock)
     evolving, fitness = settings.evolution, settings.fitness
+    apart = shared(fitness, evolving, pool)
     scaled = fitness.linear_scaling
 
     check_noise(fitness.noise)
@@ -116,9 +122,10 @@ def search(
     model = fitness.noise if state is None else resumed_noise(state.noise, fitness.noise)
     task, noise, interrupted = _with_noise(replace(task, dataset=split.learned), settings, loss, model, threads)
     sample = task.dataset.sampled(evolving.rows, rng)
-    rules = constraint_compiler(settings.constraints, sample, threads)
+    assert apart.threads is not None
+    rules = constraint_compiler(settings.constraints, sample, apart.threads)
     fitting = sample.sampled(evolving.fitting_rows, rng)
-    linearizer = MachineLinearizer(fitting, loss, threads)
+    linearizer = MachineLinearizer(fitting, loss, apart.threads)
 
     def save_with_noise(state: State) -> None:
         assert save is not None
@@ -131,7 +138,7 @@ def search(
     own = None if report is None else report_in_given_units(report, task, loss.degree)
     reported, saved, arrivals = watched(visitor, own, None if save is None else save_with_noise)
     outcome = evolution.evolve(
-        _evaluator(sample, task, settings, loss, rules, fitting),
+        _evaluator(sample, task, replace(settings, fitness=apart), loss, rules, fitting),
         task.primitives,
         evolving,
         stop,
@@ -146,6 +153,7 @@ def search(
         state=state,
         save=saved,
         arrivals=arrivals,
+        pool=pool,
     )
     if interrupted:
         outcome = replace(outcome, stopped_by="interrupted")
@@ -220,6 +228,8 @@ def evolve(
     template: TemplateSource | None = None,
     report: Callable[[Progress], object] | None = None,
     live: bool = False,
+    workers: int | None = None,
+    executor: ExecutorSource = None,
     **settings: Any,
 ) -> Result:
     """Find short formulas for `y` in the columns of `X`.
@@ -287,6 +297,10 @@ def evolve(
     live : bool
         Whether to show the search on a page while it runs: below the cell of a notebook, else at an address that is
         printed. One can pause it there, end it, and put formulas in.
+    workers : int, optional
+        Processes on this machine that share the islands; see docs/parallel.md. Their number does not change the result.
+    executor : Executor, dask.distributed.Client, str or int, optional
+        In place of `workers`: any executor of PEP 3148, a Dask client, or the address of a Dask scheduler.
     **settings
         Fields of `shine.gp.settings.EvolutionSettings`: population, max_size, max_depth, ...
 
@@ -334,11 +348,17 @@ def evolve(
         dataset = with_template(every.template, X, y, sample_weight, names, headings, sigma, groups, beside=columns)
     else:
         dataset = Dataset.from_arrays(X, y, sample_weight, names, sigma, groups, headings, columns)
-    if objective is not None and every.template is not None:
-        raise ValueError("objective does not go with a template; leave one of them out")
-    found_by: Callable[..., Result] = search if objective is None else partial(search_objective, function=objective)
-    with live_page(live, "Symbolic regression", "y") as page:
-        result = found_by(dataset, every, report=report, visitor=None if page is None else page.watch())
+    if objective is not None:
+        if every.template is not None:
+            raise ValueError("objective does not go with a template; leave one of them out")
+        if workers is not None or executor is not None:
+            raise ValueError("an objective is called in this process only; leave workers and executor out")
+    with live_page(live, "Symbolic regression", "y") as page, opened(executor, workers=workers) as pool:
+        visitor = None if page is None else page.watch()
+        if objective is not None:
+            result = search_objective(dataset, every, function=objective, report=report, visitor=visitor)
+        else:
+            result = search(dataset, every, report=report, visitor=visitor, pool=pool)
         if page is not None:
             page.ended(result)
     return result
