@@ -2,7 +2,7 @@
 
 ``python docs/pictures.py`` writes them all to docs/images; ``python docs/pictures.py fit front`` only these;
 ``--folder FOLDER`` writes them elsewhere. They need Matplotlib. Drawings of Shine itself (data, tile) are made by hand,
-and report.png is a photograph of a report.
+report.png is a photograph of a report, and live.png of a live page.
 """
 
 from __future__ import annotations

@@ -24,7 +24,6 @@ MODULES = {
 
 _EVALUATION = {"errors", "stages", "lang", "words", "data", "arrays", "fitness", "codegen", "llvm", "evaluators"}
 _SEARCH = _EVALUATION | {"losses", "gp", "templates", "kernels", "domain", "export", "report", "frontends", "live"}
-_FACES = _SEARCH | {"inference", "search", "shine", "config"}
 _FACES = _SEARCH | {"parallel", "inference", "search", "shine", "config"}
 
 BELOW: dict[str, set[str]] = {

@@ -182,7 +182,7 @@ def put_in_part(formulas: Sequence[PutIn]) -> Content:
          number(each.loss), "yes" if each.on_front else "no" if each.generation is not None else "")
         for each in formulas
     ]  # fmt: skip
-    caption = "A formula without a finite loss breaks a constraint, or has no finite value for some row."
+    caption = "A formula without a loss is worse than all that are kept, breaks a constraint, or is not finite."
     table = _table(("Formula", "Joined", "Loss", "On the front"), rows, caption, 1)
     return section("Put in by hand", table) if rows else None
 

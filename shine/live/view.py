@@ -141,7 +141,7 @@ class Live:
             self._watch.put_in(text.strip())
         except (ShineError, TypeError, ValueError) as error:
             raise ValueError(str(error)) from None
-        return {"text": "Accepted: it joins the search after this generation."}
+        return {"text": "Accepted: it joins after this generation; if there are several islands, when they meet."}
 
     def _stage_begun(self, text: str) -> None:
         self._stages.append(text)

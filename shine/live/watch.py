@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shine.gp.memory import hashes, symbols
+from shine.gp.memory import symbols
 from shine.lang.population import Population
 from shine.live.visit import Place
 
@@ -45,8 +45,7 @@ class PutIn:
     generation : int, optional
         After which generation it joined; None while it waits.
     loss : float, optional
-        In the units of the given data, with the constants as written or fitted, whichever is less; None until it is
-        known.
+        In the units of the given data, perhaps with fitted constants; None if it has not been seen among the kept ones.
     on_front : bool
         Whether it is on the front now, with fitted constants perhaps.
     """
@@ -162,7 +161,8 @@ class Watch:
         with self._condition:
             new = range(self._joined, self._passed_on)
             for at in new:
-                self._put_in[at] = replace(self._put_in[at], generation=state.generation)
+                formula = replace(self._put_in[at], generation=state.generation)
+                self._put_in[at] = formula if place is None else judged(formula, state, place)
             self._state, self._joined = state, self._passed_on
             self._remember({"generation": state.generation, "seconds": state.seconds, "loss": loss})
         self._controls.changed(bool(new))
@@ -226,14 +226,14 @@ class Watch:
 
 
 def judged(formula: PutIn, state: State, place: Place) -> PutIn:
-    """A formula that has joined, with its loss, and whether it is on the front."""
-    individual, archive = formula.individual, state.archive
-    key = hashes(individual)
-    losses = [
-        loss for known in state.known for loss in known.younger_rows[np.isin(known.younger_keys, key), 0].tolist()
-    ]
+    """A formula that has joined, with its loss as far as it is known, and whether it is on the front."""
+    archive, own = state.archive, symbols(formula.individual)
     # Its constants may have been fitted.
-    alike = np.isin(symbols(archive.individuals), symbols(individual)) & np.isfinite(archive.scores.losses)
-    losses += archive.scores.losses[alike].tolist()
+    alike = np.isin(symbols(archive.individuals), own) & np.isfinite(archive.scores.losses)
+    losses = archive.scores.losses[alike].tolist()
+    for island in state.islands:
+        losses += island.losses[np.isin(symbols(island.parents.population), own)].tolist()
+    found = [place.loss(loss) for loss in losses if math.isfinite(loss)]
+    found += [] if formula.loss is None else [formula.loss]
     on_front = bool(alike[archive.front_rows(place.enough)].any())
-    return replace(formula, loss=place.loss(min(losses)) if losses else None, on_front=on_front)
+    return replace(formula, loss=min(found, default=None), on_front=on_front)

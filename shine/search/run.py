@@ -347,15 +347,17 @@ def evolve(
         dataset = with_template(every.template, X, y, sample_weight, names, headings, sigma, groups, beside=columns)
     else:
         dataset = Dataset.from_arrays(X, y, sample_weight, names, sigma, groups, headings, columns)
-    if objective is not None and every.template is not None:
-        raise ValueError("objective does not go with a template; leave one of them out")
-    if objective is not None and (workers is not None or executor is not None):
-        raise ValueError("an objective is called in this process only; leave workers and executor out")
-    with opened(executor, workers=workers) as pool, live_page(live, "Symbolic regression", "y") as page:
-        found_by: Callable[..., Result] = (
-            partial(search, pool=pool) if objective is None else partial(search_objective, function=objective)
-        )
-        result = found_by(dataset, every, report=report, visitor=None if page is None else page.watch())
+    if objective is not None:
+        if every.template is not None:
+            raise ValueError("objective does not go with a template; leave one of them out")
+        if workers is not None or executor is not None:
+            raise ValueError("an objective is called in this process only; leave workers and executor out")
+    with live_page(live, "Symbolic regression", "y") as page, opened(executor, workers=workers) as pool:
+        visitor = None if page is None else page.watch()
+        if objective is not None:
+            result = search_objective(dataset, every, function=objective, report=report, visitor=visitor)
+        else:
+            result = search(dataset, every, report=report, visitor=visitor, pool=pool)
         if page is not None:
             page.ended(result)
     return result

