@@ -174,7 +174,8 @@ def _run(
 
 
 def _keep_result(keeper: Keeper, folder: Path, result: Result, job: Job) -> None:
-    record = result_record(result, job.config.target_name, job.config.primitive_texts, job.preparation)
+    named, data = (job.config.target_name, job.config.primitive_texts), keeper.description["data"]
+    record = result_record(result, *named, job.preparation, data)
     keeper.attempt(folder / "front.csv", partial(write_text, folder / "front.csv", front_csv(result)))
     keeper.finish()
     # Last, because result.json marks a run as finished: a run that is killed before can go on and write the rest.
