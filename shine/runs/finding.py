@@ -144,7 +144,7 @@ def query(
     target: str | None = None,
     since: object = None,
     until: object = None,
-    settings: Mapping[str, object] | None = None,
+    settings: Mapping[str, object] | Iterable[tuple[str, object]] = (),
     where: str | Iterable[str] = (),
     formulas: bool = False,
     best: bool = False,
@@ -156,7 +156,8 @@ def query(
     given = [
         ("nodes", nodes), ("r2", r2), ("loss", loss), ("data", None if data is None else f"={data}"),
         ("target", None if target is None else f"={target}"), ("date", None if since is None else f">={since}"),
-        ("date", None if until is None else f"<{until}"), *(settings or {}).items(),
+        ("date", None if until is None else f"<{until}"),
+        *(settings.items() if isinstance(settings, Mapping) else settings),
     ]  # fmt: skip
     conditions = [compared(key, value) for key, value in given if value is not None]
     conditions += [condition(text) for text in _several(where)]
