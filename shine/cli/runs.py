@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -239,7 +238,7 @@ def _compared(folders: Sequence[Path]) -> Any:
 
 
 def _as_json(row: Found) -> dict[str, Any]:
-    return {**asdict(row), "folder": str(row.folder), "date": row.date.isoformat(timespec="seconds")}
+    return {**row._asdict(), "date": row.date.isoformat(timespec="seconds")}
 
 
 def _entry_json(entry: Entry) -> dict[str, Any]:
@@ -263,11 +262,11 @@ def _whole(value: int | None) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None or math.isnan(value) else f"{value:.5g}"
+    return "" if value is None else f"{value:.5g}"
 
 
 def _share(value: float | None) -> str:
-    return "" if value is None or math.isnan(value) else f"{round(value, 6) + 0.0:.6f}"
+    return "" if value is None else f"{round(value, 6) + 0.0:.6f}"
 
 
 def _seconds(value: float | None) -> str:

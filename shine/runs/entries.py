@@ -120,8 +120,8 @@ def _settings(path: Path) -> tuple[dict[str, Any], str]:
     try:
         document = read_document(path)
     except ShineError as error:
-        return {}, cut(str(error).splitlines()[0])
-    problem = f"{path}: {document.problems[0][1]}" if document.problems else ""
+        return {}, cut(str(error).splitlines()[0].replace(str(path), path.name))  # the folder may be moved
+    problem = f"{path.name}: {document.problems[0][1]}" if document.problems else ""
     return {_text(key): value for key, value in flat(document.value)}, cut(problem)
 
 
@@ -129,13 +129,13 @@ def _result(path: Path) -> tuple[dict[str, Any], str]:
     """The values in result.json, and why they cannot be read; both are empty if there is none."""
     try:
         if not path.is_file():
-            return {}, f"{path}: is not a file" if path.exists() else ""
+            return {}, f"{path.name}: is not a file" if path.exists() else ""
         value = json.loads(path.read_bytes())
         if isinstance(value, dict) and value.get("front") and list(_front(value)):
             return value, ""
-        return {}, f"{path}: is not the result of a run"
+        return {}, f"{path.name}: is not the result of a run"
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        return {}, cut(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}")
+        return {}, cut(f"{path.name}: cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
 def _front(result: Mapping[str, Any]) -> Iterator[FormulaEntry]:

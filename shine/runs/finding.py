@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import math
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from shine.lang.names import listed
 from shine.runs.conditions import (
@@ -41,55 +40,47 @@ _SELECTED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A run, and a formula of its front.
-
-    Parameters
-    ----------
-    name : str
-        Path of its folder within the folder of the runs.
-    folder : Path
-    date : datetime
-        When its result was written, in local time.
-    target : str
-    data : str
-        The file, or the formula that the data were made by.
-    data_hash : str
-        SHA-256 of the names and numbers that it searched in; empty if the run did not note it.
-    stopped_by : str
-        What ended it, as in ``result.json``; ``unfinished`` without a result, ``damaged`` if that cannot be read.
-    formula : str
-        In Shine's language; empty if there is none.
-    loss, r2, nodes
-        Of the formula; NaN and 0 if they are not known. `nodes` is what ``result.json`` calls its complexity.
-    index : int
-        Place of the formula in the front.
-    best : bool
-        Whether the run chose it.
-    problem : str
-        What could not be read of the run; empty if everything could.
-    """
+class Found(NamedTuple):
+    """A run, and a formula of its front; what is not known is None."""
 
     name: str
-    folder: Path
+    """Path of its folder within the folder of the runs."""
+    folder: str
+    """Path of its folder."""
     date: datetime
+    """When its result was written, in local time."""
     target: str
+    """Name of what it explains."""
     data: str
+    """The file, or the formula that the data were made by."""
     data_hash: str
+    """SHA-256 of the names and numbers that it searched in; empty if the run did not note it."""
     generations: int | None
+    """Generations after the first population."""
     evaluations: int | None
+    """Formulas whose loss was computed."""
     seconds: float | None
+    """Duration of the search."""
     seed: int | None
+    """Seed of every random choice."""
     stopped_by: str
+    """What ended it, as in ``result.json``; ``unfinished`` without a result, ``damaged`` if that cannot be read."""
     shine: str
+    """Version of Shine."""
     problem: str
-    formula: str
-    loss: float
-    r2: float
-    nodes: int
-    index: int
+    """What could not be read of the run; empty if everything could."""
+    formula: str | None
+    """In Shine's language."""
+    loss: float | None
+    """Its loss."""
+    r2: float | None
+    """Its R2."""
+    nodes: int | None
+    """Its nodes, as ``result.json`` counts its complexity."""
+    index: int | None
+    """Its place in the front."""
     best: bool
+    """Whether the run chose it."""
 
 
 @dataclass(frozen=True)
@@ -218,24 +209,12 @@ def find(folder: str | Path = RUNS, **keywords: Any) -> list[Found]:
 def found(folder: Path, asked: Query, *, rebuild: bool = False) -> list[Found]:
     """What a query finds among the runs in a folder (see `find`)."""
     rows = _asked(folder, asked, lambda connection: list(_rows(connection, asked)), rebuild)
-    return [_found(folder, row) for row in rows]
+    return [_found(os.path.join(folder, ""), row) for row in rows]
 
 
 def count(folder: Path, asked: Query) -> int:
     """Number of runs or formulas that a query would find without its limit."""
     return int(_asked(folder, asked, lambda connection: _count(connection, asked), False))
-
-
-def settings_of_run(folder: Path, name: str) -> dict[str, Any] | None:
-    """The settings of a run by their names with dots, as its folder tells; None if there is no such run."""
-
-    def read(connection: sqlite3.Connection) -> dict[str, Any] | None:
-        row = connection.execute(
-            "SELECT content, seed FROM runs JOIN choices ON choices.id = runs.choice WHERE name = ?", (name,)
-        ).fetchone()
-        return None if row is None else {**json.loads(row[0]), "seed": row[1]}
-
-    return with_index(folder, read)
 
 
 def _asked(folder: Path, asked: Query, use: Any, rebuild: bool) -> Any:
@@ -287,14 +266,9 @@ def _select(connection: sqlite3.Connection, asked: Query, columns: str = _SELECT
 _CHOSEN = Clause("formulas.rank = 0", (), True)
 
 
-def _found(folder: Path, row: tuple[Any, ...]) -> Found:
-    name, date, target, data, data_hash, generations, evaluations, seconds, seed, stopped_by, shine, problem = row[:12]
-    formula, loss, r2, nodes, index, best = row[12:]
-    return Found(
-        name, folder / name, datetime.fromtimestamp(date), target, data, data_hash, generations, evaluations, seconds,
-        seed, stopped_by, shine, problem, formula or "", math.nan if loss is None else loss,
-        math.nan if r2 is None else r2, nodes or 0, index or 0, bool(best),
-    )  # fmt: skip
+def _found(folder: str, row: tuple[Any, ...]) -> Found:
+    name, date, *rest, best = row
+    return Found._make((name, folder + name, datetime.fromtimestamp(date), *rest, bool(best)))
 
 
 def _several(given: str | Iterable[str]) -> Iterable[str]:

@@ -6,6 +6,7 @@ read again, and nothing is lost.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,7 +43,7 @@ CREATE TABLE runs (
 CREATE TABLE formulas (
     run INTEGER NOT NULL, rank INTEGER NOT NULL, place INTEGER, best INTEGER, expression TEXT, loss REAL, r2 REAL,
     nodes INTEGER, words TEXT, PRIMARY KEY (run, rank)) WITHOUT ROWID;
-CREATE TABLE choices (id INTEGER PRIMARY KEY, content TEXT NOT NULL UNIQUE);
+CREATE TABLE choices (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE);
 CREATE TABLE keys (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
 CREATE TABLE settings (key INTEGER, value, choice INTEGER, PRIMARY KEY (key, value, choice)) WITHOUT ROWID;
 """
@@ -120,9 +121,10 @@ def _in_memory(path: Path) -> sqlite3.Connection:
     if path.is_file():
         with suppress(sqlite3.Error, OSError):
             with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=1.0)) as kept:
-                kept.backup(connection)
+                kept.execute("SELECT count(*) FROM runs").fetchone()  # fails if it is locked; serialize() would wait
+                connection.deserialize(kept.serialize())
             _prepare(connection)
-            connection.execute("SELECT count(*) FROM settings, keys LIMIT 1").fetchall()
+            connection.execute("SELECT name FROM runs").fetchall()
             return connection
         connection.close()
         connection = _connection(sqlite3.connect(":memory:", isolation_level=None))
@@ -222,17 +224,18 @@ def _add(connection: sqlite3.Connection, name: str, signature: str, entry: Entry
 
 def _choice(connection: sqlite3.Connection, settings: Mapping[str, Any]) -> int:
     """The row of some settings; the seed, which is a column of its own, is none of them."""
-    content = json.dumps({key: value for key, value in settings.items() if key != "seed"}, sort_keys=True)
-    known = connection.execute("SELECT id FROM choices WHERE content = ?", (content,)).fetchone()
+    others = {key: comparable(value) for key, value in settings.items() if key != "seed"}
+    digest = hashlib.sha256(repr(sorted(others.items())).encode("utf-8", "backslashreplace")).digest()
+    known = connection.execute("SELECT id FROM choices WHERE digest = ?", (digest,)).fetchone()
     if known:
         return int(known[0])
-    row = connection.execute("INSERT INTO choices (content) VALUES (?)", (content,)).lastrowid
+    row = connection.execute("INSERT INTO choices (digest) VALUES (?)", (digest,)).lastrowid
     assert row is not None
-    for key, value in json.loads(content).items():
-        connection.execute("INSERT OR IGNORE INTO keys (key) VALUES (?)", (key,))
-        connection.execute(
-            "INSERT OR IGNORE INTO settings SELECT id, ?, ? FROM keys WHERE key = ?", (comparable(value), row, key)
-        )
+    connection.executemany("INSERT OR IGNORE INTO keys (key) VALUES (?)", ((key,) for key in others))
+    connection.executemany(
+        "INSERT INTO settings SELECT id, ?, ? FROM keys WHERE key = ?",
+        ((value, row, key) for key, value in others.items()),
+    )
     return row
 
 
@@ -247,6 +250,7 @@ def comparable(value: Any) -> float | str:
         return json.dumps(value)
     if isinstance(value, int) and abs(value) >= 1 << 63:
         return float(value) if abs(value) < 1 << 1000 else str(value)
-    if isinstance(value, int | float | str):
+    if isinstance(value, int | float):
         return value
-    return json.dumps(value, ensure_ascii=False)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -43,7 +43,7 @@ def _found(place: str, prefix: str, recent: int, depth: int) -> Iterator[tuple[s
         signature = _signature(each.path, recent)
         name = prefix + each.name
         if signature is not None:
-            yield name.encode("utf-8", "backslashreplace").decode(), signature
+            yield name if name.isascii() else name.encode("utf-8", "backslashreplace").decode(), signature
         elif depth < DEEPEST:
             try:
                 yield from _found(each.path, f"{name}/", recent, depth + 1)
@@ -64,12 +64,19 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 def _signature(place: str, recent: int) -> str | None:
     """The signature of the run in a folder; None if it holds no run."""
     config, result = _stat(f"{place}/config.yaml"), _stat(f"{place}/result.json")
+    if config and result:  # most runs by far
+        if config.st_mtime_ns >= recent or result.st_mtime_ns >= recent:
+            return ""
+        return (
+            f"{config.st_mtime_ns} {config.st_size} {config.st_ino} "
+            f"{result.st_mtime_ns} {result.st_size} {result.st_ino}"
+        )
     if config is None and result is None:
         return None
-    known = [config, result] if result else [config, _stat(f"{place}/log.jsonl"), _stat(f"{place}/checkpoints")]
+    known = [config, result, _stat(f"{place}/log.jsonl"), _stat(f"{place}/checkpoints")]
     if any(each and each.st_mtime_ns >= recent for each in known):
         return ""
-    return ",".join([f"{each.st_mtime_ns} {each.st_size} {each.st_ino}" if each else "-" for each in known])
+    return " ".join(f"{each.st_mtime_ns} {each.st_size} {each.st_ino}" if each else "-" for each in known)
 
 
 def _stat(path: str) -> os.stat_result | None:
