@@ -24,13 +24,14 @@ MODULES = {
 
 _EVALUATION = {"errors", "stages", "lang", "words", "data", "arrays", "fitness", "codegen", "llvm", "evaluators"}
 _SEARCH = _EVALUATION | {"losses", "gp", "templates", "kernels", "domain", "export", "report", "frontends"}
-_FACES = _SEARCH | {"inference", "search", "shine", "config"}
+_FACES = _SEARCH | {"parallel", "inference", "search", "shine", "config"}
 
 BELOW: dict[str, set[str]] = {
     "typing": set(),
     "moved": set(),
     "errors": set(),
     "stages": set(),
+    "parallel": {"stages"},
     "lang": {"errors"},
     "words": {"lang"},
     "llvm": {"errors"},
@@ -47,16 +48,16 @@ BELOW: dict[str, set[str]] = {
     # SQL makes numbers of columns as the data's preparation does.
     "export": {"errors", "lang", "codegen", "data", "frontends"},
     # Array functions have the bits of formulas, so that decisions about formulas do not depend on the processor.
-    "gp": {"errors", "stages", "lang", "fitness", "arrays"},
+    "gp": {"errors", "stages", "parallel", "lang", "fitness", "arrays"},
     "evaluators": _EVALUATION,
     "losses": _EVALUATION,
     # Individuals have slots; evaluators score and fit them.
     "templates": _EVALUATION | {"gp"},
     "kernels": _EVALUATION,
     "inference": _EVALUATION | {"kernels", "losses"},
-    "search": _SEARCH | {"inference"},
-    "estimators": _SEARCH | {"inference", "search"},
-    "config": {"errors", "lang", "words", "data", "losses", "gp", "frontends", "templates", "search"},
+    "search": _SEARCH | {"parallel", "inference"},
+    "estimators": _SEARCH | {"parallel", "inference", "search"},
+    "config": {"errors", "parallel", "lang", "words", "data", "losses", "gp", "frontends", "templates", "search"},
     "runs": _FACES,
     "bench": _EVALUATION | {"gp", "search"},
     # Names that formulas may have in C.
@@ -83,11 +84,16 @@ ONLY_IN: dict[str, set[str]] = {
     "torch": {"export", "frontends.torchfx"},
     "jax": {"export"},
     "onnx": {"export"},
+    # Tasks travel to workers: what a private folder of the same run holds is unpickled, and nothing else.
+    "pickle": {"parallel.shipment"},
+    "joblib": {"parallel"},
+    "distributed": {"parallel.clusters"},
+    "dask_jobqueue": {"parallel.clusters"},
 }
 """Foreign modules, and the layers or single modules that may import them."""
 
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
-FORBIDDEN_IMPORTS = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"}
+FORBIDDEN_IMPORTS = {"marshal", "shelve", "dill", "cloudpickle"}
 
 
 @dataclass(frozen=True)

@@ -122,6 +122,10 @@ def forget(state: State) -> None:
     """Save nothing."""
 
 
+def nobody() -> None:
+    """Let no individual join."""
+
+
 def evolve(
     evaluator: PopulationEvaluator,
     primitives: PrimitiveSet,
@@ -138,6 +142,7 @@ def evolve(
     report: Callable[[Progress], object] = ignore,
     state: State | None = None,
     save: Callable[[State], None] = forget,
+    arrivals: Callable[[], Population | None] = nobody,
 ) -> Outcome:
     """Evolve formulas of low loss.
 
@@ -169,6 +174,9 @@ def evolve(
     save : callable
         Called with the `State` after each generation, before the report. Taking a state costs nothing: it shares the
         run's arrays, which never change.
+    arrivals : callable
+        Asked before each save for individuals from outside, such as a formula that the user wrote. They are scored,
+        with fitted constants, and join the first island; the same limits hold as for `initial`.
 
     Returns
     -------
@@ -178,7 +186,8 @@ def evolve(
     Raises
     ------
     ValueError
-        If an initial individual exceeds a limit or has another primitive set, or the state belongs to another run.
+        If an initial individual or an arrival exceeds a limit or has another primitive set, or the state belongs to
+        another run.
     """
     given = _within_limits(initial, primitives, settings)
     began = clock()
@@ -191,7 +200,7 @@ def evolve(
         rng, began = restored_generator(state.random), began - state.seconds
     deadline = float("inf") if stop.seconds is None else began + stop.seconds
     scorer = Scorer(evaluator, archive, clock, deadline, fitter, known, evaluations)
-    run = _Run(Habitat(primitives, settings, scorer, errors), stop, rng, clock, began, description)
+    run = _Run(Habitat(primitives, settings, scorer, errors), stop, rng, clock, began, description, arrivals)
     first = partial(run.begun, given, seeding) if state is None else partial(run.resumed, state)
     reason = run.complete(first, report, save)
     front, scores = scorer.archive.front(stop.loss)
@@ -209,9 +218,10 @@ class _Run:
         clock: Callable[[], float],
         began: float,
         description: DescriptionLength | None,
+        arrivals: Callable[[], Population | None],
     ) -> None:
         self.habitat, self.stop, self.rng, self.clock, self.began = habitat, stop, rng, clock, began
-        self.description = description
+        self.description, self.arrivals = description, arrivals
         self.generation = 0
         self.stagnation = Stagnation()
 
@@ -226,6 +236,7 @@ class _Run:
             islands = first()
             habitat = self.habitat
             while True:
+                islands = self._with_arrivals(islands)
                 stagnant = self._stagnant()
                 save(self._state(islands))
                 enough = report(self._progress()) is True
@@ -263,6 +274,15 @@ class _Run:
             self.habitat = replace(self.habitat, parts=Parents.of(state.parts))
         self.generation, self.stagnation = state.generation, state.stagnation
         return list(state.islands)
+
+    def _with_arrivals(self, islands: list[Island]) -> list[Island]:
+        """The islands after individuals from outside have joined the first one."""
+        arrived = self.arrivals()
+        if arrived is None or not len(arrived):
+            return islands
+        settings = self.habitat.settings
+        found = self.habitat.scorer.scored(_within_limits(arrived, self.habitat.primitives, settings, "arriving"))
+        return [self.habitat.joined(islands[0], *found), *islands[1:]]
 
     def _with_guesses(self, given: Population, seeding: Seeding) -> Population:
         """The given individuals and the guesses of the seeding, whose useful parts join the habitat."""
@@ -325,22 +345,24 @@ class _Run:
         return Progress(self.generation, self.habitat.scorer.evaluations, self.clock() - self.began, front, scores)
 
 
-def _within_limits(initial: Population | None, primitives: PrimitiveSet, settings: EvolutionSettings) -> Population:
-    """The initial individuals at the width of the run; an error if one exceeds a limit."""
+def _within_limits(
+    given: Population | None, primitives: PrimitiveSet, settings: EvolutionSettings, kind: str = "initial"
+) -> Population:
+    """The given individuals at the width of the run; an error if one exceeds a limit."""
     width = width_of(primitives, settings.max_size)
-    if initial is None or not len(initial):
+    if given is None or not len(given):
         return Population(np.zeros((0, width), np.int16), np.zeros((0, width)), np.zeros(0, np.int64), primitives)
-    if initial.primitives != primitives:
-        raise ValueError("the initial individuals have another primitive set than the run; make them with its set")
+    if given.primitives != primitives:
+        raise ValueError(f"the {kind} individuals have another primitive set than the run; make them with its set")
     most_nodes, most_levels = formula_limits(primitives, settings.max_size, settings.max_depth)
     for unit, setting, limits, found in (
-        ("nodes", "max_size", most_nodes, formula_sizes(initial)),
-        ("levels", "max_depth", most_levels, formula_depths(initial)),
+        ("nodes", "max_size", most_nodes, formula_sizes(given)),
+        ("levels", "max_depth", most_levels, formula_depths(given)),
     ):
         worst, formula = divmod(int(np.argmax(found - limits)), found.shape[1])
         if found[worst, formula] > limits[formula]:
             raise ValueError(
-                f"initial individual {worst} has {found[worst, formula]} {unit}, and {setting} is {limits[formula]}; "
+                f"{kind} individual {worst} has {found[worst, formula]} {unit}, and {setting} is {limits[formula]}; "
                 f"raise {setting} or leave the individual out"
             )
-    return at_width(initial, width)
+    return at_width(given, width)

@@ -240,6 +240,25 @@ def test_initial_individuals_join_the_first_population():
     assert tree_of(outcome.front, -1).size == 13
 
 
+def test_arrivals_join_the_search_before_the_next_report():
+    long = population_of(["x" + " neg" * 12], PRIMITIVES, 13)
+    waiting, fronts = [None, None, long], []
+    run(
+        NodeCounter(NEG, 12),
+        replace(SETTINGS, max_depth=13, population=20),
+        report=lambda progress: fronts.append(progress.best_loss),
+        arrivals=lambda: waiting.pop(0) if waiting else None,
+    )
+    assert 0 not in fronts[:2]
+    assert fronts[2:] == [0]
+
+
+def test_arrivals_beyond_a_limit_are_rejected():
+    long = population_of(["x" + " neg" * 12], PRIMITIVES, 13)
+    with pytest.raises(ValueError, match="arriving individual 0 has 13 levels, and max_depth is 8"):
+        run(arrivals=lambda: long)
+
+
 def test_more_initial_individuals_than_the_population_holds_are_all_evaluated():
     initial = population_of([f"{value} neg" for value in range(150)], PRIMITIVES, 3)
     assert run(initial=initial, stop=replace(STOP, generations=0)).evaluations == 150

@@ -1,0 +1,137 @@
+"""A value that many tasks need: it travels to each worker once."""
+
+from __future__ import annotations
+
+import io
+import secrets
+import shutil
+import tempfile
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from pickle import PicklingError
+from types import TracebackType
+from typing import Any, Self
+
+MOST_KEPT = 2
+"""Values that a thread of a worker keeps: that of the search in progress, and that of the one before."""
+
+
+class Absent(Exception):
+    """A worker has not got the value, and does not see the file of it."""
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """What a task carries in place of a value.
+
+    Parameters
+    ----------
+    key : str
+        Random: no other value has it.
+    path : str
+        File of the value, which workers that share the file system map into their memory.
+    content : bytes, optional
+        The value itself, for a worker that sees no such file.
+    """
+
+    key: str
+    path: str
+    content: bytes | None = None
+
+    def value(self) -> Any:
+        """The value, read at the first call in a thread of a worker.
+
+        Raises
+        ------
+        Absent
+            If this worker has neither the value nor its file, and the ticket does not carry it.
+        """
+        import joblib
+
+        kept = _KEPT.values
+        if self.key in kept:
+            kept.move_to_end(self.key)
+            return kept[self.key]
+        try:
+            found = joblib.load(self.path, mmap_mode="r")
+        except OSError:
+            if self.content is None:
+                raise Absent from None
+            found = joblib.load(io.BytesIO(self.content))
+        kept[self.key] = found
+        while len(kept) > MOST_KEPT:
+            kept.popitem(last=False)
+        return found
+
+    @property
+    def recalled(self) -> bool:
+        """Whether a value that came in a file is no longer wanted: the worker should stop."""
+        return self.content is None and not Path(self.path).exists()
+
+
+class _Kept(threading.local):
+    """The values of this thread: a value need not be safe to use in several threads at once."""
+
+    def __init__(self) -> None:
+        self.values: OrderedDict[str, Any] = OrderedDict()
+
+
+_KEPT = _Kept()
+
+
+class Shipment:
+    """A value in a file of a private folder, until the end of a `with` block.
+
+    Parameters
+    ----------
+    value : object
+        Anything that pickle or cloudpickle takes.
+
+    Raises
+    ------
+    ValueError
+        If the value cannot be pickled.
+    """
+
+    def __init__(self, value: object) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="shine-"))
+        path = self._folder / "value"
+        try:
+            _written(value, path)
+        except BaseException:
+            self.recall()
+            raise
+        self.ticket = Ticket(secrets.token_hex(16), str(path))
+
+    def loaded(self) -> Ticket:
+        """A ticket that carries the value."""
+        return Ticket(self.ticket.key, self.ticket.path, Path(self.ticket.path).read_bytes())
+
+    def recall(self) -> None:
+        """Remove the file: workers that see it stop soon."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.recall()
+
+
+def _written(value: object, path: Path) -> None:
+    """Write a value; functions that pickle does not take, such as lambdas, by cloudpickle."""
+    import joblib
+
+    try:
+        joblib.dump(value, path)
+        return
+    except (PicklingError, AttributeError, TypeError):
+        pass
+    try:
+        joblib.dump(joblib.wrap_non_picklable_objects(value, keep_wrapper=False), path)
+    except (PicklingError, AttributeError, TypeError) as error:
+        raise ValueError(f"the search cannot be sent to other processes: {error}") from None
