@@ -1,4 +1,4 @@
-"""The commands about many runs: runs."""
+"""The commands about many runs: runs, sweep."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 import click
 
-from shine.cli.options import FILE, json_option, precision_option
+from shine.cli.interruption import Interruption
+from shine.cli.options import FILE, SEED, json_option, precision_option, quiet_option, set_option
 
 in_option = click.option("folder", "--in", type=FILE, metavar="DIR", help="The folder that holds the runs. [runs]")
-_SEVERAL = {"multiple": True, "metavar": "NAME"}
 
 
 @click.group("runs", invoke_without_command=True)
-@click.option("--uses", **_SEVERAL, help="A function, an operator or a feature of the formula: exp, /, x1.")
-@click.option("--without", **_SEVERAL, help="One that the formula does not have.")
+@click.option("--uses", multiple=True, metavar="NAME", help="What the formula uses: exp, /, x1.")
+@click.option("--without", multiple=True, metavar="NAME", help="What it does not use.")
 @click.option("--formula", metavar="TEXT", help="A part of the formula's text.")
 @click.option("--nodes", metavar="N", help="Most nodes of the formula, or a comparison: '<12'.")
 @click.option("--r2", metavar="X", help="Least R2 of the formula, or a comparison.")
@@ -35,7 +35,7 @@ _SEVERAL = {"multiple": True, "metavar": "NAME"}
 @click.option("--rebuild", is_flag=True, help="Read all folders again.")
 @json_option
 @click.pass_context
-def runs_group(context: click.Context, **options: Any) -> None:
+def runs_group(context: click.Context, /, **options: Any) -> None:
     """List past runs, and search them and their formulas.
 
     All conditions must hold, those on formulas for one and the same. The formula shown is the chosen one if it meets
@@ -84,3 +84,48 @@ def runs_compare(runs: tuple[Path, ...], as_json: bool) -> None:
     if len(runs) < 2:
         raise click.UsageError("compare needs at least two runs")
     compare_runs(runs, as_json)
+
+
+@click.command("sweep")
+@click.argument("config", type=FILE)
+@click.option("--grid", multiple=True, metavar="KEY=V1,V2,...", help="Values of a setting; all combinations are tried.")
+@click.option("--random", type=click.IntRange(1), metavar="N", help="Draw so many combinations instead.")
+@click.option(
+    "--range",
+    "ranges",
+    multiple=True,
+    metavar="KEY=LOW..HIGH",
+    help="Draw evenly from it, or with :log after it from its logarithms.",
+)
+@click.option("--draw", type=SEED, default=0, metavar="N", help="Seed of the drawing. [0]")
+@click.option("--seeds", type=click.IntRange(1), metavar="N", help="Runs of each combination, with the seeds 0, 1, ...")
+@click.option(
+    "--folds",
+    type=click.IntRange(2),
+    metavar="N",
+    help="Judge by rows that a run did not see: each of N parts in turn.",
+)
+@click.option("--holdout", is_flag=True, help="Only the first of the folds.")
+@click.option("--targets", metavar="A,B,...", help="Columns to explain, each in runs of its own.")
+@click.option("--by", type=click.Choice(["loss", "r2", "nodes", "seconds"]), help="What ranks. [loss]")
+@click.option("--out", type=FILE, metavar="DIR", help="The folder of the runs. [runs/<CONFIG>-sweep]")
+@click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes of this machine that share the runs.")
+@click.option("--dask", metavar="ADDRESS", help="A Dask scheduler whose workers share the runs.")
+@set_option
+@quiet_option
+@json_option
+@click.pass_context
+def sweep_command(context: click.Context, /, **options: Any) -> int:
+    """Run CONFIG with many settings, and print what won.
+
+    Each run has its folder, which 'shine runs' finds. The same command again takes finished runs as they are and does
+    the rest. Combinations are ranked by the medians of their runs: with --folds on rows that a run did not see.
+
+    \b
+    Example:
+      shine sweep diabetes.yaml --grid evolution.population=200,500 --grid stop.seconds=10,20 --seeds 5
+      shine sweep diabetes.yaml --random 20 --range evolution.parsimony=1e-3..1e-1:log --folds 5 --workers 4
+    """
+    from shine.cli.sweep import sweep_config
+
+    return sweep_config(interruption=context.find_object(Interruption) or Interruption(), **options)

@@ -12,6 +12,7 @@ import click
 from shine.cli.output import print_json
 from shine.cli.progress import display_for
 from shine.cli.sources import check_folder, run_folder
+from shine.cli.tables import number, seconds, share, table, whole
 from shine.lang.rounding import Precision
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ MOST_ROWS = 50
 
 DIGITS = 4
 """Significant digits of constants in tables of several runs."""
-
-_LEAST_ROOM = 20
-"""Least columns for a formula: on a narrower terminal, lines are longer than it."""
 
 
 def list_runs(
@@ -113,10 +111,10 @@ def compare_runs(folders: Sequence[Path], as_json: bool) -> None:
     for name, folder in zip(names, folders, strict=True):
         click.echo(f"{name}: {folder}")
     click.echo("")
-    for line in _table(head):
+    for line in table(head):
         click.echo(line)
     click.echo("\nsettings that differ" if settings else "\nno settings differ")
-    for line in _table([("", *names), *settings]) if settings else ():
+    for line in table([("", *names), *settings]) if settings else ():
         click.echo(line)
     click.echo("\nfronts")
     rows = [("nodes", "run", "loss", "R2", "formula")]
@@ -124,8 +122,8 @@ def compare_runs(folders: Sequence[Path], as_json: bool) -> None:
         here = [(name, each) for name, each in zip(names, formulas, strict=True) if each is not None]
         for place, (name, each) in enumerate(here):
             mark = f"{name} *" if each.best else name
-            rows.append(("" if place else str(size), mark, _number(each.loss), _share(each.r2), text_of(each)))
-    for line in _table(rows):
+            rows.append(("" if place else str(size), mark, number(each.loss), share(each.r2), text_of(each)))
+    for line in table(rows):
         click.echo(line)
 
 
@@ -149,35 +147,16 @@ def _listed(rows: Sequence[Found]) -> Iterable[str]:
     cells = [
         (
             each.name, f"{each.date:%Y-%m-%d %H:%M}", Path(each.data).name if "/" in each.data else each.data,
-            each.target, _share(each.r2), _number(each.loss), str(each.nodes or ""), _seconds(each.seconds),
+            each.target, share(each.r2), number(each.loss), str(each.nodes or ""), seconds(each.seconds),
             each.stopped_by, text_of(each.formula) if each.formula else each.problem,
         )
         for each in rows
     ]  # fmt: skip
-    return _table([heading, *cells], cut=True)
-
-
-def _table(rows: Sequence[tuple[str, ...]], cut: bool = False) -> list[str]:
-    """Lines of a table whose last column may be of any width; on a terminal it can be cut."""
-    from shine.search.figures import screen_width
-
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]) - 1)]
-    widths = [min(width, 40) for width in widths] if cut else widths
-    room = screen_width() if cut else None
-    room = None if room is None else max(room - sum(widths) - 2 * len(widths), _LEAST_ROOM)
-    lines = []
-    for row in rows:
-        cells = [f"{_short(cell, width):<{width}}" for cell, width in zip(row, widths, strict=False)]
-        lines.append("  ".join([*cells, _short(row[-1], room)]).rstrip())
-    return lines
-
-
-def _short(text: str, width: int | None) -> str:
-    return text if width is None or len(text) <= width else f"{text[: width - 3]}..."
+    return table([heading, *cells], cut=True)
 
 
 def _aligned(lines: Sequence[tuple[str, str]]) -> list[str]:
-    return _table([(name, text) for name, text in lines])
+    return table([(name, text) for name, text in lines])
 
 
 def _figures(entries: Sequence[Entry]) -> dict[str, list[str]]:
@@ -188,13 +167,13 @@ def _figures(entries: Sequence[Entry]) -> dict[str, list[str]]:
         "hash": [entry.data_hash[:12] for entry in entries],
         "target": [entry.target for entry in entries],
         "formula": [text_of(each) if each else "" for each in best],
-        "R2": [_share(each.r2) if each else "" for each in best],
-        "loss": [_number(each.loss) if each else "" for each in best],
-        "nodes": [_whole(each.nodes) if each else "" for each in best],
-        "generations": [_whole(entry.generations) for entry in entries],
-        "evaluations": [_whole(entry.evaluations) for entry in entries],
-        "seconds": [_seconds(entry.seconds) for entry in entries],
-        "seed": [_whole(entry.seed) for entry in entries],
+        "R2": [share(each.r2) if each else "" for each in best],
+        "loss": [number(each.loss) if each else "" for each in best],
+        "nodes": [whole(each.nodes) if each else "" for each in best],
+        "generations": [whole(entry.generations) for entry in entries],
+        "evaluations": [whole(entry.evaluations) for entry in entries],
+        "seconds": [seconds(entry.seconds) for entry in entries],
+        "seed": [whole(entry.seed) for entry in entries],
         "stopped by": [entry.stopped_by for entry in entries],
         "shine": [entry.shine for entry in entries],
     }
@@ -215,7 +194,6 @@ def _changed(entry: Entry) -> dict[str, Any]:
 
 
 def _print_front(folder: Path, entry: Entry, precision: Precision) -> None:
-    from shine.cli.display import front_table
     from shine.errors import ShineError
     from shine.runs import open_run
     from shine.search.figures import screen_width
@@ -255,19 +233,3 @@ def _letters(count: int) -> list[str]:
 
 def _value(value: Any) -> str:
     return ", ".join(map(_value, value)) if isinstance(value, list) else "" if value is None else str(value)
-
-
-def _whole(value: int | None) -> str:
-    return "" if value is None else str(value)
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.5g}"
-
-
-def _share(value: float | None) -> str:
-    return "" if value is None else f"{round(value, 6) + 0.0:.6f}"
-
-
-def _seconds(value: float | None) -> str:
-    return "" if value is None else f"{value:.1f}"

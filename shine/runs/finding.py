@@ -77,8 +77,8 @@ class Found(NamedTuple):
     """Its R2."""
     nodes: int | None
     """Its nodes, as ``result.json`` counts its complexity."""
-    index: int | None
-    """Its place in the front."""
+    place: int | None
+    """Its place in the front, from 0: the --index of other commands."""
     best: bool
     """Whether the run chose it."""
 

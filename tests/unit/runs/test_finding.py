@@ -69,7 +69,7 @@ def test_the_runs_that_meet_conditions(folder: Path, asked: dict[str, Any], name
 
 def test_conditions_on_formulas_are_for_one_formula(folder: Path):
     (found,) = find(folder, uses="exp", nodes="<12", r2=0.9)
-    assert (found.formula, found.index, found.best) == ("exp(x)/2.0", 1, False)
+    assert (found.formula, found.place, found.best) == ("exp(x)/2.0", 1, False)
     assert find(folder, uses="log", nodes="<5") == []
 
 
