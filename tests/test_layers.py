@@ -63,8 +63,9 @@ BELOW: dict[str, set[str]] = {
     # Names that formulas may have in C.
     "aot": {"errors", "lang", "codegen", "llvm", "export"},
     "deap": _EVALUATION | {"kernels"},
+    "callbacks": {"errors", "lang", "gp", "search"},
     "shine": _SEARCH | {"inference", "search", "estimators"},
-    "cli": _FACES | {"runs", "bench", "aot"},
+    "cli": _FACES | {"runs", "bench", "aot", "callbacks"},
     "__main__": {"cli"},
 }
 """Layers that each layer may import, besides itself and `typing`. `shine` is the package's own `__init__`."""
@@ -81,6 +82,8 @@ ONLY_IN: dict[str, set[str]] = {
     "sklearn": {"estimators"},
     "pandas": {"search.front_table", "data.tables", "cli.prediction_files"},
     "pyarrow": {"data.tables", "data.files", "cli.prediction_files"},
+    "mlflow": {"callbacks.mlflow"},
+    "tensorboardX": {"callbacks.tensorboard"},
     "torch": {"export", "frontends.torchfx"},
     "jax": {"export"},
     "onnx": {"export"},

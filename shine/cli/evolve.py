@@ -30,6 +30,7 @@ from shine.runs import (
 )
 from shine.runs.keeping import Notice
 from shine.search.figures import screen_width
+from shine.search.following import Callback, Several
 from shine.stages import stage
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def evolve_config(
     printed: str,
     precision: Precision,
     interruption: Interruption,
+    logs: Sequence[str] = (),
 ) -> int:
     """Run a configuration and print the result.
 
@@ -61,12 +63,17 @@ def evolve_config(
             display.message(f"error: --out {error}")
             return USAGE
         with stage(f"searching, and keeping the run in {folder}"):
-            found = _searched(partial(run_job, job, folder), job.config, display, interruption)
+            found = _searched(partial(run_job, job, folder), job.config, display, interruption, loggers(logs, folder))
     return _told(*found, job.config, folder, printed, precision, interruption)
 
 
 def resume_run(
-    folder: Path, overrides: Sequence[str], printed: str, precision: Precision, interruption: Interruption
+    folder: Path,
+    overrides: Sequence[str],
+    printed: str,
+    precision: Precision,
+    interruption: Interruption,
+    logs: Sequence[str] = (),
 ) -> int:
     """Go on with a run and print the result.
 
@@ -83,18 +90,18 @@ def resume_run(
             config = read_config(folder / "config.yaml", overrides, own=True)
             with stage(f"going on with the run in {folder}"):
                 search = partial(resume_job, folder, overrides=overrides)
-                found = _searched(search, config, display, interruption)
+                found = _searched(search, config, display, interruption, loggers(logs, folder))
         return _told(*found, config, folder, printed, precision, interruption)
     except ExportError as error:
         raise click.UsageError(str(error)) from None
 
 
 class _Search(Protocol):
-    def __call__(self, report: Callable[[Progress], None], *, tell: Callable[[Notice], None]) -> Result: ...
+    def __call__(self, report: Callable[[Progress], object], *, tell: Callable[[Notice], None]) -> Result: ...
 
 
 def _searched(
-    search: _Search, config: Config, display: Display, interruption: Interruption
+    search: _Search, config: Config, display: Display, interruption: Interruption, also: Sequence[Callback] = ()
 ) -> tuple[Result, list[Notice]]:
     """Search and show the progress; notices are shown at once."""
     notices: list[Notice] = []
@@ -108,7 +115,21 @@ def _searched(
         notices.append(notice)
         display.message(f"{'error' if notice.failed else 'note'}: {notice.text}")
 
-    return search(show, tell=tell), notices
+    return search(Several((show, *also)), tell=tell), notices
+
+
+def loggers(names: Sequence[str], folder: Path) -> list[Callback]:
+    """The callbacks that keep a run elsewhere too."""
+    made: list[Callback] = []
+    if "mlflow" in names:
+        from shine.callbacks import MLflow
+
+        made.append(MLflow(name=folder.name))
+    if "tensorboard" in names:
+        from shine.callbacks import TensorBoard
+
+        made.append(TensorBoard(folder / "tensorboard"))
+    return made
 
 
 def _told(

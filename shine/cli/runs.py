@@ -194,6 +194,7 @@ def _changed(entry: Entry) -> dict[str, Any]:
 
 
 def _print_front(folder: Path, entry: Entry, precision: Precision) -> None:
+    from shine.cli.display import front_table
     from shine.errors import ShineError
     from shine.runs import open_run
     from shine.search.figures import screen_width

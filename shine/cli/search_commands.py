@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from shine.cli.interruption import Interruption
-from shine.cli.options import FILE, SEED, json_option, precision_option, quiet_option, result_json_option, set_option
+from shine.cli.options import (
+    FILE,
+    SEED,
+    json_option,
+    log_option,
+    precision_option,
+    quiet_option,
+    result_json_option,
+    set_option,
+)
 
 if TYPE_CHECKING:
     from shine.lang.rounding import Precision
@@ -20,6 +29,7 @@ if TYPE_CHECKING:
 @click.option("--out", type=FILE, metavar="DIR", help="New or empty folder; by default runs/<CONFIG>[-2, ...].")
 @set_option
 @precision_option
+@log_option
 @quiet_option
 @result_json_option
 @click.pass_context
@@ -30,6 +40,7 @@ def evolve_command(
     out: Path | None,
     overrides: tuple[str, ...],
     precision: Precision,
+    logs: tuple[str, ...],
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -45,13 +56,14 @@ def evolve_command(
     from shine.cli.evolve import evolve_config
 
     printed = _printed(quiet, as_json)
-    return evolve_config(config, seed, out, overrides, printed, precision, _interruption(context))
+    return evolve_config(config, seed, out, overrides, printed, precision, _interruption(context), logs)
 
 
 @click.command("resume")
 @click.argument("run", type=FILE)
 @set_option
 @precision_option
+@log_option
 @quiet_option
 @result_json_option
 @click.pass_context
@@ -60,6 +72,7 @@ def resume_command(
     run: Path,
     overrides: tuple[str, ...],
     precision: Precision,
+    logs: tuple[str, ...],
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -73,7 +86,7 @@ def resume_command(
     """
     from shine.cli.evolve import resume_run
 
-    return resume_run(run, overrides, _printed(quiet, as_json), precision, _interruption(context))
+    return resume_run(run, overrides, _printed(quiet, as_json), precision, _interruption(context), logs)
 
 
 @click.group("config")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol
 
 from shine.data.dataset import Dataset
 from shine.frontends.guesses import Guess
 from shine.gp.evolution import Progress
 from shine.gp.settings import StopSettings
+from shine.search.following import followed
 from shine.search.front import Result
 from shine.search.settings import SearchSettings
 from shine.search.template_data import with_template
@@ -104,7 +106,7 @@ class FitSearches:
             )
         settings = replace(settings, stop=stop, seed=settings.seed + number, guesses=tuple(guesses))
         with self.report(number, stop) as report:
-            result = search(dataset, settings, report=report)
+            result = followed(report, settings, partial(search, dataset, settings, report=report))
         interrupted = result.stopped_by == "interrupted"
         if interrupted and (not self.keep or any(before.stopped_by == "interrupted" for before in self.results)):
             raise KeyboardInterrupt

@@ -17,6 +17,7 @@ from shine.runs.log import progress_record
 from shine.runs.opening import open_run
 from shine.runs.records import ResultRecord, front_csv, read_result, result_json, result_record
 from shine.runs.resuming import last_state
+from shine.search.following import followed
 from shine.search.front import Result
 
 if TYPE_CHECKING:
@@ -165,7 +166,8 @@ def _run(
         return report(progress) if report is not None else None
 
     try:
-        result = search(job.dataset, config.search, report=note, state=state, save=keeper.save)
+        search_it = partial(search, job.dataset, config.search, report=note, state=state, save=keeper.save)
+        result = followed(report, config.search, search_it)
         _despite_an_interrupt(partial(_keep_result, keeper, folder, result, job))
     finally:
         _despite_an_interrupt(keeper.finish)

@@ -33,6 +33,7 @@ from shine.search.budget import TimeBudget
 from shine.search.defaults import DEFAULT_PRIMITIVES
 from shine.search.evaluation import evaluator_for
 from shine.search.finishing import Finish
+from shine.search.following import followed
 from shine.search.front import Result
 from shine.search.given_names import in_formulas
 from shine.search.given_units import report_in_given_units
@@ -266,7 +267,8 @@ def evolve(
         parameters. Linear scaling is then off: the template says the form. Its column of groups may hold texts. With
         several outputs, `y` has shape (n_rows, n_outputs).
     report : callable, optional
-        Receives the `Progress` of every generation; it ends the run by returning True.
+        Receives the `Progress` of every generation; it ends the run by returning True. If it has methods
+        ``begin(settings)`` and ``end(result)``, they are called as well (see `shine.callbacks`).
     **settings
         Fields of `shine.gp.settings.EvolutionSettings`: population, max_size, max_depth, ...
 
@@ -317,5 +319,5 @@ def evolve(
     if objective is not None:
         if every.template is not None:
             raise ValueError("objective does not go with a template; leave one of them out")
-        return search_objective(dataset, every, objective, report=report)
-    return search(dataset, every, report=report)
+        return followed(report, every, partial(search_objective, dataset, every, objective, report=report))
+    return followed(report, every, partial(search, dataset, every, report=report))
