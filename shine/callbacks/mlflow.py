@@ -56,15 +56,18 @@ class MLflow:
         self, experiment: str | None = None, *, name: str | None = None, tags: Mapping[str, str] | None = None
     ) -> None:
         try:
-            import mlflow
+            import mlflow  # noqa: F401 - to say at once that it is missing
         except ImportError:
             raise ExportError("MLflow is not installed: pip install 'shine[mlflow]'") from None
-        self._mlflow: Any = mlflow
         self.experiment, self.name, self.tags = experiment, name, dict(tags or {})
         self.run_id = ""
         self._client: Any = None
         self._last: Progress | None = None
         self._due, self._lost = 0.0, False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Estimators are copied and pickled with their callbacks, but a connection stays where it is."""
+        return {**self.__dict__, "_client": None, "_last": None}
 
     def begin(self, settings: SearchSettings) -> None:
         """Begin a run with the settings as its parameters."""
@@ -72,17 +75,20 @@ class MLflow:
         try:
             self._begin(settings)
         except Exception as error:
-            place = self._mlflow.get_tracking_uri()
+            from mlflow import get_tracking_uri
+
+            place = get_tracking_uri()
             raise ExportError(
                 f"MLflow keeps no runs in {place}: {cut(error)}. Set MLFLOW_TRACKING_URI to a server, or install all "
                 "of MLflow: pip install mlflow"
             ) from None
 
     def _begin(self, settings: SearchSettings) -> None:
+        from mlflow import MlflowClient
         from mlflow.entities import Param
 
         # A client of its own, not MLflow's current run: searches may follow or contain one another.
-        self._client = self._mlflow.MlflowClient()
+        self._client = MlflowClient()
         experiment = self.experiment or os.environ.get("MLFLOW_EXPERIMENT_NAME") or "shine"
         known = self._client.get_experiment_by_name(experiment)
         number = self._client.create_experiment(experiment) if known is None else known.experiment_id

@@ -33,18 +33,23 @@ class TensorBoard:
 
     def __init__(self, folder: str | Path = "runs/tensorboard") -> None:
         try:
-            import tensorboardX
+            import tensorboardX  # noqa: F401 - to say at once that it is missing
         except ImportError:
             raise ExportError("tensorboardX is not installed: pip install 'shine[tensorboard]'") from None
-        self._library: Any = tensorboardX
         self.folder = Path(folder)
         self._writer: Any = None
         self._formula = ""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Estimators are copied and pickled with their callbacks, but an open file stays where it is."""
+        return {**self.__dict__, "_writer": None}
+
     def begin(self, settings: SearchSettings) -> None:
         """Begin a search with its settings as a table."""
+        from tensorboardX import SummaryWriter
+
         self._formula = ""
-        self._writer = self._library.SummaryWriter(str(_new(self.folder)))
+        self._writer = SummaryWriter(str(_new(self.folder)))
         self._writer.add_text("settings", _table(("setting", "value"), list(parameters(settings).items())))
 
     def __call__(self, progress: Progress) -> None:

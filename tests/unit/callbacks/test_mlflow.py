@@ -61,7 +61,7 @@ def test_a_server_that_goes_away_does_not_end_the_search(store: Path, monkeypatc
 def test_a_place_that_cannot_keep_runs_is_told_before_the_search(monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "nowhere://x")
-    with pytest.raises(ExportError, match="MLflow keeps no runs in nowhere://x: .*Set MLFLOW_TRACKING_URI"):
+    with pytest.raises(ExportError, match=r"MLflow keeps no runs in nowhere://x: .*Set MLFLOW_TRACKING_URI"):
         shine.evolve(X, X[:, 0], report=MLflow(), **QUICK)
 
 

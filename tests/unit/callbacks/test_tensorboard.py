@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import shine
 from shine.callbacks import TensorBoard
@@ -32,3 +34,12 @@ def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
     with pytest.raises(ExportError, match=r"pip install 'shine\[tensorboard\]'"):
         TensorBoard()
+
+
+def test_an_estimator_with_it_can_be_cloned_and_pickled(tmp_path: Path):
+    pytest.importorskip("tensorboardX")
+    model = shine.SymbolicRegressor(callbacks=[TensorBoard(tmp_path)], generations=1, population_size=30)
+    model.fit(X, X[:, 0])
+    clone(model).fit(X, X[:, 1])
+    assert pickle.loads(pickle.dumps(model)).best_.expression == model.best_.expression
+    assert len(list(tmp_path.iterdir())) == 2
