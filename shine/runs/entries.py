@@ -115,14 +115,13 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
 
 def _settings(path: Path) -> tuple[dict[str, Any], str]:
     """The settings in a configuration, and why they cannot be read."""
-    from shine.config.document import read_document  # slow to import, and not needed where nothing has changed
+    from shine.config.values import read_values  # slow to import, and not needed where nothing has changed
 
     try:
-        document = read_document(path)
+        values, problem = read_values(path)
     except ShineError as error:
         return {}, cut(str(error).splitlines()[0].replace(str(path), path.name))  # the folder may be moved
-    problem = f"{path.name}: {document.problems[0][1]}" if document.problems else ""
-    return {_text(key): value for key, value in flat(document.value)}, cut(problem)
+    return {_text(key): value for key, value in flat(values)}, cut(f"{path.name}: {problem}") if problem else ""
 
 
 def _result(path: Path) -> tuple[dict[str, Any], str]:
