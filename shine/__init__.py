@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         LoweringError,
         ShineError,
         UnsupportedSyntaxError,
+        WorkerError,
     )
     from shine.estimators import SymbolicClassifier, SymbolicRegressor, SymbolicTransformer
     from shine.evaluators.evaluator import Evaluator
@@ -65,6 +66,7 @@ __all__ = [
     "SymbolicTransformer",
     "Template",
     "UnsupportedSyntaxError",
+    "WorkerError",
     "evolve",
     "grad",
     "jit",

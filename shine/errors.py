@@ -45,6 +45,10 @@ class CompilationError(ShineError):
     """LLVM refused a module, a target or an option."""
 
 
+class WorkerError(ShineError):
+    """The workers of an executor died again and again over one task."""
+
+
 class DataError(ShineError):
     """A data set cannot be used: its file, its columns or its values."""
 

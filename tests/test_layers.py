@@ -31,7 +31,7 @@ BELOW: dict[str, set[str]] = {
     "moved": set(),
     "errors": set(),
     "stages": set(),
-    "parallel": {"stages"},
+    "parallel": {"errors", "stages"},
     "lang": {"errors"},
     "words": {"lang"},
     "llvm": {"errors"},

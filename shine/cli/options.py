@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -34,6 +37,52 @@ log_option = click.option(
 level_option = click.option(
     "level", "--opt", type=click.Choice(["O0", "O1", "O2", "O3"]), default="O2", help="Optimization level. [O2]"
 )
+
+
+def _options(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, str] | None:
+    """Options of a batch system's jobs, from ``key=value,key=value``."""
+    if not texts:
+        return None
+    pairs = [pair.partition("=") for text in texts for pair in text.split(",") if pair]
+    for key, equals, _ in pairs:
+        if not equals or not key.strip():
+            raise click.BadParameter(f"{key!r} is not KEY=VALUE, as in cores=4,memory=8GB,walltime=02:00:00")
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+_PARALLEL = (
+    click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes that share the islands."),
+    click.option("--dask", metavar="ADDRESS", help="Scheduler of a Dask cluster whose workers share the islands."),
+    click.option(
+        "--slurm", multiple=True, metavar="KEY=VALUE,...", callback=_options,
+        help="Jobs of Slurm share the islands; with --workers. For example cores=4,memory=8GB,walltime=02:00:00.",
+    ),
+)  # fmt: skip
+
+
+def parallel_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of where a search is done."""
+    for option in reversed(_PARALLEL):
+        command = option(command)
+    return command
+
+
+def parallel_overrides(workers: int | None, dask: str | None, slurm: Mapping[str, str] | None) -> list[str]:
+    """The overrides of the configuration that these options stand for; they replace its whole section."""
+    if workers is None and dask is None and slurm is None:
+        return []
+    if dask is not None and (workers is not None or slurm is not None):
+        raise click.UsageError("--dask names workers that run already; leave --workers and --slurm out")
+    if slurm is not None and workers is None:
+        raise click.UsageError("--slurm needs --workers, the number of workers to ask for")
+    section: dict[str, object] = {"workers": workers} if dask is None else {"dask": dask}
+    if slurm is not None:
+        section |= {"cluster": "slurm", "options": {key: _number(value) for key, value in slurm.items()}}
+    return [f"parallel={json.dumps(section)}"]
+
+
+def _number(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
 
 
 def _precision(text: str) -> int | str:

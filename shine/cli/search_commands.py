@@ -13,6 +13,8 @@ from shine.cli.options import (
     SEED,
     json_option,
     log_option,
+    parallel_options,
+    parallel_overrides,
     precision_option,
     quiet_option,
     result_json_option,
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 @click.option("--seed", type=SEED, metavar="N", help="Seed, instead of the configuration's.")
 @click.option("--out", type=FILE, metavar="DIR", help="New or empty folder; by default runs/<CONFIG>[-2, ...].")
 @set_option
+@parallel_options
 @precision_option
 @log_option
 @quiet_option
@@ -39,6 +42,9 @@ def evolve_command(
     seed: int | None,
     out: Path | None,
     overrides: tuple[str, ...],
+    workers: int | None,
+    dask: str | None,
+    slurm: dict[str, str] | None,
     precision: Precision,
     logs: tuple[str, ...],
     quiet: bool,
@@ -52,16 +58,19 @@ def evolve_command(
     \b
     Example:
       shine evolve configs/pythagoras.yaml --seed 3 --set stop.seconds=10
+      shine evolve big.yaml --set evolution.islands=16 --workers 8
     """
     from shine.cli.evolve import evolve_config
 
     printed = _printed(quiet, as_json)
+    overrides += tuple(parallel_overrides(workers, dask, slurm))
     return evolve_config(config, seed, out, overrides, printed, precision, _interruption(context), logs)
 
 
 @click.command("resume")
 @click.argument("run", type=FILE)
 @set_option
+@parallel_options
 @precision_option
 @log_option
 @quiet_option
@@ -71,6 +80,9 @@ def resume_command(
     context: click.Context,
     run: Path,
     overrides: tuple[str, ...],
+    workers: int | None,
+    dask: str | None,
+    slurm: dict[str, str] | None,
     precision: Precision,
     logs: tuple[str, ...],
     quiet: bool,
@@ -78,7 +90,8 @@ def resume_command(
 ) -> int:
     """Go on with the interrupted search in the folder RUN.
 
-    The result is the same, to the last bit, as without the interruption. --set can raise limits.
+    The result is the same, to the last bit, as without the interruption, also on another number of workers. --set can
+    raise limits.
 
     \b
     Example:
@@ -86,6 +99,7 @@ def resume_command(
     """
     from shine.cli.evolve import resume_run
 
+    overrides += tuple(parallel_overrides(workers, dask, slurm))
     return resume_run(run, overrides, _printed(quiet, as_json), precision, _interruption(context), logs)
 
 

@@ -31,6 +31,7 @@ from shine.lang.printing import definition_source
 from shine.lang.tree import Tree
 from shine.lang.vocabulary import primitive_table
 from shine.losses import loss_for, loss_text
+from shine.parallel import ParallelSettings
 from shine.search.given_names import any_name, column_name, constraints_in_formulas, renamed
 from shine.search.kept_rows import kept_back
 from shine.search.losses import read_by
@@ -236,6 +237,12 @@ def complexity_problems(evolution: EvolutionSettings, primitives: Sequence[str],
         renamed(evolution.complexity, name, "complexity")
     except ValueError as error:
         yield ("evolution", "complexity"), str(error)
+
+
+def parallel_problems(parallel: ParallelSettings, evolution: EvolutionSettings) -> Iterator[Problem]:
+    """Problems of sharing a search."""
+    if parallel.is_set and evolution.islands == 1:
+        yield ("evolution", "islands"), "is 1: workers share islands; raise it, for example to twice their number"
 
 
 def template_problems(given: str | TemplateSettings | None) -> Iterator[Problem]:

@@ -15,6 +15,7 @@ from shine.data.preparation import Categories, Missing, Reading
 from shine.frontends.guesses import is_graph_file
 from shine.gp.constraints.constraints import Constraints
 from shine.gp.settings import EvolutionSettings, StopSettings
+from shine.parallel import ParallelSettings
 from shine.search.settings import FitnessSettings, SearchSettings
 from shine.templates.reading import template
 from shine.templates.template import Template
@@ -235,6 +236,8 @@ class Config(StrictModel):
     """Guesses: formulas as text, paths of graph files, or graphs and how to read them."""
     template: TemplateEntry | None = None
     """The known part of the law; without it, formulas are free."""
+    parallel: ParallelSettings = Field(default_factory=ParallelSettings)
+    """Where the search is done: processes of this machine, Dask, a batch system."""
 
     @property
     def primitive_texts(self) -> tuple[str, ...]:

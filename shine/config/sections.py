@@ -16,6 +16,7 @@ from shine.config.checks import (
     guess_formulas,
     loading_problems,
     loss_problems,
+    parallel_problems,
     primitive_texts,
     search_problems,
     template_problems,
@@ -69,6 +70,8 @@ class Sections:
             found += wrong
         if "fitness" in self.values and not self._wrong("fitness", found):
             found += loss_problems(self.values["fitness"])
+        if not self._wrong("parallel", found) and not self._wrong("evolution", found):
+            found += parallel_problems(self.values["parallel"], self.values["evolution"])
         return found
 
     def _keys(self) -> Iterator[Problem]:

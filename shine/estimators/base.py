@@ -80,6 +80,7 @@ class SymbolicEstimator(FittedEstimator):
     units: tuple[Any, str] | None
     settings: Mapping[str, Any] | None
     n_jobs: int | None
+    executor: Any
     dtype: str
     random_state: Any
     warm_start: bool
@@ -111,13 +112,16 @@ class SymbolicEstimator(FittedEstimator):
         """The state for a pickle. Functions of a notebook or a script are kept as what was read from their source."""
         from shine.estimators.portable import portable_parameters  # slow to import
 
+        kept = self.executor if isinstance(self.executor, int | str) else None  # others live in this process only
         return {
             **super().__getstate__(),
+            "executor": kept,
             **portable_parameters(self.primitives, self.guesses, getattr(self, "loss", None)),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickle, also of a former version, which has `seeds` in place of `guesses`."""
+        state = {"executor": None, **state}
         if "guesses" not in state and "seeds" in state:
             state = {**state, "guesses": state["seeds"], "seeds": DEPRECATED}
         super().__setstate__(state)
@@ -163,7 +167,7 @@ class SymbolicEstimator(FittedEstimator):
             seconds=self.max_time,
             stop_loss=self.stop_loss,
             dtype=self.dtype,
-            threads=checked_threads(self.n_jobs),
+            threads=checked_threads(self.n_jobs) if self.executor is None or self.n_jobs != -1 else None,
             seed=checked_seed(self.random_state) + (self.generations_ if self._goes_on() else 0),
             constraints=self._constraints(names),
             words=words_of(others),
@@ -178,12 +182,16 @@ class SymbolicEstimator(FittedEstimator):
             lambda number, stop: reporter(self.callbacks, self.verbose, prefixes[number % len(prefixes)], stop),
             keep=not self._fitted_by_a_program,
             labels=labels or {},
+            executor=self.executor,
         )
 
     def __sklearn_clone__(self) -> Self:
         """An unfitted copy, marked as a clone (see `_fitted_by_a_program`)."""
-        copy: Self = super().__sklearn_clone__()
-        copy._is_clone = True
+        # Executors cannot be copied; the copy uses the same one.
+        bare = object.__new__(type(self))
+        bare.__dict__.update(self.__dict__, executor=None)
+        copy: Self = super(SymbolicEstimator, bare).__sklearn_clone__()
+        copy.executor, copy._is_clone = self.executor, True
         return copy
 
     @property

@@ -36,7 +36,7 @@ class SymbolicClassifier(ClassifierMixin, SymbolicEstimator):
     stop_loss : float
         A search ends when the log-loss of its best formula is below this share of the best constant's.
     population_size, generations, primitives, max_size, max_depth, max_time, parsimony, model_selection, guesses, \
-constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks, seeds
+constraints, units, settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks, seeds
         See `SymbolicRegressor`. Constraints hold for the logarithm of the odds, whose unit is 1.
 
     Attributes
@@ -79,6 +79,7 @@ constraints, units, settings, n_jobs, dtype, random_state, warm_start, verbose, 
         units: Any = None,
         settings: Mapping[str, Any] | None = None,
         n_jobs: int | None = -1,
+        executor: Any = None,
         dtype: str = "float64",
         random_state: Any = None,
         warm_start: bool = False,

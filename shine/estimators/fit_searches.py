@@ -12,6 +12,7 @@ from shine.data.dataset import Dataset
 from shine.frontends.guesses import Guess
 from shine.gp.evolution import Progress
 from shine.gp.settings import StopSettings
+from shine.parallel import ExecutorSource, Pool, opened
 from shine.search.following import followed
 from shine.search.front import Result
 from shine.search.settings import SearchSettings
@@ -28,7 +29,14 @@ _LEAST_SECONDS = 1e-3
 class Search(Protocol):
     """`shine.search.run.search`, or a search for something else."""
 
-    def __call__(self, dataset: Dataset, settings: SearchSettings, *, report: Callable[[Progress], object]) -> Result:
+    def __call__(
+        self,
+        dataset: Dataset,
+        settings: SearchSettings,
+        *,
+        report: Callable[[Progress], object],
+        pool: Pool | None = None,
+    ) -> Result:
         """Search, and return the result."""
 
 
@@ -53,6 +61,8 @@ class FitSearches:
         Whether an interrupted fit keeps its results; otherwise the interrupt is raised again.
     labels : mapping of str to tuple of str
         Texts that columns number, by the column's name (see `Dataset`).
+    executor : Executor, dask.distributed.Client, str or int, optional
+        Workers that share the islands of each search (see `shine.parallel.opened`).
     """
 
     count: int
@@ -62,6 +72,7 @@ class FitSearches:
     report: Callable[[int, StopSettings], AbstractContextManager[Callable[[Progress], bool]]]
     keep: bool
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    executor: ExecutorSource = None
     results: list[Result] = field(default_factory=list)
 
     @property
@@ -105,8 +116,8 @@ class FitSearches:
                 settings.template, X, y, weights, self.features, self.headings, sigma, groups, self.labels, beside
             )
         settings = replace(settings, stop=stop, seed=settings.seed + number, guesses=tuple(guesses))
-        with self.report(number, stop) as report:
-            result = followed(report, settings, partial(search, dataset, settings, report=report))
+        with self.report(number, stop) as report, opened(self.executor) as pool:
+            result = followed(report, settings, partial(search, dataset, settings, report=report, pool=pool))
         interrupted = result.stopped_by == "interrupted"
         if interrupted and (not self.keep or any(before.stopped_by == "interrupted" for before in self.results)):
             raise KeyboardInterrupt

@@ -23,6 +23,7 @@ from shine.gp.constraints.compiled import ConstrainedEvaluator
 from shine.gp.description import DescriptionLength
 from shine.gp.evolution import Progress
 from shine.lang.names import value_text
+from shine.parallel import Pool
 from shine.search.budget import TimeBudget
 from shine.search.choice import shortest
 from shine.search.front import Front, Result, pareto_front
@@ -30,6 +31,7 @@ from shine.search.given_names import in_formulas
 from shine.search.given_units import front_in_given_units, model_in_given_units, report_in_given_units
 from shine.search.preparation import constraint_compiler, prepared, seeded
 from shine.search.settings import SearchSettings
+from shine.search.sharing import shared
 from shine.search.supported_digits import by_odds, with_supported_digits
 
 LINE_ROWS = 2000
@@ -40,7 +42,9 @@ DEGREE = 0
 
 
 @np.errstate(all="ignore")
-def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[[Progress], object]) -> Result:
+def search_odds(
+    dataset: Dataset, settings: SearchSettings, *, report: Callable[[Progress], object], pool: Pool | None = None
+) -> Result:
     """Evolve formulas for the logarithm of the odds that a row belongs to a class.
 
     Parameters
@@ -54,6 +58,8 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
         leaves to every formula.
     report : callable
         Receives the `Progress` of every generation; it ends the run by returning True.
+    pool : Pool, optional
+        Workers that share the islands.
 
     Returns
     -------
@@ -88,9 +94,10 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
     sample = task.dataset.sampled(evolving.rows, rng)
     classes = Classes.of(sample)
     rows = replace(sample, target=classes.smoothed(sample.target))
-    odds = OddsEvaluator(rows, MachineLinearizer(rows.sampled(LINE_ROWS, rng), LOG_LOSS, threads), dtype, threads)
-    rules = constraint_compiler(settings.constraints, rows, threads)
-    linearizer = MachineLinearizer(rows.sampled(evolving.fitting_rows, rng), LOG_LOSS, threads)
+    alone = shared(settings.fitness, evolving, pool).threads or 1
+    odds = OddsEvaluator(rows, MachineLinearizer(rows.sampled(LINE_ROWS, rng), LOG_LOSS, alone), dtype, alone)
+    rules = constraint_compiler(settings.constraints, rows, alone)
+    linearizer = MachineLinearizer(rows.sampled(evolving.fitting_rows, rng), LOG_LOSS, alone)
 
     outcome = evolution.evolve(
         odds if rules is None else ConstrainedEvaluator(odds, rules(task.primitives, "implied")),
@@ -105,6 +112,7 @@ def search_odds(dataset: Dataset, settings: SearchSettings, *, report: Callable[
         description=_description_length(sample),
         clock=time.monotonic,
         report=report_in_given_units(report, task, DEGREE),
+        pool=pool,
     )
 
     refinement = OddsRefinement(

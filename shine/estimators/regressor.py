@@ -84,6 +84,10 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         `shine.gp.settings.StopSettings`.
     n_jobs : int, optional
         Threads; -1 for all processors, None for one. Their number does not change the result.
+    executor : Executor, dask.distributed.Client, str or int, optional
+        Who shares the islands (`settings={"islands": 8}`): a number of processes, an executor of PEP 3148, a Dask
+        client, or the address of a Dask scheduler. The result stays the same. Each then takes one thread, unless
+        `n_jobs` is positive.
     dtype : {"float64", "float32"}
         Number type of the search.
     random_state : int, RandomState instance or None
@@ -155,6 +159,7 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         units: tuple[Any, str] | None = None,
         settings: Mapping[str, Any] | None = None,
         n_jobs: int | None = -1,
+        executor: Any = None,
         dtype: str = "float64",
         random_state: Any = None,
         warm_start: bool = False,

@@ -56,7 +56,7 @@ class SymbolicTransformer(TransformerMixin, SymbolicEstimator):
     max_time : float, optional
         Seconds for all components together.
     population_size, generations, primitives, max_size, max_depth, stop_loss, parsimony, guesses, constraints, units, \
-settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks, seeds
+settings, n_jobs, executor, dtype, random_state, warm_start, verbose, callbacks, seeds
         See `SymbolicRegressor`.
 
     Attributes
@@ -101,6 +101,7 @@ settings, n_jobs, dtype, random_state, warm_start, verbose, callbacks, seeds
         units: Any = None,
         settings: Mapping[str, Any] | None = None,
         n_jobs: int | None = -1,
+        executor: Any = None,
         dtype: str = "float64",
         random_state: Any = None,
         warm_start: bool = False,

@@ -8,6 +8,7 @@ from shine.data.dataset import Dataset
 from shine.evaluators.costs import SMALLEST, host_costs, nodes_by_kind
 from shine.evaluators.machine_tier import MachineEvaluator
 from shine.evaluators.native_tier import NativeEvaluator
+from shine.evaluators.remade import Remade
 from shine.fitness.losses import Loss
 from shine.fitness.protocols import PopulationEvaluator
 from shine.fitness.scores import Scores
@@ -15,7 +16,7 @@ from shine.lang.population import Population
 from shine.typing import AnyArray, Mask
 
 
-class AutomaticEvaluator:
+class AutomaticEvaluator(Remade):
     """Scores populations on the machine, except individuals that are worth compiling.
 
     Both give the same bits: only time depends on the choice.

@@ -15,6 +15,7 @@ from shine.data.dataset import Dataset
 from shine.evaluators.loss_code import lines_code, scales_of
 from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.machine_tier import MachineEvaluator
+from shine.evaluators.remade import Remade
 from shine.evaluators.rows import columns_from
 from shine.evaluators.workers import Workers
 from shine.fitness.losses import Loss, loss_of
@@ -48,7 +49,7 @@ class _Lines:
     errors: Floats
 
 
-class FittedLines:
+class FittedLines(Remade):
     """Losses of individuals with the lines of least loss (see `shine.fitness.protocols.PopulationEvaluator`).
 
     Lines are fitted to some of the rows, then measured on all of them.

@@ -30,6 +30,7 @@ from shine.evaluators.jobs import QUOTA, PopulationFunctions, zeros
 from shine.evaluators.loss_code import ResidualsCode, residuals_code, scales_of
 from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.machine_rows import MachineRows, Pass
+from shine.evaluators.remade import Remade
 from shine.evaluators.workers import ALONE
 from shine.fitness.losses import Loss, loss_of
 from shine.fitness.protocols import Fit, NormalEquations
@@ -104,7 +105,7 @@ def gradient_machine_of(functions: Functions) -> GradientMachine:
     return GradientMachine(functions.functions)
 
 
-class MachineLinearizer:
+class MachineLinearizer(Remade):
     """Normal equations of a population over a data set (see `shine.fitness.protocols.Linearizer`).
 
     Parameters

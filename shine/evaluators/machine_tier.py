@@ -9,6 +9,7 @@ from shine.evaluators.loss_code import Table, errors_code
 from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.machine_code import Machine, machine_of
 from shine.evaluators.machine_rows import MachineRows
+from shine.evaluators.remade import Remade
 from shine.evaluators.rows import lane_sums, target_of
 from shine.fitness.losses import Loss, loss_of
 from shine.fitness.row_loss import RowLoss
@@ -19,7 +20,7 @@ from shine.lang.primitives import PrimitiveSet
 from shine.typing import AnyArray, Floats, Indices
 
 
-class MachineEvaluator:
+class MachineEvaluator(Remade):
     """Scores populations on the tile machine."""
 
     def __init__(self, dataset: Dataset, loss: str | Loss, linear_scaling: bool, dtype: str, threads: int = 1) -> None:

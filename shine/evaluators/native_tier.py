@@ -14,6 +14,7 @@ from shine.codegen.native.loops import STATE, emit_fitness, emit_predict
 from shine.data.dataset import Dataset
 from shine.evaluators.loss_code import errors_code
 from shine.evaluators.loss_rows import loss_columns, loss_rows
+from shine.evaluators.remade import Remade
 from shine.evaluators.rows import Rows, columns_from, lane_sums, target_of
 from shine.fitness.losses import Loss, loss_of
 from shine.fitness.row_loss import RowLoss
@@ -101,7 +102,7 @@ class NativeMeasure:
         return states
 
 
-class NativeEvaluator:
+class NativeEvaluator(Remade):
     """Scores populations by compiling every individual."""
 
     def __init__(self, dataset: Dataset, loss: str | Loss, linear_scaling: bool, dtype: str, threads: int = 1) -> None:

@@ -145,6 +145,11 @@ class Archive:
         best, ranks = _best_of_each(own, criteria, scores.losses, symbols(everyone))
         return self._with(touched, own[best] + self.levels * ranks, everyone.take(best), scores.take(best))
 
+    def merged(self, other: Archive) -> Archive:
+        """The archive after all that another one holds; of equal losses the own formula stays."""
+        found = np.flatnonzero(np.isfinite(other.scores.losses))
+        return self.updated(other.individuals.take(found), other.scores.take(found))
+
     def _with(self, touched: Indices, rows: Indices, new: Population, scores: Scores) -> Archive:
         """The archive with these formulas of some complexities alone."""
         own = self.individuals

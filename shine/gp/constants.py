@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -24,17 +25,18 @@ def fitter(linearizer: ConstantFitter, steps: int, *, scaled: bool) -> Fitter:
     `scaled` says whether the losses are those of linear scaling.
     """
 
-    def fitted(population: Population, scores: Scores) -> Population:
-        which = fittable(population, scores)
-        if not len(which):
-            return population
-        chosen, lines = population.take(which), scores.take(which)
-        fit = linearizer.fit(chosen, lines.slopes, lines.intercepts, steps, tolerance=TOLERANCE, scaled=scaled)
-        values = population.values.copy()
-        values[which] = fit.population.values
-        return replace(population, values=values)
+    return partial(_fitted, linearizer, steps, scaled)
 
-    return fitted
+
+def _fitted(linearizer: ConstantFitter, steps: int, scaled: bool, population: Population, scores: Scores) -> Population:
+    which = fittable(population, scores)
+    if not len(which):
+        return population
+    chosen, lines = population.take(which), scores.take(which)
+    fit = linearizer.fit(chosen, lines.slopes, lines.intercepts, steps, tolerance=TOLERANCE, scaled=scaled)
+    values = population.values.copy()
+    values[which] = fit.population.values
+    return replace(population, values=values)
 
 
 def fittable(population: Population, scores: Scores) -> Indices:

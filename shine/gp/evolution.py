@@ -14,9 +14,11 @@ from shine.fitness.protocols import PopulationEvaluator
 from shine.fitness.scores import Scores
 from shine.gp.archive import Archive
 from shine.gp.description import DescriptionLength
+from shine.gp.epochs import Elsewhere, Epoch, Founding, Here, Passed, Passing, World
 from shine.gp.generator_state import generator_state, restored_generator
-from shine.gp.islands import Errors, Habitat, Island, migrated
+from shine.gp.islands import Errors, Island, migrated
 from shine.gp.limits import at_width, formula_depths, formula_limits, formula_sizes, width_of
+from shine.gp.memory import Known
 from shine.gp.run_state import State, check_state
 from shine.gp.scoring import Fitter, OutOfTime, Scorer
 from shine.gp.seeding import Guesses
@@ -27,6 +29,7 @@ from shine.gp.subtrees import Parents
 from shine.lang.population import Population
 from shine.lang.primitives import PrimitiveSet
 from shine.lang.tape import Tape
+from shine.parallel import Pool
 from shine.stages import stage
 
 Seeding = Callable[[np.random.Generator, float, float], Guesses]
@@ -143,6 +146,7 @@ def evolve(
     state: State | None = None,
     save: Callable[[State], None] = forget,
     arrivals: Callable[[], Population | None] = nobody,
+    pool: Pool | None = None,
 ) -> Outcome:
     """Evolve formulas of low loss.
 
@@ -168,15 +172,19 @@ def evolve(
     clock : callable
         Seconds from any origin.
     report : callable
-        Called with a `Progress` after each generation; the run ends if it returns True.
+        Called with a `Progress` after each epoch, which is a generation unless there are several islands; the run ends
+        if it returns True.
     state : State, optional
         The run goes on from this state as if it had never stopped. The random generator of the state replaces `rng`.
     save : callable
-        Called with the `State` after each generation, before the report. Taking a state costs nothing: it shares the
+        Called with the `State` after each epoch, before the report. Taking a state costs nothing: it shares the
         run's arrays, which never change.
     arrivals : callable
         Asked before each save for individuals from outside, such as a formula that the user wrote. They are scored,
         with fitted constants, and join the first island; the same limits hold as for `initial`.
+    pool : Pool, optional
+        Where several islands pass their epochs, and what the seeding looks for; without it, in this process. It changes
+        no bit of the outcome. All that the search uses must then be picklable.
 
     Returns
     -------
@@ -193,18 +201,22 @@ def evolve(
     began = clock()
     nat = 0.0 if description is None else description.nat
     archive = Archive.empty(primitives, width_of(primitives, settings.max_size), settings.complexity, nat)
-    known, evaluations = None, 0
     if state is not None:
         check_state(state, primitives, settings)
-        archive, known, evaluations = replace(state.archive, nat=nat), state.known, state.evaluations
+        archive = replace(state.archive, nat=nat)
         rng, began = restored_generator(state.random), began - state.seconds
     deadline = float("inf") if stop.seconds is None else began + stop.seconds
-    scorer = Scorer(evaluator, archive, clock, deadline, fitter, known, evaluations)
-    run = _Run(Habitat(primitives, settings, scorer, errors), stop, rng, clock, began, description, arrivals)
+    world = World(primitives, settings, evaluator, fitter, errors, description, stop.loss)
+    elsewhere = None if pool is None or settings.islands == 1 else Elsewhere(pool)
+    run = _Run(world, stop, rng, clock, began, deadline, archive, elsewhere or Here(clock, deadline), arrivals)
     first = partial(run.begun, given, seeding) if state is None else partial(run.resumed, state)
-    reason = run.complete(first, report, save)
-    front, scores = scorer.archive.front(stop.loss)
-    return Outcome(front, scores, scorer.archive, run.generation, scorer.evaluations, clock() - began, reason)
+    try:
+        reason = run.complete(first, report, save)
+    finally:
+        if elsewhere is not None:
+            elsewhere.close()
+    front, scores = run.archive.front(stop.loss)
+    return Outcome(front, scores, run.archive, run.generation, run.evaluations, clock() - began, reason)
 
 
 class _Run:
@@ -212,18 +224,24 @@ class _Run:
 
     def __init__(
         self,
-        habitat: Habitat,
+        world: World,
         stop: StopSettings,
         rng: np.random.Generator,
         clock: Callable[[], float],
         began: float,
-        description: DescriptionLength | None,
+        deadline: float,
+        archive: Archive,
+        passing: Passing,
         arrivals: Callable[[], Population | None],
     ) -> None:
-        self.habitat, self.stop, self.rng, self.clock, self.began = habitat, stop, rng, clock, began
-        self.description, self.arrivals = description, arrivals
-        self.generation = 0
+        self.world, self.stop, self.rng, self.archive = world, stop, rng, archive
+        self.clock, self.began, self.deadline = clock, began, deadline
+        self.passing, self.arrivals = passing, arrivals
+        self.known: list[Known] = [Known.nobody()] * world.settings.islands
+        self.generation = self.evaluations = 0
         self.stagnation = Stagnation()
+        # Checks that all islands can live.
+        self.habitats = [world.habitat(number, self._scorer()) for number in range(world.settings.islands)]
 
     def complete(
         self,
@@ -234,13 +252,12 @@ class _Run:
         """Run to the end; return what ended the run."""
         try:
             islands = first()
-            habitat = self.habitat
             while True:
                 islands = self._with_arrivals(islands)
                 stagnant = self._stagnant()
                 save(self._state(islands))
                 enough = report(self._progress()) is True
-                if habitat.scorer.archive.solved(self.stop.loss, self.description):
+                if self.archive.solved(self.stop.loss, self.world.description):
                     return "loss"
                 if self.stop.generations is not None and self.generation >= self.stop.generations:
                     return "generations"
@@ -248,11 +265,10 @@ class _Run:
                     return "callback"
                 if stagnant:
                     return "stagnation"
-                islands = [habitat.stepped(self._fresh(island)) for island in islands]
-                generation = self.generation + 1
-                if len(islands) > 1 and generation % habitat.settings.migration_interval == 0:
-                    islands = migrated(islands, habitat)
-                self.generation = generation
+                generations = self._to_next_epoch()
+                islands = self._passed([self._fresh(*each) for each in enumerate(islands)], islands, generations)
+                if len(islands) > 1 and self.generation % self.world.settings.migration_interval == 0:
+                    islands = migrated(islands, self.habitats)
         except OutOfTime:
             return "seconds"
         except KeyboardInterrupt:
@@ -260,33 +276,83 @@ class _Run:
 
     def begun(self, given: Population, seeding: Seeding | None) -> list[Island]:
         """The first populations."""
-        settings = self.habitat.settings
+        settings = self.world.settings
         if seeding is not None and settings.seeding and self.stop.generations != 0:
             given = self._with_guesses(given, seeding)
         # Guesses go to the first island only: if they lead into a local optimum, the other islands may avoid it.
         nobody = given.take(np.zeros(0, np.int64))
-        randoms = self.rng.spawn(settings.islands)
-        return [self.habitat.settled(given if i == 0 else nobody, rng) for i, rng in enumerate(randoms)]
+        randoms = [rng.bit_generator.state for rng in self.rng.spawn(settings.islands)]
+        foundings = [Founding(given if i == 0 else nobody, random, 0) for i, random in enumerate(randoms)]
+        return self._passed(foundings, [], 0)
 
     def resumed(self, state: State) -> list[Island]:
         """The populations of an earlier part of the run."""
         if len(state.parts):
-            self.habitat = replace(self.habitat, parts=Parents.of(state.parts))
+            self.world = replace(self.world, parts=Parents.of(state.parts))
         self.generation, self.stagnation = state.generation, state.stagnation
+        self.known, self.evaluations = list(state.known), state.evaluations
         return list(state.islands)
+
+    def _to_next_epoch(self) -> int:
+        """Generations that the islands pass apart: until they migrate, or one of them may begin anew."""
+        settings, generations = self.world.settings, 1
+        if settings.islands > 1:
+            interval = settings.migration_interval
+            patience = min(settings.of_island(number).patience for number in range(settings.islands))
+            generations = min(interval - self.generation % interval, patience)
+        left = None if self.stop.generations is None else self.stop.generations - self.generation
+        return generations if left is None else min(generations, left)
+
+    def _passed(self, starts: Sequence[Island | Founding], before: Sequence[Island], generations: int) -> list[Island]:
+        """The islands after an epoch.
+
+        If an island finds what ends the run, those after it stay as they were, however far they have come elsewhere.
+        """
+        deadline = time.time() + self.deadline - self.clock()
+        epochs = [
+            Epoch(number, start, self.known[number], self.archive, generations, deadline)
+            for number, start in enumerate(starts)
+        ]
+        after: list[Island] = []
+        ended, latest = "", 0
+        for number, passed in enumerate(self.passing(self.world, epochs)):
+            self._take(number, passed)
+            ended, latest = passed.ended or ended, max(latest, passed.generations)
+            if passed.island is not None:
+                after.append(passed.island)
+            if ended in ("solved", "interrupted"):
+                break
+        if ended == "interrupted":
+            raise KeyboardInterrupt
+        if ended == "seconds":
+            raise OutOfTime
+        self.generation += latest
+        return [*after, *before[len(after) :]]
+
+    def _take(self, number: int, passed: Passed) -> None:
+        """Keep what an island has found in an epoch."""
+        several = self.world.settings.islands > 1
+        self.archive = self.archive.merged(passed.archive) if several else passed.archive
+        self.known[number] = passed.known
+        self.evaluations += passed.evaluations
+
+    def _scorer(self) -> Scorer:
+        """A scorer in this process that knows nobody."""
+        return self.world.scorer(self.clock, self.deadline, self.archive, None)
 
     def _with_arrivals(self, islands: list[Island]) -> list[Island]:
         """The islands after individuals from outside have joined the first one."""
         arrived = self.arrivals()
         if arrived is None or not len(arrived):
             return islands
-        settings = self.habitat.settings
-        found = self.habitat.scorer.scored(_within_limits(arrived, self.habitat.primitives, settings, "arriving"))
-        return [self.habitat.joined(islands[0], *found), *islands[1:]]
+        scorer, world = self._scorer(), self.world
+        found = scorer.scored(_within_limits(arrived, world.primitives, world.settings, "arriving"))
+        self.archive, self.evaluations = scorer.archive, self.evaluations + scorer.evaluations
+        return [self.habitats[0].joined(islands[0], *found), *islands[1:]]
 
     def _with_guesses(self, given: Population, seeding: Seeding) -> Population:
-        """The given individuals and the guesses of the seeding, whose useful parts join the habitat."""
-        settings, seconds = self.habitat.settings, self.stop.seconds
+        """The given individuals and the guesses of the seeding, whose useful parts join the world."""
+        settings, seconds = self.world.settings, self.stop.seconds
         width = given.width
         deadline = float("inf") if seconds is None else self.began + settings.seeding * seconds
         work = allowed_work(self.stop.generations, settings.population * settings.islands, settings.seeding)
@@ -295,19 +361,20 @@ class _Run:
         found = Population.concatenate([given, at_width(guesses.candidates, width)])
         if guesses.interrupted:
             # The constants of guesses are fitted; fitting them again would keep the user waiting.
-            self.habitat.scorer.show(found)
+            scorer = self._scorer()
+            scorer.show(found)
+            self.archive, self.evaluations = scorer.archive, scorer.evaluations
             raise KeyboardInterrupt
         if len(guesses.parts):
-            parts = Parents.of(at_width(guesses.parts, width))
-            self.habitat = replace(self.habitat, parts=parts)
+            self.world = replace(self.world, parts=Parents.of(at_width(guesses.parts, width)))
         return found
 
     def _stagnant(self) -> bool:
-        """Whether formulas have not improved for long; notes whether they did in this generation."""
-        if self.description is None:
+        """Whether formulas have not improved for long; notes whether they did in this epoch."""
+        description, archive = self.world.description, self.archive
+        if description is None:
             return False
-        archive = self.habitat.scorer.archive
-        lengths = archive.lengths(self.description)
+        lengths = archive.lengths(description)
         best = int(np.argmin(lengths))
         self.stagnation = self.stagnation.after(float(lengths[best]), self.generation)
         if self.stop.stagnation is None:
@@ -317,32 +384,31 @@ class _Run:
         share = size / (archive.individuals.width - frame)
         return self.stagnation.is_over(self.generation, self.stop.stagnation, share)
 
-    def _fresh(self, island: Island) -> Island:
+    def _fresh(self, number: int, island: Island) -> Island | Founding:
         """The island, or a new one if it has stagnated."""
-        if island.generation - island.improved < self.habitat.settings.patience:
+        if island.generation - island.improved < self.world.settings.of_island(number).patience:
             return island
         nobody = island.parents.population.take(np.zeros(0, np.int64))
-        return self.habitat.settled(nobody, self.rng.spawn(1)[0], island.life + 1)
+        return Founding(nobody, self.rng.spawn(1)[0].bit_generator.state, island.life + 1)
 
     def _state(self, islands: Sequence[Island]) -> State:
-        scorer, parts = self.habitat.scorer, self.habitat.parts
+        parts = self.world.parts
         nobody = islands[0].parents.population.take(np.zeros(0, np.int64))
         return State(
             tuple(islands),
-            scorer.archive,
-            scorer.known,
+            self.archive,
+            tuple(self.known),
             nobody if parts is None else parts.population,
             self.generation,
             self.stagnation,
-            scorer.evaluations,
+            self.evaluations,
             self.clock() - self.began,
             generator_state(self.rng),
         )
 
     def _progress(self) -> Progress:
-        archive = self.habitat.scorer.archive
-        front, scores = archive.front(self.stop.loss)
-        return Progress(self.generation, self.habitat.scorer.evaluations, self.clock() - self.began, front, scores)
+        front, scores = self.archive.front(self.stop.loss)
+        return Progress(self.generation, self.evaluations, self.clock() - self.began, front, scores)
 
 
 def _within_limits(

@@ -65,7 +65,7 @@ class Island:
 
 @dataclass(frozen=True)
 class Habitat:
-    """The settings and tools that all islands of a run share.
+    """The settings and tools of an island.
 
     Parameters
     ----------
@@ -177,8 +177,12 @@ class Habitat:
         return at_width(created(n, self.primitives, settings, limit, self.terminals, rng), settings.max_size)
 
 
-def migrated(islands: Sequence[Island], habitat: Habitat) -> list[Island]:
+def migrated(islands: Sequence[Island], habitats: Sequence[Habitat]) -> list[Island]:
     """The islands after each has received copies of the fittest individuals of the one before, in a ring."""
-    n = habitat.settings.migrants
-    leaving = [habitat.emigrants(island, n) for island in islands]
-    return [habitat.joined(island, *leaving[i - 1]) for i, island in enumerate(islands)]
+    leaving = [
+        habitat.emigrants(island, habitat.settings.migrants) for island, habitat in zip(islands, habitats, strict=True)
+    ]
+    return [
+        habitat.joined(island, *leaving[i - 1])
+        for i, (island, habitat) in enumerate(zip(islands, habitats, strict=True))
+    ]

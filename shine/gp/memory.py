@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Self
 
 import numpy as np
 
@@ -95,6 +96,12 @@ class Known:
     younger_rows: Floats
     elder_keys: Hashes
     elder_rows: Floats
+
+    @classmethod
+    def nobody(cls) -> Self:
+        """An empty memory's contents."""
+        keys, rows = np.zeros(0, np.uint64), np.zeros((0, 3))
+        return cls(keys, rows, keys, rows)
 
 
 class Memory:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -51,8 +51,8 @@ class State:
     ----------
     islands : tuple of Island
     archive : Archive
-    known : Known
-        The individuals that have been scored.
+    known : tuple of Known
+        The individuals that each island has scored.
     parts : Population
         Formulas that the seeding found to have useful parts; may be empty.
     generation : int
@@ -69,7 +69,7 @@ class State:
 
     islands: tuple[Island, ...]
     archive: Archive
-    known: Known
+    known: tuple[Known, ...]
     parts: Population
     generation: int
     stagnation: Stagnation
@@ -104,15 +104,16 @@ class State:
                     "improved": island.improved,
                     "life": island.life,
                     "random": plain(island.random),
+                    "known": [len(known.younger_keys), len(known.elder_keys)],
                 }
-                for island in self.islands
+                for island, known in zip(self.islands, self.known, strict=True)
             ],
         }
 
     def to_arrays(self) -> dict[str, AnyArray]:
         """All arrays by name; the islands are concatenated."""
         everyone = Population.concatenate([island.parents.population for island in self.islands])
-        scores, known = self.archive.scores, self.known
+        scores = self.archive.scores
         return {
             **_population_arrays("islands", everyone),
             "islands.losses": np.concatenate([island.losses for island in self.islands]),
@@ -120,10 +121,10 @@ class State:
             **_population_arrays("archive", self.archive.individuals),
             "archive.scores": np.column_stack((scores.losses, scores.slopes, scores.intercepts)),
             **_population_arrays("parts", self.parts),
-            "known.younger_keys": known.younger_keys,
-            "known.younger_rows": known.younger_rows,
-            "known.elder_keys": known.elder_keys,
-            "known.elder_rows": known.elder_rows,
+            **{
+                f"known.{each.name}": np.concatenate([getattr(known, each.name) for known in self.known])
+                for each in fields(Known)
+            },
         }
 
     @classmethod
@@ -155,15 +156,11 @@ class State:
         archive, parts = (_population(name, arrays, primitives) for name in ("archive", "parts"))
         check_scores("archive.scores", arrays["archive.scores"], len(archive))
         losses, slopes, intercepts = arrays["archive.scores"].T.copy()
-        for age in ("younger", "elder"):
-            keys = arrays[f"known.{age}_keys"]
-            check_keys(f"known.{age}_keys", keys)
-            check_scores(f"known.{age}_rows", arrays[f"known.{age}_rows"], len(keys))
         restored_generator(random)
         return cls(
             tuple(_islands(header["islands"], arrays, primitives, generation)),
             _archive(archive, Scores(losses, slopes, intercepts), weights),
-            Known(*(arrays[f"known.{name}"] for name in ("younger_keys", "younger_rows", "elder_keys", "elder_rows"))),
+            tuple(_known(header["islands"], arrays)),
             parts,
             generation,
             stagnation_of(header.get("stagnation"), generation),
@@ -217,6 +214,27 @@ def _islands(
             header["random"],
         )
         start += count
+
+
+def _known(headers: Sequence[Mapping[str, Any]], arrays: Arrays) -> Iterator[Known]:
+    """What each island knows; in states of older versions, all of them know the same."""
+    ages = ("younger", "elder")
+    begin = dict.fromkeys(ages, 0)
+    for header in headers:
+        parts = []
+        for age, place in zip(ages, range(2), strict=True):
+            keys, rows, start = arrays[f"known.{age}_keys"], arrays[f"known.{age}_rows"], begin[age]
+            count = len(keys)
+            if "known" in header:
+                count = whole_number(header["known"][place], "individuals that an island knows", 0, len(keys) - start)
+                begin[age] = start + count
+            check_keys(f"known.{age}_keys", keys[start : start + count])
+            check_scores(f"known.{age}_rows", rows[start : start + count], count)
+            parts += [keys[start : start + count], rows[start : start + count]]
+        yield Known(*parts)
+    for age in ages:
+        if any("known" in header for header in headers) and begin[age] < len(arrays[f"known.{age}_keys"]):
+            raise ValueError(f"the islands know {begin[age]} individuals, but 'known.{age}_keys' holds more")
 
 
 def _population_arrays(name: str, population: Population) -> dict[str, AnyArray]:

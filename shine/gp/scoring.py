@@ -10,7 +10,7 @@ import numpy as np
 from shine.fitness.protocols import PopulationEvaluator
 from shine.fitness.scores import Scores
 from shine.gp.archive import Archive
-from shine.gp.memory import Known, Memory, hashes
+from shine.gp.memory import CAPACITY, Known, Memory, hashes
 from shine.lang.population import Population
 from shine.typing import Floats, Hashes
 
@@ -44,8 +44,8 @@ class Scorer:
         Fits the constants of new individuals.
     known : Known, optional
         Individuals scored in an earlier part of the run.
-    evaluations : int
-        Distinct individuals evaluated in an earlier part.
+    capacity : int
+        Latest individuals that are always recalled.
     """
 
     def __init__(
@@ -56,12 +56,12 @@ class Scorer:
         deadline: float,
         fitter: Fitter | None = None,
         known: Known | None = None,
-        evaluations: int = 0,
+        capacity: int = CAPACITY,
     ) -> None:
-        self.evaluations = evaluations
+        self.evaluations = 0
         self.archive = archive
         self._evaluator, self._clock, self._deadline, self._fitter = evaluator, clock, deadline, fitter
-        self._memory = Memory(known=known)
+        self._memory = Memory(capacity, known)
         self._slice = FIRST_SLICE
 
     @property

@@ -2,15 +2,56 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from math import isfinite
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Gt, Le
 
 from shine.lang.names import normalized
 
 Probability = Annotated[float, Ge(0), Le(1)]
+
+
+@dataclass(frozen=True)
+class IslandSettings:
+    """What may differ between islands: how they choose, vary and keep individuals, not what individuals are.
+
+    The fields mean what those of `EvolutionSettings` with the same names mean; None leaves the setting to them.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    population: Annotated[int, Ge(2), Le(10_000_000)] | None = None
+    """Individuals that survive a generation."""
+    creation: Literal["ptc2", "ramped"] | None = None
+    """How the first individuals are made."""
+    initial_size: Annotated[int, Ge(1)] | None = None
+    """Most nodes of an individual made by PTC2."""
+    selection: Literal["tournament", "lexicase"] | None = None
+    """How parents are chosen."""
+    tournament: Annotated[int, Ge(1)] | None = None
+    """Competitors in a tournament."""
+    lexicase_rows: Annotated[int, Ge(1)] | None = None
+    """Rows that lexicase selection compares individuals on."""
+    survival: Literal["complexity", "nsga2", "age"] | None = None
+    """Who survives."""
+    patience: Annotated[int, Ge(1)] | None = None
+    """Generations without a better loss after which the island begins anew."""
+    crossover: Probability | None = None
+    """Share of crossover, and so on for all shares of variation."""
+    subtree_mutation: Probability | None = None
+    hoist_mutation: Probability | None = None
+    point_mutation: Probability | None = None
+    constant_mutation: Probability | None = None
+    coefficient_mutation: Probability | None = None
+    part_mutation: Probability | None = None
+    parsimony: Annotated[float, Ge(0)] | None = None
+    """Price of complexity in tournaments."""
+    constants: tuple[float, float] | None = None
+    """Range of new constants."""
+    constant_share: Probability | None = None
+    """Share of constants among new terminals."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +99,9 @@ class EvolutionSettings:
     """Generations between migrations. Islands that exchange often become alike."""
     migrants: Annotated[int, Ge(0)] = 10
     """Individuals that each island copies to the next in a migration."""
+    island_settings: tuple[IslandSettings, ...] = ()
+    """Settings in which islands differ: the first of them for the first island, and so on, and then from the beginning
+    again. Islands that select or vary otherwise stay diverse."""
     seeding: Probability = 0.5
     """Share of the seconds of a run that may go into enumerating small formulas before the evolution; 0 turns it
     off."""
@@ -95,9 +139,24 @@ class EvolutionSettings:
         # Part mutation alone is not enough: there may be no useful parts.
         if not any(self.shares(with_parts=False).values()):
             raise ValueError("every share of variation is 0; raise one, for example crossover")
+        if len(self.island_settings) > self.islands:
+            raise ValueError(
+                f"island_settings has {len(self.island_settings)} entries, and islands is {self.islands}; "
+                "give at most one entry for each island"
+            )
+        for number in range(len(self.island_settings)):
+            self.of_island(number)
         low, high = self.constants
         if not (isfinite(low) and isfinite(high) and low <= high):
             raise ValueError(f"constants must be a finite range from low to high, got {low} to {high}")
+
+    def of_island(self, number: int) -> EvolutionSettings:
+        """The settings of an island, by its number from 0."""
+        if not self.island_settings:
+            return self
+        own = self.island_settings[number % len(self.island_settings)]
+        values = {each.name: getattr(own, each.name) for each in fields(own)}
+        return replace(self, island_settings=(), **{name: value for name, value in values.items() if value is not None})
 
     def shares(self, with_parts: bool) -> dict[str, float]:
         """Share of each operator that can be used; `with_parts` says whether the seeding found useful parts."""

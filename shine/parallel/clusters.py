@@ -30,13 +30,13 @@ def client_of(source: Any) -> Iterator[Any]:
     try:
         from distributed import Client
     except ImportError:
-        raise ValueError("executor: Dask is not installed; run pip install 'shine[dask]'") from None
+        raise ValueError("Dask is not installed; run pip install 'shine[dask]'") from None
     place = {"scheduler_file": source} if str(source).endswith(".json") else {"address": source}
     try:
         client = Client(**place, timeout=SECONDS_TO_CONNECT, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(f"executor: no Dask scheduler answers at {source}: {reason}") from None
+        raise ValueError(f"no Dask scheduler answers at {source}: {reason}") from None
     with client:
         yield client
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError, Executor, Future, wait
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, wait
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from shine.errors import WorkerError
 from shine.parallel.shipment import Absent, Shipment, Ticket
 
 Task = TypeVar("Task")
 Value = TypeVar("Value")
 
-MOST_TRIES = 5
-"""How often a task is given to an executor; afterwards this process does it itself."""
+MOST_TRIES = 10
+"""How often a task is given to an executor. The death of a worker may end the tasks of the others as well."""
 
 OVERDUE = 10
 """A task that takes so many times as long as the slowest one before it is lost."""
@@ -27,10 +28,6 @@ SECONDS_BETWEEN_LOOKS = 1.0
 """How often overdue tasks and the deadline are looked for."""
 
 
-class LateError(Exception):
-    """The deadline of a round has passed."""
-
-
 @dataclass(frozen=True)
 class Done:
     """What a task came to; an exception that is raised in place of this is the executor's, not the task's."""
@@ -38,6 +35,10 @@ class Done:
     value: Any = None
     error: Exception | None = None
     absent: bool = False
+
+
+class Refused(Exception):
+    """An executor takes no more tasks; the argument is its own error."""
 
 
 class Pool:
@@ -60,7 +61,7 @@ class Pool:
             future = self._executor().submit(function, *arguments)
         except Exception as error:
             future = Future()
-            future.set_exception(error)
+            future.set_exception(Refused(error))
         if not isinstance(future, Future):
             raise TypeError(
                 f"executor: its submit() returns {type(future).__name__}, which is no concurrent.futures.Future; "
@@ -80,19 +81,19 @@ class Pool:
             this_round.cancel()
 
 
-def _without_shipment(value: None, task: tuple[Callable[[Any], Any], Any]) -> Any:
+def _without_shipment(value: None, task: tuple[Callable[[Any], Any], Any], stopped: Callable[[], bool]) -> Any:
     function, argument = task
     return function(argument)
 
 
-def _done(function: Callable[[Any, Any], Any], ticket: Ticket | None, task: Any) -> Done:
+def _done(function: Callable[[Any, Any, Callable[[], bool]], Any], ticket: Ticket | None, task: Any) -> Done:
     """Do a task in a worker."""
     try:
-        shared = None if ticket is None else ticket.value()
+        shared, stopped = (None, bool) if ticket is None else ticket.value()
     except Absent:
         return Done(absent=True)
     try:
-        return Done(function(shared, task))
+        return Done(function(shared, task, stopped))
     except Exception as error:
         return Done(error=error)
 
@@ -104,7 +105,7 @@ class Round(Generic[Task, Value]):
     ----------
     pool : Pool
     function : callable
-        ``(shared value, task) -> result``; must be importable in the workers.
+        ``(shared value, task, stopped) -> result``; ``stopped()`` says whether the result is still wanted.
     tasks : sequence
     shipment : Shipment, optional
         The shared value.
@@ -113,13 +114,13 @@ class Round(Generic[Task, Value]):
     def __init__(
         self,
         pool: Pool,
-        function: Callable[[Any, Task], Value],
+        function: Callable[[Any, Task, Callable[[], bool]], Value],
         tasks: Sequence[Task],
         shipment: Shipment | None = None,
     ) -> None:
         self._pool, self._function, self._tasks, self._shipment = pool, function, tasks, shipment
         self._tries = [0] * len(tasks)
-        self._loaded = False
+        self._loaded, self._yielded = False, 0
         self._began = [0.0] * len(tasks)
         self._slowest = 0.0
         self._futures: list[Future[Done]] = [Future() for _ in tasks]
@@ -136,20 +137,24 @@ class Round(Generic[Task, Value]):
 
         Raises
         ------
-        LateError
+        WorkerError
+            If a task kills its workers.
+        TimeoutError
             If the deadline passes before the next result is there.
         """
         for number in range(len(self._tasks)):
             done = self._result(number, deadline)
             if done.error is not None:
                 raise done.error
+            self._yielded = number + 1
             yield done.value
 
     def finished(self, seconds: float) -> list[Value]:
-        """The results that are there after some seconds, in the order of the tasks; the others are given up."""
-        wait(self._futures, timeout=seconds)
+        """The further results that are there after some seconds, in the order of the tasks; the others are given up."""
         self.cancel()
-        over = [future for future in self._futures if future.done() and not future.cancelled()]
+        rest = [future for future in self._futures[self._yielded :] if not future.cancelled()]
+        wait(rest, timeout=seconds)
+        over = [future for future in rest if future.done()]
         done = [future.result() for future in over if future.exception() is None]
         return [each.value for each in done if each.error is None and not each.absent]
 
@@ -176,7 +181,7 @@ class Round(Generic[Task, Value]):
                 error = cancelled
             except TimeoutError:
                 if time.monotonic() >= deadline:
-                    raise LateError from None
+                    raise TimeoutError("the deadline of a round has passed") from None
                 if not self._lost(number):
                     continue
                 future.cancel()
@@ -189,7 +194,13 @@ class Round(Generic[Task, Value]):
                 # Workers of another file system: from now on the value travels with the tasks.
                 self._loaded = True
             if self._tries[number] >= MOST_TRIES:
-                return self._done_here(number, error)
+                if isinstance(error, BrokenExecutor) or type(error).__name__ == "KilledWorker":
+                    # This process must not die as well.
+                    raise WorkerError(
+                        f"workers died {MOST_TRIES} times over one task; give each of them more memory, or look into "
+                        "their logs"
+                    ) from error
+                return self._done_here(number, error.args[0] if isinstance(error, Refused) else error)
             self._submit(number)
 
     def _lost(self, number: int) -> bool:

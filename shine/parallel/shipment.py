@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from pickle import PicklingError
@@ -40,8 +41,8 @@ class Ticket:
     path: str
     content: bytes | None = None
 
-    def value(self) -> Any:
-        """The value, read at the first call in a thread of a worker.
+    def value(self) -> tuple[Any, Callable[[], bool]]:
+        """The value, read at the first call in a thread of a worker, and whether it is no longer wanted.
 
         Raises
         ------
@@ -55,27 +56,25 @@ class Ticket:
             kept.move_to_end(self.key)
             return kept[self.key]
         try:
-            found = joblib.load(self.path, mmap_mode="r")
+            kept[self.key] = joblib.load(self.path, mmap_mode="r"), self.recalled
         except OSError:
             if self.content is None:
                 raise Absent from None
-            found = joblib.load(io.BytesIO(self.content))
-        kept[self.key] = found
+            kept[self.key] = joblib.load(io.BytesIO(self.content)), bool
         while len(kept) > MOST_KEPT:
             kept.popitem(last=False)
-        return found
+        return kept[self.key]
 
-    @property
     def recalled(self) -> bool:
-        """Whether a value that came in a file is no longer wanted: the worker should stop."""
-        return self.content is None and not Path(self.path).exists()
+        """Whether the file is no longer there: a worker that has seen it should stop."""
+        return not Path(self.path).exists()
 
 
 class _Kept(threading.local):
     """The values of this thread: a value need not be safe to use in several threads at once."""
 
     def __init__(self) -> None:
-        self.values: OrderedDict[str, Any] = OrderedDict()
+        self.values: OrderedDict[str, tuple[Any, Callable[[], bool]]] = OrderedDict()
 
 
 _KEPT = _Kept()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shine.config import Job, dump_config, read_job, with_formulas
-from shine.errors import ExportError
+from shine.errors import ConfigError, ExportError
+from shine.parallel import opened
 from shine.runs.files import check_empty, write_text
 from shine.runs.identity import description
 from shine.runs.keeping import CHECKPOINT_SECONDS, Keeper, Notice, as_warning
@@ -97,7 +99,7 @@ def resume_job(
     report, tell, checkpoint_seconds
         See `run_job`.
     overrides : sequence of str
-        Each like ``stop.generations=200``, with the value in YAML. Only settings under ``stop``, and
+        Each like ``stop.generations=200``, with the value in YAML. Only settings under ``stop`` and ``parallel``, and
         ``fitness.threads``, may change.
 
     Returns
@@ -158,7 +160,7 @@ def _run(
         lacking = keeper.log.begin(state.generation if state else 0)
     except OSError as error:
         raise ExportError(f"{keeper.log.path}: cannot be written: {error.strerror}") from None
-    if lacking:
+    if lacking and config.evolution.islands == 1:  # several report after each epoch only
         tell(Notice(f"{keeper.log.path}: lacks {lacking} generations"))
 
     def note(progress: Progress) -> object:
@@ -166,8 +168,15 @@ def _run(
         return report(progress) if report is not None else None
 
     try:
-        search_it = partial(search, job.dataset, config.search, report=note, state=state, save=keeper.save)
-        result = followed(report, config.search, search_it)
+        with ExitStack() as stack:
+            try:
+                pool = stack.enter_context(opened(config.parallel))
+            except ValueError as error:
+                raise ConfigError([f"parallel: {error}"]) from None
+            search_it = partial(
+                search, job.dataset, config.search, report=note, state=state, save=keeper.save, pool=pool
+            )
+            result = followed(report, config.search, search_it)
         _despite_an_interrupt(partial(_keep_result, keeper, folder, result, job))
     finally:
         _despite_an_interrupt(keeper.finish)

@@ -97,7 +97,8 @@ def _check(job: Job, folder: Path, header: Mapping[str, Any]) -> None:
         raise ConfigError(
             [
                 f"{cut(key, 100)}: is {cut(json.dumps(now.get(key)), 100)}, and was "
-                f"{cut(json.dumps(then.get(key)), 100)} when the run began; only stop and fitness.threads may change"
+                f"{cut(json.dumps(then.get(key)), 100)} when the run began; only stop, parallel and "
+                "fitness.threads may change"
                 for key in changed
             ]
         )

@@ -39,7 +39,7 @@ KEYWORDS: dict[str, tuple[str, ...]] = {
 }
 """Place of each keyword of `shine.evolve` in the settings."""
 
-NO_SETTINGS = ("sample_weight", "features", "sigma", "groups", "beside", "objective", "report")
+NO_SETTINGS = ("sample_weight", "features", "sigma", "groups", "beside", "objective", "report", "workers", "executor")
 """The other keywords of `shine.evolve`."""
 
 

@@ -29,6 +29,7 @@ from shine.gp.run_state import State
 from shine.gp.settings import StopSettings
 from shine.lang.vocabulary import PrimitiveSource
 from shine.losses import LossSource, loss_for
+from shine.parallel import ExecutorSource, Pool, opened
 from shine.search.budget import TimeBudget
 from shine.search.defaults import DEFAULT_PRIMITIVES
 from shine.search.evaluation import evaluator_for
@@ -47,6 +48,7 @@ from shine.search.objective_search import search_objective
 from shine.search.outliers import without_gross
 from shine.search.preparation import Task, constraint_compiler, prepared, seeded
 from shine.search.settings import SearchSettings
+from shine.search.sharing import shared
 from shine.search.template_data import with_template
 from shine.search.template_search import template_search
 from shine.search.yardsticks import description_length, good_enough
@@ -64,6 +66,7 @@ def search(
     report: Callable[[Progress], object] | None = None,
     state: State | None = None,
     save: Callable[[State], None] | None = None,
+    pool: Pool | None = None,
 ) -> Result:
     """Evolve formulas that explain a data set.
 
@@ -77,6 +80,8 @@ def search(
         Go on from there: the same data and settings give the same front as a search that never stopped.
     save : callable, optional
         Receives the `State` after every generation; see `shine.gp.evolution.evolve`.
+    pool : Pool, optional
+        Workers that share the islands (see `shine.parallel.opened`). They change no bit of the front.
 
     Returns
     -------
@@ -89,11 +94,12 @@ def search(
         If the data, a formula, a graph or a setting is invalid.
     """
     if settings.template is not None:
-        return template_search(dataset, settings, report=report, state=state, save=save)
+        return template_search(dataset, settings, report=report, state=state, save=save, pool=pool)
     settings, loss = in_formulas(settings, dataset), loss_for(settings.fitness.loss, dataset)
     dataset = read_by(loss, dataset, settings.fitness.noise)
     budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds)
     evolving, fitness = settings.evolution, settings.fitness
+    apart = shared(fitness, evolving, pool)
     scaled = fitness.linear_scaling
 
     check_noise(fitness.noise)
@@ -108,16 +114,17 @@ def search(
     model = fitness.noise if state is None else resumed_noise(state.noise, fitness.noise)
     task, noise, interrupted = _with_noise(replace(task, dataset=split.learned), settings, loss, model, threads)
     sample = task.dataset.sampled(evolving.rows, rng)
-    rules = constraint_compiler(settings.constraints, sample, threads)
+    assert apart.threads is not None
+    rules = constraint_compiler(settings.constraints, sample, apart.threads)
     fitting = sample.sampled(evolving.fitting_rows, rng)
-    linearizer = MachineLinearizer(fitting, loss, threads)
+    linearizer = MachineLinearizer(fitting, loss, apart.threads)
 
     def save_with_noise(state: State) -> None:
         if save is not None:
             save(replace(state, noise=noise))
 
     outcome = evolution.evolve(
-        _evaluator(sample, task, settings, loss, rules, fitting),
+        _evaluator(sample, task, replace(settings, fitness=apart), loss, rules, fitting),
         task.primitives,
         evolving,
         _stop(task, settings, loss, budget, interrupted),
@@ -131,6 +138,7 @@ def search(
         report=evolution.ignore if report is None else report_in_given_units(report, task, loss.degree),
         state=state,
         save=evolution.forget if save is None else save_with_noise,
+        pool=pool,
     )
     if interrupted:
         outcome = replace(outcome, stopped_by="interrupted")
@@ -204,6 +212,8 @@ def evolve(
     guesses: Sequence[Guess] = (),
     template: TemplateSource | None = None,
     report: Callable[[Progress], object] | None = None,
+    workers: int | None = None,
+    executor: ExecutorSource = None,
     **settings: Any,
 ) -> Result:
     """Find short formulas for `y` in the columns of `X`.
@@ -269,6 +279,10 @@ def evolve(
     report : callable, optional
         Receives the `Progress` of every generation; it ends the run by returning True. If it has methods
         ``begin(settings)`` and ``end(result)``, they are called as well (see `shine.callbacks`).
+    workers : int, optional
+        Processes on this machine that share the islands; see docs/parallel.md. Their number does not change the result.
+    executor : Executor, dask.distributed.Client, str or int, optional
+        In place of `workers`: any executor of PEP 3148, a Dask client, or the address of a Dask scheduler.
     **settings
         Fields of `shine.gp.settings.EvolutionSettings`: population, max_size, max_depth, ...
 
@@ -319,5 +333,8 @@ def evolve(
     if objective is not None:
         if every.template is not None:
             raise ValueError("objective does not go with a template; leave one of them out")
+        if workers is not None or executor is not None:
+            raise ValueError("an objective is called in this process only; leave workers and executor out")
         return followed(report, every, partial(search_objective, dataset, every, objective, report=report))
-    return followed(report, every, partial(search, dataset, every, report=report))
+    with opened(executor, workers=workers) as pool:
+        return followed(report, every, partial(search, dataset, every, report=report, pool=pool))

@@ -25,6 +25,7 @@ from shine.inference.inference import Basis
 from shine.lang.names import shown
 from shine.lang.presentation import for_people
 from shine.losses import loss_for
+from shine.parallel import Pool
 from shine.search.budget import TimeBudget
 from shine.search.choice import Choice, choose
 from shine.search.front import Front, Result
@@ -32,6 +33,7 @@ from shine.search.losses import read_by, takes_noise
 from shine.search.noise import NOISE_NOTES, with_model
 from shine.search.noise_estimate import estimated_noise
 from shine.search.settings import SearchSettings
+from shine.search.sharing import shared
 from shine.search.supported_digits import with_supported_digits
 from shine.search.template_constraints import ConstrainedTemplates, SlotConstraints, check_unknowns
 from shine.search.template_finishing import TemplateFinish, oddities
@@ -136,6 +138,7 @@ def template_search(
     report: Callable[[Progress], object] | None = None,
     state: State | None = None,
     save: Callable[[State], None] | None = None,
+    pool: Pool | None = None,
 ) -> Result:
     """Find the unknown functions of a template and fit its parameters (see `shine.search.run.search`)."""
     budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds)
@@ -146,10 +149,11 @@ def template_search(
     rng = np.random.default_rng(settings.seed)
     sample = rows.sampled(evolving.rows, rng)
     fitted_on = sample.sampled(max(evolving.fitting_rows, _least_rows(composition)), rng)
-    linearizer = TemplateLinearizer(composition, fitted_on, loss, threads)
+    alone = shared(settings.fitness, evolving, pool).threads or 1
+    linearizer = TemplateLinearizer(composition, fitted_on, loss, alone)
     enough = good_enough(rows, loss, settings.stop.loss, "float64")
-    rules = SlotConstraints.of(composition, sample, threads)
-    evaluator: PopulationEvaluator = TemplateEvaluator(composition, sample, loss, threads)
+    rules = SlotConstraints.of(composition, sample, alone)
+    evaluator: PopulationEvaluator = TemplateEvaluator(composition, sample, loss, alone)
     outcome = evolution.evolve(
         ConstrainedTemplates(evaluator, rules) if rules else evaluator,
         composition.genome,
@@ -164,6 +168,7 @@ def template_search(
         report=evolution.ignore if report is None else _written(report, task),
         state=state,
         save=evolution.forget if save is None else save,
+        pool=pool,
     )
     finish = TemplateFinish(
         composition,

@@ -18,6 +18,7 @@ from shine.evaluators.jobs import PopulationFunctions
 from shine.evaluators.loss_code import residuals_code, scales_of
 from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.machine_rows import SHARED_WORK
+from shine.evaluators.remade import Remade
 from shine.evaluators.workers import ALONE, Workers
 from shine.fitness.losses import Loss, loss_of
 from shine.llvm import Engine, cached, host_object
@@ -32,7 +33,7 @@ MOST_CONSTANTS = 120
 has copies of its constants, and the cost of a step grows with the square of their number."""
 
 
-class GroupedFits:
+class GroupedFits(Remade):
     """Fits of unknowns over a data set in sections.
 
     Parameters

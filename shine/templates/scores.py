@@ -9,6 +9,7 @@ from shine.evaluators.loss_rows import loss_rows
 from shine.evaluators.machine_code import machine_of
 from shine.evaluators.machine_rows import MachineRows
 from shine.evaluators.machine_tier import MachineEvaluator
+from shine.evaluators.remade import Remade
 from shine.evaluators.rows import target_of
 from shine.fitness.losses import Loss, loss_of
 from shine.fitness.scores import Scores
@@ -20,7 +21,7 @@ from shine.templates.unknowns import Unknowns
 from shine.typing import Floats
 
 
-class TemplateEvaluator:
+class TemplateEvaluator(Remade):
     """Scores the individuals of a template over a data set (see `shine.fitness.protocols.PopulationEvaluator`).
 
     Parameters

@@ -155,7 +155,7 @@ def test_migration_copies_the_fittest_to_the_next_island_in_a_ring():
         for name, loss in (("x", 10.0), ("y", 20.0), ("1.5", 30.0))
     ]
     before = [bits(island) for island in islands]
-    after = migrated(islands, habitat)
+    after = migrated(islands, [habitat] * 3)
     assert [bits(island) for island in islands] == before
     # The better individual of each complexity stays, and there is room for three.
     assert [sorted(island.losses.tolist()) for island in after] == [[10, 11, 12], [10, 21, 22], [20, 31, 32]]
@@ -165,7 +165,7 @@ def test_migration_copies_the_fittest_to_the_next_island_in_a_ring():
     ]
     assert_same(arrived[0], population_of(["x"], PRIMITIVES, 15))
     assert_same(arrived[1], population_of(["y"], PRIMITIVES, 15))
-    roomy = migrated(islands, replace(habitat, settings=replace(habitat.settings, population=4)))
+    roomy = migrated(islands, [replace(habitat, settings=replace(habitat.settings, population=4))] * 3)
     assert [sorted(island.losses.tolist()) for island in roomy] == [
         [10, 11, 12, 30], [10, 20, 21, 22], [20, 30, 31, 32],
     ]  # fmt: skip

@@ -44,4 +44,4 @@ def test_the_individuals_of_a_narrow_life_keep_its_limit():
     assert wide.parents.population.sizes.max() > 10 >= narrow.parents.population.sizes.max()
     assert narrow.parents.population.width == 15
     # Neither do larger migrants join.
-    assert migrated([wide, narrow], habitat)[1].parents.population.sizes.max() <= 10
+    assert migrated([wide, narrow], [habitat] * 2)[1].parents.population.sizes.max() <= 10

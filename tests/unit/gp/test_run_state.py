@@ -67,14 +67,15 @@ def test_a_state_survives_writing_and_reading(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_continues_from_any_generation_as_if_it_had_never_stopped(kind):
     outcome, states, reports, _ = run(KINDS[kind])
-    assert [state.generation for state in states] == list(range(10))
-    for generation in (0, 1, 4, 9):
-        resumed, _, rest, other = run(KINDS[kind], seed=99, state=again(states[generation]))
+    # Several islands stop for their migrations only, and for the end.
+    assert [state.generation for state in states] == ([0, 2, 4, 6, 8, 9] if kind == "islands" else list(range(10)))
+    for number in {0, 1, 4, len(states) - 1}:
+        resumed, _, rest, other = run(KINDS[kind], seed=99, state=again(states[number]))
         assert_same(resumed.front, outcome.front)
         assert resumed.scores.losses.tobytes() == outcome.scores.losses.tobytes()
         assert (resumed.evaluations, resumed.generations) == (outcome.evaluations, outcome.generations)
-        assert rest == reports[generation:]
-        assert sum(map(len, other.seen)) == outcome.evaluations - states[generation].evaluations
+        assert rest == reports[number:]
+        assert sum(map(len, other.seen)) == outcome.evaluations - states[number].evaluations
 
 
 def test_a_state_of_an_older_version_begins_to_wait_for_improvements():

@@ -1,5 +1,4 @@
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -149,7 +148,7 @@ def test_a_fitted_individual_is_not_evaluated_again():
 
 def test_slices_change_neither_the_archive_nor_the_memory(monkeypatch):
     # The memory is so small that it forgets all the time: the order of its entries matters.
-    monkeypatch.setattr("shine.gp.scoring.Memory", partial(Memory, capacity=700))
+    monkeypatch.setattr("shine.gp.scoring.Memory", lambda capacity, known: Memory(700, known))
     clock = Clock()
     slow = scorer_of(SumOfConstants(clock, 0.01), clock, fitter=rounded_up)
     fast = scorer_of(SumOfConstants(), fitter=rounded_up)

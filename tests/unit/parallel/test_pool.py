@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import time
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
 import pytest
+from unit.parallel.executors import Unreliable
 
+from shine.errors import WorkerError
 from shine.parallel import Pool, Round, Shipment, opened
 
 
@@ -26,7 +28,7 @@ def failing(number: int) -> int:
     raise KeyError(number)
 
 
-def plus(shared: list[int], number: int) -> int:
+def plus(shared: list[int], number: int, stopped: Callable[[], bool]) -> int:
     return sum(shared) + number
 
 
@@ -36,28 +38,6 @@ def dies_once(path: str) -> str:
         open(path, "w").close()
         os.kill(os.getpid(), signal.SIGKILL)
     return path
-
-
-class Unreliable(Executor):
-    """Does tasks at once, except those that it loses, fails or refuses, each with a third of `share`."""
-
-    def __init__(self, share: float, seed: int = 0) -> None:
-        self.share, self.rng, self.faults = share, random.Random(seed), 0
-
-    def submit(self, function, /, *arguments, **options):
-        future: Future = Future()
-        if self.rng.random() >= self.share:
-            future.set_result(function(*arguments, **options))
-            return future
-        self.faults += 1
-        match self.rng.randrange(3):
-            case 0:
-                future.set_exception(OSError("the machine is gone"))
-            case 1:
-                future.cancel()
-            case _:
-                raise RuntimeError("no more tasks")
-        return future
 
 
 class Forgetful(Executor):
@@ -103,7 +83,7 @@ def test_tasks_that_an_executor_loses_are_done_again(seed):
 
 
 def test_this_process_does_what_no_worker_does():
-    with opened(Unreliable(1.0)) as pool, pytest.warns(RuntimeWarning, match="lost a task 5 times.*itself"):
+    with opened(Unreliable(1.0)) as pool, pytest.warns(RuntimeWarning, match="lost a task 10 times.*itself"):
         assert list(pool.results(square, [3])) == [9]
 
 
@@ -117,6 +97,17 @@ def test_killed_processes_are_replaced(tmp_path):
     with opened(workers=2) as pool:
         paths = [str(tmp_path / name) for name in "abc"]
         assert list(pool.results(dies_once, paths)) == paths
+
+
+def always_dies(path: str) -> str:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return path
+
+
+@pytest.mark.slow
+def test_a_task_that_kills_its_workers_does_not_kill_this_process():
+    with opened(workers=1) as pool, pytest.raises(WorkerError, match="workers died 10 times over one task"):
+        list(pool.results(always_dies, ["a"]))
 
 
 def test_a_shipment_is_shared_by_all_tasks():
@@ -135,7 +126,7 @@ def test_workers_without_the_file_get_the_value_with_the_task():
 
 def test_functions_without_a_name_travel():
     with opened(workers=2) as pool, Shipment(lambda: 7) as shipment:
-        assert list(Round(pool, lambda shared, task: shared() + task, [1], shipment).results()) == [8]
+        assert list(Round(pool, lambda shared, task, stopped: shared() + task, [1], shipment).results()) == [8]
 
 
 def test_what_cannot_travel_is_rejected():
@@ -145,8 +136,8 @@ def test_what_cannot_travel_is_rejected():
 
 def test_the_file_of_a_shipment_is_removed():
     with Shipment([1]) as shipment:
-        assert not shipment.ticket.recalled
-    assert shipment.ticket.recalled
+        assert not shipment.ticket.recalled()
+    assert shipment.ticket.recalled()
 
 
 def test_nothing_given_is_this_process():

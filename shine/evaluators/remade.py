@@ -1,0 +1,27 @@
+"""Objects that travel to other processes as what they were made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+
+class Remade:
+    """Base of classes with compiled code and addresses of data, which mean nothing to another process, nor to a copy.
+
+    Pickling such an object keeps the arguments of its class; reading it makes it anew.
+    """
+
+    _arguments: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def __new__(cls, *arguments: Any, **named: Any) -> Self:
+        self = super().__new__(cls)
+        self._arguments = arguments, named
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remade, (type(self), *self._arguments)
+
+
+def _remade(cls: type[Remade], arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Remade:
+    return cls(*arguments, **named)
