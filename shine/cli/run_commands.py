@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from shine.cli.interruption import Interruption
-from shine.cli.options import FILE, SEED, json_option, precision_option, quiet_option, set_option
+from shine.cli.options import FILE, SEED, json_option, parallel_options, precision_option, quiet_option, set_option
 
 in_option = click.option("folder", "--in", type=FILE, metavar="DIR", help="The folder that holds the runs. [runs]")
 
@@ -109,8 +109,7 @@ def runs_compare(runs: tuple[Path, ...], as_json: bool) -> None:
 @click.option("--targets", metavar="A,B,...", help="Columns to explain, each in runs of its own.")
 @click.option("--by", type=click.Choice(["loss", "r2", "nodes", "seconds"]), help="What ranks. [loss]")
 @click.option("--out", type=FILE, metavar="DIR", help="The folder of the runs. [runs/<CONFIG>-sweep]")
-@click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes of this machine that share the runs.")
-@click.option("--dask", metavar="ADDRESS", help="A Dask scheduler whose workers share the runs.")
+@parallel_options
 @set_option
 @quiet_option
 @json_option

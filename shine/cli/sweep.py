@@ -12,10 +12,12 @@ import click
 
 from shine.cli.codes import FAILURE
 from shine.cli.interruption import Interruption
+from shine.cli.options import parallel_overrides
 from shine.cli.output import print_json
 from shine.cli.progress import display_for
 from shine.cli.runs import text_of
 from shine.cli.tables import number, share, table
+from shine.parallel import ParallelSettings
 from shine.runs.sweeping import Outcome, Standing, SweepResult, run_sweep
 from shine.runs.variants import Sweep, range_of, values_of
 
@@ -37,6 +39,7 @@ def sweep_config(
     out: Path | None,
     workers: int | None,
     dask: str | None,
+    slurm: dict[str, str] | None,
     overrides: Sequence[str],
     quiet: bool,
     as_json: bool,
@@ -55,6 +58,8 @@ def sweep_config(
     if holdout and folds is None:
         raise click.UsageError("--holdout is for --folds")
     try:
+        parallel_overrides(workers, dask, slurm)  # tells what does not go together
+        place = ParallelSettings(workers, dask, None if slurm is None else "slurm", dict(slurm or {}))
         plan = Sweep(_grid(config, grid, targets, overrides), random, _ranges(ranges), seeds, folds, holdout, draw)
         count = len(plan.variants())
         done = 0
@@ -69,8 +74,10 @@ def sweep_config(
             if printed == "front":
                 display.message(f"{done} of {count}: {_told(outcome)}")
 
+        if place.is_set:
+            interruption.keep()  # runs of workers are kept as they come
         with display_for(printed, f"{count} runs of {config}") as display:
-            result = run_sweep(config, plan, overrides, out, by, dask, workers, tell, show)
+            result = run_sweep(config, plan, overrides, out, by, place, None, tell, show)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if as_json:

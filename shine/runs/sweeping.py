@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,13 @@ import numpy as np
 from shine.config import Config, Job, read_config, read_job
 from shine.data.dataset import Dataset
 from shine.data.folds import kept_back_by
-from shine.errors import ConfigError, ExportError, ShineError
+from shine.errors import ConfigError, ExportError, ShineError, WorkerError
 from shine.evaluators.workers import processors
 from shine.lang.names import cut
 from shine.lang.primitives import PrimitiveSet, select
 from shine.lang.vocabulary import primitive_table
 from shine.losses import loss_for
-from shine.parallel import ExecutorSource, opened
+from shine.parallel import ExecutorSource, ParallelSettings, Pool, Round, Shipment, opened
 from shine.runs.identity import settings_of
 from shine.runs.jobs import LIMITS, resume_job, run_job
 from shine.runs.keeping import Notice
@@ -50,7 +50,8 @@ class Task:
     overrides: tuple[str, ...]
     folder: str
     variant: Variant
-    threads: int | None = None
+    spread: bool = False
+    """Whether it is done by a worker beside others: then it has one thread and no workers of its own."""
 
 
 @dataclass(frozen=True)
@@ -241,16 +242,17 @@ def run_sweep(
     folder = Path("runs") / f"{config.stem}-sweep" if out is None else Path(out)
     for each in variants:  # wrong settings are told before anything runs
         read_config(config, [*overrides, *each.overrides])
-    # Workers share the processors of a machine.
-    threads = None if workers is None else max(1, processors() // workers)
+    if isinstance(executor, ParallelSettings) and not executor.is_set:
+        executor = None
+    spread = executor is not None or workers is not None
     tasks = [
-        Task(str(config.absolute()), (*overrides, *each.overrides), str((folder / each.name).absolute()), each, threads)
+        Task(str(config.absolute()), (*overrides, *each.overrides), str((folder / each.name).absolute()), each, spread)
         for each in variants
     ]
     outcomes: list[Outcome] = []
     with opened(executor, workers=workers) as pool:
         coming: Iterable[Outcome]
-        coming = (run_task(task, report) for task in tasks) if pool is None else pool.results(run_task, tasks)
+        coming = (run_task(task, report) for task in tasks) if pool is None else _spread(pool, tasks)
         try:
             for outcome in coming:
                 if outcome.stopped_by == "interrupted":
@@ -261,6 +263,32 @@ def run_sweep(
         except KeyboardInterrupt:
             pass
     return SweepResult(tuple(outcomes), by, len(variants))
+
+
+def _spread(pool: Pool, tasks: Sequence[Task]) -> Iterator[Outcome]:
+    """The outcomes of runs on workers, in order; a run that kills its workers is left out, and the others go on."""
+    while tasks:
+        done = 0
+        with Shipment(None) as wanted:  # workers stop when it is gone
+            this_round = Round(pool, _in_worker, tasks, wanted)
+            try:
+                for outcome in this_round.results():
+                    done += 1
+                    yield outcome
+            except WorkerError as error:
+                yield Outcome(tasks[done].variant, tasks[done].folder, problem=cut(error))
+                done += 1
+            finally:
+                this_round.cancel()
+        tasks = tasks[done:]
+
+
+def _in_worker(value: None, task: Task, stopped: Callable[[], bool]) -> Outcome:
+    def end(progress: Progress) -> None:
+        if stopped():
+            raise KeyboardInterrupt
+
+    return run_task(task, end)
 
 
 def run_task(task: Task, report: Callable[[Progress], object] | None = None) -> Outcome:
@@ -288,7 +316,7 @@ def _done(job: Job, folder: Path, task: Task, report: Callable[[Progress], objec
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ExportError(f"{folder}: cannot be made: {error.strerror}") from None
-        return run_job(_with_threads(job, task.threads), folder, report, tell=_ignored).stopped_by
+        return run_job(_alone(job) if task.spread else job, folder, report, tell=_ignored).stopped_by
     own = read_config(folder / "config.yaml", own=True)
     if _identity(own) != _identity(job.config):
         raise ExportError(f"{folder}: holds a run of other settings or limits; choose another folder with --out")
@@ -320,18 +348,15 @@ def _judged(job: Job, model: Model, task: Task) -> tuple[float, float]:
     loss = loss_for(job.config.fitness.loss, held)
     held = read_by(loss, held, job.config.fitness.noise)
     primitives = PrimitiveSet(select(*primitive_table(job.config.primitive_texts)), held.features)
-    threads = task.threads or processors()
+    threads = 1 if task.spread else processors()
     found = measured([model.tree], held, loss, model.weights, primitives, threads)[0]
     return found.loss, found.r2
 
 
-def _with_threads(job: Job, threads: int | None) -> Job:
-    if threads is None or job.config.fitness.threads is not None:
-        return job
-    from dataclasses import replace
-
-    fitness = replace(job.config.fitness, threads=threads)
-    return replace(job, config=job.config.model_copy(update={"fitness": fitness}))
+def _alone(job: Job) -> Job:
+    """A job for one of the workers that share a machine; neither threads nor workers change a result."""
+    fitness = replace(job.config.fitness, threads=job.config.fitness.threads or 1)
+    return replace(job, config=job.config.model_copy(update={"fitness": fitness, "parallel": ParallelSettings()}))
 
 
 def _identity(config: Config) -> Any:
