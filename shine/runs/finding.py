@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -208,8 +208,9 @@ def find(folder: str | Path = RUNS, **keywords: Any) -> list[Found]:
 
 def found(folder: Path, asked: Query, *, rebuild: bool = False) -> list[Found]:
     """What a query finds among the runs in a folder (see `find`)."""
-    rows = _asked(folder, asked, lambda connection: list(_rows(connection, asked)), rebuild)
-    return [_found(os.path.join(folder, ""), row) for row in rows]
+    rows = _asked(folder, asked, lambda connection: _rows(connection, asked), rebuild)
+    place = os.path.join(folder, "")
+    return [_found(place, row) for row in rows]
 
 
 def count(folder: Path, asked: Query) -> int:
@@ -224,12 +225,12 @@ def _asked(folder: Path, asked: Query, use: Any, rebuild: bool) -> Any:
         raise ValueError(str(error)) from None
 
 
-def _rows(connection: sqlite3.Connection, asked: Query) -> Iterator[tuple[Any, ...]]:
+def _rows(connection: sqlite3.Connection, asked: Query) -> list[tuple[Any, ...]]:
     text, values = _select(connection, asked)
     column, descending = COLUMNS[asked.sort], (asked.sort in DESCENDING) != asked.reverse
     order = f"ORDER BY {column} IS NULL, {column} {'DESC' if descending else 'ASC'}, runs.name, formulas.place"
     limit = "" if asked.limit is None else f" LIMIT {asked.limit}"
-    yield from connection.execute(f"{text} {order}{limit}", values)
+    return connection.execute(f"{text} {order}{limit}", values).fetchall()
 
 
 def _count(connection: sqlite3.Connection, asked: Query) -> int:
