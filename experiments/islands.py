@@ -202,7 +202,7 @@ def compare(evaluations: int, problems: int, seeds: int, workers: int | None) ->
                         save=lambda state, states=states: states.__setitem__(slice(None), [state]),  # type: ignore[misc]
                         pool=pool,
                     )
-                found = result.stopped_by == "loss"
+                found = result.stopped_by == "loss" and result.evaluations <= evaluations
                 needed.append(result.evaluations if found else evaluations)
                 different.append(diversity(states[-1])[0])
                 shares[which].append(different[-1])

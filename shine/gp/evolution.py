@@ -240,6 +240,11 @@ class _Run:
         self.known: list[Known] = [Known.nobody()] * world.settings.islands
         self.generation = self.evaluations = 0
         self.stagnation = Stagnation()
+        # Epochs end when islands migrate, or when one of them may begin anew.
+        settings = world.settings
+        several = settings.islands > 1
+        self.interval = settings.migration_interval if several else 1
+        self.length = min(self.interval, *(settings.of_island(number).patience for number in range(settings.islands)))
         # Checks that all islands can live.
         self.habitats = [world.habitat(number, self._scorer()) for number in range(world.settings.islands)]
 
@@ -293,13 +298,14 @@ class _Run:
         self.known, self.evaluations = list(state.known), state.evaluations
         return list(state.islands)
 
+    @property
+    def _in_epoch(self) -> int:
+        """Generations since the last epoch; not 0 only if a limit ended a former part of the run within one."""
+        return self.generation % self.interval % self.length
+
     def _to_next_epoch(self) -> int:
-        """Generations that the islands pass apart: until they migrate, or one of them may begin anew."""
-        settings, generations = self.world.settings, 1
-        if settings.islands > 1:
-            interval = settings.migration_interval
-            patience = min(settings.of_island(number).patience for number in range(settings.islands))
-            generations = min(interval - self.generation % interval, patience)
+        """Generations that the islands pass apart."""
+        generations = min(self.length - self._in_epoch, self.interval - self.generation % self.interval)
         left = None if self.stop.generations is None else self.stop.generations - self.generation
         return generations if left is None else min(generations, left)
 
@@ -372,7 +378,8 @@ class _Run:
     def _stagnant(self) -> bool:
         """Whether formulas have not improved for long; notes whether they did in this epoch."""
         description, archive = self.world.description, self.archive
-        if description is None:
+        # A run that goes on beyond its limit looks at its islands when a longer run would have.
+        if description is None or self._in_epoch:
             return False
         lengths = archive.lengths(description)
         best = int(np.argmin(lengths))
@@ -386,7 +393,8 @@ class _Run:
 
     def _fresh(self, number: int, island: Island) -> Island | Founding:
         """The island, or a new one if it has stagnated."""
-        if island.generation - island.improved < self.world.settings.of_island(number).patience:
+        patience = self.world.settings.of_island(number).patience
+        if self._in_epoch or island.generation - island.improved < patience:
             return island
         nobody = island.parents.population.take(np.zeros(0, np.int64))
         return Founding(nobody, self.rng.spawn(1)[0].bit_generator.state, island.life + 1)

@@ -82,6 +82,16 @@ def test_a_run_goes_on_with_another_number_of_workers():
     assert_equal((resumed, rest), (whole, states[2:]))
 
 
+@pytest.mark.parametrize("generations", [4, 8, 10])
+def test_a_higher_limit_makes_the_same_run(generations):
+    settings = replace(SETTINGS, patience=3, migration_interval=5)
+    whole, _ = run(settings=settings)
+    _, states = run(settings=settings, stop=replace(STOP, generations=generations))
+    rest, _ = run(settings=settings, state=again(states[-1]))
+    assert_same(rest.front, whole.front)
+    assert (rest.evaluations, rest.scores.losses.tobytes()) == (whole.evaluations, whole.scores.losses.tobytes())
+
+
 def test_islands_of_other_settings_change_no_bit_either():
     own = (IslandSettings(), IslandSettings(selection="lexicase", lexicase_rows=3), IslandSettings(population=20))
     settings = replace(SETTINGS, island_settings=own)
