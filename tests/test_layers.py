@@ -68,8 +68,9 @@ BELOW: dict[str, set[str]] = {
     "arrow": {"frames"},
     "pandas": {"frames"},
     "polars": {"frames"},
+    "callbacks": {"errors", "lang", "gp", "search"},
     "shine": _SEARCH | {"inference", "search", "estimators"},
-    "cli": _FACES | {"runs", "bench", "aot"},
+    "cli": _FACES | {"runs", "bench", "aot", "callbacks"},
     "__main__": {"cli"},
 }
 """Layers that each layer may import, besides itself and `typing`. `shine` is the package's own `__init__`."""
@@ -87,6 +88,8 @@ ONLY_IN: dict[str, set[str]] = {
     "pandas": {"search.front_table", "data.tables", "cli.prediction_files", "frames", "pandas"},
     "polars": {"frames.polars_frames", "polars", "templates.grouping"},
     "pyarrow": {"data.tables", "data.files", "cli.prediction_files", "frames", "polars"},
+    "mlflow": {"callbacks.mlflow"},
+    "tensorboardX": {"callbacks.tensorboard"},
     "torch": {"export", "frontends.torchfx"},
     "jax": {"export"},
     "onnx": {"export"},

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from shine.cli import formula_commands, search_commands
+from shine.cli import formula_commands, run_commands, search_commands
 from shine.cli.group import Group
 from shine.cli.options import FILE, SEED, json_option
 
@@ -108,6 +108,8 @@ def info_command(clear_cache: bool, as_json: bool) -> None:
 for command in (
     search_commands.evolve_command,
     search_commands.resume_command,
+    run_commands.sweep_command,
+    run_commands.runs_group,
     search_commands.config_group,
     formula_commands.predict_command,
     formula_commands.export_command,

@@ -32,6 +32,7 @@ from shine.runs import (
 )
 from shine.runs.keeping import Notice
 from shine.search.figures import screen_width
+from shine.search.following import Callback, Several
 from shine.stages import stage
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def evolve_config(
     precision: Precision,
     interruption: Interruption,
     live: LivePage | None = None,
+    logs: Sequence[str] = (),
 ) -> int:
     """Run a configuration and print the result.
 
@@ -65,7 +67,8 @@ def evolve_config(
             display.message(f"error: --out {error}")
             return USAGE
         with stage(f"searching, and keeping the run in {folder}"):
-            found = _searched(partial(run_job, job, folder), job.config, display, interruption, live, folder)
+            search, also = partial(run_job, job, folder), loggers(logs, folder)
+            found = _searched(search, job.config, display, interruption, also, live, folder)
     return _told(*found, job.config, folder, printed, precision, interruption)
 
 
@@ -76,6 +79,7 @@ def resume_run(
     precision: Precision,
     interruption: Interruption,
     live: LivePage | None = None,
+    logs: Sequence[str] = (),
 ) -> int:
     """Go on with a run and print the result.
 
@@ -92,7 +96,8 @@ def resume_run(
             config = read_config(folder / "config.yaml", overrides, own=True)
             with stage(f"going on with the run in {folder}"):
                 search = partial(resume_job, folder, overrides=overrides)
-                found = _searched(search, config, display, interruption, live, folder, run)
+                also = loggers(logs, folder)
+                found = _searched(search, config, display, interruption, also, live, folder, run)
         return _told(*found, config, folder, printed, precision, interruption)
     except ExportError as error:
         raise click.UsageError(str(error)) from None
@@ -113,7 +118,7 @@ class LivePage:
 
 class _Search(Protocol):
     def __call__(
-        self, report: Callable[[Progress], None], *, tell: Callable[[Notice], None], visitor: Visitor | None
+        self, report: Callable[[Progress], object], *, tell: Callable[[Notice], None], visitor: Visitor | None
     ) -> Result: ...
 
 
@@ -122,6 +127,7 @@ def _searched(
     config: Config,
     display: Display,
     interruption: Interruption,
+    also: Sequence[Callback],
     live: LivePage | None,
     folder: Path,
     before: Run | None = None,
@@ -138,8 +144,9 @@ def _searched(
         notices.append(notice)
         display.message(f"{'error' if notice.failed else 'note'}: {notice.text}")
 
+    report = Several((show, *also))
     if live is None:
-        return search(show, tell=tell, visitor=None), notices
+        return search(report, tell=tell, visitor=None), notices
     from shine.live.view import Live  # slow to import, and few searches need it
 
     with Live(folder.resolve().name, config.target_name) as page:
@@ -147,9 +154,23 @@ def _searched(
         display.message(f"live page, for you alone: {page.url}")
         if live.show and not page.show_in_browser():
             display.message("note: no browser can be opened; open the address yourself")
-        result = search(show, tell=tell, visitor=visitor)
+        result = search(report, tell=tell, visitor=visitor)
         page.ended(result, config.model_dump(mode="json"))
     return result, notices
+
+
+def loggers(names: Sequence[str], folder: Path) -> list[Callback]:
+    """The callbacks that keep a run elsewhere too."""
+    made: list[Callback] = []
+    if "mlflow" in names:
+        from shine.callbacks import MLflow
+
+        made.append(MLflow(name=folder.name))
+    if "tensorboard" in names:
+        from shine.callbacks import TensorBoard
+
+        made.append(TensorBoard(folder / "tensorboard"))
+    return made
 
 
 def _told(

@@ -32,6 +32,10 @@ quiet_option = click.option("--quiet", is_flag=True, help="Print the chosen form
 result_json_option = click.option(
     "as_json", "--json", is_flag=True, help="Print the contents of result.json and nothing else."
 )
+log_option = click.option(
+    "logs", "--log", type=click.Choice(["mlflow", "tensorboard"]), multiple=True,
+    help="Also keep the run in MLflow, or for TensorBoard in the run's folder.",
+)  # fmt: skip
 level_option = click.option(
     "level", "--opt", type=click.Choice(["O0", "O1", "O2", "O3"]), default="O2", help="Optimization level. [O2]"
 )

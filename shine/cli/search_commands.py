@@ -13,6 +13,7 @@ from shine.cli.options import (
     SEED,
     json_option,
     live_option,
+    log_option,
     open_option,
     parallel_options,
     parallel_overrides,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 @open_option
 @parallel_options
 @precision_option
+@log_option
 @quiet_option
 @result_json_option
 @click.pass_context
@@ -51,6 +53,7 @@ def evolve_command(
     dask: str | None,
     slurm: dict[str, str] | None,
     precision: Precision,
+    logs: tuple[str, ...],
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -69,7 +72,7 @@ def evolve_command(
     printed = _printed(quiet, as_json)
     overrides += tuple(parallel_overrides(workers, dask, slurm))
     page = _live_page(live, show)
-    return evolve_config(config, seed, out, overrides, printed, precision, _interruption(context), page)
+    return evolve_config(config, seed, out, overrides, printed, precision, _interruption(context), page, logs)
 
 
 @click.command("resume")
@@ -79,6 +82,7 @@ def evolve_command(
 @open_option
 @parallel_options
 @precision_option
+@log_option
 @quiet_option
 @result_json_option
 @click.pass_context
@@ -92,6 +96,7 @@ def resume_command(
     dask: str | None,
     slurm: dict[str, str] | None,
     precision: Precision,
+    logs: tuple[str, ...],
     quiet: bool,
     as_json: bool,
 ) -> int:
@@ -108,7 +113,7 @@ def resume_command(
 
     overrides += tuple(parallel_overrides(workers, dask, slurm))
     page = _live_page(live, show)
-    return resume_run(run, overrides, _printed(quiet, as_json), precision, _interruption(context), page)
+    return resume_run(run, overrides, _printed(quiet, as_json), precision, _interruption(context), page, logs)
 
 
 @click.group("config")

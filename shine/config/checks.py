@@ -10,9 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 
+import numpy as np
+
 from shine.config.models import DataSettings, GraphGuess, LlvmFunction, TemplateSettings, template_of
 from shine.config.problems import Problem, shown, unknown
 from shine.data.dataset import Dataset
+from shine.data.folds import fold_problem, kept_back_by
 from shine.data.loading import Loaded, generate, load, recipe_problems
 from shine.data.preparation import Reading
 from shine.errors import DataError, GraphImportError, UnsupportedSyntaxError
@@ -86,6 +89,8 @@ def _lifted_text(given: LlvmFunction, base: Path) -> str:
 
 def data_problems(data: DataSettings) -> Iterator[Problem]:
     """Problems of keys that exclude or need each other."""
+    if data.fold is not None and (problem := fold_problem(data.fold)):
+        yield ("data", "fold"), problem
     if (data.path is None) == (data.generate is None):
         given = "has both" if data.path is not None else "has neither"
         yield ("data",), f"needs exactly one of path and generate; {given}"
@@ -107,17 +112,25 @@ def loading_problems(
 ) -> tuple[Loaded | None, list[Problem]]:
     """The data, or the problems that keep them from being read; columns to be numbered may hold texts."""
     try:
-        if data.generate is not None:
-            return Loaded(generate(data.generate)), []
-        assert data.path is not None and data.target is not None
-        columns = data.target, data.features, data.weights, data.sigma, data.groups
-        reading = replace(data.reading, numbered=tuple(numbered))
-        return load(base / data.path, *columns, reading, data.beside), []
+        loaded = _loaded(data, base, numbered)
+        if data.fold is not None:
+            learned = np.flatnonzero(~kept_back_by(loaded.dataset, data.fold))
+            loaded = replace(loaded, dataset=loaded.dataset.take(learned))
+        return loaded, []
     except DataError as error:
         loc = ("data", "path" if data.generate is None else "generate")
         return None, [(loc, line) for line in str(error).splitlines()]
     except MemoryError:
         return None, [(("data",), "the data do not fit into memory")]
+
+
+def _loaded(data: DataSettings, base: Path, numbered: Sequence[str]) -> Loaded:
+    if data.generate is not None:
+        return Loaded(generate(data.generate))
+    assert data.path is not None and data.target is not None
+    columns = data.target, data.features, data.weights, data.sigma, data.groups
+    reading = replace(data.reading, numbered=tuple(numbered))
+    return load(base / data.path, *columns, reading, data.beside)
 
 
 def loss_problems(fitness: FitnessSettings, dataset: Dataset | None = None) -> Iterator[Problem]:

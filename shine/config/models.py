@@ -60,6 +60,9 @@ class DataSettings(StrictModel):
     """The decimal sign of text files; by default the numbers tell."""
     generate: Recipe | None = None
     """Data made from a formula, instead of a file."""
+    fold: str | None = None
+    """A part of the rows that is left out, such as `1/5`, the first of five, to judge the formula by: `shine sweep`
+    does so. Whole groups if there are `groups`, else rows at random; the parts do not depend on the seed."""
 
     @property
     def reading(self) -> Reading:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from shine.data.dataset import Dataset
@@ -14,6 +15,7 @@ from shine.gp.settings import StopSettings
 from shine.live.notebook import live_page
 from shine.live.visit import Visitor
 from shine.parallel import ExecutorSource, Pool, opened
+from shine.search.following import followed
 from shine.search.front import Result
 from shine.search.settings import SearchSettings
 from shine.search.template_data import with_template
@@ -142,7 +144,8 @@ class FitSearches:
         settings = replace(settings, stop=stop, seed=settings.seed + number, guesses=tuple(guesses))
         visitor = None if self.page is None else self.page.watch(self.titles[number % len(self.titles)])
         with self.report(number, stop) as report, opened(self.executor) as pool:
-            result = search(dataset, settings, report=report, visitor=visitor, pool=pool)
+            searching = partial(search, dataset, settings, report=report, visitor=visitor, pool=pool)
+            result = followed(report, settings, searching)
         if self.page is not None:
             self.page.ended(result)
         interrupted = result.stopped_by == "interrupted"

@@ -6,16 +6,15 @@ import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from shine.live.notebook import in_notebook
+from shine.search.following import Callback, Several
 from shine.search.progress import SearchBar
 
 if TYPE_CHECKING:
     from shine.gp.evolution import Progress
     from shine.gp.settings import StopSettings
-
-Callback: TypeAlias = "Callable[[Progress], object]"
 
 LOGGER = logging.getLogger("shine")
 """Gets the lines of `verbose`, at the level INFO."""
@@ -30,7 +29,8 @@ def reporter(
     Parameters
     ----------
     callbacks : callable, or several, optional
-        All are called with each `Progress`; one that returns True stops the search.
+        All are called with each `Progress`; one that returns True stops the search. Their methods ``begin(settings)``
+        and ``end(result)``, if they have them, are called around each search.
     verbose : int
         1 shows a bar on a terminal or in a notebook, and elsewhere logs a line whenever the loss has fallen; 2 logs a
         line in every generation.
@@ -44,17 +44,15 @@ def reporter(
     with ExitStack() as stack:
         bar = stack.enter_context(closing(SearchBar(stop, title))) if verbose == 1 and _has_bar() else None
 
-        def report(progress: Progress) -> bool:
+        def show(progress: Progress) -> None:
             nonlocal least
             if bar is not None:
                 bar.generation(progress)
             elif verbose and (progress.best_loss < least or verbose > 1):
                 log(_line(title, progress))
             least = min(least, progress.best_loss)
-            # A list, because all are called, also those after the one that stops the search.
-            return True in [callback(progress) for callback in several]
 
-        yield report
+        yield Several((show, *several))
 
 
 def log(line: str) -> None:

@@ -188,3 +188,13 @@ class Shelf:
     @property
     def _place(self) -> Path:
         return self.folder / "checkpoints"
+
+
+def header_of(path: Path) -> Mapping[str, Any]:
+    """The header of a checkpoint file without its arrays and its digest, which are large; empty if it is unreadable."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            header = json.loads(archive.read("header.json"))
+    except Exception:  # zipfile and json raise errors of many types
+        return {}
+    return header if isinstance(header, dict) else {}

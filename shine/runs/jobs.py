@@ -19,6 +19,7 @@ from shine.runs.log import formulas_put_in, progress_record
 from shine.runs.opening import open_run
 from shine.runs.records import PutInRecord, ResultRecord, front_csv, read_result, result_json, result_record
 from shine.runs.resuming import last_state
+from shine.search.following import followed
 from shine.search.front import Result
 
 if TYPE_CHECKING:
@@ -182,9 +183,8 @@ def _run(
                 pool = stack.enter_context(opened(config.parallel))
             except ValueError as error:
                 raise ConfigError([f"parallel: {error}"]) from None
-            result = search(
-                job.dataset, config.search, report=note, state=state, save=keeper.save, visitor=visitor, pool=pool
-            )
+            searching = partial(search, report=note, state=state, save=keeper.save, visitor=visitor, pool=pool)
+            result = followed(report, config.search, partial(searching, job.dataset, config.search))
         _despite_an_interrupt(partial(_keep_result, keeper, folder, result, job, put_in))
     finally:
         _despite_an_interrupt(keeper.finish)
@@ -193,7 +193,8 @@ def _run(
 
 
 def _keep_result(keeper: Keeper, folder: Path, result: Result, job: Job, put_in: Sequence[PutInRecord]) -> None:
-    record = result_record(result, job.config.target_name, job.config.primitive_texts, job.preparation, put_in)
+    named, data = (job.config.target_name, job.config.primitive_texts), keeper.description["data"]
+    record = result_record(result, *named, job.preparation, put_in, data)
     keeper.attempt(folder / "front.csv", partial(write_text, folder / "front.csv", front_csv(result)))
     keeper.finish()
     # Last, because result.json marks a run as finished: a run that is killed before can go on and write the rest.

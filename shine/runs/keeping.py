@@ -51,7 +51,7 @@ class Keeper:
     ----------
     folder : Path
     describe : callable
-        Makes the description of data and settings for the headers of checkpoints; called once, at the first checkpoint.
+        Makes the description of data and settings for the headers of checkpoints; called once, when it is first needed.
     tell : callable
         Receives notices for the user.
     checkpoint_seconds : float
@@ -76,6 +76,13 @@ class Keeper:
         self._unsaved: State | None = None
         self._missing: dict[Path, str] = {}
         self._told = False
+
+    @property
+    def description(self) -> Mapping[str, Any]:
+        """The description of data and settings, which is made when it is first needed."""
+        if self._description is None:
+            self._description = self._describe()
+        return self._description
 
     def save(self, state: State) -> None:
         """Remember the state after a generation, and write it if a checkpoint is due."""
@@ -118,9 +125,7 @@ class Keeper:
 
     def _write(self, state: State) -> None:
         began = self._clock()
-        if self._description is None:
-            self._description = self._describe()
-        checkpoint = Checkpoint({**self._description, **state.header()}, state.to_arrays())
+        checkpoint = Checkpoint({**self.description, **state.header()}, state.to_arrays())
         # The log must have every generation before the checkpoint.
         self.attempt(self.log.path, self.log.sync)
         if self.attempt(self._folder / "checkpoints", lambda: self._shelf.put(checkpoint)):

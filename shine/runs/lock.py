@@ -12,6 +12,10 @@ from shine.errors import ExportError
 from shine.runs.files import unwritable
 
 
+class BusyRunError(ExportError):
+    """Another process is writing the run."""
+
+
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
     """Keep other processes from writing the same run. The system drops the lock however the process ends.
@@ -35,7 +39,7 @@ def only_writer(folder: Path) -> Iterator[None]:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise ExportError(f"{folder}: another process is writing this run") from None
+                raise BusyRunError(f"{folder}: another process is writing this run") from None
         yield
     finally:
         with suppress(OSError):  # nothing was written through it

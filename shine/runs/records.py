@@ -143,6 +143,8 @@ class ResultRecord(_Record):
     """Original headings of these columns; results of older versions have none."""
     target: str
     """Name of the target."""
+    data: str | None = None
+    """SHA-256 of the names and numbers that were searched in; results of older versions have none."""
     preparation: Preparation | None = None
     """How dates, texts and missing values of the file became numbers; null if the file holds nothing but numbers."""
     primitives: tuple[str, ...]
@@ -209,8 +211,9 @@ def result_record(
     primitives: Sequence[str] = (),
     preparation: Preparation | None = None,
     put_in: Sequence[PutInRecord] = (),
+    data: str | None = None,
 ) -> ResultRecord:
-    """The contents of result.json for a result."""
+    """The contents of result.json for a result; `data` is the hash of its data."""
     front = tuple(_model_record(model, at == result.best_index) for at, model in enumerate(result.front))
     return ResultRecord(
         schema_version=SCHEMA_VERSION,
@@ -222,6 +225,7 @@ def result_record(
         features=result.best.tree.parameters,
         headings=tuple(result.best.headings.get(name, name) for name in result.best.tree.parameters),
         target=target,
+        data=data,
         preparation=preparation,
         primitives=tuple(primitives),
         weights=dict(result.best.weights),

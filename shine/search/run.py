@@ -37,6 +37,7 @@ from shine.search.choice import choose
 from shine.search.defaults import DEFAULT_PRIMITIVES
 from shine.search.evaluation import evaluator_for
 from shine.search.finishing import Finish
+from shine.search.following import followed
 from shine.search.front import Result
 from shine.search.given_names import in_formulas
 from shine.search.given_units import report_in_given_units
@@ -292,7 +293,8 @@ def evolve(
         parameters. Linear scaling is then off: the template says the form. Its column of groups may hold texts. With
         several outputs, `y` has shape (n_rows, n_outputs).
     report : callable, optional
-        Receives the `Progress` of every generation; it ends the run by returning True.
+        Receives the `Progress` of every generation; it ends the run by returning True. If it has methods
+        ``begin(settings)`` and ``end(result)``, they are called as well (see `shine.callbacks`).
     live : bool
         Whether to show the search on a page while it runs: below the cell of a notebook, else at an address that is
         printed. One can pause it there, end it, and put formulas in.
@@ -354,10 +356,8 @@ def evolve(
             raise ValueError("an objective is called in this process only; leave workers and executor out")
     with live_page(live, "Symbolic regression", "y") as page, opened(executor, workers=workers) as pool:
         visitor = None if page is None else page.watch()
-        if objective is not None:
-            result = search_objective(dataset, every, function=objective, report=report, visitor=visitor)
-        else:
-            result = search(dataset, every, report=report, visitor=visitor, pool=pool)
+        searching = partial(search, pool=pool) if objective is None else partial(search_objective, function=objective)
+        result = followed(report, every, partial(searching, dataset, every, report=report, visitor=visitor))
         if page is not None:
             page.ended(result)
     return result

@@ -1,0 +1,44 @@
+"""``shine sweep`` prints what won."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli.commandline import shine
+
+
+def test_what_won_and_where(small: Path):
+    result = shine("sweep", small, "--grid", "evolution.population=20,50", "--seeds", "2")
+    assert result.exit_code == 0
+    assert "won by the median loss: evolution.population=" in result.stdout
+    assert "its best run is in runs/small-sweep/population=" in result.stdout
+    assert len(json.loads(shine("runs", "--json").stdout)) == 4
+
+
+def test_json(small: Path):
+    found = json.loads(shine("sweep", small, "--folds", "2", "--json").stdout)
+    assert [each["fold"] for each in found["runs"]] == ["1/2", "2/2"]
+    assert len(found["standings"][0]["runs"]) == 2 and found["by"] == "loss"
+
+
+def test_a_failed_run_is_told_and_the_exit_code_says_so(small: Path):
+    result = shine("sweep", small, "--grid", "data.generate.target=a*b,1/(a - a)")
+    assert result.exit_code == 1 and "failed: " in result.stderr and "won" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--grid", "population"], "--grid population: write --grid evolution.population=200,500"),
+        (["--grid", "gp.x=1"], 'unknown key "gp"'),
+        (["--range", "seed=1..2"], "needs a number of draws"),
+        (["--random", "2", "--range", "seed=1"], "write LOW..HIGH"),
+        (["--holdout"], "--holdout is for --folds"),
+        (["--grid", "seed=1", "--grid", "seed=2"], "--grid seed is given twice"),
+    ],
+)
+def test_wrong_use_is_one_line(small: Path, options: list[str], message: str):
+    result = shine("sweep", small, *options)
+    assert result.exit_code == 2 and message in result.stderr and len(result.stderr.splitlines()) == 1
