@@ -119,6 +119,7 @@ def sweep_command(context: click.Context, /, **options: Any) -> int:
 
     Each run has its folder, which 'shine runs' finds. The same command again takes finished runs as they are and does
     the rest. Combinations are ranked by the medians of their runs: with --folds on rows that a run did not see.
+    --workers, --dask and --slurm share whole runs here.
 
     \b
     Example:
