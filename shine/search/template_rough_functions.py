@@ -93,7 +93,7 @@ def rough_functions(
     """
     slots = composition.genome.slots
     starts = np.array([_start(composition, start, rng) for start in range(STARTS)])
-    found = []
+    found: list[RoughFit] = []
     for shape in SHAPES:
         if found and out_of_time():
             break
