@@ -12,7 +12,7 @@ a law does that is a product.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, pairwise
 
@@ -68,7 +68,12 @@ SHAPES = (Shape("{}"), Shape("exp({})"), Shape("1/({})"), Shape("exp({})", "log(
 
 
 def rough_functions(
-    composition: Composition, rows: Dataset, loss: Loss, threads: int, rng: np.random.Generator
+    composition: Composition,
+    rows: Dataset,
+    loss: Loss,
+    threads: int,
+    rng: np.random.Generator,
+    out_of_time: Callable[[], bool] = lambda: False,
 ) -> list[RoughFit]:
     """The best fit of each shape, the best first; with splines, where functions have one argument.
 
@@ -83,18 +88,22 @@ def rough_functions(
     threads : int
     rng : numpy.random.Generator
         Draws the parameters to start from.
+    out_of_time : callable
+        Says whether to stop, with the fits so far.
     """
     slots = composition.genome.slots
     starts = np.array([_start(composition, start, rng) for start in range(STARTS)])
-    found = []
+    found: list[RoughFit] = []
     for shape in SHAPES:
+        if found and out_of_time():
+            break
         forms = [list(_polynomials(slot, shape)) for slot in slots]
         together = [[own[min(place, len(own) - 1)] for own in forms] for place in range(max(map(len, forms)))]
         trees = [each for each in together for _ in starts]
         numbers = np.tile(starts, (len(together), 1))
         fits = rough_fits(composition, trees, numbers, rows, loss, threads, _STEPS, _TOLERANCE)
         best = sorted(fits, key=lambda each: each.error * (1 + _turned(composition, each)))[:1]
-        found += [_refined(composition, fit, shape, rows, loss, threads) for fit in best]
+        found += [_refined(composition, fit, shape, rows, loss, threads, out_of_time) for fit in best]
     return sorted(found, key=lambda each: each.error)
 
 
@@ -137,7 +146,13 @@ def _polynomials(slot: Slot, shape: Shape) -> Iterator[Tree]:
 
 
 def _refined(
-    composition: Composition, fit: RoughFit, shape: Shape, rows: Dataset, loss: Loss, threads: int
+    composition: Composition,
+    fit: RoughFit,
+    shape: Shape,
+    rows: Dataset,
+    loss: Loss,
+    threads: int,
+    out_of_time: Callable[[], bool],
 ) -> RoughFit:
     """A rough fit with splines, if all functions have one argument and their values are known."""
     slots = composition.genome.slots
@@ -148,7 +163,7 @@ def _refined(
     knots: list[Floats] = []
     for _ in range(REFINEMENTS):
         values = solved_for_all(composition, rows, last)
-        if values is None:
+        if values is None or out_of_time():
             break
         before = sum(map(len, knots))
         if knots:

@@ -75,7 +75,7 @@ def template_seeding(
             found = solved(composition, rows, template.unknowns[0].name, Known())
             if found is not None:
                 return looking.guesses([[found]], composition.starts[None], deadline, 1.0)
-        fits = rough_functions(composition, rows, loss, threads, rng)
+        fits = rough_functions(composition, rows, loss, threads, rng, lambda: time.monotonic() >= deadline)
         return looking.rounds(fits, rows, loss)
 
     return seeded
