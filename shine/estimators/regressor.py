@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
 from shine.data.beside import Beside, taken_apart
-from shine.data.dataset import check_beside, numbered_groups, numbers
+from shine.data.numbers import check_beside, numbered_groups, numbers
 from shine.estimators.base import SymbolicEstimator, complete
 from shine.estimators.checks import checked_sigma, checked_weights, validated
 from shine.estimators.fitted import Index

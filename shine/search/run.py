@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.data.beside import Beside, taken_apart
-from shine.data.dataset import Dataset, frame_headings, names_of_headings
+from shine.data.dataset import Dataset
+from shine.data.headings import frame_headings, names_of_headings
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import sampled_errors
 from shine.evaluators.workers import processors

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from shine.data import dataset as data
-from shine.data.dataset import Dataset, check_features, identifier, numbers, stable_sum
+from shine.data.dataset import Dataset, stable_sum
+from shine.data.headings import check_features
+from shine.data.numbers import numbers
 from shine.errors import DataError
+from shine.lang.names import identifier
 
 X, Y = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], [1.0, 2.0, 3.0]
 NAN, INF = float("nan"), float("inf")
