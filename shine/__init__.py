@@ -101,7 +101,7 @@ _HOMES = {
 _DEPRECATED = {"GraphKernel": "Kernel"}
 """Deprecated names, and their replacements."""
 
-_PACKAGES = ("aot", "deap", "estimators", "export", "losses", "report", "runs")
+_PACKAGES = ("aot", "data", "deap", "estimators", "export", "losses", "report", "runs")
 """Packages that users reach as attributes."""
 
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shine.data.columns import HOLDS, Column
-from shine.data.dataset import LEAST_DEVIATION, MOST_SEEN, ORDINARY, Dataset, Whole, stable_sum
+from shine.data.dataset import LEAST_DEVIATION, ORDINARY, Dataset, Whole, stable_sum
 from shine.data.facts import Facts
+from shine.data.moments import Moments
 from shine.data.preparation import MOST_CATEGORIES, Preparation, PreparedColumn, Reading, learned
 from shine.data.source import RawColumn
 from shine.data.streams import Stream, Texts, Values, joined
@@ -67,20 +68,20 @@ def streamed(
     sample = layout.sample(scan.sample)
     names = [name for _, column in layout.features for name in column.names]
     whole = Whole(
-        scan.kept,
-        scan.weight,
-        scan.effective_rows,
-        scan.mean,
-        scan.square,
+        scan.moments.rows,
+        scan.moments.weight,
+        scan.moments.effective_rows,
+        scan.moments.mean,
+        scan.moments.square,
         layout.ranges(scan.facts),
         scan.checksum,
         layout.read,
     )
-    if scan.kept < stream.rows:
-        notes.insert(
-            0, f"{stream.name}: without {stream.rows - scan.kept} of {stream.rows} rows, where values are missing"
-        )
-    told = f"{stream.name}: {scan.kept} rows are read block by block; the search sees {sample.n_rows} of them at a time"
+    count = whole.n_rows
+    if count < stream.rows:
+        lost = stream.rows - count
+        notes.insert(0, f"{stream.name}: without {lost} of {stream.rows} rows, where values are missing")
+    told = f"{stream.name}: {count} rows are read block by block; {sample.n_rows} of them are in memory for the search"
     preparation = Preparation(tuple(column for _, column in layout.features), reading.missing)
     labels = {own.names[0]: own.categories for _, own in layout.features if own.kind == "ordinal"}
     assert sample.features == tuple(names)
@@ -108,7 +109,7 @@ class _Scan:
         indices = [*given.values(), *features]
         self.facts = {index: Facts(stream, index, reading.missing == "mean") for index in indices}
         self._needed = indices if reading.missing == "drop" else list(given.values())
-        self.kept, self.weight, self._squares, self.mean, self.square, self._repeats = 0, 0.0, 0.0, 0.0, 0.0, True
+        self.moments = Moments()
         picked, start = [], 0
         for block in stream.blocks(indices):
             values = dict(zip(indices, block, strict=True))
@@ -133,26 +134,8 @@ class _Scan:
         if not isinstance(target, Texts) and target.dtype.kind in "biuf" and len(target):
             weights = _taken(values[self.given["sample_weight"]], kept) if "sample_weight" in self.given else None
             if not isinstance(weights, Texts) and (weights is None or weights.dtype.kind in "biuf"):
-                self._weigh(target.astype(np.float64), None if weights is None else weights.astype(np.float64))
-
-    def _weigh(self, target: Floats, weights: Floats | None) -> None:
-        """Add some rows to the moments of the target (Chan, Golub and LeVeque 1983)."""
-        self.kept += len(target)
-        weights = np.ones(len(target)) if weights is None else weights
-        own = float(stable_sum(weights))
-        if not own > 0:
-            return
-        self._squares += float(stable_sum(weights * weights))
-        self._repeats = self._repeats and bool((weights == np.floor(weights)).all() and weights.max() < MOST_SEEN)
-        mean = float(stable_sum(weights * target)) / own
-        shift, before, self.weight = mean - self.mean, self.weight, self.weight + own
-        self.mean += shift * own / self.weight
-        self.square += float(stable_sum(weights * (target - mean) ** 2)) + shift * shift * before * own / self.weight
-
-    @property
-    def effective_rows(self) -> float:
-        """As in `Dataset`."""
-        return self.weight if self._repeats else self.weight**2 / self._squares
+                weights = np.ones(len(target)) if weights is None else weights.astype(np.float64)
+                self.moments.add(target.astype(np.float64), weights)
 
     @property
     def checksum(self) -> int:
@@ -185,7 +168,7 @@ def _check(scan: _Scan) -> None:
             problems.append(_problem(scan, facts, facts.first_missing, text))
     if problems:
         raise DataError("\n".join(problems))
-    if not scan.kept:
+    if not scan.moments.rows:
         raise DataError(
             f"{scan.stream.name}: no row has a value in every column; choose data.features, or missing: mean"
         )

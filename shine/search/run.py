@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from shine.data.beside import Beside, taken_apart
 from shine.data.dataset import Dataset
 from shine.data.headings import frame_headings, names_of_headings
+from shine.errors import DataError
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import sampled_errors
 from shine.evaluators.workers import processors
@@ -44,6 +45,7 @@ from shine.search.noise import check_noise, resumed_noise
 from shine.search.noise_choice import HURRIED_WORK, PROBING_WORK, with_noise
 from shine.search.objective import Function
 from shine.search.objective_search import search_objective
+from shine.search.opened_data import is_opened, opened_dataset
 from shine.search.outliers import without_gross
 from shine.search.preparation import Task, constraint_compiler, prepared, seeded
 from shine.search.settings import SearchSettings
@@ -90,7 +92,7 @@ def search(
     """
     if settings.template is not None:
         return template_search(dataset, settings, report=report, state=state, save=save)
-    settings, loss = in_formulas(settings, dataset), loss_for(settings.fitness.loss, dataset)
+    settings, loss, whole = in_formulas(settings, dataset), loss_for(settings.fitness.loss, dataset), dataset.whole
     dataset = read_by(loss, dataset, settings.fitness.noise)
     budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds)
     evolving, fitness = settings.evolution, settings.fitness
@@ -99,6 +101,8 @@ def search(
     check_noise(fitness.noise)
     check_validation(fitness.validation, fitness.validation_fraction)
     task = prepared(dataset, settings, linear_scaling=scaled, scale_target=loss.name in LOSSES)
+    if whole is not None and task.scaling:
+        raise DataError("columns with numbers beyond 3e38, or below 3e-39 alone, are not streamed; scale them")
     rows = without_gross(task.dataset, loss)
     given = None if rows is task.dataset else dataset
     split = Split.of(rows, fitness.validation, fitness.validation_fraction, settings.seed)
@@ -134,7 +138,7 @@ def search(
     )
     if interrupted:
         outcome = replace(outcome, stopped_by="interrupted")
-    return Finish(task, split, settings, loss, noise, rules, threads, budget, given).result(outcome)
+    return Finish(task, split, settings, loss, noise, rules, threads, budget, given, whole).result(outcome)
 
 
 def _with_noise(task: Task, settings: SearchSettings, loss: Loss, model: str, threads: int) -> tuple[Task, str, bool]:
@@ -210,8 +214,11 @@ def evolve(
 
     Parameters
     ----------
-    X : array-like or data frame of shape (n_rows, n_features)
-    y : array-like of shape (n_rows,)
+    X : array-like or data frame of shape (n_rows, n_features), or data of any size
+        A path, a `pyarrow.dataset.Dataset`, a LazyFrame of Polars, a relation of DuckDB, or what
+        `shine.data.open_dataset` returns. Then `y`, `sample_weight`, `sigma` and `groups` are headings of columns, and
+        `features` and `beside` lists of them.
+    y : array-like of shape (n_rows,), or str
     sample_weight : array-like of shape (n_rows,), optional
     features : sequence of str, optional
         Headings of the columns; by default those of a data frame, or ``x0, x1, ...``. They are the names in formulas if
@@ -308,6 +315,11 @@ def evolve(
         template=template,
         **settings,
     )
+    if is_opened(X, y):
+        dataset = opened_dataset(X, y, features, sample_weight, sigma, groups, beside, every.template)
+        if objective is not None:
+            return search_objective(dataset, every, objective, report=report)
+        return search(dataset, every, report=report)
     X, columns = taken_apart(X, beside)
     headings = frame_headings(X) if features is None else features
     names = None if headings is None else names_of_headings(headings)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from shine.data import dataset as data
+from shine.data import numbers as data
 from shine.data.dataset import Dataset, stable_sum
 from shine.data.headings import check_features
 from shine.data.numbers import numbers
