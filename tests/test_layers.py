@@ -79,7 +79,10 @@ ONLY_IN: dict[str, set[str]] = {
     "scipy": {"inference.quantiles"},
     "sklearn": {"estimators"},
     "pandas": {"search.front_table", "data.tables", "cli.prediction_files"},
-    "pyarrow": {"data.tables", "data.files", "cli.prediction_files"},
+    "pyarrow": {"data.conditions", "data.files", "data.stream_sources", "data.stream_writers", "data.tables"}
+    | {"cli.prediction_files"},
+    "polars": {"data.stream_sources"},
+    "duckdb": {"data.stream_sources"},
     "torch": {"export", "frontends.torchfx"},
     "jax": {"export"},
     "onnx": {"export"},

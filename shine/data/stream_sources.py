@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from shine.data.conditions import condition
 from shine.data.numerals import is_missing
 from shine.data.streams import BLOCK_ROWS, Stream, Texts, Values
 from shine.errors import DataError
@@ -37,8 +38,8 @@ def open_stream(source: Any, where: Any = None) -> Stream:
     Parameters
     ----------
     source : path, pyarrow.dataset.Dataset, polars.LazyFrame, duckdb.DuckDBPyRelation, numpy.memmap or Stream
-    where : pyarrow.compute.Expression, optional
-        Rows to keep, of Arrow's files; parts of files that have none are not read.
+    where : str or pyarrow.compute.Expression, optional
+        Rows to keep (see `shine.data.conditions`), of Arrow's files; parts of files that have none are not read.
 
     Raises
     ------
@@ -133,6 +134,7 @@ def _of_arrow(found: Any, name: str = "the data set", where: Any = None) -> Stre
     import pyarrow
 
     headings = tuple(found.schema.names)
+    where = condition(where, found.schema) if isinstance(where, str) else where
 
     def read(indices: Sequence[int]) -> Iterator[list[Values]]:
         columns = [headings[index] for index in indices]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.data.beside import Beside, taken_apart
-from shine.data.dataset import Dataset
+from shine.data.dataset import Dataset, Whole
 from shine.data.headings import frame_headings, names_of_headings
 from shine.errors import DataError
 from shine.evaluators.gradients import MachineLinearizer
@@ -22,13 +22,14 @@ from shine.evaluators.workers import processors
 from shine.fitness.losses import LOSSES, Loss
 from shine.fitness.protocols import PopulationEvaluator
 from shine.frontends.guesses import Guess
-from shine.gp import evolution
+from shine.gp import evolution, renewal
 from shine.gp.constants import fitter
 from shine.gp.constraints.compiled import CompiledConstraints, ConstrainedEvaluator
 from shine.gp.constraints.constraints import Constraints
 from shine.gp.evolution import Progress
+from shine.gp.renewal import View
 from shine.gp.run_state import State
-from shine.gp.settings import StopSettings
+from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.lang.vocabulary import PrimitiveSource
 from shine.losses import LossSource, loss_for
 from shine.search.budget import TimeBudget
@@ -54,8 +55,12 @@ from shine.search.template_search import template_search
 from shine.search.yardsticks import description_length, good_enough
 from shine.templates.reading import TemplateSource
 
-PROBE = 1
-"""Number of the random generator that examines the noise, beside that of the search."""
+PROBE, RENEWING = 1, 3
+"""Numbers of the random generators that examine the noise and renew samples, beside that of the search; 2 is the one
+that keeps rows back."""
+
+LASTING = 50
+"""Generations that a sample of streamed rows lasts: renewing it costs about as much as one of them."""
 
 
 @np.errstate(all="ignore")
@@ -114,23 +119,35 @@ def search(
     sample = task.dataset.sampled(evolving.rows, rng)
     rules = constraint_compiler(settings.constraints, sample, threads)
     fitting = sample.sampled(evolving.fitting_rows, rng)
-    linearizer = MachineLinearizer(fitting, loss, threads)
+
+    def view(number: int) -> View:
+        """What the evolution sees of a sample of the rows; the first is `sample`."""
+        seen, fitted_on = sample, fitting
+        if number:
+            drawing = np.random.default_rng((settings.seed, RENEWING, number))
+            seen = task.dataset.sampled(evolving.rows, drawing)
+            fitted_on = seen.sampled(evolving.fitting_rows, drawing)
+        linearizer = MachineLinearizer(fitted_on, loss, threads)
+        return View(
+            _evaluator(seen, task, settings, loss, rules, fitted_on),
+            fitter(linearizer, evolving.constant_steps, scaled=scaled) if evolving.constant_steps else None,
+            partial(sampled_errors, seen, scaled, evolving.lexicase_rows),
+            description_length(seen, loss),
+        )
 
     def save_with_noise(state: State) -> None:
         if save is not None:
             save(replace(state, noise=noise))
 
-    outcome = evolution.evolve(
-        _evaluator(sample, task, settings, loss, rules, fitting),
+    outcome = renewal.evolve(
+        view,
+        _generations_of_a_sample(evolving, sample, task.dataset, whole),
         task.primitives,
         evolving,
         _stop(task, settings, loss, budget, interrupted),
         rng,
-        fitter=fitter(linearizer, evolving.constant_steps, scaled=scaled) if evolving.constant_steps else None,
-        errors=partial(sampled_errors, sample, scaled, evolving.lexicase_rows),
         initial=task.guesses,
         seeding=partial(seeded, *rows_of_seeding(sample, loss, noise), task.primitives, evolving, scaled, threads),
-        description=description_length(sample, loss),
         clock=time.monotonic,
         report=evolution.ignore if report is None else report_in_given_units(report, task, loss.degree),
         state=state,
@@ -139,6 +156,13 @@ def search(
     if interrupted:
         outcome = replace(outcome, stopped_by="interrupted")
     return Finish(task, split, settings, loss, noise, rules, threads, budget, given, whole).result(outcome)
+
+
+def _generations_of_a_sample(evolving: EvolutionSettings, sample: Dataset, rows: Dataset, whole: Whole | None) -> int:
+    """Generations after which the evolution sees another sample; 0 for never."""
+    if sample is rows:
+        return 0
+    return (LASTING if whole is not None else 0) if evolving.renewal is None else evolving.renewal
 
 
 def _with_noise(task: Task, settings: SearchSettings, loss: Loss, model: str, threads: int) -> tuple[Task, str, bool]:
