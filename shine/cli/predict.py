@@ -14,6 +14,7 @@ from shine.cli.output import is_terminal, print_bytes, print_json, print_text, w
 from shine.cli.prediction_files import HEADING, WRITERS
 from shine.cli.sources import chosen, opened
 from shine.data.applying import new_rows
+from shine.data.opened import is_streamed
 from shine.data.opening import ENDINGS, FORMATS
 from shine.data.preparation import Preparation, plain_preparation
 from shine.errors import ExtrapolationWarning
@@ -36,7 +37,12 @@ def predict(
     """Print or write the predictions of a run's formula for a file of data, with intervals if there is a level."""
     run = opened(folder)
     place, model = chosen(run, index)
-    ending = _ending(data) if out is None else _ending(out, otherwise=data)
+    if out is not None and is_streamed(data):
+        rows = run.result.predict_file(data, out, index=place, interval=interval, kind=kind)
+        if as_json:
+            print_json({"index": place, "expression": model.expression, "rows": rows, "file": str(out)}, indent=None)
+        return
+    ending = (".csv" if data.is_dir() else _ending(data)) if out is None else _ending(out, otherwise=data)
     columns = _predictions(model, data, run.record.preparation, interval, kind)
     if out is not None:
         write_file(out, WRITERS[ending](columns))
@@ -61,7 +67,8 @@ def _predictions(
     features = model.tree.parameters
     # A formula without features still needs the number of rows.
     used = [name for name in features if ("name", name) in model.tree.tokens] or list(features)
-    _ending(data)
+    if not data.is_dir():
+        _ending(data)
     headings = {name: model.headings.get(name, name) for name in features}
     rows = new_rows(data, preparation or plain_preparation(headings), used)
     for note in rows.notes:

@@ -34,7 +34,7 @@ class DataSettings(StrictModel):
     """Source of the data: exactly one of `path` and `generate`."""
 
     path: Path | None = None
-    """A table: .csv, .tsv or .txt (also compressed: .csv.gz, ...), .xlsx, .ods, .parquet, .feather, .arrow, .npy or .npz;
+    """A table: .csv, .tsv, .txt (also compressed: .csv.gz, ...), .xlsx, .ods, .parquet, .feather, .arrow, .npy or .npz;
     or a folder of Parquet or Arrow files. Relative to the configuration's folder."""
     target: str | None = None
     """Heading of the column to explain; needed with `path`."""

@@ -29,7 +29,7 @@ def condition(text: str, schema: Any) -> Any:
     Parameters
     ----------
     text : str
-        Such as ``year >= 2020 and region in ("north", "west")``. A heading that is no identifier is written in backticks.
+        Such as ``year >= 2020 and region in ("north", "west")``; headings that are no identifiers are in backticks.
     schema : pyarrow.Schema
         Of the columns.
 

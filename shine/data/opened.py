@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from shine.data.opening import open_source
 from shine.data.preparation import Categories, Missing, Reading
-from shine.data.source import RawColumn, Source
+from shine.data.source import Source
 from shine.data.stream_sources import FORMATS, is_streamable, open_stream
-from shine.data.streams import Stream, Texts, Values, joined
+from shine.data.streams import Stream, source_of
 from shine.errors import DataError
 
 LARGEST = 1 << 30
@@ -94,7 +90,7 @@ def opened(source: Any, reading: Reading | None = None) -> Opened:
         if small is not None:
             return Opened(small, reading)
     stream = open_stream(source, reading.where)
-    whole = Source(Path(stream.name), stream.headings, _Reader(stream), separator="")
+    whole = source_of(stream)
     if (reading.stream is None and not is_large(stream)) or reading.stream is False:
         return Opened(whole, reading)
     return Opened(whole, reading, stream)
@@ -103,6 +99,11 @@ def opened(source: Any, reading: Reading | None = None) -> Opened:
 def is_large(stream: Stream) -> bool:
     """Whether rows are too many to hold them in memory."""
     return 8 * stream.rows * len(stream.headings) > LARGEST
+
+
+def is_streamed(path: Path) -> bool:
+    """Whether data in a file or a folder are too large for memory."""
+    return path.exists() and is_streamable(path) and is_large(open_stream(path))
 
 
 def _small_file(path: Path) -> Source | None:
@@ -114,20 +115,3 @@ def _small_file(path: Path) -> Source | None:
     except DataError:
         return open_source(path)  # its message, or a former version of the format
     return None if is_large(stream) else open_source(path)
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """Reads all rows of a stream (see `shine.data.source.Read`)."""
-
-    stream: Stream
-
-    def __call__(self, indices: Sequence[int], as_text: Collection[int] = ()) -> list[RawColumn]:
-        stream = self.stream
-        columns = joined(list(stream.read(indices)))
-        return [RawColumn(stream.headings[i], _array(v), stream.place) for i, v in zip(indices, columns, strict=True)]
-
-
-def _array(values: Values) -> NDArray[Any]:
-    """All values of a column; texts as objects."""
-    return np.array([*values.texts, None], object)[values.codes] if isinstance(values, Texts) else values

@@ -17,7 +17,7 @@ from shine.data.dataset import LEAST_DEVIATION, ORDINARY, Dataset, Whole, stable
 from shine.data.facts import Facts
 from shine.data.moments import Moments
 from shine.data.preparation import MOST_CATEGORIES, Preparation, PreparedColumn, Reading, learned
-from shine.data.source import RawColumn
+from shine.data.streamed_columns import gone, numbers_of
 from shine.data.streams import Stream, Texts, Values, joined
 from shine.data.training import BESIDE, Loaded
 from shine.errors import DataError
@@ -125,10 +125,10 @@ class _Scan:
         self.sample = dict(zip(indices, joined(picked), strict=True))
 
     def _add(self, values: Mapping[int, Values]) -> None:
-        gone = {index: self.facts[index].looked(column) for index, column in values.items()}
-        kept = _without([gone[index] for index in self._needed])
+        lost = {index: self.facts[index].looked(column) for index, column in values.items()}
+        kept = _without([lost[index] for index in self._needed])
         for index, column in values.items():
-            rows = _without([None if kept is None else ~kept, gone[index]])
+            rows = _without([None if kept is None else ~kept, lost[index]])
             self.facts[index].add(column if rows is None else column[rows])
         target = _taken(values[self.given["target"]], kept)
         if not isinstance(target, Texts) and target.dtype.kind in "biuf" and len(target):
@@ -263,12 +263,12 @@ class _Layout:
     def _arrays(self, values: Mapping[int, Values], names: Collection[str]) -> tuple[Floats, dict[str, AnyArray]]:
         """Columns of features, shape (n_features, n_rows), and the other columns by their roles."""
         needed = [*self.given.values(), *self.gaps]
-        kept = _without([_gone(values[index]) for index in dict.fromkeys(needed)])
+        kept = _without([gone(values[index]) for index in dict.fromkeys(needed)])
         given = {role: _plain(_taken(values[index], kept)) for role, index in self.given.items()}
         columns = np.empty((len(names), len(given["target"])))
         at = 0
         for index, own in self.features:
-            numbers = _numbers(own, _taken(values[index], kept))
+            numbers = numbers_of(own, _taken(values[index], kept))
             means = own.means or (np.nan,) * len(own.names)
             for name, column, mean in zip(own.names, numbers, means, strict=True):
                 if name in names:
@@ -333,27 +333,7 @@ def _exponent(value: float) -> int:
     return int(np.frexp(value)[1]) if np.isfinite(value) else 0
 
 
-def _gone(values: Values) -> Mask | None:
-    if isinstance(values, Texts):
-        return values.codes < 0
-    if values.dtype.kind in "mM":
-        missing: Mask = np.isnat(values)
-        return missing
-    return np.isnan(values) if values.dtype.kind == "f" else None
-
-
 def _plain(values: Values) -> AnyArray:
     if isinstance(values, Texts):
         return np.array([*values.texts, ""])[values.codes]
     return values if values.dtype.kind in "mM" else values.astype(np.float64, copy=False)
-
-
-def _numbers(own: PreparedColumn, values: Values) -> list[Floats]:
-    """The columns of numbers of some rows."""
-    raw = RawColumn(own.heading, np.zeros(0), str)
-    if isinstance(values, Texts):
-        texts = np.array([*values.texts, None], object)
-        return [numbers[values.codes] for numbers in own.numbers(Column(raw, "text", texts))]
-    if values.dtype.kind in "mM":
-        return own.numbers(Column(raw, own.raw_kind, values.astype(f"{values.dtype.kind}8[us]")))
-    return [values.astype(np.float64, copy=False)]

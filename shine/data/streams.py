@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shine.data.source import RawColumn, Source
 from shine.typing import Indices
 
 BLOCK_ROWS = 1 << 17
@@ -104,3 +106,18 @@ def _joined_texts(parts: Sequence[Texts]) -> Texts:
         places = np.array([*(known.setdefault(text, len(known)) for text in part.texts), -1], np.int64)
         codes.append(places[part.codes])
     return Texts(np.concatenate(codes), tuple(known))
+
+
+def source_of(stream: Stream) -> Source:
+    """A stream whose columns are read whole, as those of other files are."""
+
+    def read(indices: Sequence[int], as_text: Collection[int] = ()) -> list[RawColumn]:
+        columns = joined(list(stream.read(indices)))
+        return [RawColumn(stream.headings[i], _array(v), stream.place) for i, v in zip(indices, columns, strict=True)]
+
+    return Source(Path(stream.name), stream.headings, read, separator="")
+
+
+def _array(values: Values) -> NDArray[Any]:
+    """All values of a column; texts as objects."""
+    return np.array([*values.texts, None], object)[values.codes] if isinstance(values, Texts) else values

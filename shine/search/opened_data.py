@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shine.data.dataset import Dataset
-from shine.data.loading import load
+from shine.data.loading import Loaded, load
 from shine.data.opened import Opened, opened
 from shine.data.stream_sources import is_streamable
 from shine.lang.names import value_text
@@ -30,7 +29,7 @@ def opened_dataset(
     groups: Any,
     beside: Any,
     template: Template | None,
-) -> Dataset:
+) -> Loaded:
     """The data set of opened data (see `shine.evolve` for the parameters).
 
     Raises
@@ -52,4 +51,4 @@ def opened_dataset(
     loaded = load(data, y, features, sample_weight, sigma, groups, beside=tuple(beside or ()))
     for note in loaded.notes:
         LOGGER.info(note)
-    return loaded.dataset
+    return loaded

@@ -340,10 +340,8 @@ def evolve(
         **settings,
     )
     if is_opened(X, y):
-        dataset = opened_dataset(X, y, features, sample_weight, sigma, groups, beside, every.template)
-        if objective is not None:
-            return search_objective(dataset, every, objective, report=report)
-        return search(dataset, every, report=report)
+        loaded = opened_dataset(X, y, features, sample_weight, sigma, groups, beside, every.template)
+        return replace(_searched(loaded.dataset, every, objective, report), preparation=loaded.preparation)
     X, columns = taken_apart(X, beside)
     headings = frame_headings(X) if features is None else features
     names = None if headings is None else names_of_headings(headings)
@@ -351,8 +349,17 @@ def evolve(
         dataset = with_template(every.template, X, y, sample_weight, names, headings, sigma, groups, beside=columns)
     else:
         dataset = Dataset.from_arrays(X, y, sample_weight, names, sigma, groups, headings, columns)
-    if objective is not None:
-        if every.template is not None:
-            raise ValueError("objective does not go with a template; leave one of them out")
-        return search_objective(dataset, every, objective, report=report)
-    return search(dataset, every, report=report)
+    return _searched(dataset, every, objective, report)
+
+
+def _searched(
+    dataset: Dataset,
+    every: SearchSettings,
+    objective: Function | None,
+    report: Callable[[Progress], object] | None,
+) -> Result:
+    if objective is None:
+        return search(dataset, every, report=report)
+    if every.template is not None:
+        raise ValueError("objective does not go with a template; leave one of them out")
+    return search_objective(dataset, every, objective, report=report)

@@ -39,6 +39,10 @@ STEPS = 5
 TOLERANCE = 1e-13
 """Relative gain below which constants count as fitted."""
 
+INFERENCE_ROWS = 1 << 17
+"""Rows that tell the kind of the standard errors, what the rows do not determine, and quantiles of the noise. The sums
+over all rows say the rest."""
+
 FIRST_CONSTANT = 3
 """Column of the normal equations with the first constant; before it are the residual, 1 and the prediction."""
 
@@ -130,40 +134,36 @@ class AllRows:
 
         As it is; with all constants fitted anew; or with those fitted that do not look like a part of the law.
         """
-        trees = [model.tree for model in models]
-        population = _population(trees, features)
-        held = _simple(population)
-        count = len(trees)
-        everyone = population.take(np.tile(np.arange(count), 3))
-        fixed = np.concatenate([np.zeros_like(held), held, np.ones_like(held)])
-        ones = np.ones(len(everyone))
+        start = _population([model.tree for model in models], features)
+        # Versions of the same formula whose constants are held differently; none if all are held.
+        held = _simple(start)
+        some = np.flatnonzero(~held.all(axis=1))
+        mixed = some[held[some].any(axis=1)]
+        which = np.concatenate([some, mixed])
+        fixed = np.concatenate([_none_held(start)[some], held[mixed]])
         linearizer = MachineLinearizer(rows, self.loss, self.threads, features)
-        fit = linearizer.fit(everyone, ones, 0 * ones, STEPS, tolerance=TOLERANCE, scaled=False, fixed=fixed)
-        losses = self.loss.of_sum(fit.errors, rows.weight, rows.target_square)
+        ones = np.ones(len(which))
+        fit = linearizer.fit(start.take(which), ones, 0 * ones, STEPS, tolerance=TOLERANCE, scaled=False, fixed=fixed)
+        # The last version is the formula as it is: of equals, it stays.
+        versions = Population.concatenate([fit.population, start])
+        errors = np.concatenate([fit.errors, linearizer.errors(start)])
+        losses = self.loss.of_sum(errors, rows.weight, rows.target_square)
         losses = np.where(np.isfinite(losses), losses, np.inf)
         if self.rules is not None:
-            losses = self.rules(everyone.primitives).charged(fit.population, losses, ones)
+            losses = self.rules(versions.primitives).charged(versions, losses, np.ones(len(versions)))
         evidence = replace(Evidence.of(self.sample, self.loss), rows=self.whole.effective_rows)
-
-        def nats(worse: Model, better: Model) -> float:
-            return evidence.nats(worse.loss, better.loss)
-
-        chosen, errors = [], []
+        owners = np.concatenate([which, np.arange(len(models))])
+        chosen, left = [], []
         for at, model in enumerate(models):
-            places_of = (at, count + at, 2 * count + at)
-            versions = [
-                replace(model, tree=self._tree(fit.population, place, model), loss=float(losses[place]), basis=None)
-                for place in places_of[:2]
-            ]
-            versions.append(replace(model, loss=float(losses[places_of[2]]), basis=None))
-            best = preferred(versions, nats)
+            own = np.flatnonzero(owners == at)
+            trees = [versions.tree(place) for place in own[:-1].tolist()]
+            trees = [replace(tree, parameters=model.tree.parameters, name=model.tree.name) for tree in trees]
+            pairs = zip([*trees, model.tree], losses[own].tolist(), strict=True)
+            each = [replace(model, tree=tree, loss=loss, basis=None) for tree, loss in pairs]
+            best = preferred(each, lambda worse, better: evidence.nats(worse.loss, better.loss))
             chosen.append(best)
-            errors.append(fit.errors[next(p for p, v in zip(places_of, versions, strict=True) if v is best)])
-        return chosen, np.array(errors)
-
-    def _tree(self, population: Population, place: int, model: Model) -> Tree:
-        tree = population.tree(place)
-        return replace(tree, parameters=model.tree.parameters, name=model.tree.name)
+            left.append(errors[own[next(place for place, other in enumerate(each) if other is best)]])
+        return chosen, np.array(left)
 
     def _with_r2(self, models: Sequence[Model], errors: Floats, rows: Whole, features: tuple[str, ...]) -> list[Model]:
         """The models with the coefficient of determination on all rows, without regard to noise."""
@@ -181,10 +181,12 @@ class AllRows:
 
     def _with_uncertainty(self, models: Sequence[Model], rows: Whole, features: tuple[str, ...]) -> list[Model]:
         """The models with standard errors by all rows; they keep no rows."""
-        known = [replace(model, basis=self.basis).uncertainty for model in models]
+        few = self.sample.sampled(INFERENCE_ROWS, np.random.default_rng(0))
+        basis = replace(self.basis, rows=few)
+        known = [replace(model, basis=basis).uncertainty for model in models]
         forms = [model.form() for model in models]
         everywhere = _sums(MachineLinearizer(rows, self.loss, self.threads, features), forms, features)
-        sample = self.sample.without([name for name in self.sample.features if name not in features])
+        sample = few.without([name for name in few.features if name not in features])
         here = _sums(MachineLinearizer(sample, self.loss, self.threads), forms, features)
         count, ranges = self.whole.effective_rows, self.whole.ranges
         found = zip(models, known, here, everywhere, strict=True)
@@ -211,6 +213,10 @@ def _population(trees: Sequence[Tree], features: tuple[str, ...]) -> Population:
     names = sorted({*LINE_FUNCTIONS, *(name for tree in trees for name in functions_of(tree))})
     primitives = PrimitiveSet(tuple(known[name] for name in names), features)
     return Population.from_trees([replace(tree, parameters=features) for tree in trees], primitives)
+
+
+def _none_held(population: Population) -> Mask:
+    return np.zeros_like(_simple(population))
 
 
 def _simple(population: Population) -> Mask:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shine.data import dataset as data
-from shine.data import numbers
+from shine.data import numbers as checks
 from shine.data.dataset import Dataset, stable_sum
 from shine.data.headings import check_features
 from shine.data.numbers import numbers
@@ -41,7 +41,7 @@ def test_large_rows_are_not_copied(monkeypatch):
 
 @pytest.mark.parametrize("place", [(0, 0), (7, 1), (8, 0), (19, 1)])
 def test_a_value_that_is_not_finite_is_found_in_any_block(place, monkeypatch):
-    monkeypatch.setattr(numbers, "_CHECKED", 16)
+    monkeypatch.setattr(checks, "_CHECKED", 16)
     wrong = np.ones((20, 2))
     wrong[place] = NAN
     with pytest.raises(DataError, match=f"X has 1 values .* the first in row {place[0]}, column {place[1]}"):
