@@ -34,7 +34,8 @@ stop: {{seconds: null, generations: {generations}}}
 """
 SCAN = """\
 import sys, pyarrow.dataset as dataset
-found = dataset.dataset(sys.argv[1]).scanner(batch_size=131072, batch_readahead=4, fragment_readahead=1)
+options = dataset.ParquetFragmentScanOptions(pre_buffer=False)  # which would keep the whole file in memory
+found = dataset.dataset(sys.argv[1]).scanner(batch_size=131072, batch_readahead=4, fragment_scan_options=options)
 print(sum(batch.num_rows for batch in found.to_batches()))
 """
 

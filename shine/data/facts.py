@@ -14,8 +14,6 @@ from shine.data.dataset import stable_sum
 from shine.data.dates import UNITS
 from shine.data.source import RawColumn
 from shine.data.streams import Stream, Texts, Values
-from shine.errors import DataError
-from shine.lang.names import shown
 from shine.typing import Floats, Mask
 
 MOST_TEXTS = 10_000
@@ -134,7 +132,8 @@ class Facts:
     def column(self) -> Column:
         """A short column that is prepared as all rows would be: the ends of its range, or each of its texts."""
         if self.kind == "text":
-            return self._texts()
+            texts = np.array(list(self.counts), object)
+            return recognized(RawColumn(self.heading, texts, self._stream.place), ".", "text")
         if self.kind == "number":
             values: NDArray[Any] = np.array([self.low, self.high]) if self.known else np.array([np.nan])
         else:
@@ -142,19 +141,15 @@ class Facts:
             values = np.array(self._times or [np.iinfo(np.int64).min], np.int64).view(f"{letter}8[us]")
         return Column(RawColumn(self.heading, values, self._stream.place), self.kind, values)
 
-    def _texts(self) -> Column:
-        """The column of texts, if they are not too many, and no numbers or dates."""
-        where = f"{self._stream.name}: column {shown(self.heading)}"
-        if len(self.counts) > MOST_TEXTS:
-            raise DataError(f"{where} has more than {MOST_TEXTS} different texts; leave it out of the features")
+    def text_problem(self) -> str | None:
+        """Why texts cannot be texts: they are numbers or dates, as which they would be read in memory."""
         total = max(sum(self.counts.values()), 1)
         cells = [text for text, count in self.counts.items() for _ in range(max(1, TOLD_CELLS * count // total))]
-        raw = RawColumn(self.heading, np.array(cells, object), self._stream.place)
-        found = recognized(raw, ".")
-        if cells and found.kind != "text":
-            held = HOLDS[found.kind]
-            raise DataError(f"{where} holds {held} as texts, which are not read while streaming; write it as {held}")
-        return recognized(RawColumn(self.heading, np.array(list(self.counts), object), self._stream.place), ".", "text")
+        found = recognized(RawColumn(self.heading, np.array(cells, object), self._stream.place), ".")
+        if not cells or found.kind == "text":
+            return None
+        held = HOLDS[found.kind]
+        return f"holds {held} as texts, which are not read while streaming; write it as {held}"
 
 
 def _microseconds(values: NDArray[Any]) -> NDArray[np.int64]:

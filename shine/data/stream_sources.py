@@ -132,15 +132,19 @@ def _check_alike(path: Path, found: Any) -> None:
 def _of_arrow(found: Any, name: str = "the data set", where: Any = None) -> Stream:
     """A stream of a data set of pyarrow."""
     import pyarrow
+    from pyarrow import dataset
 
     headings = tuple(found.schema.names)
     where = condition(where, found.schema) if isinstance(where, str) else where
 
+    options: dict[str, Any] = {"batch_size": BLOCK_ROWS, "batch_readahead": BATCHES_AHEAD, "fragment_readahead": 1}
+    if isinstance(getattr(found, "format", None), dataset.ParquetFileFormat):
+        # What Arrow buffers before it reads it, it keeps until the end of the file.
+        options["fragment_scan_options"] = dataset.ParquetFragmentScanOptions(pre_buffer=False)
+
     def read(indices: Sequence[int]) -> Iterator[list[Values]]:
         columns = [headings[index] for index in indices]
-        scanner = found.scanner(
-            columns=columns, filter=where, batch_size=BLOCK_ROWS, batch_readahead=BATCHES_AHEAD, fragment_readahead=1
-        )
+        scanner = found.scanner(columns=columns, filter=where, **options)
         yield from _arrow_batches(name, columns, scanner.to_batches())
 
     try:
@@ -181,7 +185,7 @@ def _of_relation(relation: Any) -> Stream:
 
     name, headings = "the relation", tuple(relation.columns)
     try:
-        rows = int(relation.aggregate("count(*)").fetchone()[0])
+        rows = int(relation.aggregate("count(*)").fetchall()[0][0])
     except duckdb.Error as error:
         raise DataError(f"{name}: cannot be read: {cut(error)}") from None
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from shine.data.columns import HOLDS, Column
 from shine.data.dataset import LEAST_DEVIATION, ORDINARY, Dataset, Whole, stable_sum
-from shine.data.facts import Facts
+from shine.data.facts import MOST_TEXTS, Facts
 from shine.data.moments import Moments
 from shine.data.preparation import MOST_CATEGORIES, Preparation, PreparedColumn, Reading, learned
 from shine.data.streamed_columns import gone, numbers_of
@@ -191,15 +191,17 @@ def _role_problems(scan: _Scan) -> Iterator[str]:
 
 
 def _text_problems(scan: _Scan) -> Iterator[str]:
-    for facts in (scan.facts[index] for index in scan.features):
-        count = len(facts.counts)
-        if facts.kind == "text" and count and scan.reading.categories == "error":
-            text = f"holds {count} different text{'s' * (count > 1)}; data.categories may be one-hot, ordinal or ignore"
-            yield _problem(scan, facts, 0, text)
-        elif facts.kind == "text" and count > MOST_CATEGORIES and scan.reading.categories == "one-hot":
-            text = (
-                f"{count} different texts are too many for one-hot, which takes {MOST_CATEGORIES}; leave the column out"
-            )
+    for facts in (scan.facts[index] for index in scan.features if scan.facts[index].kind == "text"):
+        text, categories, count = facts.text_problem(), scan.reading.categories, len(facts.counts)
+        many = f"{'more than ' if count > MOST_TEXTS else ''}{min(count, MOST_TEXTS)} different texts"
+        if text is None and count and categories == "error":
+            told = "one text" if count == 1 else many
+            text = f"holds {told}; data.categories may be one-hot, ordinal or ignore"
+        elif text is None and count > MOST_CATEGORIES and categories == "one-hot":
+            text = f"{many} are too many for one-hot, which takes {MOST_CATEGORIES}; leave the column out"
+        elif text is None and count > MOST_TEXTS and categories == "ordinal":
+            text = f"{many} are too many; leave the column out"
+        if text is not None:
             yield _problem(scan, facts, 0, text)
 
 
