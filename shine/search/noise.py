@@ -84,17 +84,14 @@ def with_expected_noise(dataset: Dataset, noise: str, predictions: Floats, loss:
     if noise == "counts":
         counts = _expected_counts(dataset.target, predictions)
         return _weighted(dataset.without_deviations, count_deviations(counts), loss)
-    if noise not in SIZES or not one_sign(dataset.target):
-        return dataset
-    ratios = dataset.target / predictions
-    if not (np.isfinite(ratios).all() and (ratios > 0).all()):
+    if noise not in SIZES or not follows_formula(dataset, noise, predictions):
         return dataset
     expected, target = _expected(dataset.target, predictions, noise)
     return replace(_weighted(dataset.without_deviations, sizes(expected), loss), target=target)
 
 
 def block_with_expected_noise(
-    block: Dataset, noise: str, predictions: Floats, least: float, loss: str | Loss
+    block: Dataset, noise: str, predictions: Floats | None, least: float, loss: str | Loss
 ) -> Dataset:
     """Some of the rows of `with_expected_noise`, where the others are not at hand.
 
@@ -103,20 +100,33 @@ def block_with_expected_noise(
     block : Dataset
         Its sample weights have a factor that all blocks share, and so do its new weights.
     noise : {"relative", "log", "counts"}
-    predictions : ndarray of shape (n_rows,)
+    predictions : ndarray of shape (n_rows,), optional
+        Without them, the noise follows the readings.
     least : float
         Size of values that are much smaller than most (see `least_size`).
     loss : str or Loss
     """
     target = block.target
     if noise == "counts":
-        deviations = count_deviations(_expected_counts(target, predictions))
+        expected = target if predictions is None else _expected_counts(target, predictions)
+        deviations = count_deviations(expected)
+    elif predictions is None:
+        deviations = np.maximum(np.abs(target), least)
     else:
         expected, target = _expected(target, predictions, noise)
         deviations = np.maximum(np.abs(expected), least)
     if loss_of(loss).kind != SQUARED:
         deviations = np.sqrt(deviations)
     return replace(block, target=target, weights=block.sample_weights / deviations**2, deviations=deviations)
+
+
+def follows_formula(dataset: Dataset, noise: str, predictions: Floats) -> bool:
+    """Whether `with_expected_noise` changes the noise of some rows."""
+    if noise == "counts":
+        return True
+    with np.errstate(all="ignore"):
+        ratios = dataset.target / predictions
+    return one_sign(dataset.target) and bool((np.isfinite(ratios) & (ratios > 0)).all())
 
 
 def _expected_counts(target: Floats, predictions: Floats) -> Floats:

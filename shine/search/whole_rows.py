@@ -26,7 +26,7 @@ from shine.search.choice import Choice, choose
 from shine.search.front import pareto_front
 from shine.search.lines import LINE_FUNCTIONS
 from shine.search.model import Model
-from shine.search.noise import FOLLOWING_THE_FORMULA, block_with_expected_noise, least_size
+from shine.search.noise import FOLLOWING_THE_FORMULA, block_with_expected_noise, follows_formula, least_size
 from shine.search.polishing import preferred
 from shine.search.supported_digits import with_supported_digits
 from shine.search.yardsticks import Evidence, constant_loss, good_enough
@@ -116,13 +116,13 @@ class AllRows:
         read = whole.read
         if noise in FOLLOWING_THE_FORMULA:
             least = least_size(self.sample.target)
-            tree = replace(best.tree, parameters=features)
-            kernel = replace(best, tree=tree).kernel
+            kernel = replace(best, tree=replace(best.tree, parameters=features)).kernel
+            follows = follows_formula(self.sample, noise, best.predict(self.sample.columns.T))
 
             def read(names: Collection[str]) -> Iterator[Dataset]:
                 for block in whole.read(features):
-                    predictions = np.broadcast_to(kernel(*block.columns), (block.n_rows,))
-                    yield block_with_expected_noise(block, noise, predictions, least, loss)
+                    expected = np.broadcast_to(kernel(*block.columns), (block.n_rows,)) if follows else None
+                    yield block_with_expected_noise(block, noise, expected, least, loss)
 
         moments = Moments()
         for block in read(features if noise in FOLLOWING_THE_FORMULA else ()):

@@ -148,7 +148,12 @@ INFINITE = np.where(np.arange(ROWS) == 33, np.inf, 1.0)
         (broken(a=INFINITE), "y", ["a"], "d.parquet: row 33: column 'a': the value is infinite"),
         (broken(), "place", ["a"], "column 'place': the target must be numbers; the column holds text"),
         (broken(), "y", None, "column 'place': holds 3 different texts; data.categories may be one-hot, ordinal or ig"),
-        (broken(a=["1.5"] * ROWS), "y", ["a"], "column 'a' holds numbers as texts, which are not read while streaming"),
+        (
+            broken(a=["1.5"] * ROWS),
+            "y",
+            ["a"],
+            "column 'a': holds numbers as texts, which are not read while stream",
+        ),
         (broken(a=[[1.0]] * ROWS), "y", ["a"], "column 'a' holds list<"),
         (broken(a=np.full(ROWS, np.nan)), "y", ["a"], "column 'a': no row has a value"),
         (broken(), "z", None, "there is no column 'z'; the file has"),
