@@ -46,8 +46,10 @@ def _arrow(path: Path, headings: tuple[str, ...], rows: int) -> Iterator[Write]:
     except ImportError:
         raise DataError(f"{path}: writing it needs pyarrow; pip install 'shine[parquet]'") from None
     schema = pyarrow.schema([(heading, "float64") for heading in headings])
-    open_file: Any = parquet.ParquetWriter if path.suffix.lower() == ".parquet" else ipc.new_file
-    with open_file(str(path), schema) as file:
+    is_parquet = path.suffix.lower() == ".parquet"
+    # Predictions hardly repeat: a dictionary of them would take time and no less space.
+    file: Any = parquet.ParquetWriter(path, schema, use_dictionary=False) if is_parquet else ipc.new_file(path, schema)
+    with file:
         yield lambda columns: file.write(pyarrow.table(dict(columns), schema=schema))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -127,7 +128,17 @@ class AllRows:
         moments = Moments()
         for block in read(features if noise in FOLLOWING_THE_FORMULA else ()):
             moments.add(block.target, block.row_weights)
-        return replace(whole, read=read, weight=moments.weight, target_mean=moments.mean, target_square=moments.square)
+        # As in memory, the weights keep their sum.
+        factor = whole.weight / moments.weight
+
+        def scaled(names: Collection[str]) -> Iterator[Dataset]:
+            for block in read(names):
+                assert block.deviations is not None
+                yield replace(
+                    block, weights=block.row_weights * factor, deviations=block.deviations / math.sqrt(factor)
+                )
+
+        return replace(whole, read=scaled, target_mean=moments.mean, target_square=moments.square * factor)
 
     def _fitted(self, models: Sequence[Model], rows: Whole, features: tuple[str, ...]) -> tuple[list[Model], Floats]:
         """The preferred version of each formula, with its loss, and the sums of errors.
