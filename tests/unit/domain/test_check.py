@@ -127,6 +127,21 @@ def test_counts_that_are_positive_so_far_may_be_zero_unless_they_end_there():
     assert around(np.repeat(counts, 3)).ends.min() == 0
 
 
+@pytest.mark.parametrize("unit", [1.0, 0.1, -1.0])
+@pytest.mark.parametrize(
+    "values",
+    [
+        # Each number of a trial by ten subjects: there is no trial 0.
+        np.tile(np.arange(1, 11), 10),
+        # Days of a test: nobody measures on day 0.
+        np.repeat([1, 3, 7, 14, 28, 56, 90, 100, 180, 365], [2, 90, 85, 50, 300, 60, 30, 40, 20, 10]),
+        np.repeat([2, 4, 8, 16, 32], 7),
+    ],
+)
+def test_numbers_that_end_before_zero_stay_positive(values, unit):
+    assert (around(unit * values).ends * np.sign(unit)).min() > 0
+
+
 def test_correlated_columns_stay_together():
     a = np.random.default_rng(0).uniform(1, 2, 200)
     domain = Domain(Dataset.from_arrays(np.column_stack([a, 2 * a]), a, features=("a", "b")))
