@@ -37,7 +37,7 @@ BELOW: dict[str, set[str]] = {
     "codegen": {"errors", "lang"},
     "arrays": {"errors", "lang", "codegen", "llvm"},
     # Generated data have the bits of formulas.
-    "data": {"errors", "lang", "arrays"},
+    "data": {"errors", "stages", "lang", "arrays"},
     "fitness": {"errors", "lang"},
     "domain": {"errors", "lang", "data", "arrays"},
     "report": {"errors", "lang", "data"},
@@ -81,7 +81,7 @@ ONLY_IN: dict[str, set[str]] = {
     "pandas": {"search.front_table", "data.tables", "cli.prediction_files"},
     "pyarrow": {"data.conditions", "data.files", "data.stream_sources", "data.stream_writers", "data.tables"}
     | {"cli.prediction_files"},
-    "polars": {"data.stream_sources"},
+    "polars": {"data.stream_sources", "export", "templates.grouping"},
     "duckdb": {"data.stream_sources"},
     "torch": {"export", "frontends.torchfx"},
     "jax": {"export"},

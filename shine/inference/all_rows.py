@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -34,6 +35,22 @@ class Sums:
     errors: float
     normal: Floats
     slope: Floats
+
+    @classmethod
+    def of(cls, errors: float, matrix: Floats, columns: Floats, first: int) -> Self:
+        """The sums of normal equations (see `shine.fitness.protocols.NormalEquations`).
+
+        Parameters
+        ----------
+        errors : float
+        matrix : ndarray of shape (first + n_on_the_tape, first + n_on_the_tape)
+        columns : ndarray of shape (n_constants, n_on_the_tape)
+            How often each constant stands on the tape, with its sign.
+        first : int
+            Column of the first constant; that of the residual is 0.
+        """
+        own = slice(first, first + columns.shape[1])
+        return cls(errors, columns @ matrix[own, own] @ columns.T, columns @ matrix[0, own])
 
 
 def with_all_rows(

@@ -246,11 +246,8 @@ def _sums(linearizer: MachineLinearizer, forms: Sequence[Form], features: tuple[
     found = linearizer.normal_equations(population, ones, 0 * ones, limits)
     sums = []
     for at, form in enumerate(forms):
-        matrix = found.matrices[at]
-        columns = _columns_of(form, features)[:, : len(matrix) - FIRST_CONSTANT]
-        own = slice(FIRST_CONSTANT, FIRST_CONSTANT + columns.shape[1])
-        normal = columns @ matrix[own, own] @ columns.T
-        sums.append(Sums(float(found.errors[at]), normal, columns @ matrix[0, own]))
+        columns = _columns_of(form, features)[:, : len(found.matrices[at]) - FIRST_CONSTANT]
+        sums.append(Sums.of(float(found.errors[at]), found.matrices[at], columns, FIRST_CONSTANT))
     return sums
 
 
