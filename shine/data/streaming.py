@@ -6,24 +6,23 @@ texts that are numbers or dates are refused: their kind would depend on all cell
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shine.data.columns import HOLDS, Column
+from shine.data.columns import Column
 from shine.data.dataset import LEAST_DEVIATION, ORDINARY, Dataset, Whole, stable_sum
-from shine.data.facts import MOST_TEXTS, Facts
-from shine.data.moments import Moments
-from shine.data.preparation import MOST_CATEGORIES, Preparation, PreparedColumn, Reading, learned
+from shine.data.facts import Facts
+from shine.data.preparation import Preparation, PreparedColumn, Reading, learned
+from shine.data.scanning import Scan, check, taken, without
 from shine.data.streamed_columns import gone, numbers_of
-from shine.data.streams import Stream, Texts, Values, joined
+from shine.data.streams import Stream, Texts, Values
 from shine.data.training import BESIDE, Loaded
 from shine.errors import DataError
-from shine.lang.names import Numbering, distinct_names, identifier, shown
+from shine.lang.names import Numbering, distinct_names, identifier
 from shine.stages import stage
-from shine.typing import AnyArray, Floats, Indices, Mask
+from shine.typing import AnyArray, Floats, Indices
 
 SAMPLE_ROWS = 1 << 20
 """Most rows in memory: a share of a second for a pass of the search's end, and for hundreds of samples of it."""
@@ -34,12 +33,8 @@ SAMPLE_NUMBERS = 1 << 25
 FEWEST_ROWS = 100_000
 """Rows in memory, however many columns there are."""
 
-_SPELLED = {"target": "the target", "sample_weight": "the weights", "sigma": "sigma", "groups": "the groups"}
 
-
-def streamed(
-    stream: Stream, given: Mapping[str, int], features: Sequence[int], reading: Reading, sample_rows: int | None = None
-) -> Loaded:
+def streamed(stream: Stream, given: Mapping[str, int], features: Sequence[int], reading: Reading) -> Loaded:
     """A sample of a stream's rows as a data set that knows the whole.
 
     Parameters
@@ -51,8 +46,6 @@ def streamed(
     features : sequence of int
         Positions of the features.
     reading : Reading
-    sample_rows : int, optional
-        Most rows in memory.
 
     Raises
     ------
@@ -60,10 +53,10 @@ def streamed(
         With a line for each column that cannot be used.
     """
     columns = len(given) + len(features)
-    most = min(SAMPLE_ROWS, max(SAMPLE_NUMBERS // columns, FEWEST_ROWS)) if sample_rows is None else sample_rows
+    most = min(SAMPLE_ROWS, max(SAMPLE_NUMBERS // columns, FEWEST_ROWS))
     with stage(f"reading {stream.rows} rows of {stream.name} once, for what they hold"):
-        scan = _Scan(stream, given, features, reading, _spread(stream.rows, most))
-    _check(scan)
+        scan = Scan(stream, given, features, reading, _spread(stream.rows, most))
+    check(scan)
     layout, notes = _layout(scan)
     sample = layout.sample(scan.sample)
     names = [name for _, column in layout.features for name in column.names]
@@ -97,112 +90,6 @@ def _spread(rows: int, most: int) -> Indices:
     ends = np.arange(most + 1) * rows // most
     positions: Indices = ends[:-1] + np.random.default_rng(0).integers(0, np.diff(ends))
     return positions
-
-
-class _Scan:
-    """One pass over the rows."""
-
-    def __init__(
-        self, stream: Stream, given: Mapping[str, int], features: Sequence[int], reading: Reading, positions: Indices
-    ) -> None:
-        self.stream, self.given, self.features, self.reading = stream, given, features, reading
-        indices = [*given.values(), *features]
-        self.facts = {index: Facts(stream, index, reading.missing == "mean") for index in indices}
-        self._needed = indices if reading.missing == "drop" else list(given.values())
-        self.moments = Moments()
-        picked, start = [], 0
-        for block in stream.blocks(indices):
-            values = dict(zip(indices, block, strict=True))
-            self._add(values)
-            stop = start + len(block[0])
-            own = positions[np.searchsorted(positions, start) : np.searchsorted(positions, stop)] - start
-            picked.append([column[own] for column in block])
-            start = stop
-        if start != stream.rows:
-            raise DataError(
-                f"{stream.name}: had {stream.rows} rows, and {start} when it was read; it changes meanwhile"
-            )
-        self.sample = dict(zip(indices, joined(picked), strict=True))
-
-    def _add(self, values: Mapping[int, Values]) -> None:
-        lost = {index: self.facts[index].looked(column) for index, column in values.items()}
-        kept = _without([lost[index] for index in self._needed])
-        for index, column in values.items():
-            rows = _without([None if kept is None else ~kept, lost[index]])
-            self.facts[index].add(column if rows is None else column[rows])
-        target = _taken(values[self.given["target"]], kept)
-        if not isinstance(target, Texts) and target.dtype.kind in "biuf" and len(target):
-            weights = _taken(values[self.given["sample_weight"]], kept) if "sample_weight" in self.given else None
-            if not isinstance(weights, Texts) and (weights is None or weights.dtype.kind in "biuf"):
-                weights = np.ones(len(target)) if weights is None else weights.astype(np.float64)
-                self.moments.add(target.astype(np.float64), weights)
-
-    @property
-    def checksum(self) -> int:
-        """Of the values of all columns."""
-        return zlib.crc32(repr([facts.identity for facts in self.facts.values()]).encode())
-
-
-def _taken(values: Values, kept: Mask | None) -> Values:
-    return values if kept is None else values[kept]
-
-
-def _without(masks: Sequence[Mask | None]) -> Mask | None:
-    """The rows that are in none of the masks; None if these are all."""
-    given = [mask for mask in masks if mask is not None]
-    return ~np.logical_or.reduce(given) if given else None
-
-
-def _check(scan: _Scan) -> None:
-    """Raise a `DataError` with a line for each column that cannot be used."""
-    problems = [*_role_problems(scan), *_text_problems(scan)]
-    for facts in scan.facts.values():
-        if facts.infinite:
-            more = f", and in {facts.infinite - 1} more" if facts.infinite > 1 else ""
-            problems.append(_problem(scan, facts, facts.first_infinite, f"the value is infinite{more}"))
-        elif facts.missing == facts.rows:
-            problems.append(_problem(scan, facts, 0, "no row has a value"))
-        elif facts.missing and scan.reading.missing == "error":
-            more = f", as in {facts.missing - 1} other row{'s' * (facts.missing > 2)}" if facts.missing > 1 else ""
-            text = f"the value is missing{more}; data.missing may be drop or mean"
-            problems.append(_problem(scan, facts, facts.first_missing, text))
-    if problems:
-        raise DataError("\n".join(problems))
-    if not scan.moments.rows:
-        raise DataError(
-            f"{scan.stream.name}: no row has a value in every column; choose data.features, or missing: mean"
-        )
-
-
-def _problem(scan: _Scan, facts: Facts, row: int, text: str) -> str:
-    return f"{scan.stream.place(row)}: column {shown(facts.heading)}: {text}"
-
-
-def _role_problems(scan: _Scan) -> Iterator[str]:
-    for role, index in scan.given.items():
-        facts = scan.facts[index]
-        told = _SPELLED.get(role, f"the column {role.removeprefix(BESIDE)}")
-        if role != "groups" and facts.kind != "number":
-            yield _problem(scan, facts, 0, f"{told} must be numbers; the column holds {HOLDS[facts.kind]}")
-        elif role == "sample_weight" and (facts.low < 0 or not facts.high > 0):
-            yield f"{scan.stream.name}: sample weights must not be negative, and one must be positive"
-        elif role == "sigma" and not facts.low > 0:
-            yield f"{scan.stream.name}: sigma must be positive in every row; it is {facts.low} in one"
-
-
-def _text_problems(scan: _Scan) -> Iterator[str]:
-    for facts in (scan.facts[index] for index in scan.features if scan.facts[index].kind == "text"):
-        text, categories, count = facts.text_problem(), scan.reading.categories, len(facts.counts)
-        many = f"{'more than ' if count > MOST_TEXTS else ''}{min(count, MOST_TEXTS)} different texts"
-        if text is None and count and categories == "error":
-            told = "one text" if count == 1 else many
-            text = f"holds {told}; data.categories may be one-hot, ordinal or ignore"
-        elif text is None and count > MOST_CATEGORIES and categories == "one-hot":
-            text = f"{many} are too many for one-hot, which takes {MOST_CATEGORIES}; leave the column out"
-        elif text is None and count > MOST_TEXTS and categories == "ordinal":
-            text = f"{many} are too many; leave the column out"
-        if text is not None:
-            yield _problem(scan, facts, 0, text)
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,12 +152,12 @@ class _Layout:
     def _arrays(self, values: Mapping[int, Values], names: Collection[str]) -> tuple[Floats, dict[str, AnyArray]]:
         """Columns of features, shape (n_features, n_rows), and the other columns by their roles."""
         needed = [*self.given.values(), *self.gaps]
-        kept = _without([gone(values[index]) for index in dict.fromkeys(needed)])
-        given = {role: _plain(_taken(values[index], kept)) for role, index in self.given.items()}
+        kept = without([gone(values[index]) for index in dict.fromkeys(needed)])
+        given = {role: _plain(taken(values[index], kept)) for role, index in self.given.items()}
         columns = np.empty((len(names), len(given["target"])))
         at = 0
         for index, own in self.features:
-            numbers = numbers_of(own, _taken(values[index], kept))
+            numbers = numbers_of(own, taken(values[index], kept))
             means = own.means or (np.nan,) * len(own.names)
             for name, column, mean in zip(own.names, numbers, means, strict=True):
                 if name in names:
@@ -292,7 +179,7 @@ class _Layout:
         return Dataset(columns, numbers["target"], weighed, names, deviations, beside=beside)
 
 
-def _layout(scan: _Scan) -> tuple[_Layout, list[str]]:
+def _layout(scan: Scan) -> tuple[_Layout, list[str]]:
     """The layout that all rows tell, and notes on it."""
     stream, reading, notes = scan.stream, scan.reading, []
     names = distinct_names(stream.headings)
