@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -38,7 +40,8 @@ def predict(
     run = opened(folder)
     place, model = chosen(run, index)
     if out is not None and is_streamed(data):
-        rows = run.result.predict_file(data, out, index=place, interval=interval, kind=kind)
+        with _warnings_as_notes():
+            rows = run.result.predict_file(data, out, index=place, interval=interval, kind=kind)
         if as_json:
             print_json({"index": place, "expression": model.expression, "rows": rows, "file": str(out)}, indent=None)
         return
@@ -78,16 +81,23 @@ def _predictions(
     table = np.column_stack([rows.columns[name] if name in used else unused for name in features])
     known = ~np.isnan(table).any(axis=1)
     found = {HEADING: np.full(count, np.nan)}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ExtrapolationWarning)
+    with _warnings_as_notes():
         found[HEADING][known] = model.predict(table[known])
-    for warning in caught:
-        click.echo(f"note: {str(warning.message).partition('; to silence')[0]}", err=True)
     if interval is not None:
         ends = np.full((count, 2), np.nan)
         ends[known] = model.predict_interval(table[known], interval, kind)
         found |= dict(zip(ENDS, ends.T, strict=True))
     return found
+
+
+@contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    """Tell of extrapolation in lines."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ExtrapolationWarning)
+        yield
+    for warning in caught:
+        click.echo(f"note: {str(warning.message).partition('; to silence')[0]}", err=True)
 
 
 def _ending(path: Path, otherwise: Path | None = None) -> str:

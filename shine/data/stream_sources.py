@@ -144,8 +144,9 @@ def _of_arrow(found: Any, name: str = "the data set", where: Any = None) -> Stre
 
     def read(indices: Sequence[int]) -> Iterator[list[Values]]:
         columns = [headings[index] for index in indices]
-        scanner = found.scanner(columns=columns, filter=where, **options)
-        yield from _arrow_batches(name, columns, scanner.to_batches())
+        yield from _arrow_batches(
+            name, columns, lambda: found.scanner(columns=columns, filter=where, **options).to_batches()
+        )
 
     try:
         rows = found.count_rows(filter=where)
@@ -172,7 +173,7 @@ def _of_lazy_frame(frame: Any) -> Stream:
         parts = frame.select(columns).collect_batches(chunk_size=BLOCK_ROWS, maintain_order=True)
         try:
             batches = (batch for part in parts for batch in part.to_arrow().to_batches())
-            yield from _arrow_batches(name, columns, batches)
+            yield from _arrow_batches(name, columns, lambda: batches)
         except polars.exceptions.PolarsError as error:
             raise DataError(f"{name}: cannot be read: {cut(error)}") from None
 
@@ -195,7 +196,7 @@ def _of_relation(relation: Any) -> Stream:
         try:
             selected = relation.project(quoted)
             reader = getattr(selected, "to_arrow_reader", None) or selected.fetch_record_batch
-            yield from _arrow_batches(name, columns, reader(BLOCK_ROWS))
+            yield from _arrow_batches(name, columns, lambda: reader(BLOCK_ROWS))
         except duckdb.Error as error:
             raise DataError(f"{name}: cannot be read: {cut(error)}") from None
 
@@ -241,12 +242,12 @@ def _unusable(name: str, heading: str, held: object) -> DataError:
     )
 
 
-def _arrow_batches(name: str, headings: Sequence[str], batches: Iterable[Any]) -> Iterator[list[Values]]:
+def _arrow_batches(name: str, headings: Sequence[str], batches: Callable[[], Iterable[Any]]) -> Iterator[list[Values]]:
     """Columns of Arrow's batches; those of float64 without nulls are views of its memory."""
     import pyarrow
 
     try:
-        for batch in batches:
+        for batch in batches():
             if batch.num_rows:
                 yield [_values(name, heading, batch.column(at)) for at, heading in enumerate(headings)]
     except (OSError, pyarrow.ArrowException) as error:

@@ -58,6 +58,11 @@ def predict_file(
     ------
     DataError
         If the data lack a column or cannot be read, or the file cannot be written.
+
+    Warns
+    -----
+    ExtrapolationWarning
+        As `Model.predict` does, once for all rows.
     """
     out, stream = Path(out), open_stream(data, where)
     if isinstance(data, str | Path) and out.resolve() in (Path(data).resolve(), *Path(data).resolve().parents):
@@ -69,13 +74,20 @@ def predict_file(
     known = preparation or plain_preparation({name: model.headings.get(name, name) for name in names})
     try:
         with writer_of(part, headings, stream.rows) as write:
+            ends: dict[str, list[float]] = {}
             for columns in new_blocks(stream, known, used):
                 write(_predicted(model, columns, interval, kind))
+                for name, column in columns.items():
+                    ends[name] = [np.fmin.reduce([*ends.get(name, [])[:1], np.fmin.reduce(column)]),
+                                  np.fmax.reduce([*ends.get(name, [])[1:], np.fmax.reduce(column)])]  # fmt: skip
         part.replace(out)
     except OSError as error:
         raise DataError(f"{out}: cannot be written: {error.strerror or error}") from None
     finally:
         part.unlink(missing_ok=True)
+    corners = np.array([ends.get(name, [0.0, 0.0]) for name in names]).T
+    if np.isfinite(corners).all():
+        model.predict(corners)  # warns
     return stream.rows
 
 

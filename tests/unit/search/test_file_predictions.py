@@ -104,3 +104,10 @@ def test_the_data_are_not_overwritten(result, new):
 def test_other_endings_are_refused(result, new, tmp_path):
     with pytest.raises(shine.DataError, match=r"go to a file that ends in one of \.parquet"):
         result.predict_file(new, tmp_path / "out.xlsx")
+
+
+def test_rows_far_outside_those_of_the_search_are_told_once(result, tmp_path):
+    path = tmp_path / "far.parquet"
+    parquet.write_table(pyarrow.table({"x": [1.0, 100.0], "kind": ["old", "new"]}), path)
+    with pytest.warns(shine.ExtrapolationWarning, match="x"):
+        result.predict_file(path, tmp_path / "out.npy")
