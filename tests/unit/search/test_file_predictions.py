@@ -111,3 +111,13 @@ def test_rows_far_outside_those_of_the_search_are_told_once(result, tmp_path):
     parquet.write_table(pyarrow.table({"x": [1.0, 100.0], "kind": ["old", "new"]}), path)
     with pytest.warns(shine.ExtrapolationWarning, match="x"):
         result.predict_file(path, tmp_path / "out.npy")
+
+
+def test_an_estimator_predicts_from_file_to_file(tmp_path):
+    estimators = pytest.importorskip("shine.estimators")
+    x = np.linspace(1, 5, 40)
+    parquet.write_table(pyarrow.table({"x0": x}), tmp_path / "d.parquet")
+    model = estimators.SymbolicRegressor(primitives=["add"], generations=1, max_time=None, population_size=20)
+    model.fit(x[:, None], x + 1)
+    model.predict_file(tmp_path / "d.parquet", tmp_path / "out.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), model.predict(x[:, None]))
