@@ -10,7 +10,7 @@ import numpy as np
 
 from shine.data.conditions import condition
 from shine.data.numerals import is_missing
-from shine.data.streams import BLOCK_ROWS, Stream, Texts, Values
+from shine.data.streams import Stream, Texts, Values, block_rows
 from shine.errors import DataError
 from shine.lang.names import cut, listed, shown
 
@@ -137,7 +137,7 @@ def _of_arrow(found: Any, name: str = "the data set", where: Any = None) -> Stre
     headings = tuple(found.schema.names)
     where = condition(where, found.schema) if isinstance(where, str) else where
 
-    options: dict[str, Any] = {"batch_size": BLOCK_ROWS, "batch_readahead": BATCHES_AHEAD, "fragment_readahead": 1}
+    options: dict[str, Any] = {"batch_readahead": BATCHES_AHEAD, "fragment_readahead": 1}
     if isinstance(getattr(found, "format", None), dataset.ParquetFileFormat):
         # What Arrow buffers before it reads it, it keeps until the end of the file.
         options["fragment_scan_options"] = dataset.ParquetFragmentScanOptions(pre_buffer=False)
@@ -145,7 +145,7 @@ def _of_arrow(found: Any, name: str = "the data set", where: Any = None) -> Stre
     def read(indices: Sequence[int]) -> Iterator[list[Values]]:
         columns = [headings[index] for index in indices]
         yield from _arrow_batches(
-            name, columns, lambda: found.scanner(columns=columns, filter=where, **options).to_batches()
+            name, columns, lambda: found.scanner(columns, where, block_rows(len(columns)), **options).to_batches()
         )
 
     try:
@@ -170,7 +170,7 @@ def _of_lazy_frame(frame: Any) -> Stream:
 
     def read(indices: Sequence[int]) -> Iterator[list[Values]]:
         columns = [headings[index] for index in indices]
-        parts = frame.select(columns).collect_batches(chunk_size=BLOCK_ROWS, maintain_order=True)
+        parts = frame.select(columns).collect_batches(chunk_size=block_rows(len(columns)), maintain_order=True)
         try:
             batches = (batch for part in parts for batch in part.to_arrow().to_batches())
             yield from _arrow_batches(name, columns, lambda: batches)
@@ -196,7 +196,7 @@ def _of_relation(relation: Any) -> Stream:
         try:
             selected = relation.project(quoted)
             reader = getattr(selected, "to_arrow_reader", None) or selected.fetch_record_batch
-            yield from _arrow_batches(name, columns, lambda: reader(BLOCK_ROWS))
+            yield from _arrow_batches(name, columns, lambda: reader(block_rows(len(columns))))
         except duckdb.Error as error:
             raise DataError(f"{name}: cannot be read: {cut(error)}") from None
 
@@ -232,8 +232,9 @@ def _slices(
         if dtype.kind not in "biufmM" or columns[index].ndim != 1:
             raise _unusable(name, headings[index], dtype)
     count = len(columns[0])
-    for start in range(0, count, BLOCK_ROWS):
-        yield [np.asarray(columns[index][start : start + BLOCK_ROWS]) for index in indices]
+    rows = block_rows(len(indices))
+    for start in range(0, count, rows):
+        yield [np.asarray(columns[index][start : start + rows]) for index in indices]
 
 
 def _unusable(name: str, heading: str, held: object) -> DataError:

@@ -17,6 +17,17 @@ BLOCK_ROWS = 1 << 17
 """Rows of a block, whatever the batches of a file are: sums over blocks in their order have the same bits for every way
 to store the same rows. A block is large enough to hide the cost of a call, and has some megabytes."""
 
+BLOCK_COLUMNS = 32
+"""Columns of such a block; one of more columns has fewer rows, but no fewer than `LEAST_ROWS`."""
+
+LEAST_ROWS = 1 << 10
+
+
+def block_rows(columns: int) -> int:
+    """Rows of a block of so many columns."""
+    rows = BLOCK_ROWS * BLOCK_COLUMNS // max(columns, BLOCK_COLUMNS)
+    return max(rows - rows % LEAST_ROWS, LEAST_ROWS)
+
 
 @dataclass(frozen=True, eq=False)
 class Texts:
@@ -63,11 +74,12 @@ class Stream:
     rows: int
     read: Callable[[Sequence[int]], Iterator[list[Values]]]
 
-    def blocks(self, indices: Sequence[int], rows: int = BLOCK_ROWS) -> Iterator[list[Values]]:
+    def blocks(self, indices: Sequence[int], rows: int | None = None) -> Iterator[list[Values]]:
         """The rows of some columns in blocks of one size; the last may be shorter.
 
         A block within one batch is a view of it.
         """
+        rows = block_rows(len(indices)) if rows is None else rows
         waiting: list[list[Values]] = []
         count = 0
         for batch in self.read(indices):

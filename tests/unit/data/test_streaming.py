@@ -323,3 +323,8 @@ def test_conditions_compare_dates(tmp_path):
     found = load(written(tmp_path), "y", ["a"], reading=Reading(where="'2024-03-15' <= day < '2024-06-01'")).dataset
     days = columns()["day"]
     assert found.n_rows == ((days >= np.datetime64("2024-03-15")) & (days < np.datetime64("2024-06-01"))).sum()
+
+
+def test_blocks_of_many_columns_have_fewer_rows():
+    assert streams.block_rows(1) == streams.block_rows(32) == streams.BLOCK_ROWS
+    assert [streams.block_rows(columns) for columns in (1000, 10**6)] == [4096, 1024]
