@@ -103,7 +103,7 @@ _HOMES = {
 _DEPRECATED = {"GraphKernel": "Kernel"}
 """Deprecated names, and their replacements."""
 
-_PACKAGES = ("aot", "arrow", "callbacks", "deap", "estimators", "export", "losses", "report", "runs")
+_PACKAGES = ("aot", "arrow", "callbacks", "data", "deap", "estimators", "export", "losses", "report", "runs")
 """Packages that users reach as attributes."""
 
 

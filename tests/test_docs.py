@@ -59,6 +59,7 @@ STAND_IN = (
 )
 """Completes a partial configuration, to check it."""
 NEEDED = {
+    "big-data.md": "pyarrow",
     "aot.md": "google.protobuf",
     "aot-web.md": "ziglang",
     "data.md": "pandas",

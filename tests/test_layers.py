@@ -38,7 +38,7 @@ BELOW: dict[str, set[str]] = {
     "codegen": {"errors", "lang"},
     "arrays": {"errors", "lang", "codegen", "llvm"},
     # Generated data have the bits of formulas.
-    "data": {"errors", "lang", "arrays"},
+    "data": {"errors", "stages", "lang", "arrays"},
     "fitness": {"errors", "lang"},
     "domain": {"errors", "lang", "data", "arrays"},
     "report": {"errors", "lang", "data"},
@@ -86,10 +86,12 @@ ONLY_IN: dict[str, set[str]] = {
     "scipy": {"inference.quantiles"},
     "sklearn": {"estimators"},
     "pandas": {"search.front_table", "data.tables", "cli.prediction_files", "frames", "pandas"},
-    "polars": {"frames.polars_frames", "polars", "templates.grouping"},
-    "pyarrow": {"data.tables", "data.files", "cli.prediction_files", "frames", "polars"},
     "mlflow": {"callbacks.mlflow"},
     "tensorboardX": {"callbacks.tensorboard"},
+    "pyarrow": {"data.conditions", "data.files", "data.stream_sources", "data.stream_writers", "data.tables"}
+    | {"cli.prediction_files", "frames", "polars"},
+    "polars": {"data.stream_sources", "frames.polars_frames", "polars", "templates.grouping"},
+    "duckdb": {"data.stream_sources"},
     "torch": {"export", "frontends.torchfx"},
     "jax": {"export"},
     "onnx": {"export"},

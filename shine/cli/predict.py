@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +16,7 @@ from shine.cli.output import is_terminal, print_bytes, print_json, print_text, w
 from shine.cli.prediction_files import HEADING, WRITERS
 from shine.cli.sources import chosen, opened
 from shine.data.applying import new_rows
+from shine.data.opened import is_streamed
 from shine.data.opening import ENDINGS, FORMATS
 from shine.data.preparation import Preparation, plain_preparation
 from shine.errors import ExtrapolationWarning
@@ -36,7 +39,13 @@ def predict(
     """Print or write the predictions of a run's formula for a file of data, with intervals if there is a level."""
     run = opened(folder)
     place, model = chosen(run, index)
-    ending = _ending(data) if out is None else _ending(out, otherwise=data)
+    if out is not None and is_streamed(data):
+        with _warnings_as_notes():
+            rows = run.result.predict_file(data, out, index=place, interval=interval, kind=kind)
+        if as_json:
+            print_json({"index": place, "expression": model.expression, "rows": rows, "file": str(out)}, indent=None)
+        return
+    ending = (".csv" if data.is_dir() else _ending(data)) if out is None else _ending(out, otherwise=data)
     columns = _predictions(model, data, run.record.preparation, interval, kind)
     if out is not None:
         write_file(out, WRITERS[ending](columns))
@@ -61,7 +70,8 @@ def _predictions(
     features = model.tree.parameters
     # A formula without features still needs the number of rows.
     used = [name for name in features if ("name", name) in model.tree.tokens] or list(features)
-    _ending(data)
+    if not data.is_dir():
+        _ending(data)
     headings = {name: model.headings.get(name, name) for name in features}
     rows = new_rows(data, preparation or plain_preparation(headings), used)
     for note in rows.notes:
@@ -71,16 +81,23 @@ def _predictions(
     table = np.column_stack([rows.columns[name] if name in used else unused for name in features])
     known = ~np.isnan(table).any(axis=1)
     found = {HEADING: np.full(count, np.nan)}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ExtrapolationWarning)
+    with _warnings_as_notes():
         found[HEADING][known] = model.predict(table[known])
-    for warning in caught:
-        click.echo(f"note: {str(warning.message).partition('; to silence')[0]}", err=True)
     if interval is not None:
         ends = np.full((count, 2), np.nan)
         ends[known] = model.predict_interval(table[known], interval, kind)
         found |= dict(zip(ENDS, ends.T, strict=True))
     return found
+
+
+@contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    """Tell of extrapolation in lines."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ExtrapolationWarning)
+        yield
+    for warning in caught:
+        click.echo(f"note: {str(warning.message).partition('; to silence')[0]}", err=True)
 
 
 def _ending(path: Path, otherwise: Path | None = None) -> str:

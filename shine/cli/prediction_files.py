@@ -33,6 +33,12 @@ def _npz(columns: Columns) -> bytes:
     return stream.getvalue()
 
 
+def _npy(columns: Columns) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, next(iter(columns.values())) if len(columns) == 1 else np.column_stack(list(columns.values())))
+    return stream.getvalue()
+
+
 def _arrow() -> Any:
     try:
         import pyarrow.feather
@@ -101,8 +107,9 @@ def _text(kind: str, ending: str) -> Callable[[Columns], bytes]:
 WRITERS: dict[str, Callable[[Columns], bytes]] = {
     **{f".{kind}{ending}": _text(kind, ending) for kind in _DELIMITERS for ending in _COMPRESSORS},
     ".npz": _npz,
+    ".npy": _npy,
     ".parquet": _parquet,
-    ".feather": _feather,
+    **dict.fromkeys((".feather", ".arrow", ".ipc"), _feather),
     ".xlsx": _sheet("openpyxl"),
     ".ods": _sheet("odf"),
 }

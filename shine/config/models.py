@@ -35,8 +35,8 @@ class DataSettings(StrictModel):
     """Source of the data: exactly one of `path` and `generate`."""
 
     path: Path | None = None
-    """A table: .csv, .tsv or .txt (also compressed: .csv.gz, ...), .xlsx, .ods, .parquet, .feather or .npz; relative to
-    the configuration's folder."""
+    """A table: .csv, .tsv, .txt (also compressed: .csv.gz, ...), .xlsx, .ods, .parquet, .feather, .arrow, .npy or .npz;
+    or a folder of Parquet or Arrow files. Relative to the configuration's folder."""
     target: str | None = None
     """Heading of the column to explain; needed with `path`."""
     features: tuple[str, ...] | None = None
@@ -58,6 +58,12 @@ class DataSettings(StrictModel):
     columns out."""
     decimal: Decimal | None = None
     """The decimal sign of text files; by default the numbers tell."""
+    where: str | None = None
+    """Condition on columns of Parquet or Arrow data, such as `year >= 2020 and region == "north"`: other rows are not
+    read."""
+    stream: bool | None = None
+    """Whether to read the rows block by block instead of holding all of them in memory; by default, if they have more
+    than 1 GiB as float64."""
     generate: Recipe | None = None
     """Data made from a formula, instead of a file."""
     fold: str | None = None
@@ -67,7 +73,7 @@ class DataSettings(StrictModel):
     @property
     def reading(self) -> Reading:
         """The settings for reading the file."""
-        return Reading(self.missing, self.categories, self.decimal)
+        return Reading(self.missing, self.categories, self.decimal, where=self.where, stream=self.stream)
 
 
 class GraphGuess(StrictModel):

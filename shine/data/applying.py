@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from shine.data.columns import Column, recognized
+from shine.data.columns import HOLDS, Column, Kind, cell_text, recognized
 from shine.data.grids import MAX_REPORTED
 from shine.data.opening import open_source, writing
 from shine.data.preparation import Preparation, PreparedColumn
 from shine.data.source import Source
+from shine.data.streamed_columns import gone, numbers_of
+from shine.data.streams import Stream, Texts, Values, source_of
 from shine.errors import DataError
-from shine.lang.names import listed
+from shine.lang.names import listed, shown
 from shine.typing import Floats
 
 
@@ -55,15 +57,7 @@ def new_rows(path: Path, preparation: Preparation, names: Sequence[str]) -> NewR
     """
     source = open_source(path)
     wanted = preparation.of(names)
-    headings = [column.heading for column in preparation.columns]
-    places = [_place(source, column, headings.count(column.heading)) for column in wanted]
-    missing = [column.heading for column, place in zip(wanted, places, strict=True) if place is None]
-    if missing:
-        needed = f"the formula needs {listed(column.heading for column in wanted)}"
-        raise DataError(
-            f"{path}: there is no column {listed(missing)}; {needed}, and the file has {listed(source.headings)}"
-        )
-    indices = [place for place in places if place is not None]
+    indices = _places(source, preparation, wanted)
     texts = [place for place, column in zip(indices, wanted, strict=True) if column.raw_kind == "text"]
     raws = source.read(indices, texts)
     decimal = writing(source, raws, known=preparation.decimal).decimal
@@ -83,6 +77,72 @@ def new_rows(path: Path, preparation: Preparation, names: Sequence[str]) -> NewR
         for name, values, mean in zip(own.names, own.numbers(column), means, strict=True):
             filled[name] = np.where(np.isnan(values), mean, values)
     return NewRows(filled, (*source.notes, *_missing_notes(preparation, path, columns)))
+
+
+def _places(source: Source, preparation: Preparation, wanted: Sequence[PreparedColumn]) -> list[int]:
+    """Positions of columns of the training data; a `DataError` if one is not there."""
+    headings = [column.heading for column in preparation.columns]
+    places = [_place(source, column, headings.count(column.heading)) for column in wanted]
+    missing = [column.heading for column, place in zip(wanted, places, strict=True) if place is None]
+    if missing:
+        needed = f"the formula needs {listed(column.heading for column in wanted)}"
+        raise DataError(
+            f"{source.path}: there is no column {listed(missing)}; {needed}, and the file has {listed(source.headings)}"
+        )
+    return [place for place in places if place is not None]
+
+
+def new_blocks(stream: Stream, preparation: Preparation, names: Sequence[str]) -> Iterator[dict[str, Floats]]:
+    """The columns of `new_rows`, block by block.
+
+    Parameters
+    ----------
+    stream : Stream
+    preparation : Preparation
+    names : sequence of str
+
+    Raises
+    ------
+    DataError
+        As for `new_rows`.
+    """
+    wanted = preparation.of(names)
+    indices = _places(source_of(stream), preparation, wanted)
+    start = 0
+    for block in stream.blocks(indices or [0]):
+        found: dict[str, Floats] = {}
+        for own, values in zip(wanted, block, strict=False):
+            _check_block(stream, preparation, own, values, start)
+            means = own.means or (np.nan,) * len(own.names)
+            for name, numbers, mean in zip(own.names, numbers_of(own, values), means, strict=True):
+                found[name] = np.where(np.isnan(numbers), mean, numbers) if own.means else numbers
+        start += len(block[0])
+        yield found or {names[0]: np.zeros(len(block[0]))}
+
+
+def _check_block(stream: Stream, preparation: Preparation, own: PreparedColumn, values: Values, start: int) -> None:
+    """Raise a `DataError` if values of a column cannot be used."""
+
+    def problem(row: int, text: str) -> DataError:
+        return DataError(f"{stream.place(start + row)}: column {shown(own.heading)}: {text}")
+
+    kinds: dict[str, Kind] = {"M": "date", "m": "duration"}
+    kind = "text" if isinstance(values, Texts) else kinds.get(values.dtype.kind, "number")
+    if kind != ("number" if own.raw_kind == "truth" else own.raw_kind):
+        raise problem(0, f"holds {HOLDS[kind]}, but {HOLDS[own.raw_kind]} in the training data")
+    if isinstance(values, Texts):
+        used = np.unique(values.codes)
+        known = f"was not in the training data; known are {listed(map(cell_text, own.categories), 8)}"
+        for code in used[used >= 0].tolist():
+            if values.texts[code] not in own.categories:
+                raise problem(int(np.argmax(values.codes == code)), f"{cell_text(values.texts[code])} {known}")
+    elif values.dtype.kind == "f" and np.isinf(values).any():
+        raise problem(int(np.argmax(np.isinf(values))), "the value is infinite")
+    missing = gone(values)
+    if preparation.missing == "error" and missing is not None and missing.any():
+        raise problem(
+            int(np.argmax(missing)), "the value is missing; leave such rows out, or train with data.missing: mean"
+        )
 
 
 def _place(source: Source, column: PreparedColumn, owners: int) -> int | None:

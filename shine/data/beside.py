@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shine.data.dataset import frame_headings, names_of_headings
+from shine.data.headings import frame_headings, names_of_headings
 from shine.errors import DataError
 from shine.lang.given import is_list
 from shine.lang.names import listed, shown, similar, value_text

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shine.data.frames import array_problem, frame_problem
+from shine.data.headings import check_features
+from shine.data.numbers import check_beside, numbered_groups, numbers
 from shine.errors import DataError
 from shine.lang.lazy import cached_property
-from shine.lang.names import cut, distinct_names, identifier, name_problem, normalized, shown
 from shine.typing import Floats, Indices
 
 COPIED_BYTES = 1 << 25
@@ -26,9 +25,6 @@ MOST_SEEN = 1e9
 
 LEAST_DEVIATION = 1e-140
 """Least standard deviation of a row's noise, as a share of the largest: weights and their squares stay finite."""
-
-_CHECKED = 1 << 20
-"""Numbers checked at a time, to bound memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +50,8 @@ class Dataset:
         Columns that are no features, by name: losses may read them.
     labels : mapping of str to tuple of str
         Texts that the values of a column number, by its name.
+    whole : Whole, optional
+        All rows, if these are a sample of rows that are not in memory.
     """
 
     columns: Floats
@@ -65,6 +63,7 @@ class Dataset:
     headings: Mapping[str, str] = field(default_factory=dict)
     beside: Mapping[str, Floats] = field(default_factory=dict)
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    whole: Whole | None = None
 
     @classmethod
     def from_arrays(
@@ -249,6 +248,38 @@ class Dataset:
         return _total(stable_sum(weights * (target - mean) ** 2) for target, weights in self.blocks())
 
 
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """All rows of a data set of which memory holds a sample. They are read block by block.
+
+    Parameters
+    ----------
+    n_rows : int
+    weight : float
+        Sum of the sample weights.
+    effective_rows : float
+        As that of a `Dataset`.
+    target_mean, target_square : float
+        Weighted mean of the target, and weighted sum of squared deviations from it.
+    ranges : mapping of str to (float, float)
+        Least and largest value of each feature.
+    checksum : int
+        Of all values.
+    read : callable
+        Names of features -> the rows with these features, in their order, in blocks that do not depend on how the rows
+        are stored. A block's deviations, and the weights that follow from them, have a factor that all blocks share.
+    """
+
+    n_rows: int
+    weight: float
+    effective_rows: float
+    target_mean: float
+    target_square: float
+    ranges: Mapping[str, tuple[float, float]]
+    checksum: int
+    read: Callable[[Collection[str]], Iterator[Dataset]]
+
+
 def _stacked(columns: Sequence[Floats], rows: int) -> Floats:
     """Contiguous columns, made by a single copy."""
     stacked = np.empty((len(columns), rows))
@@ -285,154 +316,3 @@ def ordinary_weights(weights: Floats) -> Floats:
     """
     exponent = int(np.frexp(weights.max(initial=0.0))[1])
     return np.ldexp(weights, -exponent) if abs(exponent) > ORDINARY else weights
-
-
-def check_unmasked(values: object, name: str) -> None:
-    """Raise a `DataError` if values are an array with masked elements."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise DataError(f"{name} has masked values; fill them, or leave their rows out")
-
-
-def too_large(name: str) -> DataError:
-    """The error for a whole number beyond the range of float64."""
-    return DataError(f"{name} has a whole number beyond 1.8e308, the largest float64; scale it")
-
-
-def numbers(values: ArrayLike, name: str, dimensions: int) -> Floats:
-    """A float64 array of finite numbers; the same object if it is one already.
-
-    Raises
-    ------
-    DataError
-        Naming the first offending row, and column if there are two dimensions.
-    """
-    check_unmasked(values, name)
-    problem = frame_problem(values, name)
-    if problem is not None:
-        raise DataError(problem)
-    try:
-        given = np.asarray(values)
-        if given.dtype.kind == "c":
-            raise DataError(f"{name} has complex numbers; real ones are needed")
-        with np.errstate(over="ignore"):  # too large numbers become infinite and are reported below
-            array = np.asarray(given, dtype=np.float64)
-    except OverflowError:
-        raise too_large(name) from None
-    except (TypeError, ValueError) as error:
-        raise DataError(array_problem(values, name) or f"{name} cannot be read as numbers: {cut(error)}") from None
-    if array.ndim != dimensions:
-        shape = "(n_rows, n_features)" if dimensions == 2 else "(n_rows,)"
-        raise DataError(f"{name} has shape {array.shape}; {shape} is needed")
-    step = max(_CHECKED // max(array[:1].size, 1), 1)
-    if not all(np.isfinite(array[start : start + step]).all() for start in range(0, len(array), step)):
-        finite = np.isfinite(array)
-        place = np.argwhere(~finite)[0].tolist()
-        where = f"row {place[0]}" + (f", column {place[1]}" if dimensions == 2 else "")
-        raise DataError(f"{name} has {(~finite).sum()} values that are NaN or infinite, the first in {where}")
-    return array
-
-
-def numbered_groups(labels: ArrayLike, rows: int) -> Indices:
-    """Number of each row's group, in the order of their labels.
-
-    Parameters
-    ----------
-    labels : array-like of shape (n_rows,)
-        Numbers or strings.
-    rows : int
-        Number of rows that need a label.
-
-    Raises
-    ------
-    DataError
-        If there is not one label for each row, or a label is missing.
-    """
-    check_unmasked(labels, "groups")
-    given = np.asarray(labels)
-    if given.shape != (rows,):
-        raise DataError(f"groups has shape {given.shape}; X has {rows} rows, so ({rows},) is needed")
-    if given.dtype.kind == "O":
-        # A column of a data frame has its texts, and None or NaN where one is missing.
-        missing = [label is None or label != label for label in given]
-        given = given.astype(str)
-    else:
-        missing = list(np.isnan(given)) if given.dtype.kind == "f" else []
-    if any(missing):
-        raise DataError(f"groups has no label in row {missing.index(True)}; give every row a label")
-    numbers: Indices = np.unique(given, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return numbers
-
-
-def check_beside(beside: Mapping[str, ArrayLike], rows: int) -> dict[str, Floats]:
-    """Columns beside the features, with normalized names.
-
-    Raises
-    ------
-    DataError
-        If a name is invalid or occurs twice, or a column has not one finite number for each row.
-    """
-    names = check_features(list(beside), "column")
-    columns = {
-        name: np.ascontiguousarray(numbers(values, f"column {shown(name)}", 1))
-        for name, values in zip(names, beside.values(), strict=True)
-    }
-    for name, column in columns.items():
-        if len(column) != rows:
-            raise DataError(f"X has {rows} rows, but column {shown(name)} has {len(column)}")
-    return columns
-
-
-def frame_headings(X: object) -> list[str] | None:
-    """The headings of a data frame; None for other tables, and for frames whose columns have numbers."""
-    columns = getattr(X, "column_names", getattr(X, "columns", None))  # of Arrow; of pandas and Polars
-    if columns is None or not all(isinstance(heading, str) for heading in columns):
-        return None
-    return list(columns)
-
-
-def names_of_headings(headings: Sequence[str]) -> tuple[str, ...]:
-    """Distinct feature names for headings, which may be any text.
-
-    Raises
-    ------
-    DataError
-        If a heading occurs twice.
-    """
-    texts = [str(heading) for heading in headings]
-    heading, uses = Counter(texts).most_common(1)[0] if texts else ("", 0)
-    if uses > 1:
-        raise DataError(f"feature name {shown(heading)} occurs twice; rename one of them")
-    return distinct_names(texts)
-
-
-def check_features(names: Sequence[str], what: str = "feature name") -> tuple[str, ...]:
-    """Feature names that formulas can use, normalized as formulas are (see `shine.lang.names.normalized`).
-
-    Parameters
-    ----------
-    names : sequence of str
-    what : str
-        What they are, for messages.
-
-    Raises
-    ------
-    DataError
-        If a name is not an identifier, is a keyword, is too long, begins with two underscores, or occurs twice.
-    """
-    checked: dict[str, str] = {}
-    for given in map(str, names):
-        name = normalized(given)
-        problem = name_problem(name)
-        if problem is not None:
-            would_do = shown(identifier(given))
-            raise DataError(f"{what} {shown(given)} {problem}; rename the column, {would_do} would do")
-        if name in checked:
-            raise DataError(f"{what} {shown(given)} {_repetition(checked[name], given, name)}; rename one of them")
-        checked[name] = given
-    return tuple(checked)
-
-
-def _repetition(first: str, second: str, name: str) -> str:
-    if first == second:
-        return "occurs twice"
-    return f"and {shown(first)} are one name in formulas, which are read in Unicode's normal form: {shown(name)}"

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from shine.data.columns import Column, reading_notes, recognized
-from shine.data.dataset import Dataset, names_of_headings
+from shine.data.dataset import Dataset
 from shine.data.generated import generate, recipe_problems
-from shine.data.opening import FORMATS, open_source, writing
+from shine.data.headings import names_of_headings
+from shine.data.opened import Opened, opened
+from shine.data.opening import FORMATS, writing
 from shine.data.preparation import Reading
 from shine.data.recipe import Feature, Recipe
 from shine.data.source import Source
+from shine.data.streaming import streamed
 from shine.data.training import BESIDE, Loaded, Training
 from shine.errors import DataError
 from shine.lang.names import shown
@@ -35,7 +39,7 @@ def load_file(
 
 
 def load(
-    path: str | Path,
+    path: Any,
     target: str,
     features: Sequence[str] | None = None,
     weights: str | None = None,
@@ -48,8 +52,8 @@ def load(
 
     Parameters
     ----------
-    path : path
-        The ending of the name tells the format (see `shine.data.opening.FORMATS`).
+    path : path, Opened, or what `shine.data.stream_sources.open_stream` takes
+        The ending of a file's name tells the format (see `shine.data.opening.FORMATS`).
     target : str
         Heading of the column to explain.
     features : sequence of str, optional
@@ -68,7 +72,8 @@ def load(
     Returns
     -------
     Loaded
-        The features of its data set are the headings; a heading that is not an identifier is turned into one.
+        The features of its data set are the headings; a heading that is not an identifier is turned into one. Data
+        larger than `shine.data.opened.LARGEST` are a sample that knows the whole.
 
     Raises
     ------
@@ -76,8 +81,8 @@ def load(
         If the file cannot be read or a column is missing or invalid; the message names the file, and the line and
         the column where possible.
     """
-    reading = Reading() if reading is None else reading
-    source = open_source(Path(path))
+    found = path if isinstance(path, Opened) else opened(path, reading)
+    reading, source = found.reading, found.source
     others = {"sample_weight": weights, "sigma": sigma, "groups": groups}
     roles = {"target": target} | {role: name for role, name in others.items() if name is not None}
     roles |= {f"{BESIDE}{name}": heading for name, heading in zip(names_of_headings(beside), beside, strict=True)}
@@ -87,6 +92,8 @@ def load(
     else:
         chosen = [source.index(name) for name in features]
     _check_choice(source, apart, chosen)
+    if found.stream is not None:
+        return streamed(found.stream, dict(zip(roles, apart, strict=True)), chosen, reading)
     raws = source.read([*apart, *chosen])
     written = writing(source, raws, reading.decimal)
     columns = [recognized(raw, written.decimal) for raw in raws]

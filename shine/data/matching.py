@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shine.data.dataset import frame_headings, numbers
 from shine.data.frames import columns_problem, frame_columns
+from shine.data.headings import frame_headings
+from shine.data.numbers import numbers
 from shine.errors import DataError
 from shine.lang.names import listed, shown, similar
 from shine.typing import Floats

@@ -10,14 +10,24 @@ from shine.data.delimited import open_delimited
 from shine.data.files import COMPRESSIONS
 from shine.data.numerals import Decimal, Writing, writing_of
 from shine.data.source import RawColumn, Source
+from shine.data.stream_sources import open_stream
+from shine.data.streams import source_of
 from shine.data.tables import open_feather, open_parquet, open_sheet
 from shine.errors import DataError
+
+
+def _open_streamable(path: Path) -> Source:
+    return source_of(open_stream(path))
+
 
 FORMATS: dict[str, Callable[[Path], Source]] = {
     **{f".{kind}{compression}": open_delimited for kind in ("csv", "tsv", "txt") for compression in COMPRESSIONS},
     ".npz": open_npz,
+    ".npy": _open_streamable,
     ".parquet": open_parquet,
     ".feather": open_feather,
+    ".arrow": _open_streamable,
+    ".ipc": _open_streamable,
     ".xlsx": open_sheet,
     ".ods": open_sheet,
 }
@@ -31,13 +41,15 @@ COMPRESSED = ", ".join(f".csv{ending}" for ending in COMPRESSIONS if ending)
 
 
 def open_source(path: Path) -> Source:
-    """Open a data file.
+    """Open a data file, or a folder of Parquet or Arrow files.
 
     Raises
     ------
     DataError
         If the ending of its name is unknown, or the file cannot be read.
     """
+    if path.is_dir():
+        return _open_streamable(path)
     opener = next((opener for ending, opener in FORMATS.items() if path.name.lower().endswith(ending)), None)
     if opener is None:
         raise DataError(f"{path}: data files end in one of {ENDINGS}; text also in {COMPRESSED}")

@@ -40,12 +40,18 @@ class Reading:
         The decimal sign; by default the cells tell.
     numbered : tuple of str
         Headings, or their identifiers, of columns whose texts are numbered, whatever `categories` says.
+    where : str, optional
+        Condition on columns: other rows are not read (see `shine.data.conditions`).
+    stream : bool, optional
+        Whether to read rows block by block instead of holding all of them in memory; by default, if they are many.
     """
 
     missing: Missing = "error"
     categories: Categories = "error"
     decimal: Decimal | None = None
     numbered: tuple[str, ...] = ()
+    where: str | None = None
+    stream: bool | None = None
 
 
 @dataclass(frozen=True)

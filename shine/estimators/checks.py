@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import validation
 
-from shine.data.dataset import check_unmasked, frame_headings, numbers, ordinary_weights, too_large
+from shine.data.dataset import ordinary_weights
 from shine.data.frames import array_problem, columns_with, frame_problem
+from shine.data.headings import frame_headings
+from shine.data.numbers import check_unmasked, numbers, too_large
 from shine.data.of_r import check_integers
 from shine.lang.names import shortened
 from shine.typing import Floats

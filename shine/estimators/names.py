@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shine.data.dataset import frame_headings
+from shine.data.headings import frame_headings
 from shine.gp.complexity import CONSTANT_NAME
 from shine.lang.library import STANDARD
 from shine.lang.names import distinct_names

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
 from shine.data.beside import Beside, taken_apart
-from shine.data.dataset import check_beside, numbered_groups, numbers
+from shine.data.numbers import check_beside, numbered_groups, numbers
 from shine.estimators.base import SymbolicEstimator, complete
 from shine.estimators.checks import checked_sigma, checked_weights, validated
 from shine.estimators.fitted import Index
@@ -293,6 +293,38 @@ class SymbolicRegressor(RegressorMixin, UncertainEstimator, SymbolicEstimator):
         if return_std is False:
             return np.column_stack(found)
         return tuple(np.column_stack(part) for part in zip(*found, strict=True))
+
+    def predict_file(self, data: Any, out: Any, index: Index = None, **options: Any) -> int:
+        """Write the values of a formula for each row of some data to a file, block by block.
+
+        Parameters
+        ----------
+        data : path, or what `shine.data.open_dataset` streams
+            Its columns have the headings of the fit.
+        out : path
+        index : int, optional
+            Position in the front; the chosen formula by default.
+        **options
+            Those of `shine.Result.predict_file`: `interval`, `kind`, `where`.
+
+        Returns
+        -------
+        int
+            Number of rows.
+
+        Raises
+        ------
+        ValueError
+            If there are several targets: predict with the best of one of `front_`.
+        DataError
+            If the data lack a column or cannot be read, or the file cannot be written.
+        """
+        from shine.search.file_predictions import predict_file  # slow to import
+
+        models = self._models(index)
+        if len(models) > 1:
+            raise ValueError(f"there are {len(models)} targets, and a file of predictions has one; see front_")
+        return predict_file(models[0], data, out, **options)
 
     def _drawings(self) -> dict[str, Any]:
         from shine.search.plotting import FIT

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 
-from shine.data.dataset import numbers
+from shine.data.numbers import numbers
 from shine.data.of_r import whole
 from shine.errors import ExtrapolationWarning
 from shine.estimators.base import SymbolicEstimator, complete

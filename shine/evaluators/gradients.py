@@ -25,12 +25,13 @@ from shine.codegen.gradient.tables import most_arguments
 from shine.codegen.identity import Functions, described, source_digest
 from shine.codegen.machine.tiles import CACHE_BYTES, TILE_BYTES
 from shine.codegen.machine.worker_loop import WORKER_LOOP
-from shine.data.dataset import Dataset
+from shine.data.dataset import Dataset, Whole
 from shine.evaluators.jobs import QUOTA, PopulationFunctions, zeros
 from shine.evaluators.loss_code import ResidualsCode, residuals_code, scales_of
 from shine.evaluators.loss_rows import loss_columns, loss_rows
 from shine.evaluators.machine_rows import MachineRows, Pass
 from shine.evaluators.remade import Remade
+from shine.evaluators.streamed_rows import StreamedRows
 from shine.evaluators.workers import ALONE
 from shine.fitness.losses import Loss, loss_of
 from shine.fitness.protocols import Fit, NormalEquations
@@ -110,16 +111,24 @@ class MachineLinearizer(Remade):
 
     Parameters
     ----------
-    dataset : Dataset
+    dataset : Dataset or Whole
+        The features of a `Whole` are those of `features`.
     loss : str or Loss
         It determines the kind of errors.
     threads : int
+    features : tuple of str
     """
 
-    def __init__(self, dataset: Dataset, loss: str | Loss, threads: int = 1) -> None:
+    def __init__(
+        self, dataset: Dataset | Whole, loss: str | Loss, threads: int = 1, features: tuple[str, ...] = ()
+    ) -> None:
         self._kind = kind = loss_of(loss).kind
-        beside, dataset = loss_columns(dataset, kind), loss_rows(dataset, kind)
-        self._rows = MachineRows(dataset, "float64", threads, nested=False, beside=beside)
+        self._rows: MachineRows | StreamedRows
+        if isinstance(dataset, Whole):
+            self._rows = StreamedRows(dataset, features, kind, threads)
+        else:
+            beside, dataset = loss_columns(dataset, kind), loss_rows(dataset, kind)
+            self._rows = MachineRows(dataset, "float64", threads, nested=False, beside=beside)
         self._code = residuals_code(kind)
         self._latest: tuple[tuple[Primitive, ...], GradientMachine | None] = (), None
         self._scales = scales_of(dataset)
@@ -146,6 +155,12 @@ class MachineLinearizer(Remade):
         for column in range(stride - 1):
             matrices[:, column, column + 1 :] = matrices[:, column + 1 :, column]
         return NormalEquations(np.where(errors <= limits, errors, np.inf) + least, matrices, np.minimum(counts, most))
+
+    def errors(self, population: Population) -> Floats:
+        """Weighted sum of the errors of each individual; not finite where a prediction is not."""
+        lines, limits = np.tile([1.0, 0.0], (len(population), 1)), np.full(len(population), np.inf)
+        states = self._states(population, lines, limits, FIXED_COLUMNS, 0)
+        return states[:, 0] + self._kind.least_sum(self._rows.weight)
 
     def _states(self, population: Population, lines: Floats, limits: Floats, stride: int, most: int) -> Floats:
         """Sum of errors and matrix of each individual, over all rows, shape (n_individuals, 1 + stride * stride)."""
@@ -186,8 +201,8 @@ class MachineLinearizer(Remade):
             "tolerance": np.array([tolerance]),
         }
         numbers = {"stride": FIXED_COLUMNS + most, "most": most, "scaled": int(scaled)}
-        whole = next(self._rows.passes(population))
-        if self._fits_in_one_call(whole, population, steps):
+        whole = next(self._rows.passes(population)) if isinstance(self._rows, MachineRows) else None
+        if whole is not None and self._fits_in_one_call(whole, population, steps):
             machine = self._machine_for(population.primitives.functions)
             effort = EFFORT * (1 + steps)
             workers = self._rows.workers_for(population, whole, effort)

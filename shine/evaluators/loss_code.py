@@ -13,7 +13,7 @@ from shine.codegen.gradient.working_residuals import Derivatives, residuals_modu
 from shine.codegen.identity import Functions, source_digest
 from shine.codegen.losses.row_errors import VARIANTS, errors_module, variant_name
 from shine.codegen.numbers import Numbers
-from shine.data.dataset import Dataset
+from shine.data.dataset import Dataset, Whole
 from shine.fitness.row_loss import RowLoss
 from shine.lang.tree import Primitive
 from shine.llvm import Engine, cached, host_object
@@ -103,7 +103,7 @@ def _lines_code(function: Functions, least: float | None, dtype: str) -> Table:
     )
 
 
-def scales_of(dataset: Dataset) -> Floats:
+def scales_of(dataset: Dataset | Whole) -> Floats:
     """The `SCALES` of fits to a data set."""
     deviation = np.sqrt(dataset.target_square / dataset.weight)
     return np.maximum([_SHORTEST * deviation, deviation], np.finfo(np.float64).tiny)

@@ -229,4 +229,9 @@ class MachineRows:
 
         `effort` is the cost of a node and row, as a multiple of the cost of its value.
         """
-        return self._workers if len(population) * part.rows * effort >= SHARED_WORK else ALONE
+        return shared(self._workers, population, part, effort)
+
+
+def shared(workers: Workers, population: Population, part: Pass, effort: int) -> Workers:
+    """The threads, or the calling one alone if a pass has little work (see `MachineRows.workers_for`)."""
+    return workers if len(population) * part.rows * effort >= SHARED_WORK else ALONE

@@ -73,6 +73,9 @@ class EvolutionSettings:
     rows: Annotated[int, Ge(1)] = 10_000
     """Rows the evolution sees: a random sample if the data have more, so that large data do not slow it. The results
     are fitted and judged on all rows."""
+    renewal: Annotated[int, Ge(0)] | None = None
+    """Generations after which the evolution sees another sample of the rows, so that formulas do not fit one sample; 0
+    for never. When left out, 50 if the data are streamed, and never if they are in memory."""
     max_size: Annotated[int, Ge(1), Le(10_000)] = 30
     """Most nodes of an individual. 30 nodes are a formula of about one line."""
     max_depth: Annotated[int, Ge(1), Le(1_000)] = 10

@@ -24,7 +24,7 @@ from shine.lang.lazy import cached_property
 from shine.lang.names import listed
 from shine.losses.calls import call_of
 from shine.losses.reading import built_in_of
-from shine.typing import Floats
+from shine.typing import Floats, Mask
 
 FIRST_TOLERANCE = 1e-12
 """Share of the sum of errors that the last step of the first fit may promise."""
@@ -37,6 +37,10 @@ FAR = 3.0
 
 NOTED = 0.1
 """Standard errors that a constant of the formula may be away from its most likely value without a note."""
+
+ROUNDED = "simple numbers stand for the most likely ones"
+FAR_AWAY = "the formula's constants are not the most likely ones, which are"
+"""What notes say of such constants: of those that are up to `FAR` standard errors away, and of others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,16 +189,13 @@ class Inference:
             notes.append("robust standard errors: they do not trust that the noise is as even as the weights say"
                          if self.basis.error.follows_from_moments else
                          "robust standard errors: the loss does not say how the errors are distributed")  # fmt: skip
-        return notes + self._rounded()
+        return notes + rounded_notes(form.names, form.values, self.optimum.constants, found.matrix, found.undetermined)
 
-    def _rounded(self) -> list[str]:
-        """Notes on constants that the search rounded to simple numbers."""
-        with np.errstate(all="ignore"):
-            errors = np.sqrt(np.diagonal(self.found.matrix))
-            away = np.abs(self.form.values - self.optimum.constants) / errors
-        told = np.isfinite(away) & (away > NOTED) & ~self.found.undetermined
-        told_as = "simple numbers stand for the most likely ones"
-        if (away[told] > FAR).any():
-            told_as = "the formula's constants are not the most likely ones, which are"
-        likely = [f"{self.form.names[i]} = {self.optimum.constants[i]:.6g}" for i in np.flatnonzero(told).tolist()]
-        return [f"{told_as}: {listed(likely)}"] if likely else []
+
+def rounded_notes(names: Sequence[str], values: Floats, best: Floats, covariance: Floats, lost: Mask) -> list[str]:
+    """Notes on constants that the search rounded to simple numbers (see `Uncertainty` for the parameters)."""
+    with np.errstate(all="ignore"):
+        away = np.abs(values - best) / np.sqrt(np.diagonal(covariance))
+    told = np.isfinite(away) & (away > NOTED) & ~lost
+    likely = [f"{names[i]} = {best[i]:.6g}" for i in np.flatnonzero(told).tolist()]
+    return [f"{FAR_AWAY if (away[told] > FAR).any() else ROUNDED}: {listed(likely)}"] if likely else []

@@ -33,7 +33,7 @@ def settings_of(config: Config) -> dict[str, Any]:
 
 
 def data_digest(dataset: Dataset) -> str:
-    """SHA-256 of a data set's shape, names and numbers."""
+    """SHA-256 of a data set's shape, names and numbers; of rows that are not in memory, by their checksum."""
     digest = hashlib.sha256(json.dumps([dataset.features, dataset.n_rows, dataset.weights is not None]).encode())
     for array in (dataset.columns, dataset.target, dataset.weights, dataset.groups):
         if array is not None:
@@ -42,4 +42,6 @@ def data_digest(dataset: Dataset) -> str:
         # The weights contain known deviations.
         if dataset.deviations is None or name != "sigma":
             digest.update(name.encode() + column.tobytes())
+    if dataset.whole is not None:
+        digest.update(json.dumps([dataset.whole.n_rows, dataset.whole.checksum]).encode())
     return digest.hexdigest()

@@ -88,6 +88,7 @@ class Run:
             record.seed,
             record.stopped_by,
             None if record.noise is None else NoiseEstimate(**record.noise.model_dump()),
+            record.preparation,
         )
 
     @cached_property

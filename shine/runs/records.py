@@ -17,7 +17,7 @@ from annotated_types import Ge
 from pydantic import AfterValidator, BaseModel, ConfigDict, FiniteFloat, ValidationError
 
 from shine import __version__
-from shine.data.dataset import check_features
+from shine.data.headings import check_features
 from shine.data.preparation import Preparation
 from shine.errors import DataError, ExportError
 from shine.lang.names import cut, normalized

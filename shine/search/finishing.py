@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from shine.data.dataset import Dataset
+from shine.data.dataset import Dataset, Whole
 from shine.errors import DataError
 from shine.fitness.losses import Loss
 from shine.gp.constraints.compiled import CompiledConstraints
 from shine.gp.evolution import Outcome
+from shine.inference.inference import Basis
 from shine.lang.primitives import PrimitiveSet
 from shine.search.budget import TimeBudget
 from shine.search.choice import NATS_A_TURN, Choice, choose, lengths_of
@@ -34,6 +35,7 @@ from shine.search.settings import SearchSettings
 from shine.search.supported_digits import with_supported_digits
 from shine.search.turns import turns
 from shine.search.validation import chosen_by, counterpart, to_refit
+from shine.search.whole_rows import AllRows, Further
 from shine.search.yardsticks import description_length, good_enough
 
 TOO_SHORT = "the seconds were over before the first generation: allow more"
@@ -64,6 +66,8 @@ class Finish:
     given : Dataset, optional
         All given rows if gross outliers took no part in the search (see `shine.search.outliers`): the losses of the
         result are measured on them.
+    whole : Whole, optional
+        All rows, if the given ones are a sample: the front is fitted to them and judged on them.
     """
 
     task: Task
@@ -75,6 +79,7 @@ class Finish:
     threads: int
     budget: TimeBudget
     given: Dataset | None = None
+    whole: Whole | None = None
 
     def result(self, outcome: Outcome) -> Result:
         """The result of the search, with noise that the chosen formula supports.
@@ -121,6 +126,7 @@ class Finish:
             choice = self._chosen(front, rows, self._further_nats(front, self.task.given))
         else:
             choice = replace(by_kept_rows, index=sum(model.loss >= best.loss for model in front) - 1)
+        base = choice.reason
         noise, chosen_by_data = self._noise_of(rows), self.settings.fitness.noise == "auto"
         if chosen_by_data and noise in NOISE_NOTES and front[choice.index].loss > self._enough(rows):
             choice = replace(choice, reason=f"{choice.reason}; {NOISE_NOTES[noise]} (noise: {noise})")
@@ -131,6 +137,9 @@ class Finish:
         models = tuple(replace(model_in_given_units(model, self.task, degree), basis=basis) for model in front)
         if self.given is not None:
             models, choice = self._with_outliers(models, choice, rows)
+        if self.whole is not None:
+            further = None if self.split.way else partial(self._further_nats, rows=basis.rows)
+            outcome, models, choice = self._on_all_rows(self.whole, outcome, models, choice, base, basis, further)
         return Result(
             Front(models, choice.index, choice.reason),
             choice.index,
@@ -163,6 +172,36 @@ class Finish:
         left_out = self.given.n_rows - searched.n_rows
         reason = f"{choice.reason}; {left_out} gross outlier{'s' * (left_out > 1)} took no part"
         return front, Choice(front.index(best), reason)
+
+    def _on_all_rows(
+        self,
+        whole: Whole,
+        outcome: Outcome,
+        models: tuple[Model, ...],
+        choice: Choice,
+        base: str,
+        basis: Basis,
+        further: Further | None,
+    ) -> tuple[Outcome, tuple[Model, ...], Choice]:
+        """The models fitted to and judged on all rows, of which the search saw a sample; `base` begins the reason."""
+        fitness, notes = self.settings.fitness, choice.reason.removeprefix(base)
+        if outcome.stopped_by != "interrupted":
+            all_rows = AllRows(
+                whole, basis, self.loss, self.settings.stop.loss, fitness.dtype, self.threads, self._rules_as_written
+            )
+            try:
+                models, choice = all_rows.judged(models, choice, further)
+                return outcome, models, replace(choice, reason=f"{choice.reason}{notes}; by all {whole.n_rows} rows")
+            except KeyboardInterrupt:
+                outcome = replace(outcome, stopped_by="interrupted")
+        told = f"{choice.reason}; by a sample of {basis.rows.n_rows} rows, as the rest was not read again"
+        return outcome, models, replace(choice, reason=told)
+
+    @property
+    def _rules_as_written(self) -> Callable[[PrimitiveSet], CompiledConstraints] | None:
+        """The constraints on formulas with their lines."""
+        scaling = "written" if self.settings.fitness.linear_scaling else "none"
+        return None if self.rules is None else partial(self.rules, scaling=scaling)
 
     def _validated(self, front: Sequence[Model], rows: Dataset) -> Choice | None:
         """The choice by the rows that were kept back."""
@@ -203,7 +242,6 @@ class Finish:
         return rows, front
 
     def _refined(self, outcome: Outcome, rows: Dataset, polish: bool) -> tuple[Model, ...]:
-        scaling = "written" if self.settings.fitness.linear_scaling else "none"
         return refined(
             outcome,
             rows,
@@ -212,7 +250,7 @@ class Finish:
             self.settings.evolution.max_size,
             self._enough(rows),
             self.threads,
-            None if self.rules is None else partial(self.rules, scaling=scaling),
+            self._rules_as_written,
             polish,
             self.budget.is_closing,
             self.budget.refinable(),

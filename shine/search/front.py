@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -21,6 +22,7 @@ from shine.search.noise_estimate import NoiseEstimate
 from shine.typing import Floats
 
 if TYPE_CHECKING:
+    from shine.data.preparation import Preparation
     from shine.inference.summary import Summary
     from shine.search.certainty import Stability
 
@@ -272,6 +274,8 @@ class Result:
     stopped_by : {"loss", "generations", "seconds", "stagnation", "interrupted", "callback"}
     noise : NoiseEstimate, optional
         The loss that noise alone leaves, by replicates or neighbouring rows; None if the rows do not tell.
+    preparation : Preparation, optional
+        How columns of a file became numbers, if they did not hold numbers.
     """
 
     front: Front
@@ -282,6 +286,7 @@ class Result:
     seed: int
     stopped_by: str
     noise: NoiseEstimate | None = None
+    preparation: Preparation | None = None
 
     def __post_init__(self) -> None:
         # Any sequence of models becomes a front, which has the tables.
@@ -301,6 +306,29 @@ class Result:
     def predict(self, X: ArrayLike, return_std: bool | Literal["mean", "prediction"] = False) -> Any:
         """Values of the recommended formula (see `Model.predict`)."""
         return self.best.predict(X, return_std)
+
+    def predict_file(self, data: Any, out: str | Path, *, index: int | None = None, **options: Any) -> int:
+        """Write the predictions for each row of some data to a file, block by block; returns the number of rows.
+
+        Parameters
+        ----------
+        data : path, or what `shine.data.open_dataset` streams
+        out : path
+            Its name ends in .parquet, .feather, .arrow, .npy or .csv. It is complete or not there.
+        index : int, optional
+            Position of the formula in the front; the recommended one by default.
+        **options
+            ``interval=0.95`` adds the ends of intervals, of the `kind` "prediction" or "mean"; `where` chooses rows.
+
+        Raises
+        ------
+        DataError
+            If the data lack a column or cannot be read, or the file cannot be written.
+        """
+        from shine.search.file_predictions import predict_file
+
+        model = self.best if index is None else self.front[index]
+        return predict_file(model, data, out, self.preparation, **options)
 
     def predict_interval(
         self, X: ArrayLike, level: float = 0.95, kind: Literal["mean", "prediction"] = "prediction"

@@ -82,19 +82,65 @@ def with_expected_noise(dataset: Dataset, noise: str, predictions: Floats, loss:
     loss : str or Loss
     """
     if noise == "counts":
-        # A formula of counts may be 0 or below where it is wrong.
-        expected = np.where(np.isfinite(predictions), np.maximum(predictions, LEAST_COUNT), dataset.target)
-        return _weighted(dataset.without_deviations, count_deviations(expected), loss)
-    if noise not in SIZES or not one_sign(dataset.target):
+        counts = _expected_counts(dataset.target, predictions)
+        return _weighted(dataset.without_deviations, count_deviations(counts), loss)
+    if noise not in SIZES or not follows_formula(dataset, noise, predictions):
         return dataset
-    ratios = dataset.target / predictions
-    if not (np.isfinite(ratios).all() and (ratios > 0).all()):
-        return dataset
+    expected, target = _expected(dataset.target, predictions, noise)
+    return replace(_weighted(dataset.without_deviations, sizes(expected), loss), target=target)
+
+
+def block_with_expected_noise(
+    block: Dataset, noise: str, predictions: Floats | None, least: float, loss: str | Loss
+) -> Dataset:
+    """Some of the rows of `with_expected_noise`, where the others are not at hand.
+
+    Parameters
+    ----------
+    block : Dataset
+        Its sample weights have a factor that all blocks share, and so do its new weights.
+    noise : {"relative", "log", "counts"}
+    predictions : ndarray of shape (n_rows,), optional
+        Without them, the noise follows the readings.
+    least : float
+        Size of values that are much smaller than most (see `least_size`).
+    loss : str or Loss
+    """
+    target = block.target
+    if noise == "counts":
+        expected = target if predictions is None else _expected_counts(target, predictions)
+        deviations = count_deviations(expected)
+    elif predictions is None:
+        deviations = np.maximum(np.abs(target), least)
+    else:
+        expected, target = _expected(target, predictions, noise)
+        deviations = np.maximum(np.abs(expected), least)
+    if loss_of(loss).kind != SQUARED:
+        deviations = np.sqrt(deviations)
+    return replace(block, target=target, weights=block.sample_weights / deviations**2, deviations=deviations)
+
+
+def follows_formula(dataset: Dataset, noise: str, predictions: Floats) -> bool:
+    """Whether `with_expected_noise` changes the noise of some rows."""
+    if noise == "counts":
+        return True
+    with np.errstate(all="ignore"):
+        ratios = dataset.target / predictions
+    return one_sign(dataset.target) and bool((np.isfinite(ratios) & (ratios > 0)).all())
+
+
+def _expected_counts(target: Floats, predictions: Floats) -> Floats:
+    # A formula of counts may be 0 or below where it is wrong.
+    return np.where(np.isfinite(predictions), np.maximum(predictions, LEAST_COUNT), target)
+
+
+def _expected(target: Floats, predictions: Floats, noise: str) -> tuple[Floats, Floats]:
+    """What a formula lets expect of some rows, and the target of their fit."""
+    ratios = target / predictions
     # A formula that is off by more than this says little about the noise of a row.
-    near = np.clip(ratios, 1 / 3, 3.0)
-    expected = dataset.target / near
-    again = _weighted(dataset.without_deviations, sizes(expected), loss)
-    return again if noise == "relative" else replace(again, target=expected * (1 + log(near)))
+    near = np.where(np.isfinite(ratios) & (ratios > 0), np.clip(ratios, 1 / 3, 3.0), 1.0)
+    expected = target / near
+    return expected, expected * (1 + log(near)) if noise == "log" else target
 
 
 def sizes(target: Floats) -> Floats:

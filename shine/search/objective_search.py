@@ -100,6 +100,8 @@ def search_objective(
     DataError, UnsupportedSyntaxError, ValueError
         If the data or a setting is invalid, the objective returns something else than losses, or none is finite.
     """
+    if dataset.whole is not None:
+        raise DataError("an objective needs all rows in memory: read fewer rows or columns, or set stream to false")
     objective, whole = Objective(function), dataset
     settings, loss = in_formulas(settings, dataset), loss_for(settings.fitness.loss, dataset)
     fitness, evolving = settings.fitness, settings.evolution

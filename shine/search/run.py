@@ -13,20 +13,23 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shine.data.beside import Beside, taken_apart
-from shine.data.dataset import Dataset, frame_headings, names_of_headings
+from shine.data.dataset import Dataset, Whole
+from shine.data.headings import frame_headings, names_of_headings
+from shine.errors import DataError
 from shine.evaluators.gradients import MachineLinearizer
 from shine.evaluators.machine_tier import sampled_errors
 from shine.evaluators.workers import processors
 from shine.fitness.losses import LOSSES, Loss
 from shine.fitness.protocols import PopulationEvaluator
 from shine.frontends.guesses import Guess
-from shine.gp import evolution
+from shine.gp import renewal
 from shine.gp.constants import fitter
 from shine.gp.constraints.compiled import CompiledConstraints, ConstrainedEvaluator
 from shine.gp.constraints.constraints import Constraints
 from shine.gp.evolution import Progress
+from shine.gp.renewal import View
 from shine.gp.run_state import State
-from shine.gp.settings import StopSettings
+from shine.gp.settings import EvolutionSettings, StopSettings
 from shine.lang.vocabulary import PrimitiveSource
 from shine.live.notebook import live_page
 from shine.live.visit import Visitor, watched
@@ -48,6 +51,7 @@ from shine.search.noise import check_noise, resumed_noise
 from shine.search.noise_choice import HURRIED_WORK, PROBING_WORK, with_noise
 from shine.search.objective import Function
 from shine.search.objective_search import search_objective
+from shine.search.opened_data import is_opened, opened_dataset
 from shine.search.outliers import without_gross
 from shine.search.preparation import Task, constraint_compiler, prepared, seeded
 from shine.search.settings import SearchSettings
@@ -58,8 +62,12 @@ from shine.search.visited import place_of
 from shine.search.yardsticks import description_length, good_enough
 from shine.templates.reading import TemplateSource
 
-PROBE = 1
-"""Number of the random generator that examines the noise, beside that of the search."""
+PROBE, RENEWING = 1, 3
+"""Numbers of the random generators that examine the noise and renew samples, beside that of the search; 2 is the one
+that keeps rows back."""
+
+LASTING = 50
+"""Generations that a sample of streamed rows lasts: renewing it costs about as much as one of them."""
 
 
 @np.errstate(all="ignore")
@@ -102,18 +110,21 @@ def search(
     """
     if settings.template is not None:
         return template_search(dataset, settings, report=report, state=state, save=save, visitor=visitor, pool=pool)
-    whole = dataset
-    settings, loss = in_formulas(settings, dataset), loss_for(settings.fitness.loss, dataset)
+    original = dataset
+    settings, loss, whole = in_formulas(settings, dataset), loss_for(settings.fitness.loss, dataset), dataset.whole
     dataset = read_by(loss, dataset, settings.fitness.noise)
     clock = time.monotonic if visitor is None else visitor.clock
     budget = TimeBudget(settings.stop.seconds, 0.0 if state is None else state.seconds, clock)
     evolving, fitness = settings.evolution, settings.fitness
     apart = shared(fitness, evolving, pool)
+    alone = apart.threads or 1
     scaled = fitness.linear_scaling
 
     check_noise(fitness.noise)
     check_validation(fitness.validation, fitness.validation_fraction)
     task = prepared(dataset, settings, linear_scaling=scaled, scale_target=loss.name in LOSSES)
+    if whole is not None and task.scaling:
+        raise DataError("columns with numbers beyond 3e38, or below 3e-39 alone, are not streamed; scale them")
     rows = without_gross(task.dataset, loss)
     given = None if rows is task.dataset else dataset
     split = Split.of(rows, fitness.validation, fitness.validation_fraction, settings.seed)
@@ -123,32 +134,43 @@ def search(
     model = fitness.noise if state is None else resumed_noise(state.noise, fitness.noise)
     task, noise, interrupted = _with_noise(replace(task, dataset=split.learned), settings, loss, model, threads)
     sample = task.dataset.sampled(evolving.rows, rng)
-    assert apart.threads is not None
-    rules = constraint_compiler(settings.constraints, sample, apart.threads)
+    rules = constraint_compiler(settings.constraints, sample, alone)
     fitting = sample.sampled(evolving.fitting_rows, rng)
-    linearizer = MachineLinearizer(fitting, loss, apart.threads)
+
+    def view(number: int) -> View:
+        """What the evolution sees of a sample of the rows; the first is `sample`."""
+        seen, fitted_on = sample, fitting
+        if number:
+            drawing = np.random.default_rng((settings.seed, RENEWING, number))
+            seen = task.dataset.sampled(evolving.rows, drawing)
+            fitted_on = seen.sampled(evolving.fitting_rows, drawing)
+        linearizer = MachineLinearizer(fitted_on, loss, alone)
+        return View(
+            _evaluator(seen, task, replace(settings, fitness=apart), loss, rules),
+            fitter(linearizer, evolving.constant_steps, scaled=scaled) if evolving.constant_steps else None,
+            partial(sampled_errors, seen, scaled, evolving.lexicase_rows),
+            description_length(seen, loss),
+        )
 
     def save_with_noise(state: State) -> None:
         assert save is not None
         save(replace(state, noise=noise))
 
-    stop, description = _stop(task, settings, loss, budget, interrupted), description_length(sample, loss)
+    stop = _stop(task, settings, loss, budget, interrupted)
     if visitor is not None:
-        choose_now = partial(choose, enough=stop.loss, description=description)
-        visitor.enter(place_of(whole, task, settings, enough=stop.loss, degree=loss.degree, choose=choose_now))
+        choose_now = partial(choose, enough=stop.loss, description=description_length(sample, loss))
+        visitor.enter(place_of(original, task, settings, enough=stop.loss, degree=loss.degree, choose=choose_now))
     own = None if report is None else report_in_given_units(report, task, loss.degree)
     reported, saved, arrivals = watched(visitor, own, None if save is None else save_with_noise)
-    outcome = evolution.evolve(
-        _evaluator(sample, task, replace(settings, fitness=apart), loss, rules),
+    outcome = renewal.evolve(
+        view,
+        _generations_of_a_sample(evolving, sample, task.dataset, whole),
         task.primitives,
         evolving,
         stop,
         rng,
-        fitter=fitter(linearizer, evolving.constant_steps, scaled=scaled) if evolving.constant_steps else None,
-        errors=partial(sampled_errors, sample, scaled, evolving.lexicase_rows),
         initial=task.guesses,
         seeding=partial(seeded, *rows_of_seeding(sample, loss, noise), task.primitives, evolving, scaled, threads),
-        description=description,
         clock=clock,
         report=reported,
         state=state,
@@ -158,7 +180,14 @@ def search(
     )
     if interrupted:
         outcome = replace(outcome, stopped_by="interrupted")
-    return Finish(task, split, settings, loss, noise, rules, threads, budget, given).result(outcome)
+    return Finish(task, split, settings, loss, noise, rules, threads, budget, given, whole).result(outcome)
+
+
+def _generations_of_a_sample(evolving: EvolutionSettings, sample: Dataset, rows: Dataset, whole: Whole | None) -> int:
+    """Generations after which the evolution sees another sample; 0 for never."""
+    if sample is rows:
+        return 0
+    return (LASTING if whole is not None else 0) if evolving.renewal is None else evolving.renewal
 
 
 def _with_noise(task: Task, settings: SearchSettings, loss: Loss, model: str, threads: int) -> tuple[Task, str, bool]:
@@ -236,8 +265,11 @@ def evolve(
 
     Parameters
     ----------
-    X : array-like or data frame of shape (n_rows, n_features)
-    y : array-like of shape (n_rows,)
+    X : array-like or data frame of shape (n_rows, n_features), or data of any size
+        A path, a `pyarrow.dataset.Dataset`, a LazyFrame of Polars, a relation of DuckDB, or what
+        `shine.data.open_dataset` returns. Then `y`, `sample_weight`, `sigma` and `groups` are headings of columns, and
+        `features` and `beside` lists of them.
+    y : array-like of shape (n_rows,), or str
     sample_weight : array-like of shape (n_rows,), optional
     features : sequence of str, optional
         Headings of the columns; by default those of a data frame, or ``x0, x1, ...``. They are the names in formulas if
@@ -342,6 +374,12 @@ def evolve(
         template=template,
         **settings,
     )
+    searched = partial(
+        _searched, every=every, objective=objective, report=report, live=live, workers=workers, executor=executor
+    )
+    if is_opened(X, y):
+        loaded = opened_dataset(X, y, features, sample_weight, sigma, groups, beside, every.template)
+        return replace(searched(loaded.dataset), preparation=loaded.preparation)
     X, columns = taken_apart(X, beside)
     headings = frame_headings(X) if features is None else features
     names = None if headings is None else names_of_headings(headings)
@@ -349,6 +387,20 @@ def evolve(
         dataset = with_template(every.template, X, y, sample_weight, names, headings, sigma, groups, beside=columns)
     else:
         dataset = Dataset.from_arrays(X, y, sample_weight, names, sigma, groups, headings, columns)
+    return searched(dataset)
+
+
+def _searched(
+    dataset: Dataset,
+    every: SearchSettings,
+    *,
+    objective: Function | None,
+    report: Callable[[Progress], object] | None,
+    live: bool,
+    workers: int | None,
+    executor: ExecutorSource,
+) -> Result:
+    """The result of a search that may be followed, watched and shared (see `evolve`)."""
     if objective is not None:
         if every.template is not None:
             raise ValueError("objective does not go with a template; leave one of them out")

@@ -41,7 +41,7 @@ Weighing = Callable[[Dataset, Floats], Floats]
 
 
 def with_supported_digits(
-    models: Iterable[Model], dataset: Dataset, weighing: Weighing | None = None
+    models: Iterable[Model], dataset: Dataset, weighing: Weighing | None = None, rows: float | None = None
 ) -> tuple[Model, ...]:
     """The models, each with the number of digits that the rows support.
 
@@ -52,10 +52,14 @@ def with_supported_digits(
     dataset : Dataset
     weighing : callable, optional
         What a change costs in each row; by default that of errors as large as the model's own.
+    rows : float, optional
+        Effective number of rows, if the data set is a sample of them.
     """
     sample = dataset.sampled(ROWS, np.random.default_rng(0))
     weigh = by_own_errors if weighing is None else weighing
-    return tuple(replace(model, digits=_digits(model.tree, sample, dataset.effective_rows, weigh)) for model in models)
+    return tuple(
+        replace(model, digits=_digits(model.tree, sample, rows or dataset.effective_rows, weigh)) for model in models
+    )
 
 
 def by_own_errors(sample: Dataset, predictions: Floats) -> Floats:

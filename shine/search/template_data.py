@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shine.data.dataset import Dataset, numbers, stable_sum
+from shine.data.dataset import Dataset, stable_sum
+from shine.data.numbers import numbers
 from shine.errors import DataError
 from shine.templates.grouping import with_numbers_for_texts
 from shine.templates.sections import OUTPUT

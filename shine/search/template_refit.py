@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shine.data.dataset import Dataset, frame_headings, stable_sum
+from shine.data.dataset import Dataset, stable_sum
+from shine.data.headings import frame_headings
 from shine.data.matching import columns_for
 from shine.errors import DataError
 from shine.evaluators.workers import processors

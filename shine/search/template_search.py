@@ -91,7 +91,7 @@ def prepared_template(dataset: Dataset, settings: SearchSettings) -> TemplateTas
     Raises
     ------
     DataError
-        If the data lack a column of the template, or have no groups.
+        If the data lack a column of the template, have no groups, or are not in memory.
     ValueError
         If a setting does not go with a template.
     UnsupportedSyntaxError, TypeError
@@ -99,6 +99,8 @@ def prepared_template(dataset: Dataset, settings: SearchSettings) -> TemplateTas
     """
     template, evolving = settings.template, settings.evolution
     assert template is not None
+    if dataset.whole is not None:
+        raise DataError("a template needs all rows in memory: read fewer rows or columns, or set stream to false")
     _check_settings(settings)
     loss = loss_for(settings.fitness.loss, dataset)
     if len(template.outputs) > 1 and not takes_noise(loss) and SIGMA not in dataset.beside:

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shine.data.dataset import Dataset, frame_headings, numbers
+from shine.data.dataset import Dataset
 from shine.data.frames import frame_columns
+from shine.data.headings import frame_headings
+from shine.data.numbers import numbers
 from shine.errors import DataError
 from shine.lang.names import listed, shown, value_text
 from shine.templates.law import Groups

@@ -100,10 +100,28 @@ def test_data_that_do_not_fit_are_wrong_usage(run: Path, name: str, content: str
     assert result.stderr.startswith(f"error: {message}")
 
 
-def test_a_folder_is_not_data(run: Path) -> None:
+def test_a_folder_without_files_is_not_data(run: Path) -> None:
     Path("folder.csv").mkdir()
     result = shine("predict", run, "folder.csv")
-    assert (result.exit_code, result.stderr) == (2, "error: folder.csv: is not a file\n")
+    formats = ".parquet or .feather or .arrow or .ipc"
+    message = f"error: folder.csv: a folder of data has files of one format, {formats}; it has no file\n"
+    assert (result.exit_code, result.stderr) == (2, message)
+
+
+def test_data_larger_than_memory_are_read_and_written_block_by_block(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    arrow = pytest.importorskip("pyarrow")
+    Path("parts").mkdir()
+    for part in range(2):
+        parquet.write_table(arrow.table({"a": [3.0 + part], "b": [4.0]}), f"parts/{part}.parquet")
+    whole = shine("predict", run, "parts")
+    monkeypatch.setattr("shine.data.opened.LARGEST", 1)
+    result = shine("predict", run, "parts", "--out", "out.csv", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["rows"] == 2
+    assert Path("out.csv").read_text() == whole.stdout
 
 
 def test_an_index_beyond_the_front_is_wrong_usage(run: Path) -> None:

@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 
 from shine.data import dataset as data
-from shine.data.dataset import Dataset, check_features, identifier, numbers, stable_sum
+from shine.data import numbers as checks
+from shine.data.dataset import Dataset, stable_sum
+from shine.data.headings import check_features
+from shine.data.numbers import numbers
 from shine.errors import DataError
+from shine.lang.names import identifier
 
 X, Y = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], [1.0, 2.0, 3.0]
 NAN, INF = float("nan"), float("inf")
@@ -37,7 +41,7 @@ def test_large_rows_are_not_copied(monkeypatch):
 
 @pytest.mark.parametrize("place", [(0, 0), (7, 1), (8, 0), (19, 1)])
 def test_a_value_that_is_not_finite_is_found_in_any_block(place, monkeypatch):
-    monkeypatch.setattr(data, "_CHECKED", 16)
+    monkeypatch.setattr(checks, "_CHECKED", 16)
     wrong = np.ones((20, 2))
     wrong[place] = NAN
     with pytest.raises(DataError, match=f"X has 1 values .* the first in row {place[0]}, column {place[1]}"):

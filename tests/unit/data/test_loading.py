@@ -164,7 +164,7 @@ def test_an_unreadable_file_is_explained(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"none\.csv: no such file"):
         load_file(tmp_path / "none.csv", "y")
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(DataError, match=r"folder\.csv: is not a file"):
+    with pytest.raises(DataError, match=r"folder\.csv: a folder of data has files of one format, .*; it has no file"):
         load_file(tmp_path / "folder.csv", "y")
     with pytest.raises(DataError, match=r"d\.xls: data files end in one of \.csv, "):
         load_file(tmp_path / "d.xls", "y")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shine.data.dataset import check_features
+from shine.data.headings import check_features
 from shine.errors import DataError
 from shine.estimators import rows
 from shine.estimators.guesses import guesses_within

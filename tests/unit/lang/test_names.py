@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shine
-from shine.data.dataset import check_features
+from shine.data.headings import check_features
 from shine.data.source import Source
 from shine.errors import DataError, UnsupportedSyntaxError
 from shine.estimators.names import formula_names

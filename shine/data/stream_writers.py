@@ -1,0 +1,90 @@
+"""Columns of numbers -> files, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shine.errors import DataError
+from shine.typing import Floats
+
+Write = Callable[[Mapping[str, Floats]], object]
+"""Writes the next rows of all columns, by their headings."""
+
+
+def writer_of(path: Path, headings: tuple[str, ...], rows: int) -> AbstractContextManager[Write]:
+    """What writes a file, by the ending of its name.
+
+    Parameters
+    ----------
+    path : Path
+        It is replaced if it exists.
+    headings : tuple of str
+    rows : int
+        How many will be written.
+
+    Raises
+    ------
+    DataError
+        If the ending is none of `WRITERS`, or a library is missing.
+    """
+    writer = WRITERS.get(path.suffix.lower())
+    if writer is None:
+        raise DataError(f"{path}: predictions of streamed rows go to a file that ends in one of {', '.join(WRITERS)}")
+    return writer(path, headings, rows)
+
+
+@contextmanager
+def _arrow(path: Path, headings: tuple[str, ...], rows: int) -> Iterator[Write]:
+    try:
+        import pyarrow
+        from pyarrow import ipc, parquet
+    except ImportError:
+        raise DataError(f"{path}: writing it needs pyarrow; pip install 'shine[parquet]'") from None
+    schema = pyarrow.schema([(heading, "float64") for heading in headings])
+    is_parquet = path.suffix.lower() == ".parquet"
+    # Predictions hardly repeat: a dictionary of them would take time and no less space.
+    file: Any = parquet.ParquetWriter(path, schema, use_dictionary=False) if is_parquet else ipc.new_file(path, schema)
+    with file:
+        yield lambda columns: file.write(pyarrow.table(dict(columns), schema=schema))
+
+
+@contextmanager
+def _delimited(path: Path, headings: tuple[str, ...], rows: int) -> Iterator[Write]:
+    separator = "\t" if path.suffix.lower() == ".tsv" else ","
+    with path.open("w", encoding="utf-8") as file:
+        file.write(separator.join(headings) + "\n")
+
+        def write(columns: Mapping[str, Floats]) -> None:
+            for row in zip(*(map(repr, column.tolist()) for column in columns.values()), strict=True):
+                file.write(separator.join(row) + "\n")
+
+        yield write
+
+
+@contextmanager
+def _numpy(path: Path, headings: tuple[str, ...], rows: int) -> Iterator[Write]:
+    shape = (rows,) if len(headings) == 1 else (rows, len(headings))
+    array = np.lib.format.open_memmap(path, "w+", np.float64, shape)
+    start = 0
+
+    def write(columns: Mapping[str, Floats]) -> None:
+        nonlocal start
+        stop = start + len(next(iter(columns.values())))
+        array[start:stop] = np.column_stack(list(columns.values())).reshape(array[start:stop].shape)
+        start = stop
+
+    yield write
+    array.flush()
+
+
+WRITERS: dict[str, Callable[[Path, tuple[str, ...], int], AbstractContextManager[Write]]] = {
+    **dict.fromkeys((".parquet", ".feather", ".arrow", ".ipc"), _arrow),
+    **dict.fromkeys((".csv", ".tsv", ".txt"), _delimited),
+    ".npy": _numpy,
+}
+"""Writers by the ending of the file's name. A matrix in a file of NumPy's has its columns in their order."""

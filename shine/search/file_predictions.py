@@ -1,0 +1,108 @@
+"""Predictions of a formula from file to file, block by block: memory holds neither all rows nor all predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shine.data.applying import new_blocks
+from shine.data.preparation import Preparation, plain_preparation
+from shine.data.stream_sources import open_stream
+from shine.data.stream_writers import writer_of
+from shine.errors import DataError
+from shine.inference.bands import Kind
+from shine.search.model import Model
+from shine.typing import Floats
+
+PREDICTION, ENDS = "prediction", ("low", "high")
+"""Headings of predictions, and of the ends of their intervals."""
+
+
+def predict_file(
+    model: Model,
+    data: Any,
+    out: str | Path,
+    preparation: Preparation | None = None,
+    *,
+    interval: float | None = None,
+    kind: Kind = "prediction",
+    where: Any = None,
+) -> int:
+    """Write the predictions for each row of some data.
+
+    Parameters
+    ----------
+    model : Model
+    data : path, or what `shine.data.open_dataset` streams
+        Only columns that the formula uses are read.
+    out : path
+        A file whose name ends in one of `shine.data.stream_writers.WRITERS`. It is complete or not there.
+    preparation : Preparation, optional
+        How columns became the numbers that the formula uses.
+    interval : float, optional
+        Level of intervals, whose ends are columns beside the predictions.
+    kind : {"prediction", "mean"}
+        Kind of the intervals (see `Model.predict_interval`).
+    where : str or pyarrow.compute.Expression, optional
+        Rows to predict for.
+
+    Returns
+    -------
+    int
+        Number of rows.
+
+    Raises
+    ------
+    DataError
+        If the data lack a column or cannot be read, or the file cannot be written.
+
+    Warns
+    -----
+    ExtrapolationWarning
+        As `Model.predict` does, once for all rows.
+    """
+    out, stream = Path(out), open_stream(data, where)
+    if isinstance(data, str | Path) and out.resolve() in (Path(data).resolve(), *Path(data).resolve().parents):
+        raise DataError(f"{out}: is what the data are read from; write the predictions to another file")
+    headings = (PREDICTION, *(() if interval is None else ENDS))
+    part = out.with_name(f".{out.stem}.part{out.suffix}")
+    names = model.tree.parameters
+    used = [name for name in names if name in model.tree.used_parameters] or list(names[:1])
+    known = preparation or plain_preparation({name: model.headings.get(name, name) for name in names})
+    try:
+        with writer_of(part, headings, stream.rows) as write:
+            ends: dict[str, list[float]] = {}
+            for columns in new_blocks(stream, known, used):
+                write(_predicted(model, columns, interval, kind))
+                for name, column in columns.items():
+                    ends[name] = [np.fmin.reduce([*ends.get(name, [])[:1], np.fmin.reduce(column)]),
+                                  np.fmax.reduce([*ends.get(name, [])[1:], np.fmax.reduce(column)])]  # fmt: skip
+        part.replace(out)
+    except OSError as error:
+        raise DataError(f"{out}: cannot be written: {error.strerror or error}") from None
+    finally:
+        part.unlink(missing_ok=True)
+    corners = np.array([ends.get(name, [0.0, 0.0]) for name in names]).T
+    if np.isfinite(corners).all():
+        model.predict(corners)  # warns
+    return stream.rows
+
+
+def _predicted(model: Model, columns: Mapping[str, Floats], interval: float | None, kind: Kind) -> dict[str, Floats]:
+    """Predictions for some rows, NaN where a value is missing; and the ends of intervals."""
+    count = len(next(iter(columns.values())))
+    gone = np.logical_or.reduce([np.isnan(column) for column in columns.values()])
+    nothing = np.zeros(count)
+    every = [columns.get(name, nothing) for name in model.tree.parameters]
+    with np.errstate(all="ignore"):
+        values = np.array(np.broadcast_to(model.kernel(*every), (count,)))
+    values[gone] = np.nan
+    found = {PREDICTION: values}
+    if interval is not None:
+        ends = np.full((count, 2), np.nan)
+        ends[~gone] = model.predict_interval(np.column_stack(every)[~gone], interval, kind)
+        found |= dict(zip(ENDS, ends.T, strict=True))
+    return found
