@@ -49,7 +49,7 @@ OTHER_WORDS = {
     "max_complexity": "max_size", "max_nodes": "max_size", "allowed_symbols": "primitives", "symbols": "primitives",
     "functions": "primitives", "time_limit": "seconds", "timeout": "seconds", "max_seconds": "seconds",
     "time": "seconds", "random_seed": "seed", "n_threads": "threads", "num_threads": "threads", "nthreads": "threads",
-    "workers": "threads", "n_workers": "threads", "cores": "threads", "loss_fn": "loss",
+    "n_workers": "threads", "cores": "threads", "loss_fn": "loss",
     "criterion": "loss", "scaling": "linear_scaling", "initial_formulas": "guesses", "initial": "guesses",
     "start_from": "guesses", "callback": "report", "tol": "stop_loss", "target_loss": "stop_loss",
     "early_stopping": "stagnation", "n_iter_no_change": "stagnation", "names": "features", "columns": "features",

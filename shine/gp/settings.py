@@ -20,7 +20,7 @@ class IslandSettings:
     The fields mean what those of `EvolutionSettings` with the same names mean; None leaves the setting to them.
     """
 
-    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+    __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "use_attribute_docstrings": True}
 
     population: Annotated[int, Ge(2), Le(10_000_000)] | None = None
     """Individuals that survive a generation."""
@@ -39,13 +39,19 @@ class IslandSettings:
     patience: Annotated[int, Ge(1)] | None = None
     """Generations without a better loss after which the island begins anew."""
     crossover: Probability | None = None
-    """Share of crossover, and so on for all shares of variation."""
+    """Share of offspring with a subtree of another parent."""
     subtree_mutation: Probability | None = None
+    """Share with a random subtree."""
     hoist_mutation: Probability | None = None
+    """Share with a subtree replaced by a part of itself."""
     point_mutation: Probability | None = None
+    """Share with nodes replaced by others."""
     constant_mutation: Probability | None = None
+    """Share with a constant moved."""
     coefficient_mutation: Probability | None = None
+    """Share with a new coefficient or offset."""
     part_mutation: Probability | None = None
+    """Share with a part of a formula that the seeding found useful."""
     parsimony: Annotated[float, Ge(0)] | None = None
     """Price of complexity in tournaments."""
     constants: tuple[float, float] | None = None

@@ -29,8 +29,8 @@ def opened(executor: ExecutorSource = None, *, workers: int | None = None) -> It
     ----------
     executor : Executor, dask.distributed.Client or cluster, str, int or ParallelSettings, optional
         An executor of PEP 3148; a Dask client or cluster; the address of a Dask scheduler or the path of its scheduler
-        file; a number of processes. What is given stays open; what is made here is closed at the end, except
-        processes of this machine, which wait a minute for the next search.
+        file; a number of processes; settings. What is given stays open; what is made here is closed at the end, except
+        a number of processes, which wait a minute for the next search.
     workers : int, optional
         Processes on this machine.
 
@@ -62,7 +62,9 @@ def opened(executor: ExecutorSource = None, *, workers: int | None = None) -> It
         with client_of(settings.dask) as client, _pool_of(client) as pool:
             yield pool
     elif settings.workers is not None:
-        yield _processes(settings.workers)
+        # A program that reads its settings from a file does one search: nobody needs its processes afterwards.
+        with _processes(settings.workers, keep=settings is not executor) as pool:
+            yield pool
     else:
         yield None
 
@@ -93,15 +95,26 @@ def _pool_of(source: ExecutorSource) -> Iterator[Pool]:
         )
 
 
-def _processes(count: int) -> Pool:
+@contextmanager
+def _processes(count: int, *, keep: bool) -> Iterator[Pool]:
     """Processes of this machine, started anew if one of them is killed."""
     from joblib.externals import loky
 
     # It restarts workers that hold much memory, and that is nothing that a user could mend.
     warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
-    return Pool(
-        lambda: loky.get_reusable_executor(max_workers=count, timeout=SECONDS_KEPT, initializer=_ignore_interrupts)
-    )
+    used: dict[str, Any] = {}
+
+    def executor() -> Executor:
+        used["latest"] = loky.get_reusable_executor(
+            max_workers=count, timeout=SECONDS_KEPT, initializer=_ignore_interrupts
+        )
+        return used["latest"]
+
+    try:
+        yield Pool(executor)
+    finally:
+        if not keep and used:
+            used["latest"].shutdown(wait=True, kill_workers=True)
 
 
 def _ignore_interrupts() -> None:

@@ -17,7 +17,7 @@ from shine.search.defaults import DEFAULT_PRIMITIVES
 from shine.search.keywords import KEYWORDS, constraints_from, settings_from
 from shine.search.settings import SearchSettings
 
-DATA_AND_REPORT = {"X", "y", "sample_weight", "sigma", "groups", "beside", "objective", "features", "report"}
+DATA_AND_REPORT = {"X", "y", "sample_weight", "sigma", "groups", "beside", "objective", "features", "report", "workers"}
 """Parameters of `evolve` that are not settings."""
 
 ESTIMATOR_NAMES = {"population_size": "population", "max_time": "seconds"}
@@ -28,6 +28,7 @@ OWN_PARAMETERS = {
     "units": None,
     "settings": None,
     "n_jobs": -1,
+    "executor": None,
     "random_state": None,
     "model_selection": "best",
     "warm_start": False,
@@ -58,12 +59,13 @@ def explicit(function: Any) -> dict[str, Any]:
 def test_the_signature_of_evolve_has_the_defaults_of_the_settings():
     given = explicit(shine.evolve)
     assert given.pop("constraints") is None
+    assert given.pop("executor") is None
     assert given == {keyword: default(keyword) for keyword in given}
 
 
 def test_every_setting_is_a_keyword_of_evolve():
     further = {keyword for keyword, place in KEYWORDS.items() if place[0] == "evolution"}
-    assert KEYWORDS.keys() - further == explicit(shine.evolve).keys()
+    assert KEYWORDS.keys() - further == explicit(shine.evolve).keys() - {"executor"}
 
 
 @pytest.mark.parametrize("name", ["SymbolicRegressor", "SymbolicClassifier", "SymbolicTransformer"])
