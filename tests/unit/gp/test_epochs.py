@@ -55,7 +55,7 @@ def assert_equal(one, other):
         assert all(array.tobytes() == same.to_arrays()[name].tobytes() for name, array in state.to_arrays().items())
 
 
-@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("workers", mostly_slow([1, 2, 4], fast=[2]))
 def test_threads_of_an_executor_change_no_bit(workers):
     with ThreadPoolExecutor(workers) as executor:
         assert_equal(run(executor), run())
@@ -68,7 +68,7 @@ def test_processes_change_no_bit(workers):
     assert_equal(run(workers), run())
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", mostly_slow([0, 1, 2], fast=[1]))
 def test_lost_epochs_change_no_bit(seed):
     executor = Unreliable(0.3, seed)
     assert_equal(run(executor), run())
@@ -82,7 +82,7 @@ def test_a_run_goes_on_with_another_number_of_workers():
     assert_equal((resumed, rest), (whole, states[2:]))
 
 
-@pytest.mark.parametrize("generations", [4, 8, 10])
+@pytest.mark.parametrize("generations", mostly_slow([4, 8, 10], fast=[8]))
 def test_a_higher_limit_makes_the_same_run(generations):
     settings = replace(SETTINGS, patience=3, migration_interval=5)
     whole, _ = run(settings=settings)
