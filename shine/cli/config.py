@@ -34,11 +34,12 @@ def check(path: Path, overrides: Sequence[str], as_json: bool) -> int:
         print_json({"valid": False, "problems": error.problems})
         return USAGE
     features = job.dataset.features
+    rows = job.dataset.n_rows if job.dataset.whole is None else job.dataset.whole.n_rows
     if as_json:
-        print_json({"valid": True, "rows": job.dataset.n_rows, "features": features, "notes": job.notes})
+        print_json({"valid": True, "rows": rows, "features": features, "notes": job.notes})
     else:
         listed = ", ".join(features[:10]) + (", ..." if len(features) > 10 else "")
-        click.echo(f"{path}: valid; {job.dataset.n_rows} rows of {listed}")
+        click.echo(f"{path}: valid; {rows} rows of {listed}")
         for note in job.notes:
             click.echo(f"note: {note}")
     return 0

@@ -168,7 +168,10 @@ def test_one_share_of_variation_must_be_positive(tmp_path: Path) -> None:
         ),
         ("data: {path: empty.csv, target: b}\n", "c.yaml:1:8: data.path: empty.csv: the file is empty; a header row"),
         ("data: {path: header.csv, target: b}\n", "c.yaml:1:8: data.path: header.csv: there is a header, but no row"),
-        ("data: {path: ., target: b}\n", "c.yaml:1:8: data.path: .: a folder of data has files of one format, .parquet"),
+        (
+            "data: {path: ., target: b}\n",
+            "c.yaml:1:8: data.path: .: a folder of data has files of one format, .parquet",
+        ),
         ("data: {path: data.xls, target: b}\n", "c.yaml:1:8: data.path: data.xls: data files end in one of .csv"),
     ],
 )

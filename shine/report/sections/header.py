@@ -75,12 +75,14 @@ def key_figures(result: ResultLike, best: ModelLike, dataset: Dataset) -> Elemen
     """Loss, size, rows and time at a glance."""
     used = best.tree.used_parameters
     rate = f"{count(result.evaluations / result.seconds)} a second" if result.seconds > 0 else None
-    weighted = "weighted" if dataset.weights is not None else None
+    rows, detail = dataset.n_rows, "weighted" if dataset.weights is not None else None
+    if dataset.whole is not None:
+        rows, detail = dataset.whole.n_rows, f"{count(rows)} of them drawn"
     figures: list[tuple[str, str, str | None]] = [
         ("Loss", number(best.loss), None),
         ("R²", fraction(best.r2), None),
         ("Complexity", count(best.complexity), f"{count(best.tree.size, 'node')}, {count(len(used), 'feature')}"),
-        ("Rows", count(dataset.n_rows), weighted),
+        ("Rows", count(rows), detail),
         ("Features", count(len(dataset.features)), None),
         ("Evaluations", count(result.evaluations), rate),
         ("Time", duration(result.seconds), count(result.generations, "generation")),
