@@ -143,7 +143,9 @@ def test_dir_lists_what_is_public_and_nothing_else():
     assert not {name for name in public if name.startswith("_")}
     assert public - set(shine.__all__) <= {
         "aot",
+        "arrow",
         "callbacks",
+        "data",
         "deap",
         "estimators",
         "export",

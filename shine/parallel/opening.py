@@ -46,9 +46,9 @@ def opened(executor: ExecutorSource = None, *, workers: int | None = None) -> It
     """
     if executor is not None and workers is not None:
         raise ValueError("give executor or workers, not both: workers are processes that are started for you")
-    settings = ParallelSettings(workers=_count(workers)) if executor is None else executor
+    settings = ParallelSettings(workers=_count(workers, "workers")) if executor is None else executor
     if isinstance(settings, int):
-        settings = ParallelSettings(workers=_count(settings))
+        settings = ParallelSettings(workers=_count(settings, "executor"))
     elif isinstance(settings, str | os.PathLike):
         settings = ParallelSettings(dask=os.fspath(settings))
     if not isinstance(settings, ParallelSettings):
@@ -69,10 +69,10 @@ def opened(executor: ExecutorSource = None, *, workers: int | None = None) -> It
         yield None
 
 
-def _count(workers: int | None) -> int | None:
+def _count(workers: int | None, name: str) -> int | None:
     if workers is None or (isinstance(workers, int) and not isinstance(workers, bool) and workers >= 1):
         return workers
-    raise ValueError(f"workers must be a whole number of at least 1, is {workers!r}")
+    raise ValueError(f"{name} must be a whole number of at least 1, is {workers!r}")
 
 
 @contextmanager

@@ -19,7 +19,7 @@ POWERS = {"square": "pow", "cube": "pow"}
 
 _TOKEN = re.compile(
     r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[^\W\d]\w*)|(?P<sign>\*\*|//|[<>=!]=|[-+*/%<>])"
-    r"|(?P<open>\()|(?P<close>\))"
+    r"|(?P<open>[(,])|(?P<close>\))"
 )
 _WORDS_BETWEEN = {"if", "else", "and", "or", "not"}
 

@@ -89,19 +89,15 @@ class Finish:
         DataError
             If no formula has a finite loss.
         """
-        found = self._result(outcome)
-        if self._is_even(found.best):
-            # The weights were those of another formula, or of the readings, of which they favour the least ones.
+        found, rows = self._result(outcome)
+        if self._follows(rows) and not found.best.tree.used_parameters:
+            # The weights were those of another formula, or of the readings, of which they favour the least ones; the
+            # chosen formula is the same everywhere.
             even = replace(self, task=replace(self.task, dataset=self.task.dataset.without_deviations))
             if found.stopped_by == "interrupted":
                 outcome = replace(outcome, stopped_by="interrupted")
-            found = even._result(outcome)
+            found, _ = even._result(outcome)
         return found
-
-    def _is_even(self, chosen: Model) -> bool:
-        """Whether the rows have weights of a noise that follows the formula, but the formula is the same everywhere."""
-        assert chosen.basis is not None
-        return self._follows(chosen.basis.rows) and not chosen.tree.used_parameters
 
     def _follows(self, rows: Dataset) -> bool:
         """Whether the weights of the rows are those of a noise that follows the formula."""
@@ -111,8 +107,8 @@ class Finish:
         """The model of the noise; noise that does not differ from row to row is absolute."""
         return "absolute" if rows.deviations is None else self.noise
 
-    def _result(self, outcome: Outcome) -> Result:
-        """The result with the noise of the rows as they are weighted."""
+    def _result(self, outcome: Outcome) -> tuple[Result, Dataset]:
+        """The result with the noise of the rows as they are weighted, and these rows."""
         outcome, (rows, front) = self._finished(outcome, self.task.dataset)
         by_kept_rows = self._validated(front, rows) if self.split.way else None
         if self.split.way:
@@ -140,7 +136,7 @@ class Finish:
         if self.whole is not None:
             further = None if self.split.way else partial(self._further_nats, rows=basis.rows)
             outcome, models, choice = self._on_all_rows(self.whole, outcome, models, choice, base, basis, further)
-        return Result(
+        result = Result(
             Front(models, choice.index, choice.reason),
             choice.index,
             outcome.generations,
@@ -150,6 +146,7 @@ class Finish:
             outcome.stopped_by,
             noise_in_given_units(estimated_noise(rows, noise), self.task) if takes_noise(self.loss) else None,
         )
+        return result, rows
 
     def _with_outliers(
         self, models: Sequence[Model], choice: Choice, searched: Dataset

@@ -22,6 +22,6 @@ def shared(fitness: FitnessSettings, evolving: EvolutionSettings, pool: Pool | N
         return replace(fitness, threads=fitness.threads or processors())
     if evolving.islands == 1:
         raise ValueError(
-            "islands is 1, and workers share islands; raise it, for example to twice the number of workers"
+            "workers (or an executor) share islands, and islands is 1; raise it, for example to twice their number"
         )
     return replace(fitness, threads=fitness.threads or 1)

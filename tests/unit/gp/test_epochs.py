@@ -168,7 +168,7 @@ def test_whole_searches_travel(settings):
 
 
 def test_workers_need_islands():
-    with pytest.raises(ValueError, match="islands is 1, and workers share islands"):
+    with pytest.raises(ValueError, match="islands is 1"):
         front_of(2, islands=1)
 
 

@@ -356,7 +356,8 @@ class TestFit:
             page.wait(lambda page: page.ended)
 
         law = shine.template("f(a) + k*b", unknown={"f": ["a"]}, parameters=["k"])
-        y = np.sin(5 * X[:, 0] ** 2) * X[:, 0] + 2.5 * X[:, 1]
+        noise = np.random.default_rng(1).normal(0, 0.01, len(X))
+        y = np.sin(5 * X[:, 0] ** 2) * X[:, 0] + 2.5 * X[:, 1] + noise
         given = {
             "features": ["a", "b"],
             "template": law,
@@ -366,7 +367,7 @@ class TestFit:
             "seconds": 60,
         }
         fit = lambda: shine.evolve(X, y, primitives=["add", "mul", "sin"], live=True, **given)  # noqa: E731
-        assert self.fitted(capsys, fit, use).best.loss < 1e-20
+        assert self.fitted(capsys, fit, use).best.loss < 2e-4
 
 
 class TestNotebook:

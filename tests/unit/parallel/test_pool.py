@@ -150,7 +150,7 @@ def test_nothing_given_is_this_process():
     [
         ({"workers": 0}, "workers must be a whole number of at least 1, is 0"),
         ({"workers": 2.5}, "workers must be a whole number of at least 1, is 2.5"),
-        ({"executor": True}, "workers must be a whole number of at least 1, is True"),
+        ({"executor": True}, "executor must be a whole number of at least 1, is True"),
         ({"workers": 2, "executor": 2}, "give executor or workers, not both"),
         ({"executor": object()}, "executor must be an executor of concurrent.futures, .* is object"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import sqlite3
@@ -20,6 +21,8 @@ import shine as installed
 from shine.errors import ExportError
 from shine.runs import Found, find
 from shine.runs.index import FILE
+
+CLOCK = itertools.count()
 
 FRONTS = [(model("x"),), (model("exp(x)"), model("x*x", 0.1)), (model("log(x) + 'quoted\"; DROP TABLE runs'"),)]
 
@@ -46,7 +49,14 @@ def changed(folder: Path, change: tuple[str, str, int]) -> None:
     if kind == "remove":
         shutil.rmtree(run, ignore_errors=True)
     elif kind == "write":
-        past_run(run, *FRONTS[number % 3], seed=number, population=100 * number, data_hash=None)
+        # Files that change have another time, a second later each.
+        settings = {
+            "seed": number,
+            "population": 100 * number,
+            "data_hash": None,
+            "date": 1_700_000_000.0 + next(CLOCK),
+        }
+        past_run(run, *FRONTS[number % 3], **settings)
     elif kind == "settings" and run.exists():
         (run / "config.yaml").write_text(f"evolution: {{population: {number}}}\n")
     elif kind == "unfinish" and run.exists():

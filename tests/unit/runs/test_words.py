@@ -23,6 +23,7 @@ from shine.runs.words import word, words_of
         ("not (a < b) and c", {"logical_not", "logical_and", "lt", "a", "b", "c"}),
         ("größe*µ", {"größe", "mul", "µ"}),
         ("exponent + 1", {"exponent", "add"}),
+        ("min(0, -x) + max(-1.0, -0.0)", {"min", "neg", "x", "add", "max"}),
         ("", set()),
     ],
 )

@@ -60,12 +60,13 @@ def test_the_signature_of_evolve_has_the_defaults_of_the_settings():
     given = explicit(shine.evolve)
     assert given.pop("constraints") is None
     assert given.pop("executor") is None
+    assert given.pop("live") is False
     assert given == {keyword: default(keyword) for keyword in given}
 
 
 def test_every_setting_is_a_keyword_of_evolve():
     further = {keyword for keyword, place in KEYWORDS.items() if place[0] == "evolution"}
-    assert KEYWORDS.keys() - further == explicit(shine.evolve).keys() - {"executor"}
+    assert KEYWORDS.keys() - further == explicit(shine.evolve).keys() - {"executor", "live"}
 
 
 @pytest.mark.parametrize("name", ["SymbolicRegressor", "SymbolicClassifier", "SymbolicTransformer"])
