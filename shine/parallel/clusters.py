@@ -20,6 +20,9 @@ CLASSES: dict[Cluster, str] = {
 }
 """Class of dask-jobqueue for each batch system."""
 
+LONGEST = 100
+"""Characters of an address, or of what Dask says of it, that a message shows."""
+
 SECONDS_TO_CONNECT = 30
 """Seconds after which a scheduler that does not answer is not there."""
 
@@ -30,13 +33,16 @@ def client_of(source: Any) -> Iterator[Any]:
     try:
         from distributed import Client
     except ImportError:
-        raise ValueError("Dask is not installed; run pip install 'shine[dask]'") from None
+        raise ValueError(
+            "Dask, which an executor named by its address belongs to, is not installed; run pip install 'shine[dask]'"
+        ) from None
     place = {"scheduler_file": source} if str(source).endswith(".json") else {"address": source}
     try:
         client = Client(**place, timeout=SECONDS_TO_CONNECT, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(f"no Dask scheduler answers at {source}: {reason}") from None
+        shown = str(source) if len(str(source)) <= LONGEST else f"{str(source)[:LONGEST]}..."
+        raise ValueError(f"executor: no Dask scheduler answers at {shown}: {reason[:LONGEST]}") from None
     with client:
         yield client
 
