@@ -26,6 +26,7 @@ def begun(folder, *arguments):
     return running, page, found[0]
 
 
+@pytest.mark.slow
 def test_a_formula_that_is_put_in_is_in_the_log_and_the_result_and_a_stop_is_no_failure(small):
     running, page, url = begun(small.parent.resolve())
     assert page.ask("formula", formula="sin(a)")[0] == 400
@@ -51,6 +52,7 @@ def test_a_formula_that_is_put_in_is_in_the_log_and_the_result_and_a_stop_is_no_
         socket.create_connection((urlsplit(url).hostname, urlsplit(url).port), timeout=5)
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_paused_search_and_its_page(small):
     running, page, _ = begun(small.parent.resolve())
     page.ask("pause", paused=True)

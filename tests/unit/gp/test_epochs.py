@@ -162,6 +162,7 @@ TRAVELLERS = [
 
 
 @pytest.mark.parametrize("settings", mostly_slow(TRAVELLERS, fast=TRAVELLERS[1:2]), ids=str)
+@pytest.mark.slow
 def test_whole_searches_travel(settings):
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
         assert front_of(executor, **settings) == front_of(**settings)

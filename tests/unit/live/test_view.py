@@ -312,6 +312,7 @@ class TestFit:
         page.wait(lambda page: page.ended)
         assert page.status.get("state") == "ended"
 
+    @pytest.mark.slow
     def test_a_regressor(self, capsys):
         model = SymbolicRegressor(settings={"seeding": 0}, population_size=50, stop_loss=0, random_state=0)
         self.fitted(capsys, lambda: model.fit(X, NOISY.target, live=True), self.stop)

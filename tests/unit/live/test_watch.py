@@ -57,6 +57,7 @@ def test_a_search_is_the_same_whether_it_is_watched_or_not(controls):
     assert formulas(watched(Watch(controls))) == formulas(watched(None))
 
 
+@pytest.mark.slow
 def test_a_pause_changes_nothing_but_the_time(controls):
     watch = Watch(controls)
 
@@ -243,6 +244,7 @@ def test_constants_of_a_formula_in_given_units_are_those_of_the_page(controls):
     assert share > 1 - 1e-12
 
 
+@pytest.mark.slow
 def test_the_history_keeps_the_changes_of_the_loss_and_the_last_generation(controls, monkeypatch):
     watch, losses = Watch(controls), []
 

@@ -169,6 +169,7 @@ def test_an_unchanged_run_is_not_read_again(tmp_path: Path, monkeypatch: pytest.
     assert find(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_processes_that_refresh_at_once_see_every_run(tmp_path: Path):
     for number in range(60):
         past_run(tmp_path / f"run-{number}", population=number)

@@ -87,6 +87,7 @@ def test_what_is_wrong_is_found_before_the_run(config, override, message):
         read_job(config, [override])
 
 
+@pytest.mark.slow
 def test_a_group_that_is_not_known_is_an_error_of_predictions(config, tmp_path):
     result = ran(config, tmp_path / "run")
     with pytest.raises(DataError, match="refit_groups"):

@@ -185,6 +185,7 @@ def test_an_estimator_takes_a_template():
 
 
 @pytest.mark.filterwarnings("error::shine.ExtrapolationWarning")
+@pytest.mark.slow
 def test_uncertainty_of_groups_with_any_numbers_is_that_of_groups_from_zero():
     codes = np.arange(60) % 3
     t = np.random.default_rng(1).uniform(1, 3, 60)

@@ -86,6 +86,7 @@ def sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "SAMPLE_ROWS", 400)
 
 
+@pytest.mark.slow
 def test_constants_losses_and_errors_are_those_of_all_rows(path, sampled):
     result = shine.evolve(open_dataset(path, stream=True), "y", **SETTINGS)
     assert result.reason.endswith("; by all 3000 rows")
