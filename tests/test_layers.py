@@ -88,7 +88,14 @@ ONLY_IN: dict[str, set[str]] = {
     "pandas": {"search.front_table", "data.tables", "cli.prediction_files", "frames", "pandas"},
     "mlflow": {"callbacks.mlflow"},
     "tensorboardX": {"callbacks.tensorboard"},
-    "pyarrow": {"data.conditions", "data.files", "data.stream_sources", "data.stream_writers", "data.tables"}
+    "pyarrow": {
+        "data.conditions",
+        "data.condition_values",
+        "data.files",
+        "data.stream_sources",
+        "data.stream_writers",
+        "data.tables",
+    }
     | {"cli.prediction_files", "frames", "polars"},
     "polars": {"data.stream_sources", "frames.polars_frames", "polars", "templates.grouping"},
     "duckdb": {"data.stream_sources"},

@@ -19,6 +19,7 @@ from shine.data.applying import new_rows
 from shine.data.opened import is_streamed
 from shine.data.opening import ENDINGS, FORMATS
 from shine.data.preparation import Preparation, plain_preparation
+from shine.data.stream_writers import keep_apart
 from shine.errors import ExtrapolationWarning
 from shine.search.model import Model
 from shine.typing import Floats
@@ -39,6 +40,8 @@ def predict(
     """Print or write the predictions of a run's formula for a file of data, with intervals if there is a level."""
     run = opened(folder)
     place, model = chosen(run, index)
+    if out is not None:
+        keep_apart(out, data)
     if out is not None and is_streamed(data):
         with _warnings_as_notes():
             rows = run.result.predict_file(data, out, index=place, interval=interval, kind=kind)

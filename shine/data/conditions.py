@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
-from datetime import datetime
 from typing import Any
 
+from shine.data.condition_values import among, compared, family, fitting, nothing
 from shine.errors import DataError
 from shine.lang.names import listed, shown, similar
 
@@ -18,6 +18,13 @@ _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.GtE: operator.ge,
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
+}
+
+_MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.Gt,
+    ast.LtE: ast.GtE,
+    ast.Gt: ast.Lt,
+    ast.GtE: ast.LtE,
 }
 
 ALLOWED = "comparisons of columns with numbers, texts and dates, `in`, `and`, `or`, `not`"
@@ -40,10 +47,9 @@ def condition(text: str, schema: Any) -> Any:
     """
     plain, quoted = _without_backticks(text)
     try:
-        body = ast.parse(plain.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError):
+        return _Reading(text, schema, quoted).expression(ast.parse(plain.strip(), mode="eval").body)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise DataError(f"where: {shown(text)} is not a condition; allowed are {ALLOWED}") from None
-    return _Reading(text, schema, quoted).expression(body)
 
 
 def _without_backticks(text: str) -> tuple[str, dict[str, str]]:
@@ -56,6 +62,7 @@ def _without_backticks(text: str) -> tuple[str, dict[str, str]]:
 class _Reading:
     def __init__(self, text: str, schema: Any, quoted: dict[str, str]) -> None:
         self.text, self.schema, self.quoted = text, schema, quoted
+        self.negated = False
 
     def expression(self, node: ast.expr) -> Any:
         """The expression of a node that is true or false."""
@@ -66,7 +73,10 @@ class _Reading:
                 found = join(found, self.expression(value))
             return found
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            return ~self.expression(node.operand)
+            outer, self.negated = self.negated, True
+            found = ~self.expression(node.operand)
+            self.negated = outer
+            return found
         if isinstance(node, ast.Compare):
             return self._comparison(node)
         if isinstance(node, ast.Name) and str(self._type(node)) == "bool":
@@ -77,45 +87,59 @@ class _Reading:
         found, left = None, node.left
         for sign, right in zip(node.ops, node.comparators, strict=True):
             if isinstance(sign, ast.In | ast.NotIn) and isinstance(right, ast.Tuple | ast.List | ast.Set):
-                each = self._field(left).isin(self._values([self._value(part) for part in right.elts], left))
-                each = ~each if isinstance(sign, ast.NotIn) else each
+                each = self._membership(left, right.elts, isinstance(sign, ast.NotIn))
             elif type(sign) in _COMPARISONS:
-                each = _COMPARISONS[type(sign)](self._operand(left, right), self._operand(right, left))
+                each = self._pair(left, type(sign), right)
             else:
                 raise self._wrong(node)
             found, left = each if found is None else found & each, right
         return found
 
-    def _operand(self, node: ast.expr, other: ast.expr) -> Any:
+    def _membership(self, column: ast.expr, elements: list[ast.expr], is_negated: bool) -> Any:
         from pyarrow import compute
 
-        if isinstance(node, ast.Name):
-            return self._field(node)
-        value = self._values([self._value(node)], other)[0]
-        return compute.scalar(value)
+        field, kind = self._field(column), self._type(column)
+        found = among(field, kind, [self._fitting(element, kind, column) for element in elements])
+        if is_negated or self.negated:
+            # Arrow's search in a list says "false" of a missing value, whose opposite would select it.
+            found = found | compute.if_else(field.is_valid(), compute.scalar(False), nothing())
+        return ~found if is_negated else found
 
-    def _values(self, values: list[Any], column: ast.expr) -> Any:
-        """Values as numbers, texts, or the moments that they mean beside a column of dates."""
-        import pyarrow
+    def _pair(self, left: ast.expr, sign: type[ast.cmpop], right: ast.expr) -> Any:
+        if not isinstance(left, ast.Name):
+            if not isinstance(right, ast.Name):
+                raise self._wrong(left)
+            left, sign, right = right, _MIRRORED.get(sign, sign), left
+        field, kind = self._field(left), self._type(left)
+        if not isinstance(right, ast.Name):
+            return compared(field, kind, _COMPARISONS[sign].__name__, self._fitting(right, kind, left))
+        other = self._type(right)
+        if family(kind) is None or family(kind) != family(other):
+            names = f"{ast.unparse(left)} ({kind}) and {ast.unparse(right)} ({other})"
+            raise DataError(f"where: {shown(self.text)}: {names} cannot be compared")
+        return _COMPARISONS[sign](field, self._field(right))
 
-        kind = self._type(column) if isinstance(column, ast.Name) else None
-        if kind is None or not pyarrow.types.is_temporal(kind):
-            return pyarrow.array(values)
+    def _fitting(self, node: ast.expr, kind: Any, column: ast.expr) -> Any:
+        """The value of a constant beside a column."""
         try:
-            return pyarrow.array([datetime.fromisoformat(str(value)) for value in values]).cast(kind)
-        except (ValueError, pyarrow.ArrowException):
-            raise DataError(f"where: {shown(self.text)}: write dates as '2023-12-31'") from None
+            return fitting(self._value(node), kind)
+        except ValueError as error:
+            named = self.quoted.get(ast.unparse(column), ast.unparse(column))
+            raise DataError(f"where: {shown(self.text)}: column {shown(named)} holds {kind}; {error}") from None
 
     def _field(self, node: ast.expr) -> Any:
         from pyarrow import compute
 
+        self._type(node)
+        return compute.field(self._heading(node))
+
+    def _heading(self, node: ast.expr) -> str:
         if not isinstance(node, ast.Name):
             raise self._wrong(node)
-        self._type(node)
-        return compute.field(self.quoted.get(node.id, node.id))
+        return self.quoted.get(node.id, node.id)
 
-    def _type(self, node: ast.Name) -> Any:
-        name = self.quoted.get(node.id, node.id)
+    def _type(self, node: ast.expr) -> Any:
+        name = self._heading(node)
         if name not in self.schema.names:
             near = similar(name, self.schema.names)
             hint = f"did you mean {shown(near)}? " if near else ""
@@ -126,8 +150,11 @@ class _Reading:
         sign = 1
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             sign, node = -1, node.operand
-        if isinstance(node, ast.Constant) and isinstance(node.value, int | float | str):
-            return node.value if sign == 1 else -node.value  # type: ignore[operator]
+        if isinstance(node, ast.Constant):
+            if isinstance(node.value, int | float):
+                return node.value if sign == 1 else -node.value
+            if isinstance(node.value, str) and sign == 1:
+                return node.value
         raise self._wrong(node)
 
     def _wrong(self, node: ast.expr) -> DataError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from shine.data.opening import open_source
 from shine.data.preparation import Categories, Missing, Reading
@@ -12,6 +12,7 @@ from shine.data.source import Source
 from shine.data.stream_sources import FORMATS, is_streamable, open_stream
 from shine.data.streams import Stream, source_of
 from shine.errors import DataError
+from shine.lang.names import value_text
 
 LARGEST = 1 << 30
 """Bytes of float64 numbers from which on data are streamed: 1 GiB. A search copies them once or twice."""
@@ -71,8 +72,11 @@ def open_dataset(
     Raises
     ------
     DataError
-        If the data cannot be opened.
+        If the data cannot be opened, or an option is none of those above.
     """
+    for name, value, kinds in (("missing", missing, Missing), ("categories", categories, Categories)):
+        if value not in get_args(kinds):
+            raise DataError(f"{name} is one of {', '.join(map(repr, get_args(kinds)))}, not {value_text(value)}")
     return opened(source, Reading(missing, categories, where=where, stream=stream))
 
 

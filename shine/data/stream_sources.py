@@ -12,7 +12,7 @@ from shine.data.conditions import condition
 from shine.data.numerals import is_missing
 from shine.data.streams import Stream, Texts, Values, block_rows
 from shine.errors import DataError
-from shine.lang.names import cut, listed, shown
+from shine.lang.names import cut, listed, shown, value_text
 
 BATCHES_AHEAD = 4
 """Batches that Arrow reads ahead: enough for its threads, and little memory."""
@@ -80,6 +80,8 @@ def _of_path(path: Path, where: Any) -> Stream:
     if not path.exists():
         raise DataError(f"{path}: no such file or folder")
     if path.suffix.lower() == ".npy" and path.is_file():
+        if where is not None:
+            raise DataError(f"{path}: where needs Parquet or Arrow files; leave the rows out as the file is written")
         return _of_npy(path)
     try:
         import pyarrow
@@ -132,11 +134,13 @@ def _check_alike(path: Path, found: Any) -> None:
 def _of_arrow(found: Any, name: str = "the data set", where: Any = None) -> Stream:
     """A stream of a data set of pyarrow."""
     import pyarrow
-    from pyarrow import dataset
+    from pyarrow import compute, dataset
 
     headings = tuple(found.schema.names)
-    where = condition(where, found.schema) if isinstance(where, str) else where
-
+    if isinstance(where, str):
+        where = condition(where, found.schema)
+    elif where is not None and not isinstance(where, compute.Expression):
+        raise DataError(f"where is a text such as 'year >= 2020', or an expression of Arrow, not {value_text(where)}")
     options: dict[str, Any] = {"batch_readahead": BATCHES_AHEAD, "fragment_readahead": 1}
     if isinstance(getattr(found, "format", None), dataset.ParquetFileFormat):
         # What Arrow buffers before it reads it, it keeps until the end of the file.

@@ -10,10 +10,41 @@ from typing import Any
 import numpy as np
 
 from shine.errors import DataError
+from shine.lang.names import value_text
 from shine.typing import Floats
 
 Write = Callable[[Mapping[str, Floats]], object]
 """Writes the next rows of all columns, by their headings."""
+
+
+def checked_target(path: object) -> Path:
+    """A path that a user gives for a file to be written.
+
+    Raises
+    ------
+    DataError
+        If it is no path, its ending is none of `WRITERS`, or its folder does not exist.
+    """
+    if not isinstance(path, str | Path) or Path(path).suffix.lower() not in WRITERS:
+        named = value_text(path) if not isinstance(path, Path) else path
+        raise DataError(f"{named}: predictions of streamed rows go to a file that ends in one of {', '.join(WRITERS)}")
+    found = Path(path)
+    if not found.parent.is_dir():
+        raise DataError(f"{found}: there is no folder {str(found.parent)!r}; create it")
+    if found.is_dir():
+        raise DataError(f"{found}: is a folder; give the file in it a name")
+    return found
+
+
+def keep_apart(out: Path, data: object) -> None:
+    """Raise a `DataError` if writing a file would change the data that it is made from."""
+    if not isinstance(data, str | Path):
+        return
+    written, read = out.resolve(), Path(data).resolve()
+    if written == read or written in read.parents:
+        raise DataError(f"{out}: is what the data are read from; write the predictions to another file")
+    if read.is_dir() and read in written.parents:
+        raise DataError(f"{out}: lies in the folder of the data, {data}; write the predictions to another folder")
 
 
 def writer_of(path: Path, headings: tuple[str, ...], rows: int) -> AbstractContextManager[Write]:
@@ -22,7 +53,7 @@ def writer_of(path: Path, headings: tuple[str, ...], rows: int) -> AbstractConte
     Parameters
     ----------
     path : Path
-        It is replaced if it exists.
+        With an ending of `WRITERS`; it is replaced if it exists.
     headings : tuple of str
     rows : int
         How many will be written.
@@ -30,12 +61,9 @@ def writer_of(path: Path, headings: tuple[str, ...], rows: int) -> AbstractConte
     Raises
     ------
     DataError
-        If the ending is none of `WRITERS`, or a library is missing.
+        If a library is missing.
     """
-    writer = WRITERS.get(path.suffix.lower())
-    if writer is None:
-        raise DataError(f"{path}: predictions of streamed rows go to a file that ends in one of {', '.join(WRITERS)}")
-    return writer(path, headings, rows)
+    return WRITERS[path.suffix.lower()](path, headings, rows)
 
 
 @contextmanager

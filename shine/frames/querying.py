@@ -46,6 +46,8 @@ def check_result(result: str) -> None:
 def variables_of(frame: FrameType | None, given: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """The variables of a caller, local ones first; those that are given instead, if any are."""
     if given is not None:
+        if not isinstance(given, Mapping):
+            raise TypeError(f"variables is a mapping such as {{'limit': 3}}, not {type(given).__name__}")
         return given
     return {} if frame is None else ChainMap(dict(frame.f_locals), frame.f_globals)
 

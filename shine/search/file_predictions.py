@@ -11,7 +11,7 @@ import numpy as np
 from shine.data.applying import new_blocks
 from shine.data.preparation import Preparation, plain_preparation
 from shine.data.stream_sources import open_stream
-from shine.data.stream_writers import writer_of
+from shine.data.stream_writers import checked_target, keep_apart, writer_of
 from shine.errors import DataError
 from shine.inference.bands import Kind
 from shine.search.model import Model
@@ -64,9 +64,9 @@ def predict_file(
     ExtrapolationWarning
         As `Model.predict` does, once for all rows.
     """
-    out, stream = Path(out), open_stream(data, where)
-    if isinstance(data, str | Path) and out.resolve() in (Path(data).resolve(), *Path(data).resolve().parents):
-        raise DataError(f"{out}: is what the data are read from; write the predictions to another file")
+    out = checked_target(out)
+    keep_apart(out, data)
+    stream = open_stream(data, where)
     headings = (PREDICTION, *(() if interval is None else ENDS))
     part = out.with_name(f".{out.stem}.part{out.suffix}")
     names = model.tree.parameters

@@ -153,3 +153,13 @@ def test_a_link_stays_and_its_target_is_written(run: Path) -> None:
     assert shine("predict", run, "data.csv", "--out", "link.csv").exit_code == 0
     assert Path("link.csv").is_symlink()
     assert Path("real.csv").read_text() == "prediction\n2.0\n"
+
+
+@pytest.mark.parametrize("out", ["data.csv", "./data.csv", "link.csv"])
+def test_the_data_are_not_overwritten(run: Path, out: str) -> None:
+    Path("data.csv").write_text("a,b\n3,4\n")
+    Path("link.csv").symlink_to("data.csv")
+    result = shine("predict", run, "data.csv", "--out", out)
+    assert result.exit_code != 0
+    assert "is what the data are read from; write the predictions to another file" in result.stderr
+    assert Path("data.csv").read_text() == "a,b\n3,4\n"

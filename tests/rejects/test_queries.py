@@ -89,3 +89,22 @@ def test_values_of_texts_and_times_are_refused():
 def test_a_query_is_a_text():
     with pytest.raises(TypeError, match=r"a query is a text such as 'x > 2.0', not date"):
         FRAME.shine.query(datetime.date(2024, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "message"),
+    [
+        ("mass in @v", [1, None], "@v is a list with NoneType; a variable is a number"),
+        ("mass in @v", [[1], 2], "@v is a list with list; a variable is a number"),
+        ("mass > @v", [1, 2], "cannot be compared with (1, 2); lists go with in, == and !="),
+    ],
+)
+def test_a_list_that_does_not_fit_is_told(text, value, message):
+    with pytest.raises(UnsupportedSyntaxError) as caught:
+        FRAME.shine.query(text, variables={"v": value})
+    assert message in str(caught.value)
+
+
+def test_variables_are_a_mapping():
+    with pytest.raises(TypeError, match=r"variables is a mapping such as \{'limit': 3\}, not list"):
+        FRAME.shine.query("mass > @v", variables=[3])

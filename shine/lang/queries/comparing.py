@@ -96,6 +96,7 @@ class Comparing:
             return self._steps.bounded(left, integer_bound(comparison, exact, left.kind), right.is_variable)
         if not isinstance(value, bool | int | float):
             hint = "; leave out the quotes" if isinstance(value, str) else ""
+            hint = "; lists go with in, == and !=" if isinstance(value, tuple) else hint
             self._reject(f"{left} cannot be compared with {value_text(value)}{hint}", node)
         if left.kind == "bool":
             left = self._steps.convert(left, "int8")

@@ -110,8 +110,13 @@ class _Reader(TreeVisitor):
             self._reject(f"there is no variable {shown(name)}{hint}", node)
         value = plain(self._variables[name])
         if not is_known(value):
-            kind = type(value).__name__
-            self._reject(f"@{name} is {kind}; a variable is a number, a text, a date, or a list of them", node)
+            is_list = isinstance(value, tuple)
+            strange = (
+                next(each for each in value if isinstance(each, tuple) or not is_known(each)) if is_list else value
+            )
+            has = "is a list with" if is_list else "is"
+            kind = "list" if isinstance(strange, tuple) else type(strange).__name__
+            self._reject(f"@{name} {has} {kind}; a variable is a number, a text, a date, or a list of them", node)
         return Literal(value, True)
 
     def _several(self, node: ast.List | ast.Tuple | ast.Set) -> Visit:

@@ -328,3 +328,22 @@ def test_conditions_compare_dates(tmp_path):
 def test_blocks_of_many_columns_have_fewer_rows():
     assert streams.block_rows(1) == streams.block_rows(32) == streams.BLOCK_ROWS
     assert [streams.block_rows(columns) for columns in (1000, 10**6)] == [4096, 1024]
+
+
+def test_a_condition_on_a_file_that_cannot_have_one_is_an_error(tmp_path):
+    np.save(tmp_path / "m.npy", np.ones((5, 2)))
+    with pytest.raises(DataError, match=r"m\.npy: where needs Parquet or Arrow files"):
+        open_dataset(tmp_path / "m.npy", where="x0 > 2")
+
+
+@pytest.mark.parametrize(
+    "option, message",
+    [
+        ({"missing": "foo"}, "missing is one of 'error', 'drop', 'mean', not 'foo'"),
+        ({"categories": 3}, "categories is one of 'error', 'one-hot', 'ordinal', 'ignore', not 3"),
+        ({"where": 3}, "where is a text such as 'year >= 2020', or an expression of Arrow, not 3"),
+    ],
+)
+def test_an_unknown_option_is_an_error(tmp_path, option, message):
+    with pytest.raises(DataError, match=message):
+        open_dataset(written(tmp_path), **option)

@@ -101,9 +101,31 @@ def test_the_data_are_not_overwritten(result, new):
         result.predict_file(new, new)
 
 
+def test_nothing_is_written_into_the_folder_of_the_data(result, new):
+    with pytest.raises(shine.DataError, match="lies in the folder of the data"):
+        result.predict_file(new.parent, new.with_name("p.parquet"))
+
+
 def test_other_endings_are_refused(result, new, tmp_path):
     with pytest.raises(shine.DataError, match=r"go to a file that ends in one of \.parquet"):
         result.predict_file(new, tmp_path / "out.xlsx")
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ("p.xyz", r"^'?[^.]*p\.xyz'?: predictions of streamed rows go to a file that ends in one of"),
+        ("", "^'': predictions of streamed rows go to a file"),
+        (None, "^None: predictions of streamed rows go to a file"),
+        ("nowhere/p.parquet", r"^nowhere/p\.parquet: there is no folder 'nowhere'; create it"),
+        ("here.csv", r"^here\.csv: is a folder"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_told_as_it_was_given(result, new, tmp_path, monkeypatch, out, message):
+    monkeypatch.chdir(tmp_path)
+    Path("here.csv").mkdir()
+    with pytest.raises(shine.DataError, match=message):
+        result.predict_file(new, out)
 
 
 def test_rows_far_outside_those_of_the_search_are_told_once(result, tmp_path):
