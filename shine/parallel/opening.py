@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from signal import SIG_IGN, SIGINT, signal
 from typing import Any
 
@@ -30,7 +30,7 @@ def opened(executor: ExecutorSource = None, *, workers: int | None = None) -> It
     executor : Executor, dask.distributed.Client or cluster, str, int or ParallelSettings, optional
         An executor of PEP 3148; a Dask client or cluster; the address of a Dask scheduler or the path of its scheduler
         file; a number of processes; settings. What is given stays open; what is made here is closed at the end, except
-        a number of processes, which wait a minute for the next search.
+        a number of processes, which wait a minute for the next search unless an error or Ctrl-C leaves the block.
     workers : int, optional
         Processes on this machine.
 
@@ -112,9 +112,26 @@ def _processes(count: int, *, keep: bool) -> Iterator[Pool]:
 
     try:
         yield Pool(executor)
+    except BaseException:  # what they are busy with is of no use any more, and nothing follows
+        keep = False
+        raise
     finally:
         if not keep and used:
-            used["latest"].shutdown(wait=True, kill_workers=True)
+            _end(used["latest"])
+
+
+def _end(executor: Any) -> None:
+    """End the processes of a loky executor, whatever they are doing.
+
+    Its own `kill_workers` fails on tasks that wait or have been taken back, before it has killed anything: the
+    processes then stay until they have been idle for `SECONDS_KEPT`. It bears the death of its processes.
+    """
+    from joblib.externals.loky.backend.utils import kill_process_tree
+
+    for process in list((executor._processes or {}).values()):
+        with suppress(ProcessLookupError):
+            kill_process_tree(process)
+    executor.shutdown(wait=True)
 
 
 def _ignore_interrupts() -> None:

@@ -250,18 +250,18 @@ def run_sweep(
         for each in variants
     ]
     outcomes: list[Outcome] = []
-    with opened(executor, workers=workers) as pool:
-        coming: Iterable[Outcome]
-        coming = (run_task(task, report) for task in tasks) if pool is None else _spread(pool, tasks)
-        try:
+    try:
+        with opened(executor, workers=workers) as pool:
+            coming: Iterable[Outcome]
+            coming = (run_task(task, report) for task in tasks) if pool is None else _spread(pool, tasks)
             for outcome in coming:
                 if outcome.stopped_by == "interrupted":
                     break
                 outcomes.append(outcome)
                 if tell is not None:
                     tell(outcome)
-        except KeyboardInterrupt:
-            pass
+    except KeyboardInterrupt:  # it has passed `opened`, so that processes end that would still be busy
+        pass
     return SweepResult(tuple(outcomes), by, len(variants))
 
 

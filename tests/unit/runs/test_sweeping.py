@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +77,25 @@ def test_ctrl_c_keeps_what_is_done(config: Path):
     result = sweep(config, seeds=3, tell=interrupt)
     assert (len(result.outcomes), result.planned) == (1, 3)
     assert len(sweep(config, seeds=3).outcomes) == 3
+
+
+def test_ctrl_c_ends_the_workers_and_keeps_what_is_done(config: Path, monkeypatch: pytest.MonkeyPatch):
+    left_by: list[str] = []
+
+    @contextmanager
+    def recorded(*place: object, **more: object) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            left_by.append(type(error).__name__)
+            raise
+
+    def interrupt(outcome: Outcome) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shine.runs.sweeping.opened", recorded)
+    assert len(sweep(config, seeds=3, tell=interrupt).outcomes) == 1
+    assert left_by == ["KeyboardInterrupt"]
 
 
 def test_a_run_that_fails_does_not_keep_the_others_from_going_on(config: Path):
