@@ -94,6 +94,7 @@ def test_weights_of_any_size_are_weights(loss, spread, skipped):
         assert model.best_.r2 > 0.99
 
 
+@pytest.mark.slow
 def test_a_scale_of_the_weights_changes_nothing_but_last_digits():
     weights = RNG.uniform(0.1, 2, 100)
     X, y = np.column_stack([ONE, TWO]), np.sin(ONE) * TWO + 0.1 * NOISE

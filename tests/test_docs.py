@@ -217,6 +217,7 @@ def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytes
             assert not missing, f"{block}: not printed: {missing}; printed:\n{output}"
 
 
+@pytest.mark.slow
 def test_the_recipe_for_mlflow_logs_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib").use("Agg")
     (block,) = [block for block in blocks(DOCS / "faq.md") if block.reason]
@@ -370,6 +371,7 @@ def test_extras_it_names_exist() -> None:
     assert named - set(extras) == set()
 
 
+@pytest.mark.slow
 def test_each_parameter_of_the_reference_has_its_own_default() -> None:
     griffe = pytest.importorskip("griffe")
     extensions = griffe.load_extensions(str(DOCS / "docstrings.py"))

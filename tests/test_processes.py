@@ -142,6 +142,7 @@ SCENES = {
 FAST = ["after use", "while a thread evaluates for DEAP", "a fork pool before use", "a search in the child"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", mostly_slow(SCENES, FAST))
 def test_every_process_computes_correctly(scene, tmp_path):
     pytest.importorskip("deap")

@@ -131,6 +131,7 @@ def test_dir_shows_what_is_public_and_nothing_else():
         assert dir(module) == sorted(module.__all__)
 
 
+@pytest.mark.slow
 def test_the_estimators_load_the_search_only_when_they_fit():
     """`import shine.estimators` takes as long as scikit-learn does, which needs NumPy and SciPy."""
     slow = ("llvmlite", "pydantic", "tqdm", "shine.search.run", "shine.search.settings", "shine.gp.evolution")

@@ -39,6 +39,7 @@ def test_the_first_command_finds_the_formula(tmp_path):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", blocks("python"), ids=lambda code: code.splitlines()[-1][:40])
 def test_its_python_runs(code, tmp_path, monkeypatch):
     script = tmp_path / "block.py"

@@ -145,6 +145,7 @@ def test_compiled_code_calls_a_function_for_an_elementary_primitive_only(name):
     assert bool(called) == FACTS[name].elementary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", EXPORTS)
 def test_an_export_writes_every_basic_primitive_that_is_not_listed_as_absent(to):
     if to in LIBRARIES:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 TESTS, EXPERIMENTS = ROOT / "tests", ROOT / "experiments"
 
@@ -30,6 +32,7 @@ def modules(folder: Path) -> set[str]:
     return scripts | {path.name for path in folder.iterdir() if path.is_dir()} | {folder.name}
 
 
+@pytest.mark.slow
 def test_tests_import_no_experiment():
     names = modules(EXPERIMENTS) - {"tests"}
     assert names > {"feynman", "quality"}

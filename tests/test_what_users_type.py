@@ -86,6 +86,7 @@ def test_an_error_cuts_what_it_shows(value):
     assert len(answer(lambda: SymbolicRegressor(max_size=value).fit(X, Y))) < 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "primitives",
     [
@@ -102,6 +103,7 @@ def test_functions_are_named_in_any_of_the_usual_ways(primitives):
     assert model.predict(X) == pytest.approx(Y)
 
 
+@pytest.mark.slow
 def test_own_functions_may_call_modules():
     def own(x):
         return operator.mul(np.log(x), math.sin(x))
@@ -122,6 +124,7 @@ def clipped(x):
     return max(0, x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("primitives", "y"),
     [
@@ -165,6 +168,7 @@ def test_a_formula_is_printed_with_its_figures(fitted):
     assert "<math" in fitted.best_._repr_html_()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -210,6 +214,7 @@ def test_the_shortest_exact_formula_wins():
     assert model.fit(table, f * i + 3 * b).best_.complexity <= 7
 
 
+@pytest.mark.slow
 def test_a_few_generations_need_no_clock():
     """Counted work bounds the seeding: without a limit of time, a larger table does not take minutes."""
     rows = RNG.uniform(1, 5, (300, 30))

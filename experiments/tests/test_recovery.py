@@ -152,6 +152,7 @@ TRUTHS = (
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.sampled_from(TRUTHS), st.sampled_from([1e-9, 1e-6, 3e-5]), st.integers(0, 1000))
 def test_weights_and_offsets_everywhere_do_not_hide_the_truth(truth, size, seed):
@@ -193,6 +194,7 @@ def test_sympy_is_asked_as_srbench_does(candidate, truth, answer):
     assert is_truth(read(candidate), read(truth), [True] * 4) == answer
 
 
+@pytest.mark.slow
 def test_sympy_answers_from_a_process_that_is_ended():
     pytest.importorskip("sympy")
     bounds = [(1.0, 5.0)] * 4

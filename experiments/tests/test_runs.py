@@ -98,6 +98,7 @@ def test_runs_that_are_in_the_file_are_not_repeated(tmp_path, monkeypatch):
     assert executed == [0, 1, 2, 1]
 
 
+@pytest.mark.slow
 def test_a_run_ends_in_a_record_with_the_truth_recovered():
     record = runner.execute(RUN, PRODUCT, sys.executable)
     assert (record.error, record.recovered, record.run) == ("", "factor", RUN)

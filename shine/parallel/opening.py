@@ -130,7 +130,7 @@ def _end(executor: Any) -> None:
 
     for process in list((executor._processes or {}).values()):
         with suppress(ProcessLookupError):
-            kill_process_tree(process)
+            kill_process_tree(process)  # by psutil
     executor.shutdown(wait=True)
 
 

@@ -98,6 +98,7 @@ def test_a_raised_limit_makes_a_run_go_on_to_where_it_would_have_ended(small: Pa
 STAGNANT = [*ENDLESS, "--set", "stop.generations=null", "--set", "stop.seconds=null", "--set", "stop.stagnation=3"]
 
 
+@pytest.mark.slow
 def test_a_run_that_stagnates_ends_and_goes_on_if_it_may_wait_longer(small: Path) -> None:
     result = shine("evolve", small, "--out", "run", *STAGNANT)
     assert result.exit_code == 0

@@ -64,6 +64,7 @@ def test_a_cache_that_others_may_write_is_said_not_to_be_used(cache: Path) -> No
     assert "not used" in shine("info").stdout
 
 
+@pytest.mark.slow
 def test_code_that_a_search_compiles_is_in_the_cache(cache: Path, small: Path) -> None:
     done = process("evolve", small, "--set", "fitness.tier=machine", "--quiet")  # this one may have compiled it already
     assert done.returncode == 0, done.stderr

@@ -55,6 +55,7 @@ def test_the_name_says_the_format(run: Path, name: str) -> None:
         assert text == b"prediction\n12.0\n60.0\n"
 
 
+@pytest.mark.slow
 def test_parquet_in_is_parquet_out(run: Path) -> None:
     pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     parquet.write_table(pyarrow.table({"note": ["x", "y"], "b": [4, 12], "a": [3, 5]}), "data.parquet")

@@ -27,6 +27,7 @@ def test_the_module_runs_as_the_command_does(tmp_path: Path) -> None:
     assert done.stderr == "error: none.yaml: cannot be read: No such file or directory\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sent", "code"), mostly_slow([(signal.SIGINT, 130), (signal.SIGTERM, 143)], fast=[(signal.SIGINT, 130)])
 )
@@ -44,6 +45,7 @@ def test_an_interrupted_run_keeps_and_prints_what_it_found_and_can_go_on(small: 
     assert json.loads(resumed.stdout)["stopped_by"] == "loss"
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_does_not_stop_a_run_and_fails_at_the_end(small: Path) -> None:
     line = " ".join(f"'{word}'" for word in command("evolve", small, *ENDLESS, "--set", "stop.generations=150"))
     limited = ["sh", "-c", f"ulimit -f 32; {line}"]  # files of 16 KB
@@ -107,6 +109,7 @@ def stubborn(*arguments: str) -> subprocess.Popen[str]:
     return running
 
 
+@pytest.mark.slow
 def test_a_process_that_does_not_end_by_itself_is_ended() -> None:
     running = stubborn()
     running.send_signal(signal.SIGTERM)
@@ -130,6 +133,7 @@ def test_a_process_that_writes_its_result_has_time_until_a_second_signal() -> No
     assert running.returncode == 143
 
 
+@pytest.mark.slow
 def test_a_signal_that_is_ignored_stays_so() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
     try:
@@ -164,6 +168,7 @@ def test_a_reader_that_leaves_early_is_no_error(arguments: str) -> None:
     assert without_reader(*arguments.split()) == (1, b"")
 
 
+@pytest.mark.slow
 def test_a_run_without_a_reader_is_kept(small: Path) -> None:
     assert without_reader("evolve", str(small), "--quiet") == (1, b"")
     assert read_result("runs/small").stopped_by == "loss"
@@ -191,6 +196,7 @@ def closed(descriptors: str, *arguments: str | Path) -> subprocess.CompletedProc
     )
 
 
+@pytest.mark.slow
 def test_a_closed_output_harms_no_file(small: Path) -> None:
     done = closed(">&- 2>&-", "evolve", small)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -229,6 +235,7 @@ def test_no_terminal_gets_an_object_file() -> None:
     assert shown.startswith("error: an object file is binary and not for a terminal")
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_progress_and_lines_that_fit(small: Path) -> None:
     # Enough for the bar to be drawn at least once.
     code, shown = on_a_terminal("evolve", small, *ENDLESS, "--set", "stop.generations=300")
@@ -246,6 +253,7 @@ STAGES = [
 SEEDED = ["--set", "evolution.seeding=0.5", "--set", "fitness.tier=machine"]
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_every_stage_from_the_beginning(small: Path, tmp_path: Path) -> None:
     code, shown = on_a_terminal("evolve", small, *SEEDED, SHINE_CACHE_DIR=str(tmp_path / "new"))
     assert code == 0, shown
@@ -271,11 +279,13 @@ def test_lines_tell_of_generations_now_and_then(monkeypatch: pytest.MonkeyPatch,
     assert told == [f"generation {n}/3" for n in range(4)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", mostly_slow(["--quiet", "--json"], fast=["--json"]))
 def test_output_for_programs_has_no_lines_beside_it(small: Path, option: str) -> None:
     assert process("evolve", small, *SEEDED, option).stderr == ""
 
 
+@pytest.mark.slow
 def test_json_is_alone_on_stdout_while_a_terminal_sees_progress(small: Path) -> None:
     ours, theirs = pty.openpty()
     done = process("evolve", small, "--json", stderr=theirs)

@@ -70,6 +70,7 @@ def test_machine_and_native_code_agree_on_constants(opt_level):
         assert native == value or (math.isnan(native) and math.isnan(value)), str(tree)
 
 
+@pytest.mark.slow
 def test_simplified_constants_have_the_bits_of_their_evaluation():
     for tree, value in zip(TREES, VALUES.tolist(), strict=True):
         if not math.isfinite(value):

@@ -70,6 +70,7 @@ def reference_row(tree: Tree, row: tuple[int, ...], dtype: str):
     return evaluate(tree, [[value] for value in row], dtype)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_random_integer_trees_have_the_same_value_or_the_same_error_in_every_row(dtype):
     rng = np.random.default_rng(5)
@@ -119,6 +120,7 @@ for dtype in ("int32", "int64"):
 """Divisions that kill a process unless the divisor is checked, with every kind of divisor."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", mostly_slow(LEVELS, fast=["O0", "O2"]))
 def test_no_division_kills_the_process(level):
     assert run_alone(FATAL.replace("LEVEL", repr(level))) == (0, "")

@@ -143,6 +143,7 @@ def operand(kind: str, feature: int, number: float, columns: np.ndarray) -> tupl
     }[kind]()
 
 
+@pytest.mark.slow
 @each_dtype
 def test_every_function_agrees_on_every_mix_of_columns_constants_and_tiles(dtype):
     rng = np.random.default_rng(0)

@@ -97,6 +97,7 @@ def test_faults_of_a_recipe_of_python_objects_are_named() -> None:
 ODD = "µ: {uniform: {low: 1, high: 2}}, ﬁ: {uniform: {low: 1, high: 2}}, p: {permute: µ}"
 
 
+@pytest.mark.slow
 def test_a_run_over_names_that_python_changes_reads_back(tmp_path: Path) -> None:
     text = generated(ODD, "µ*3 + ﬁ") + "primitives: [add, mul, 'def été(µ): return µ + 1']\nguesses: [µ + ﬁ]\n"
     text = text.replace("seeding: 0", "seeding: 0, complexity: {µ: 2, été: 3}")

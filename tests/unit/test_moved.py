@@ -33,6 +33,7 @@ def test_modules_that_never_were_are_not_found():
         import_module("shine.kernell")
 
 
+@pytest.mark.slow
 def test_importing_the_packages_by_their_new_paths_warns_of_nothing():
     modules = {home.rpartition(".")[0] for homes in PACKAGES.values() for home in homes.values()}
     code = f"import {', '.join(sorted(modules))}"

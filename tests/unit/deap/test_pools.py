@@ -87,6 +87,7 @@ if __name__ == "__main__":
 METHODS = [method for method in ("fork", "spawn") if method in multiprocessing.get_all_start_methods()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_pools_compute_what_one_process_computes(method, tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT + COMPARE)

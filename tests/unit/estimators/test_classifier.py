@@ -81,6 +81,7 @@ def test_probabilities_sum_to_one_also_far_away(labels, scale):
     assert shares.sum(axis=1) == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_where_the_formula_is_nan_the_shares_of_the_classes_are_predicted():
     model = quick(primitives=("log",), generations=2, guesses=["log(x1)"])
     positive = np.abs(X) + 0.1
@@ -137,6 +138,7 @@ def test_constraints_hold_for_the_odds():
         assert "x1" not in each.expression
 
 
+@pytest.mark.slow
 def test_the_seeding_looks_for_the_classes_too():
     model = quick(settings={"seeding": 1.0, "seeding_members": 100}, generations=1, max_size=9).fit(X, LABELS)
     assert model.score(X, LABELS) > 0.7

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from xml.etree import ElementTree
 
+import pytest
+
 import shine
 from shine.estimators.display import fitted_html, fitted_latex, fitted_text
 from shine.search.front import Front
@@ -41,6 +43,7 @@ def test_each_table_stands_under_its_title():
     ]
 
 
+@pytest.mark.slow
 def test_estimators_load_nothing_for_displays_and_drawings():
     code = (
         "import sys, shine.estimators; print([m for m in sys.modules if m.startswith(('shine.report', 'matplotlib'))])"

@@ -48,6 +48,7 @@ def assert_defined(models, X: np.ndarray) -> None:
         assert domain.defines(model.tree), model.expression
 
 
+@pytest.mark.slow
 @each_seed
 def test_regressors_do(seed):
     rng = np.random.default_rng(seed)

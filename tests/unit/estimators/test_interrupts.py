@@ -187,6 +187,7 @@ PARALLEL = ("processes", "joblib")
 """Endings of the names of programs with several processes."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals as Unix has them")
 @pytest.mark.parametrize(
     ("name", "to"),

@@ -15,6 +15,7 @@ X = np.random.default_rng(0).uniform(1, 5, (60, 2))
 QUICK = {"generations": 2, "max_time": None, "population_size": 60, "settings": {"seeding": 0.0}, "random_state": 0}
 
 
+@pytest.mark.slow
 def test_a_pickle_has_what_the_source_of_a_lambda_said():
     half = lambda x: x / 2  # noqa: E731
     given = SymbolicRegressor(primitives=[half, "mul"], guesses=[lambda x0, x1: x0 * x1], **QUICK)

@@ -123,6 +123,7 @@ def test_one_column_of_targets_is_a_table_with_one_column():
     assert quick(guesses=["x0*x1"]).fit(X, (A * B)[:, None]).predict(X).shape == (100, 1)
 
 
+@pytest.mark.slow
 def test_the_front_can_be_predicted_with_and_chosen_from():
     model = quick().fit(X, HARD)
     for position, each in enumerate(model.front_):
@@ -195,6 +196,7 @@ def test_the_time_is_shared_among_the_targets():
     assert 0.3 < model.seconds_ < 30
 
 
+@pytest.mark.slow
 def test_a_warm_start_goes_on():
     model = quick(warm_start=True).fit(X, HARD)
     first, evaluations = model.front_[-1].loss, model.evaluations_
@@ -226,6 +228,7 @@ def test_units_and_constraints_are_given_by_the_headings_of_the_columns():
     assert not any("lambda" in each.expression for each in without.front_)
 
 
+@pytest.mark.slow
 def test_a_function_is_a_primitive():
     model = SymbolicRegressor(**QUICK | {"primitives": (gap, "add"), "population_size": 100}).fit(X, A * A - B)
     assert model.best_.expression == "gap(x0, x1)"

@@ -139,6 +139,7 @@ def test_a_column_that_correlates_too_much_is_not_new():
     assert components.first_new(enumerate(candidates[:4]), 0.95) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", mostly_slow(range(3), fast=[0]))
 def test_a_component_has_no_more_nodes_than_there_are_rows(seed):
     rng = np.random.default_rng(seed)

@@ -156,6 +156,7 @@ def test_every_primitive_has_the_derivatives_of_its_values(name):
     check(population, dataset.take(np.flatnonzero(smooth)), tolerance=1e-7)
 
 
+@pytest.mark.slow
 def test_random_formulas_have_the_derivatives_of_their_values():
     primitives = PrimitiveSet(select(STANDARD, SMOOTH), ("x", "y", "z"))
     everyone = ptc2(150, primitives, 31, 8, Terminals((0.5, 2.0), 0.5), np.random.default_rng(0))

@@ -46,6 +46,7 @@ def expected(dataset: Dataset, text: str, loss: Loss, predictions: np.ndarray) -
     return np.where(np.isfinite(found), found, np.inf)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_loss_is_the_mean_of_its_errors(name, dtype):

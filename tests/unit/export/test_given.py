@@ -32,6 +32,7 @@ def test_the_general_export_takes_models_too(form):
     assert shine.export.export(MODEL, form) == shine.export.export(MODEL.tree, form, headings=HEADINGS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["torch", "jax"])
 def test_functions_of_libraries_do_so_too(library):
     pytest.importorskip(library)

@@ -72,6 +72,7 @@ def _population(rng: np.random.Generator, count: int) -> Population:
     return Population.from_trees([random_tree(rng, names, int(rng.integers(1, 30))) for _ in range(count)], primitives)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dtype", "scaling"),
     mostly_slow(

@@ -237,6 +237,7 @@ def graph_file(folder: Path, text: str = GRAPH, name: str = "model.pbtxt") -> Pa
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["text", "tree", "program", "kernel", "mapping", "sympy"])
 def test_a_search_starts_from_formulas_in_any_form(kind):
     target = np.exp(A) / B - A

@@ -580,6 +580,7 @@ def assert_evolves(primitive: Primitive) -> None:
     assert pickle.loads(pickle.dumps(found.best)).expression == found.best.expression
 
 
+@pytest.mark.slow
 def test_a_function_becomes_a_node_that_evolves():
     assert_evolves(primitive_from_llvm(LEG, "leg"))
 

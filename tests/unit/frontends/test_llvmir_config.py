@@ -55,6 +55,7 @@ def test_a_function_becomes_its_definition(config):
     assert read_config(config) == read
 
 
+@pytest.mark.slow
 def test_a_run_keeps_what_it_needs_of_a_function(config, tmp_path):
     folder = tmp_path / "run"
     done = CliRunner().invoke(command_line, ["evolve", str(config), "--out", str(folder)])
@@ -71,6 +72,7 @@ def test_a_run_keeps_what_it_needs_of_a_function(config, tmp_path):
         _ = open_run(folder).result
 
 
+@pytest.mark.slow
 def test_a_configuration_made_in_python_may_have_functions(config, tmp_path):
     job = read_job(config, ["guesses=[]"])
     function = LlvmFunction(llvm=tmp_path / "leg.ll", function="leg", name="side")

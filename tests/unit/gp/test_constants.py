@@ -37,6 +37,7 @@ def test_a_fitter_changes_individuals_with_constants_and_finite_losses_only():
     assert changed.tolist() == [True, False, False, False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "linear_scaling", "share"),
     # The lines of linear scaling have the least squared error; absolute errors may even grow with them.

@@ -108,6 +108,7 @@ def test_a_solution_ends_the_run_the_same_way_everywhere():
         assert_equal(run(executor, evaluator=NodeCounter(NEG, 8)), here)
 
 
+@pytest.mark.slow
 def test_time_ends_epochs_elsewhere():
     with ThreadPoolExecutor(2) as executor:
         outcome, _ = run(executor, replace(SETTINGS, population=400), StopSettings(seconds=1.5, loss=0.0))

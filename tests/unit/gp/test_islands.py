@@ -236,6 +236,7 @@ def front_of(seed=1, threads=1, **settings):
     return [(model.expression, model.loss, model.r2) for model in found.front], found.evaluations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", mostly_slow(["mse", "mae"], fast=["mse"]))
 @pytest.mark.parametrize(
     "settings",

@@ -34,6 +34,7 @@ def front(result: Result) -> list[str]:
     return [model.expression for model in result.front]
 
 
+@pytest.mark.slow
 def test_a_sample_that_lasts_longer_than_the_run_changes_nothing():
     never, later = found(None), found(100)
     assert front(never[0]) == front(later[0]) == front(found(0)[0])

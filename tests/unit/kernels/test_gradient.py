@@ -106,6 +106,7 @@ def test_compiled_derivatives_are_central_differences(source):
     assert by_b == pytest.approx((f(a, b + step) - f(a, b - step)) / (2 * step), rel=1e-8, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_a_deep_formula_compiles():
     node: ast.expr = ast.Name("x", ast.Load())
     for _ in range(2_000):

@@ -187,6 +187,7 @@ def _chain(nodes: int) -> ast.expr:
     return node
 
 
+@pytest.mark.slow
 def test_a_tree_of_20_000_nodes_compiles():
     k = shine.jit(_chain(20_000))
     from shine.lang.interpret import evaluate

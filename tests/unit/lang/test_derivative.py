@@ -305,6 +305,7 @@ def test_a_product_of_constants_that_overflows_stays_a_product():
     assert at(derivative(parse("x*1e300*1e300"), "x"), 1.0) == np.inf
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [sines_and_factors, choices])
 def test_the_derivative_is_linear_in_the_size_of_the_formula(step):
     small, large = (chain(count, step) for count in (1000, 4000))

@@ -134,6 +134,7 @@ class Counted(str):
         return str.__hash__(self)
 
 
+@pytest.mark.slow
 def test_the_work_is_linear_in_the_number_of_names():
     def looks(count):
         Counted.looks = 0

@@ -122,6 +122,7 @@ def _deep(depth: int) -> Tree:
     return parse(node)
 
 
+@pytest.mark.slow
 def test_a_tree_100_000_deep_is_verified_hashed_compared_and_printed():
     tree, other = _deep(100_000), _deep(100_000)
     assert hash(tree) == hash(other) and tree == other

@@ -82,6 +82,7 @@ def test_the_values_stay_the_same_up_to_rounding(text):
     assert (differences[compared] <= allowed[compared]).all()
 
 
+@pytest.mark.slow
 def test_a_formula_may_be_deeper_than_the_stack():
     node: ast.expr = ast.Name("a", ast.Load())
     for _ in range(20_000):

@@ -30,6 +30,7 @@ def test_a_chained_comparison_becomes_a_conjunction():
     assert str(tree) == "a < b and b < 3.0"
 
 
+@pytest.mark.slow
 def test_assignments_that_explode_are_refused():
     doubling = "".join(f"    x{i + 1} = x{i} + x{i}\n" for i in range(40))
     tree = parse(f"def f(a):\n    x0 = a\n{doubling}    return x40")

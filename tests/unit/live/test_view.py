@@ -140,6 +140,7 @@ def test_a_formula_is_edited_accepted_and_on_the_front_and_the_search_ends_with_
         assert words in page.parts[part]
 
 
+@pytest.mark.slow
 def test_two_pages_see_one_search_pause_and_go_on():
     def use(page):
         page.wait(lambda page: page.parts.get("front"))
@@ -190,6 +191,7 @@ def test_a_formula_before_the_search_is_refused():
         assert Page(live.url).ask("formula", formula="a") == (400, {"error": "no search has begun"})
 
 
+@pytest.mark.slow
 def test_a_page_that_is_open_before_the_search_hears_of_its_stages():
     def use(page):
         page.wait(lambda page: "beginning" in page.status.get("text", ""))
@@ -253,6 +255,7 @@ def test_a_page_that_does_not_read_does_not_hold_the_end_up(monkeypatch):
     seen(use)
 
 
+@pytest.mark.slow
 def test_markup_in_names_is_text():
     pages = []
     rows = shine.data.dataset.Dataset.from_arrays(X, NOISY.target, None, ("a", "b"), headings=["<img src=x>", "b"])
@@ -271,6 +274,7 @@ def test_markup_in_names_is_text():
         assert live.page().count("<script>") == 1
 
 
+@pytest.mark.slow
 def test_a_search_for_odds_has_a_page_without_comparisons():
     pages = []
 
@@ -338,10 +342,12 @@ class TestFit:
         model = SymbolicClassifier(settings={"seeding": 0}, population_size=50, stop_loss=0, random_state=0)
         self.fitted(capsys, lambda: model.fit(X, NOISY.target > 2, live=True), self.stop)
 
+    @pytest.mark.slow
     def test_evolve(self, capsys):
         fit = lambda: shine.evolve(X, NOISY.target, seeding=0, population=50, stop_loss=0.0, live=True)  # noqa: E731
         assert self.fitted(capsys, fit, self.stop).stopped_by == "callback"
 
+    @pytest.mark.slow
     def test_a_template_takes_its_functions_and_parameters(self, capsys):
         def use(page):
             page.wait(lambda page: page.parts.get("front"))

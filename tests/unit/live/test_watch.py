@@ -284,6 +284,7 @@ def test_a_search_by_an_objective_can_be_watched(controls):
     assert [model.loss for model in shown.models] == sorted([model.loss for model in shown.models], reverse=True)
 
 
+@pytest.mark.slow
 def test_a_search_for_odds_can_be_watched(controls):
     watch = Watch(controls)
 

@@ -460,6 +460,7 @@ def test_a_machine_is_compiled_once_and_then_loaded(monkeypatch):
     Machine(ADD, "float64")
 
 
+@pytest.mark.slow
 def test_a_second_process_loads_the_machine_of_the_first(folder):
     code = """
 import sys

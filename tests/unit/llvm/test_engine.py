@@ -22,6 +22,7 @@ def test_compiled_code_runs(level):
         assert engine.function("add", ctypes.c_int32, ctypes.c_int32, ctypes.c_int32)(2, 3) == 5
 
 
+@pytest.mark.slow
 def test_a_function_keeps_its_engine_alive():
     function = Engine(ADD).function("add", ctypes.c_int32, ctypes.c_int32, ctypes.c_int32)
     gc.collect()

@@ -8,6 +8,7 @@ from shine.parallel import ParallelSettings, opened
 from shine.parallel.clusters import CLASSES, jobs_of
 
 
+@pytest.mark.slow
 def test_no_scheduler_at_an_address(monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr("shine.parallel.clusters.SECONDS_TO_CONNECT", 1)

@@ -87,6 +87,7 @@ def test_this_process_does_what_no_worker_does():
         assert list(pool.results(square, [3])) == [9]
 
 
+@pytest.mark.slow
 def test_a_task_that_never_ends_is_given_away_again():
     executor = Forgetful()
     assert list(Pool(lambda: executor, least_wait=0.0).results(square, [1, 2, 3])) == [1, 4, 9]

@@ -149,6 +149,7 @@ def test_a_named_pipe_in_place_of_the_index_is_left_alone(tmp_path: Path):
     assert stat.S_ISFIFO((tmp_path / FILE).stat().st_mode)
 
 
+@pytest.mark.slow
 def test_a_locked_index_is_read_beside_the_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("shine.runs.index.BUSY", 0.01)
     past_run(tmp_path / "a")

@@ -78,6 +78,7 @@ def test_a_target_has_the_name_of_its_column(tmp_path: Path) -> None:
     assert open_run(tmp_path / "out").target == "tall one"
 
 
+@pytest.mark.slow
 def test_a_run_stopped_anywhere_goes_on_to_the_same_end(job: Job, tmp_path: Path) -> None:
     run_job(job, chosen_folder(tmp_path / "whole"), checkpoint_seconds=0)
     expected = ending(tmp_path / "whole")
@@ -297,6 +298,7 @@ def test_a_run_with_only_damaged_checkpoints_is_refused(job: Job, tmp_path: Path
         resume_job(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "error"),
     mostly_slow(

@@ -62,6 +62,7 @@ def test_a_resumed_run_finds_the_same(config: Path, tmp_path: Path) -> None:
     assert list(resumed.rows()) == list(whole.rows())
 
 
+@pytest.mark.slow
 def test_the_folder_has_the_function(config: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     done = CliRunner().invoke(command_line, ["evolve", str(config), "--out", str(folder)])

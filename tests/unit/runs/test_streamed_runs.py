@@ -22,6 +22,7 @@ def write(path: Path, last: float = 2.0) -> None:
     parquet.write_table(pyarrow.table({"x": x, "y": 3 * x + np.sin(9 * x)}), path)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_the_same_rows_and_refuses_others(tmp_path, monkeypatch):
     monkeypatch.setattr(streaming, "SAMPLE_ROWS", 200)
     write(tmp_path / "d.parquet")

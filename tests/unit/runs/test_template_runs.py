@@ -94,6 +94,7 @@ def test_a_group_that_is_not_known_is_an_error_of_predictions(config, tmp_path):
         result.best.predict([[1.0, 1.0, 7.0]])
 
 
+@pytest.mark.slow
 def test_a_run_that_is_read_back_knows_how_sure_its_formula_is(config, tmp_path):
     result = ran(config, tmp_path / "run", ["stop.generations=1"])
     again, X = open_run(tmp_path / "run").result.best, read_job(config).dataset.columns.T

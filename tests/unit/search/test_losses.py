@@ -70,6 +70,7 @@ def test_a_function_is_minimized():
     assert again.best.loss == result.best.loss
 
 
+@pytest.mark.slow
 def test_the_loss_of_sample_weights_may_be_the_functions_own():
     weighing = "def weighing(prediction, target, weight): return weight*abs(prediction - target)"
     y = LAW + 0.3 * NOISE

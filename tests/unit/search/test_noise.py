@@ -154,6 +154,7 @@ def test_an_interrupt_while_the_noise_is_examined_ends_the_search(monkeypatch):
     assert np.isfinite(result.predict(x[:, None])).all()
 
 
+@pytest.mark.slow
 def test_an_interrupt_while_the_noise_is_fitted_keeps_what_was_found(monkeypatch):
     calls = []
 

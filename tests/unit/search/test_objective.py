@@ -76,6 +76,7 @@ def test_the_front_keeps_what_is_good_in_further_objectives():
     assert repr(front)
 
 
+@pytest.mark.slow
 def test_constraints_hold():
     front = shine.evolve(X, Y, objective=cubes, constraints={"forbidden": ["x1"]}, **QUICK).front
     assert all("x1" not in model.expression for model in front)

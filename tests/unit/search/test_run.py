@@ -243,6 +243,7 @@ def test_a_constant_target_is_refused_where_the_loss_divides_by_its_variance():
         evolve(np.ones(200), loss="r2")
 
 
+@pytest.mark.slow
 def test_a_function_with_the_name_of_a_primitive_of_shine_gets_a_number():
     def add(a, b):
         return a - b

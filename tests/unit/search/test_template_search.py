@@ -80,6 +80,7 @@ def test_texts_name_groups():
         found.predict(frame.assign(who="Zoe"))
 
 
+@pytest.mark.slow
 def test_derivatives_of_an_unknown_function():
     found = evolve(
         T[:, None], 3 * np.cos(T) + np.sin(T), "c*D(f, 0)(t) + f(t)", ["t"], primitives=("add", "mul", "sin")
@@ -98,6 +99,7 @@ def test_several_outputs_share_functions_and_parameters():
     assert "exp" in found.best.outputs[0].export("python")
 
 
+@pytest.mark.slow
 def test_parameters_keep_bounds_and_fixed_values():
     y = 2 * A * T + 0.25
     options = {"parameters": {"n": {"integer": True, "bounds": (1, 5)}, "c": (0.5, None)}}
@@ -106,6 +108,7 @@ def test_parameters_keep_bounds_and_fixed_values():
     assert n in range(1, 6) and c >= 0.5
 
 
+@pytest.mark.slow
 def test_an_unknown_function_has_its_own_primitives_and_size():
     unknown = {
         "f": {"arguments": ["a"], "primitives": ["mul"], "max_size": 3},
@@ -116,6 +119,7 @@ def test_an_unknown_function_has_its_own_primitives_and_size():
     assert found.best.formula() == "a**2 + sin(t)"
 
 
+@pytest.mark.slow
 def test_constraints_hold_for_the_function_that_has_them():
     law = shine.template("f(a) + h(t)", unknown={
         "f": {"arguments": ["a"], "constraints": {"limits": {"square": 0, "mul": 0}}}, "h": ["t"],

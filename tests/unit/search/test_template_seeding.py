@@ -122,6 +122,7 @@ def test_a_law_that_seeding_finds_needs_no_generation():
     assert found.best.loss < 1e-20 * np.var(y)
 
 
+@pytest.mark.slow
 def test_a_constant_that_a_parameter_makes_redundant_goes():
     y = 3 * f(A, B) + 2
     found = shine.evolve(np.column_stack([A, B]), y, features=["a", "b"], template="c*f(a, b) + d", generations=1,

@@ -115,6 +115,7 @@ def test_every_loss_and_noise_can_choose_by_fresh_rows(loss, noise):
     assert "did not see" in result.front.reason
 
 
+@pytest.mark.slow
 def test_noise_alone_may_remain_a_constant():
     result = found(RNG.standard_normal(80), validation="random", generations=1)
     assert 0 <= result.best_index < len(result.front)

@@ -204,6 +204,7 @@ def test_no_individual_becomes_worse():
         assert (after <= before).all()
 
 
+@pytest.mark.slow
 def test_an_individual_gets_the_same_bits_alone_and_among_others_and_with_threads():
     t, group, y, _ = decays(rows=2000)
     texts = ["A*exp(-k*t) + c*sin(1.1*t)", "A + c*t", "A*exp(-k*t)*(1.3 + c)", "c + A/(2.0 + k*t)"] * 10

@@ -14,6 +14,7 @@ from shine.templates.template import Parameter
 LAWS = ["f(a, b)*exp(-k[g]*b) + c", "f(a, k[g]) - f(b, c*c)", "(f(a, b) + k[g], c*f(b, a))", "f(a, b)*c"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("law", LAWS)
 def test_scores_are_those_of_the_formulas_of_each_group(law, weighted):

@@ -85,6 +85,7 @@ def marquardt(individual, linearizer, steps, tolerance, free, reweighted):
     return error, singular
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["mse", "mae"])
 @pytest.mark.parametrize("scaled", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])

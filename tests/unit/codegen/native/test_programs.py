@@ -70,6 +70,7 @@ def conversion(source: str, target: str) -> Program:
     return build.finish([("out", name, target)])
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(calls(shapes=((5,),), bound=False))
 def test_one_row_and_many_compute_the_program(call):

@@ -293,6 +293,7 @@ def test_nested_sines_are_kept_out_of_formulas():
     assert any("id='sin'" in ast.dump(part) for model in free.front for part in arguments_of(model.tree, "sin"))
 
 
+@pytest.mark.slow
 def test_forbidden_and_required_features_and_limits_hold_for_the_whole_front():
     constraints = {"forbidden": ["b"], "required": ["c"], "limits": {"sqrt": 1}}
     y = A * np.sqrt(B) + np.sqrt(C * A)

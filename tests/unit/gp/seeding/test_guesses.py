@@ -78,6 +78,7 @@ LONG = {"product of functions of one feature", "product of two members"}
 """Planted formulas that take seconds; `test_search_table.py` has a law of their kinds."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", mostly_slow(PLANTED, fast=PLANTED.keys() - LONG))
 def test_a_planted_formula_is_found_exactly(kind):
     formula = PLANTED[kind]
@@ -88,6 +89,7 @@ def test_a_planted_formula_is_found_exactly(kind):
     assert problem.unexplained(guesses, fresh, formula(fresh)) < 1e-10
 
 
+@pytest.mark.slow
 def test_symmetries_make_many_features_few():
     def law(x):
         return x[0] * x[1] / ((x[2] - x[3]) ** 2 + (x[4] - x[5]) ** 2)
@@ -136,6 +138,7 @@ def test_squares_of_many_features_fit_into_the_limit():
     assert guesses.kinds[0] == "quadratic form"
 
 
+@pytest.mark.slow
 def test_a_sum_of_deep_functions_of_one_feature_each_is_found():
     x = uniform(2, 600, -3, 3)
     problem = Problem(x, 1 / (1 + x[0] ** 4) + 2 * np.sqrt(1 + np.exp(x[1])))
@@ -203,6 +206,7 @@ def test_rows_without_weight_do_not_count():
     assert problem.unexplained(guesses, fresh, fresh[0] * np.exp(fresh[1])) < 1e-10
 
 
+@pytest.mark.slow
 def test_heavy_rows_decide():
     # Two laws in one table: the search must find the law of the heavy rows.
     x, fresh = uniform(2, 200, 1, 3), uniform(2, 500, 1, 3, generator=2)
@@ -252,6 +256,7 @@ def test_candidates_may_use_composite_primitives_of_the_user():
     assert guesses.candidates.sizes[0] <= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("max_size", "max_depth"), mostly_slow([(1, 1), (5, 3), (12, 4), (30, 10)], fast=[(12, 4)]))
 def test_candidates_keep_the_limits(max_size, max_depth):
     x = uniform(3, 300, 1, 3)
@@ -310,6 +315,7 @@ def test_parts_contain_the_parts_of_the_law(noisy):
     assert max(np.corrcoef(part, law)[0, 1] ** 2 for part in parts if np.ptp(part) > 0) > 1 - 1e-12
 
 
+@pytest.mark.slow
 def test_equal_generators_give_equal_guesses(noisy):
     problem, one = noisy
     other = problem.guesses(settings=QUICK)
@@ -395,6 +401,7 @@ FEW_ROWS = {
 """Laws with a constant inside a function, the few rows they are known by."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [pytest.param(1e-30, marks=pytest.mark.slow), 1.0])
 @pytest.mark.parametrize("kind", mostly_slow(FEW_ROWS, fast=["decay with an offset"]))
 def test_a_law_with_constants_inside_is_near_the_top_despite_few_noisy_rows(kind, unit):
@@ -408,6 +415,7 @@ def test_a_law_with_constants_inside_is_near_the_top_despite_few_noisy_rows(kind
     assert min(problem.unexplained(guesses, [fresh * unit], law(fresh), index=i) for i in range(10)) < 2e-4
 
 
+@pytest.mark.slow
 def test_a_target_over_many_decades_is_exact_in_every_row_only_with_its_law():
     x = np.array([np.linspace(0.05, 1.5, 60), np.random.default_rng(2).uniform(1, 3, 60)])
     problem = Problem(x, x[1] * (np.exp(38.7 * x[0]) - 1), ("sub", "mul", "exp", "sin"))

@@ -77,6 +77,7 @@ def test_arguments_stay_but_statements_that_no_output_needs_are_left_out():
     assert [parameter.name for parameter in program.parameters] == [x, y]
 
 
+@pytest.mark.slow
 @given(programs())
 def test_every_name_is_assigned_before_it_is_used(program):
     known = {parameter.name for parameter in program.parameters}
@@ -136,6 +137,7 @@ def test_every_number_is_an_expression(value, dtype):
     assert same(interpret(build.finish([("out", name, dtype)]), [])[0], np.array(value, dtype))
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(calls(shapes=((),), bound=False))
 def test_interpretation_is_the_arithmetic_of_python(call):
@@ -242,6 +244,7 @@ def test_arguments_that_do_not_fit_are_named(arguments, message):
         interpret(program, arguments)
 
 
+@pytest.mark.slow
 @given(calls(statements=20), st.integers(1, 12))
 def test_the_stages_one_after_the_other_are_the_program(call, most):
     program, arguments = call
@@ -261,6 +264,7 @@ def test_the_stages_one_after_the_other_are_the_program(call, most):
     assert all(same(found[position], value) for position, value in enumerate(expected))
 
 
+@pytest.mark.slow
 @given(calls())
 def test_a_part_of_a_program_has_the_chosen_outputs(call):
     program, arguments = call
