@@ -95,6 +95,11 @@ def _pool_of(source: ExecutorSource) -> Iterator[Pool]:
         )
 
 
+_KEPT: dict[tuple[int, int], Any] = {}
+"""Executors for the next search, by the process that they belong to and their number of processes. joblib keeps one
+for all its users, and scikit-learn's searches fail on one that is not of their kind."""
+
+
 @contextmanager
 def _processes(count: int, *, keep: bool) -> Iterator[Pool]:
     """Processes of this machine, started anew if one of them is killed."""
@@ -102,13 +107,14 @@ def _processes(count: int, *, keep: bool) -> Iterator[Pool]:
 
     # It restarts workers that hold much memory, and that is nothing that a user could mend.
     warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given")
-    used: dict[str, Any] = {}
+    here = os.getpid(), count  # a forked process has processes of its own
 
     def executor() -> Executor:
-        used["latest"] = loky.get_reusable_executor(
-            max_workers=count, timeout=SECONDS_KEPT, initializer=_ignore_interrupts
-        )
-        return used["latest"]
+        latest = _KEPT.get(here)
+        if latest is None or latest._flags.broken or latest._flags.shutdown:
+            latest = loky.ProcessPoolExecutor(max_workers=count, timeout=SECONDS_KEPT, initializer=_ignore_interrupts)
+            _KEPT[here] = latest
+        return latest
 
     try:
         yield Pool(executor)
@@ -116,8 +122,8 @@ def _processes(count: int, *, keep: bool) -> Iterator[Pool]:
         keep = False
         raise
     finally:
-        if not keep and used:
-            _end(used["latest"])
+        if not keep and here in _KEPT:
+            _end(_KEPT.pop(here))
 
 
 def _end(executor: Any) -> None:

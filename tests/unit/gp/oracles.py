@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import random
+import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -127,3 +130,18 @@ class NodeCounter:
         counts = ((population.codes == self.code) & inside).sum(axis=1)
         losses = np.abs(counts - self.goal).astype(np.float64)
         return Scores(losses, np.ones(len(population)), np.zeros(len(population)))
+
+
+class Mortal(NodeCounter):
+    """Kills its process at random moments, as long as there are files in a folder; never that of the test."""
+
+    def __init__(self, code, folder):
+        super().__init__(code, 50)
+        self.folder, self.parent = str(folder), os.getpid()
+
+    def score(self, population):
+        if os.getpid() != self.parent and random.SystemRandom().random() < 0.06:
+            for name in os.listdir(self.folder)[:1]:
+                os.remove(os.path.join(self.folder, name))
+                os.kill(os.getpid(), signal.SIGKILL)
+        return super().score(population)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import threading
 import time
@@ -15,7 +14,7 @@ import numpy as np
 import pytest
 from helpers.markers import mostly_slow
 from unit.gp.habitats import errors_of
-from unit.gp.oracles import NodeCounter, assert_same, primitive_set
+from unit.gp.oracles import Mortal, NodeCounter, assert_same, primitive_set
 from unit.gp.test_run_state import again, seeding
 from unit.parallel.executors import Unreliable
 
@@ -183,21 +182,6 @@ def test_a_dask_cluster_changes_no_bit():
         assert front_of(cluster.scheduler_address, seeding=0.5) == front_of(seeding=0.5)
 
 
-class Mortal(NodeCounter):
-    """Kills its process at random moments, as long as there are files in a folder; never that of the test."""
-
-    def __init__(self, folder):
-        super().__init__(NEG, 50)
-        self.folder, self.parent = str(folder), os.getpid()
-
-    def score(self, population):
-        if os.getpid() != self.parent and random.SystemRandom().random() < 0.06:
-            for name in os.listdir(self.folder)[:1]:
-                os.remove(os.path.join(self.folder, name))
-                os.kill(os.getpid(), signal.SIGKILL)
-        return super().score(population)
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no SIGKILL")
@@ -205,5 +189,5 @@ def test_killed_workers_change_no_bit(tmp_path):
     for number in range(20):
         (tmp_path / str(number)).touch()
     stop = replace(STOP, generations=120)
-    assert_equal(run(2, stop=stop, evaluator=Mortal(tmp_path)), run(stop=stop))
+    assert_equal(run(2, stop=stop, evaluator=Mortal(NEG, tmp_path)), run(stop=stop))
     assert not list(tmp_path.iterdir())

@@ -6,6 +6,7 @@ import os
 import time
 
 import pytest
+from joblib import Parallel, delayed
 
 from shine.parallel import opened
 
@@ -19,3 +20,20 @@ def test_processes_that_are_still_busy_end_with_an_interrupted_block():
         raise KeyboardInterrupt
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
+
+
+def test_other_users_of_joblib_have_processes_of_their_own():
+    with opened(workers=2) as pool:
+        assert pool is not None
+        assert list(pool.results(abs, [-1, -2])) == [1, 2]
+        assert Parallel(2)(delayed(abs)(-n) for n in range(3)) == [0, 1, 2]
+        assert list(pool.results(abs, [-3])) == [3]
+
+
+def test_processes_are_kept_for_the_next_search():
+    with opened(workers=1) as pool:
+        assert pool is not None
+        first = pool.submit(os.getpid).result()
+    with opened(workers=1) as pool:
+        assert pool is not None
+        assert pool.submit(os.getpid).result() == first

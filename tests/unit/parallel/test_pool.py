@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
+import cloudpickle
 import pytest
 from unit.parallel.executors import Unreliable
 
 from shine.errors import WorkerError
 from shine.parallel import Pool, Round, Shipment, opened
+
+# Processes need not find this file: where others have installed a package `tests`, they would find that.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
 
 
 def square(number: int) -> int:
